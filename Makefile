@@ -22,7 +22,7 @@ long: .venv ## Run the tests that take many seconds each (minutes)
 .PHONY: docs
 docs: .venv ## Build the documentation site into build/site; warnings and dead links are errors
 	$(PYTHON) -m pip install --quiet --editable ".[docs]"
-	$(PYTHON) -m sphinx -E -W --keep-going --quiet docs build/site
+	$(PYTHON) -m sphinx -E -j 2 -W --keep-going --quiet docs build/site
 	$(PYTHON) docs/check_site.py build/site
 
 .PHONY: oracles

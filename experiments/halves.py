@@ -1,11 +1,12 @@
 """Compare candidates for a default with the default, on the half of the tables that tunes it and on the other half.
 
-Usage: python -m experiments.halves {predictive,backoff} [--rows N] [--keep FILE] [--write]
+Usage: python -m experiments.halves {predictive,backoff,forest} [--rows N] [--keep FILE] [--write]
 
 "predictive" compares Gaussian models whose parameters are estimated with those that integrate them out, on the
 columns of numbers and categories of every table with numbers. "backoff" compares learned strengths of back-off with
-constants. With --keep, scores are stored in a file, and those already in it are not measured again. With --write, the
-figures are put into docs/pool.md or docs/dependence.md; without it they are printed.
+constants. "forest" compares generative forests by their splits and means, and pools without forests, with them, and
+with those of the arithmetic mean in addition. With --keep, scores are stored in a file, and those already in it are not
+measured again. With --write, the figures are put into docs/pool.md or docs/dependence.md; without it they are printed.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
@@ -23,19 +24,51 @@ from typing import Any
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
+from sklearn.base import clone
 
 import posteriori as po
 from experiments.page import DOCS, markdown_table, replace_block
 from experiments.real_tables import FOLDS, SEED, Table, data_folder, halves, tables
 from posteriori.model_selection.metrics import fill_undefined, log_loss
 
-PAGES: dict[str, Path] = {"predictive": DOCS / "pool.md", "backoff": DOCS / "dependence.md"}
-ROWS = {"predictive": 2500, "backoff": 1000}
+PAGES: dict[str, Path] = {"predictive": DOCS / "pool.md", "backoff": DOCS / "dependence.md", "forest": DOCS / "pool.md"}
+ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000}
 _QDA: dict[str, Any] = {"pooling": "per_class", "n_jobs": 1}
 _GAUSSIAN = {
     "naive Bayes": (po.NaiveBayes(n_jobs=1), po.NaiveBayes(predictive=True, n_jobs=1)),
     "LDA": (po.GaussianDiscriminant(n_jobs=1), po.GaussianDiscriminant(predictive=True, n_jobs=1)),
     "QDA": (po.GaussianDiscriminant(**_QDA), po.GaussianDiscriminant(predictive=True, **_QDA)),
+}
+
+
+class PoolWithoutForests(po.GenerativeClassifier):
+    """The pool without the candidates that are forests."""
+
+    def _estimators(self, *arguments: Any) -> Any:
+        estimators, too_costly = super()._estimators(*arguments)
+        return {name: one for name, one in estimators.items() if not name.startswith("forest")}, too_costly
+
+
+class PoolWithArithmeticForests(po.GenerativeClassifier):
+    """The pool with forests of the arithmetic mean in addition."""
+
+    def _estimators(self, *arguments: Any) -> Any:
+        estimators, too_costly = super()._estimators(*arguments)
+        forests = {name: one for name, one in estimators.items() if name.startswith("forest")}
+        means = {f"{name} arithmetic": clone(one).set_params(combine="arithmetic") for name, one in forests.items()}
+        return estimators | means, too_costly
+
+
+_FORESTS = {
+    "random splits": {mean: po.GenerativeForest(combine=mean, n_jobs=1) for mean in ("geometric", "arithmetic")},
+    "best splits": {
+        mean: po.GenerativeForest(splits="best", combine=mean, n_jobs=1) for mean in ("geometric", "arithmetic")
+    },
+    "pool": {
+        "without forests": PoolWithoutForests(n_jobs=1),
+        "with forests": po.GenerativeClassifier(n_jobs=1),
+        "and arithmetic means": PoolWithArithmeticForests(n_jobs=1),
+    },
 }
 _STRENGTHS = {
     "TAN": {one: po.TreeAugmentedNaiveBayes(backoff=one, n_jobs=1) for one in (5.0, 10.0, 20.0, "learned")},
@@ -47,6 +80,8 @@ def models_of(what: str) -> dict[str, dict[str, Any]]:
     """Return the estimators to compare by the name of the model and of the variant; the first one is the base."""
     if what == "predictive":
         return {name: {"estimated": base, "predictive": other} for name, (base, other) in _GAUSSIAN.items()}
+    if what == "forest":
+        return _FORESTS
     order = [10.0, 5.0, 20.0, "learned"]
     return {name: {f"back-off {one}": of_model[one] for one in order} for name, of_model in _STRENGTHS.items()}
 

@@ -10,8 +10,15 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 
-def in_environment(tex: str) -> str:
-    """Wrap formulas of several lines in the environment that aligns them."""
+def written_out(tex: str) -> str:
+    """Write out what TeX infers and the converter does not: digits of fractions, sides of large brackets, alignment."""
+    tex = re.sub(
+        r"\\([td]?frac)\s*([0-9A-Za-z])\s*([0-9A-Za-z])(?![A-Za-z])",
+        r"\\\1{\2}{\3}",
+        tex,
+    )
+    tex = re.sub(r"\\([bB]igg?)(?=[(\[]|\\\{)", r"\\\1l", tex)
+    tex = re.sub(r"\\([bB]igg?)(?=[)\]]|\\\})", r"\\\1r", tex)
     if "\\begin{" in tex or ("\\\\" not in tex and "&" not in tex):
         return tex
     return f"\\begin{{aligned}}{tex}\\end{{aligned}}"
@@ -19,16 +26,13 @@ def in_environment(tex: str) -> str:
 
 def with_spaced_functions(mathml: str) -> str:
     """Add the thin space of TeX after a function whose argument has no brackets: log p."""
-    return re.sub(
-        r"(<mi>(?:log|exp|max|min|det|tr)</mi>)(?=\s*<m(?!o))",
-        r'\1<mspace width="0.1667em"></mspace>',
-        mathml,
-    )
+    space = '<mspace width="0.1667em"></mspace>'
+    return re.sub(r"<mo>&ApplyFunction;</mo>(?=\s*<m(?!o))", space, mathml)
 
 
 def to_mathml(node: nodes.Element, *, block: bool) -> str:
     """Return a formula as MathML. A formula that cannot be read is a warning, which ends the build."""
-    tex = in_environment(node.astext().strip()) if block else node.astext().strip()
+    tex = written_out(node.astext().strip())
     try:
         return with_spaced_functions(latex2mathml.tex2mathml(tex, as_block=block))
     except (MathError, SyntaxError, ValueError) as error:

@@ -7,7 +7,7 @@ From a posterior to a decision: the most probable class, or the class of least e
 The posterior :math:`p(y \mid x)` is all that the row says about its class. What to *do* is another question. If each
 error costs the same, decide on the most probable class,
 
-.. math:: \hat y(x) = \operatorname{arg\,max}_y\; p(y)\, p(x \mid y),
+.. math:: \hat y(x) = \arg\max_y\; p(y)\, p(x \mid y),
 
 the **maximum a posteriori** decision. No rule makes fewer errors: its error, the **Bayes error**, is
 :math:`1 - \mathrm{E}[\max_y p(y \mid x)]`. The evidence :math:`p(x)` is the same for each class, so it is not needed to decide.
@@ -57,7 +57,7 @@ plt.show()
 #
 # To miss an ill person costs 20, a false alarm costs 1. The decision of least expected cost is
 #
-# .. math:: \hat y(x) = \operatorname{arg\,min}_k \sum_c p(c \mid x)\, \mathrm{cost}(c, k).
+# .. math:: \hat y(x) = \arg\min_k \sum_c p(c \mid x)\, \mathrm{cost}(c, k).
 #
 # For two classes this is a threshold on the posterior: alarm if
 # :math:`p(\mathrm{ill} \mid x) > 1 / (1 + 20)`.

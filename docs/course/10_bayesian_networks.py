@@ -116,7 +116,7 @@ print(net.active_trails("sprinkler", "rain", given="cloudy"))
 print(net.active_trails("sprinkler", "rain", given=["cloudy", "wet"]))
 
 # %%
-# The statement about the graph and the numbers agree. Given the clouds, rain says nothing about the sprinkler:
+# The statement about the graph and the numbers agree. Given the clouds, rain is no evidence about the sprinkler:
 for rain in ("yes", "no"):
     p = net.probability({"sprinkler": "on"}, given={"cloudy": "yes", "rain": rain})
     print(f"p(sprinkler = on | cloudy, rain = {rain}) = {p:.4f}")

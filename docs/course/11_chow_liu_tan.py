@@ -93,7 +93,7 @@ for (parent, child), value in sorted(
 # The class needs both features
 # -----------------------------
 #
-# In the "exclusive or" the class is a function of two features, and each alone says nothing. The log-odds of naive Bayes are a
+# In the "exclusive or" the class is a function of two features, and each alone is no evidence. The log-odds of naive Bayes are a
 # sum, and a sum is right for three of the four combinations at most. One edge is enough.
 first, second = rng.random(400) < 0.5, rng.random(400) < 0.5
 X = pl.DataFrame({"first": first, "second": second})

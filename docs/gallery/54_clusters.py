@@ -2,7 +2,7 @@
 Clusters of a table with gaps
 =============================
 
-A mixture model finds the species of penguins without labels, with missing cells and a category.
+A mixture model finds groups of penguins without labels, with missing cells and a category.
 
 The number of components has the lowest BIC. No cell is imputed and no row is dropped.
 """
@@ -37,7 +37,7 @@ right.set(
 plt.show()
 
 # %%
-# The components beside the species, which the model has not seen:
+# The components beside the species, which the model has not seen. Males and females differ in size, so a species may have two:
 import polars as pl
 
 penguins.select("species", component=pl.Series(cluster)).pivot(

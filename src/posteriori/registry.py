@@ -154,8 +154,8 @@ _AODE = "posteriori.classifiers.dependence:AveragedOneDependence"
 _FOREST = "posteriori.classifiers.generative_forest:GenerativeForest"
 _DISCRIMINATIVE = "posteriori.comparison.discriminative:DiscriminativeClassifier"
 
-# A little shrinkage keeps covariances of few rows regular; candidates need no more than a rough optimum of EM.
-_INTEGRATED: dict[str, Any] = {"predictive": True, "shrinkage": 0.02, "tol": 1e-3, "max_iter": EM_STEPS}
+# The prior of predictive densities keeps covariances of few rows regular. Candidates need no more than a rough optimum.
+_INTEGRATED: dict[str, Any] = {"predictive": True, "tol": 1e-3, "max_iter": EM_STEPS}
 _WEIGHTED: dict[str, Any] = {"feature_weights": "conditional"}
 _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances}
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
@@ -228,7 +228,7 @@ _SPECS = (
     ModelSpec(
         "lda predictive",
         "LDA, predictive",
-        "lda, shrinkage 0.02, parameters integrated out",
+        "lda, parameters integrated out",
         _DISCRIMINANT,
         _INTEGRATED,
         **_SHARED_COVARIANCE,
@@ -236,7 +236,7 @@ _SPECS = (
     ModelSpec(
         "rda predictive",
         "RDA, predictive",
-        "rda, pooling 0.5, shrinkage 0.02, parameters integrated out",
+        "rda, parameters integrated out",
         _DISCRIMINANT,
         {**_INTEGRATED, "pooling": 0.5},
         **_OWN_COVARIANCES,
@@ -244,7 +244,7 @@ _SPECS = (
     ModelSpec(
         "qda predictive",
         "QDA, predictive",
-        "qda, shrinkage 0.02, parameters integrated out",
+        "qda, parameters integrated out",
         _DISCRIMINANT,
         {**_INTEGRATED, "pooling": "per_class"},
         **_OWN_COVARIANCES,

@@ -154,6 +154,16 @@ def test_a_new_category_and_a_new_class_extend_the_forest():
     assert model.predict_proba([["c", 1.0]])[0, 2] > 0.03
 
 
+def test_forests_of_the_same_trees_are_merged_and_others_refused(parity):
+    X, y = parity
+    first = po.GenerativeForest(5).fit(X[:200], y[:200])
+    other = po.GenerativeForest(5).fit(X[200:400], y[200:400])
+    with pytest.raises(ValueError, match="the trees of model 1 are not those of model 0"):
+        po.merge([first, other])
+    twice = po.merge([first, first])
+    assert_array_equal(twice.statistics_.blocks[0].leaves, 2 * first.statistics_.blocks[0].leaves)
+
+
 def test_information_gain_finds_the_columns_of_the_rule(parity):
     X, y = parity
     gain = po.GenerativeForest(30, splits="best").fit(X, y).information_gain_

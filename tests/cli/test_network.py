@@ -239,3 +239,39 @@ def test_a_network_is_converted_and_every_command_takes_it(folder, tmp_path, cap
     assert json.loads(out)["n_edges"] == 2
     code, _, err = run(capsys, "query", path, "P(smoke=YES)")
     assert (code, "no state 'YES'; did you mean 'yes'?" in err) == (2, True)
+
+
+def test_all_marginals_the_most_probable_configuration_and_a_picture(folder, capsys, tmp_path):
+    code, out, _ = run(capsys, "query", folder / "lungs.xmlbif")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[3:] if line[:1].strip()] == ["smoke", "lung", "bad"]
+    picture = tmp_path / "lungs.svg"
+    arguments = ("query", folder / "lungs.xmlbif", "P(* | lung=yes)", "--mpe", "--picture", picture)
+    _, out, _ = run(capsys, *arguments)
+    assert "most probable state" in out
+    assert "<svg" in picture.read_text()
+    found = json.loads(run(capsys, *arguments, "--json")[1])
+    assert found["most_probable"]["lung"] == "yes"
+    assert found["marginals"]["smoke"]["yes"] == pytest.approx(0.03 / 0.037)
+    assert "lung" not in found["marginals"]
+    _, out, _ = run(capsys, "query", folder / "lungs.xmlbif", """P("bad cough" | lung=yes)""", "--why")
+    assert "bad cough ← smoke → lung  (active)" in out
+    for wrong in (("P(* | lung=yes)", "--why"), ("P(*=yes)",), ("P(smoke)", "--picture", tmp_path / "x.txt")):
+        assert run(capsys, "query", folder / "lungs.xmlbif", *wrong)[0] == 2
+
+
+def test_a_question_about_a_continuous_variable(tmp_path, capsys):
+    net = po.BayesianNetwork([("state", "temperature")])
+    net.add_cpt("state", {"ill": 0.1, "healthy": 0.9})
+    net.add_gaussian("temperature", {"ill": 39.0, "healthy": 36.8}, variance=0.25)
+    path = tmp_path / "fever.json"
+    po.write_network(net, path)
+    _, out, _ = run(capsys, "query", path, "P(state=ill | temperature=38)")
+    assert out.strip().endswith("= 0.21128")
+    _, out, _ = run(capsys, "query", path, "P(temperature)")
+    assert "a mixture of 2 normal densities" in out
+    assert run(capsys, "query", path, "P(state | temperature=hot)")[0] == 2
+    _, out, _ = run(capsys, "query", path, "P(*)", "--picture", tmp_path / "fever.png", "--mpe")
+    assert (tmp_path / "fever.png").stat().st_size > 5000
+    _, out, _ = run(capsys, "network", "show", path)
+    assert "continuous" in out

@@ -96,7 +96,7 @@ def test_a_variant_is_fitted_by_the_name_that_the_pool_shows(fitted):
         assert po.load("v.posteriori").get_params().items() >= MODELS[name].parameters.items()
         assert loss[name] == pytest.approx(found["cross_validation"]["model"]["log_loss"], rel=0.5)
         assert MODELS[name].description in succeeds("show", "penguins.posteriori")
-    for name, words in (("tan30", "is it 'tan 30'?"), ("forest", "discriminative and only for comparison")):
+    for name, words in (("tan30", "is it 'tan 30'?"), ("random forest", "discriminative and only for comparison")):
         code, _, err = run(*arguments, "--model", name)
         assert (code, "'--model'" in err, words in err) == (2, True, True)
 

@@ -259,7 +259,7 @@ def test_any_classifier_of_scikit_learn():
 def test_which_models_are_generative():
     kinds = {name: is_generative(spec.make()) for name, spec in MODELS.items()}
     assert kinds == {name: spec.generative for name, spec in MODELS.items()}
-    assert [name for name, kind in kinds.items() if not kind] == ["logistic", "boosting", "forest"]
+    assert [name for name, kind in kinds.items() if not kind] == ["logistic", "boosting", "random forest"]
     assert {*COMPARED, *CROSS_VALIDATED} <= set(MODELS)
     assert is_generative(make_pipeline(StandardScaler(), GaussianNB()))
 
@@ -452,4 +452,4 @@ def test_text_is_read_as_tf_idf_by_logistic_regression_and_left_out_by_trees():
     judged = po.cross_validate(["nb", "logistic"], only, y, text={"message": {"ngram_range": (1, 2)}}).table
     assert (judged["accuracy"] > 0.8).all()
     with pytest.raises(ValueError, match="'random forest' reads no text, and there is no other column; leave it out"):
-        po.cross_validate(["forest"], only, y)
+        po.cross_validate(["random forest"], only, y)

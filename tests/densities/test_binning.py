@@ -22,7 +22,6 @@ from posteriori.learning.binning import mdlp_of_counts, midpoints, quantile_cuts
 from posteriori.learning.information import mutual_information
 from posteriori.model_selection import out_of_fold
 from posteriori.statistics import RowSample, TailMoments
-from posteriori.statistics.row_sample import SmallestHashes
 from posteriori.tables import Assignment, Batch, Column, Numbers, Schema
 
 CUTS = ((0.0, 2.0, 5.0), (), (1.0,))
@@ -106,7 +105,6 @@ def test_codes_are_those_of_a_search(dtype, n_cuts):
 
 
 def sample_of(values, rows, size=8):
-    seen = SmallestHashes(size)
     schema = Schema((Column("a", "continuous"),))
     weight = np.arange(len(values)) % 4 + 0.0
     return [
@@ -120,7 +118,7 @@ def sample_of(values, rows, size=8):
                 Assignment(np.zeros(len(values[part]), np.int32), weight[part], 1),
             ),
             (0,),
-            seen,
+            size,
         )
         for part in rows
     ]

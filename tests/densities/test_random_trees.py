@@ -86,7 +86,9 @@ def test_a_row_with_any_missing_cells_has_the_marginal_of_each_tree(splits):
         tree, _ = density.of_trees(t, t + 1)
         low, high = density.structure.roots[t : t + 2]
         of_tree = replace(
-            parameters, **{name: getattr(parameters, name)[low:high] for name in ("share", "log_edge", "given_node")}
+            parameters,
+            trees=tree.structure,
+            **{name: getattr(parameters, name)[low:high] for name in ("share", "log_edge", "given_node")},
         )
         joint = np.array([joint_of(density, parameters, t, row) for row in rows.values])
         evidence = joint.sum(axis=1, keepdims=True)
@@ -106,14 +108,15 @@ def test_the_forest_is_the_geometric_or_the_arithmetic_mean_of_its_trees_and_p_x
     prior = np.array([prior_of(density, parameters, t) for t in range(density.n_trees)])[:, np.newaxis]
     ratio = joint / joint.sum(axis=2, keepdims=True) / prior
     assert_allclose(density.log_scores(parameters, rows), np.log(ratio).mean(axis=0), atol=1e-9)
+    of_mean = replace(parameters, geometric=False)
     posterior = ratio * parameters.prior
     posterior /= posterior.sum(axis=2, keepdims=True)
-    arithmetic = replace(density, combine="arithmetic").log_scores(parameters, rows)
+    arithmetic = density.log_scores(of_mean, rows)
     assert_allclose(arithmetic, np.log(posterior.mean(axis=0) / parameters.prior), atol=1e-9)
-    for one in (density, replace(density, combine="arithmetic")):
-        log_joint = np.log(parameters.prior) + one.log_density(parameters, rows)
+    for one in (parameters, of_mean):
+        log_joint = np.log(parameters.prior) + density.log_density(one, rows)
         assert_allclose(np.exp(log_joint).sum(axis=1), joint.sum(axis=2).mean(axis=0))
-        scores = np.log(parameters.prior) + one.log_scores(parameters, rows)
+        scores = np.log(parameters.prior) + density.log_scores(one, rows)
         assert_allclose(log_joint - log_joint[:, :1], scores - scores[:, :1], atol=1e-9)
 
 
@@ -130,7 +133,7 @@ def test_factors_add_up_and_a_missing_cell_has_none():
     assert_allclose(factors.sum(axis=2), density.log_density(parameters, rows), atol=1e-9)
     assert not factors[np.broadcast_to((rows.values == 0)[:, np.newaxis], factors.shape)].any()
     with pytest.raises(ValueError, match="arithmetic mean of trees is no sum"):
-        replace(density, combine="arithmetic").log_factors(parameters, rows)
+        density.log_factors(replace(parameters, geometric=False), rows)
 
 
 def test_factors_on_a_path_are_the_changes_of_p_y_given_the_node():

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,9 +15,11 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.exploring import explore
+from posteriori.javascript import to_javascript
 from posteriori.networks import read_network
 from tests.cli.command_line import CommandLine
 from tests.exploring.browser import Browser
+from tests.javascript.models import MODELS
 
 HOSTILE = ["<script>alert(1)</script>", "</script><b>", "<!--", 'it\'s "quoted" & più', "__proto__"]
 
@@ -60,8 +64,7 @@ def address_of(path, **state):
 
 
 def python_posterior(model, row):
-    names = list(model.schema_.given)
-    return model.predict_proba(pl.DataFrame([{name: row.get(name) for name in names}], infer_schema_length=None))[0]
+    return np.array(list(model.scorer()(row).values()))
 
 
 def table_under(browser, anchor):
@@ -112,6 +115,56 @@ def test_keys_alone_set_a_column_and_take_it_back(browser, penguins):
     browser.value("document.querySelector('.control:nth-child(2) .unknown').focus()")
     browser.key("Enter")
     assert_allclose(shown_posterior(browser), python_posterior(model, {}), atol=1e-9)
+
+
+def test_the_nomogram_adds_up_to_the_posterior_and_its_dots_move(browser, tmp_path):
+    table = load_penguins()
+    model = po.NaiveBayes().fit(table, "species")
+    explore(model, path=tmp_path / "page.html")
+    row = {"island": "Biscoe", "bill_length_mm": 44.0}
+    browser.open(address_of(tmp_path / "page.html", row=row, classes=["2", "0"]))
+    browser.click("section[aria-labelledby=nomogram] summary")
+    browser.wait("document.querySelector('.nomogram') !== null")
+
+    def assert_total(row):
+        gentoo, adelie = python_posterior(model, row)[[2, 0]]
+        shown = browser.value("Number(document.querySelector('.nomogram .total').dataset.value)")
+        assert shown == pytest.approx(gentoo / (gentoo + adelie), abs=1e-9)
+
+    assert_total(row)
+    browser.value("document.querySelector('.nomogram .dot[data-column=bill_length_mm]').focus()")
+    browser.key("ArrowRight")
+    moved = browser.value("Number(document.querySelector('.control:nth-child(2) input[type=number]').value)")
+    assert moved > 44.0
+    assert_total(row | {"bill_length_mm": moved})
+    assert browser.value("document.activeElement.dataset.column") == "bill_length_mm"  # the dot keeps the focus
+    x, y, _ = browser.place(".nomogram .dot[data-column=body_mass_g]")
+    browser.mouse("Pressed", x + 30, y)
+    browser.mouse("Moved", x + 60, y)
+    browser.mouse("Released", x + 60, y)
+    mass = browser.value("Number(document.querySelector('.control:nth-child(5) input[type=number]').value)")
+    assert mass > 2700
+    assert_total(row | {"bill_length_mm": moved, "body_mass_g": mass})
+    assert browser.complaints == []
+
+
+def test_a_forest_has_no_nomogram_and_its_arithmetic_mean_no_sum(browser, tmp_path):
+    table = load_penguins()
+    for combine, has_sum in (("geometric", True), ("arithmetic", False)):
+        model = po.GenerativeForest(n_trees=5, combine=combine).fit(table, "species")
+        explore(model, path=tmp_path / "page.html")
+        row = {"island": "Dream", "bill_length_mm": 46.0}
+        browser.open(address_of(tmp_path / "page.html", row=row))
+        browser.wait()
+        assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
+        assert browser.value("document.getElementById('nomogram') === null")
+        assert browser.value("document.getElementById('sum') !== null") == has_sum
+        assert browser.complaints == []
+
+
+def test_only_sums_of_one_column_factors_have_a_nomogram(browser, penguins):
+    browser.open(penguins[1].as_uri())
+    assert browser.value("document.getElementById('nomogram') === null")
 
 
 def test_a_link_holds_the_case_and_its_sum(browser, penguins):
@@ -194,6 +247,25 @@ def test_rows_and_decisions_are_shown_only_for_given_rows(browser, penguins, tmp
     assert '"rows":{' not in explore(model).html
 
 
+def test_a_click_on_a_point_of_the_scatter_loads_its_row(browser, penguins):
+    model, path = penguins
+    browser.open(path.as_uri())
+    browser.place("canvas")
+    browser.wait("document.querySelector('canvas').dataset.drawn === 'bill_length_mm,bill_depth_mm'")
+    table = load_penguins()
+    row = table.filter(pl.col("bill_length_mm") == table["bill_length_mm"].max()).row(0, named=True)
+    lowest, highest = (getattr(table["bill_depth_mm"], end)() for end in ("min", "max"))
+    x, y, width = browser.place("canvas")
+    scale = width / 420
+    up = (row["bill_depth_mm"] - lowest) / (highest - lowest)
+    at = x + (420 - 34 - 210) * scale, y + (210 - 34 - 352 * up) * scale
+    browser.mouse("Pressed", *at)
+    browser.mouse("Released", *at)
+    del row["species"]
+    assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
+    assert browser.complaints == []
+
+
 def test_nothing_is_asked_of_any_network(browser, penguins, network, tmp_path):
     explore(network, path=tmp_path / "network.html")
     for path in (penguins[1], tmp_path / "network.html"):
@@ -237,14 +309,34 @@ def test_a_page_of_300_columns_is_small_and_quick(browser, tmp_path):
     assert browser.value("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_pool_of_100_columns_takes_less_than_a_page_of_1_5_megabytes():
+def test_pages_of_100_columns_have_at_most_1_5_megabytes(browser, tmp_path):
     rng = np.random.default_rng(3)
     y = rng.integers(2, size=300)
     numbers = {f"n{j}": rng.normal(y * (j % 4 == 0), 1.0) for j in range(60)}
     codes = {f"c{j}": np.array(list("abcd"))[(rng.integers(3, size=300) + y * (j % 3 == 0)) % 4] for j in range(40)}
     table = pl.DataFrame({**numbers, **codes, "y": y})
-    model = po.GenerativeClassifier(members=["nb", "lda", "tan"], folds=2).fit(table, "y")
-    assert len(explore(model).html) < 1_500_000
+    pool = po.GenerativeClassifier(members=["nb", "lda", "tan"], folds=2).fit(table, "y")
+    assert len(explore(pool).html) < 1_500_000
+    largest = po.AveragedOneDependence().fit(table, "y")  # a table for each pair of columns: its page is compressed
+    explore(largest, path=tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size < 1_500_000 < len(to_javascript(largest))
+    row = {"c0": "b", "n4": 0.7}
+    browser.open(address_of(tmp_path / "page.html", row=row))
+    assert_allclose(shown_posterior(browser), python_posterior(largest, row), atol=1e-9)
+    assert browser.complaints == []
+
+
+@pytest.mark.parametrize(
+    "name", ["text", "dates", "mixture", "complement", "a row of probability 0", "rates by exposure"]
+)
+def test_pages_of_every_kind_of_column(name, browser, tmp_path):
+    model, rows = MODELS[name]()
+    explore(model, path=tmp_path / "page.html")
+    row = {key: cell for key, cell in rows[-3].items() if cell is not None and key != "when"}
+    browser.open(address_of(tmp_path / "page.html", row=row))
+    browser.wait()
+    assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
+    assert browser.complaints == []
 
 
 # Networks -------------------------------------------------------------------------------------------------------
@@ -314,6 +406,23 @@ def test_a_network_by_keys_and_with_soft_evidence(browser, network, tmp_path):
     assert_bars(browser, network, {name: likelihood})
 
 
+def test_a_tree_is_shown_as_a_network(browser, tmp_path):
+    table = load_penguins().select("species", "island", "sex", "bill_length_mm")
+    model = po.TreeAugmentedNaiveBayes().fit(table, "species")
+    po.save(model, tmp_path / "tan.posteriori")
+    CommandLine().succeeds("explore", tmp_path / "tan.posteriori", "--network", "-o", tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    browser.click(state_button("island", "Dream"))
+    bars = browser.value(
+        "[...document.querySelectorAll('.node[aria-label=species] button')].map((b) => Number(b.dataset.value))"
+    )
+    assert_allclose(bars, python_posterior(model, {"island": "Dream"}), atol=1e-9)
+    assert len(browser.value("[...document.querySelectorAll('.arrows path[stroke-width]')].map((p) => 1)")) >= 4
+    po.save(po.NaiveBayes().fit(table, "species"), tmp_path / "nb.posteriori")
+    refused = CommandLine().refused("explore", tmp_path / "nb.posteriori", "--network")
+    assert "bill_length_mm" in refused
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_pages_do_not_scroll_sideways(browser, penguins, network, tmp_path, width):
     explore(network, path=tmp_path / "network.html")
@@ -344,3 +453,13 @@ def test_the_command_writes_a_page(penguins, network, tmp_path):
         "explore", tmp_path / "net.bif", tmp_path / "penguins.csv", "-o", page
     )
     assert ".html" in run.refused("explore", tmp_path / "net.bif", "-o", tmp_path / "page.txt")
+
+
+# The script -----------------------------------------------------------------------------------------------------
+
+
+def test_the_modules_of_the_script_declare_no_name_twice(penguins):
+    script = penguins[1].read_text(encoding="utf-8").split('<script type="module">')[1]
+    names = re.findall(r"^(?:export )?(?:const|let|function|class) ([A-Za-z_$][\w$]*)", script, re.MULTILINE)
+    assert len(names) > 100
+    assert sorted(name for name, n in Counter(names).items() if n > 1) == []

@@ -167,6 +167,8 @@ MODELS = {
     "kdb of numbers": lambda: _fitted(po.KDependenceBayes(k=1), mixed_table()),
     "aode": lambda: _fitted(po.AveragedOneDependence(), codes_table()),
     "full joint": lambda: _fitted(po.FullJointClassifier(), codes_table()),
+    "forest": lambda: _fitted(po.GenerativeForest(n_trees=9), mixed_table()),
+    "forest of codes": lambda: _fitted(po.GenerativeForest(n_trees=5, splits="best"), codes_table()),
     "groups": lambda: _fitted(po.TreeAugmentedNaiveBayes(), many_categories()),
     "groups in kdb": lambda: _fitted(po.KDependenceBayes(), many_categories()),
     "pool": lambda: _fitted(po.GenerativeClassifier(folds=2), mixed_table()),

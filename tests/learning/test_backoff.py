@@ -91,6 +91,8 @@ def test_what_sees_only_sums_refuses_a_learned_strength():
         model.unlearn(X[:2], y[:2])
     with pytest.raises(ValueError, match=r'backoff="learned" takes all rows at once'):
         po.merge([model, model])
+    with pytest.raises(ValueError, match="continuous"):
+        po.TreeAugmentedNaiveBayes(backoff="learned", continuous="gaussian").fit(X, y)
     with pytest.raises(ValueError, match="components_per_class"):
         po.TreeAugmentedNaiveBayes(backoff="learned", components_per_class=2).fit(X, y)
     with pytest.raises(ValueError, match="without label"):

@@ -455,7 +455,7 @@ def test_a_cpt_cannot_be_written_into():
         (lambda net: net.query("rain", evidence={"grass": {"wet": 1.0}}), ValueError, "lacks its state 'dry'"),
         (lambda net: net.query("rain", evidence={"grass": {"wet": 0, "dry": 0}}), ValueError, "not all of them 0"),
         (lambda net: net.query("rain", evidence={"grass": set()}), ValueError, "no state of 'grass' is left"),
-        (lambda net: net.query("rain", method="magic"), ValueError, "choose 'exact' or 'sampling'"),
+        (lambda net: net.query("rain", method="magic"), ValueError, "choose 'exact', 'conditioning' or 'sampling'"),
         (lambda net: net.query("rain", method="sampling", n_samples=1), ValueError, "draw at least two"),
         (lambda net: net.sample(0), ValueError, "draw at least one row"),
         (lambda net: net.conditional("rain", "rain"), ValueError, "'rain' is in x and in y"),

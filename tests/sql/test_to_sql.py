@@ -117,6 +117,7 @@ MODELS = {
     "kdb with weights": (po.KDependenceBayes(bins=4, feature_weights="conditional", missing="informative"), PENGUINS),
     "kdb 3 without smoothing": (po.KDependenceBayes(k=3, bins=2, backoff=None, alpha=0.0), PENGUINS),
     "aode": (po.AveragedOneDependence(), PENGUINS),
+    "forest": (po.GenerativeForest(4, missing="informative"), PENGUINS),
 }
 
 
@@ -151,6 +152,7 @@ PATTERNS = {
     "chow-liu": (po.ChowLiuClassifier(continuous="gaussian"), 3, 2),
     "kdb": (po.KDependenceBayes(bins=3), 2, 3),
     "aode": (po.AveragedOneDependence(bins=3), 2, 3),
+    "forest": (po.GenerativeForest(5, splits="best"), 2, 3),
 }
 
 

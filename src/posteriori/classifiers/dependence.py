@@ -117,6 +117,8 @@ class KDependenceBayes(DependenceEstimator):
     classes_ : ndarray (C,)
     parents_ : dict
         Parents of each column by name, the most important first.
+    backoff_ : float or None
+        The strength of the back-off, as given or as learned, in pseudo-rows.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     .. shared:: feature_weights_
     n_parameters_, n_features_in_ : int

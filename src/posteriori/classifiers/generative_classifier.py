@@ -51,7 +51,7 @@ from posteriori.tables.progress import plan_steps, start_progress, step, without
 from posteriori.typing import Array
 
 _POOL = "pool"
-_REPEATS_ROWS = 200  # with fewer rows, folds are assigned several times, until so many predictions are held out
+_FEW_ROWS = 200  # with fewer, folds are assigned several times, and the weights are shrunk more
 _MOST_REPEATS = 3
 
 
@@ -78,6 +78,7 @@ class GenerativeClassifier(UpdatingPool):
         Number of folds of the cross-validation; at most the number of rows.
     penalty : float, default 1.0
         Strength, in nats, of the shrinkage of the weights to the geometric mean of the members, against overfitting.
+        With n < 200 rows it is multiplied by 200/n.
     distributions : mapping, str or None, default None
         Density of columns by name or index, or of all columns of numbers, as in `NaiveBayes`: "gaussian", "poisson",
         "binned", "categorical", or a density. Every member models the column so. Candidates that cannot are left out:
@@ -165,14 +166,18 @@ class GenerativeClassifier(UpdatingPool):
 
     A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
-    writes every candidate of "auto" for tables without counts, except for forests. `linear_form` takes pools of linear
-    members, such as ``members=["lda"]``. `partial_fit`, `unlearn` and `merge` update those members whose statistics are
-    sums over rows; each says what becomes of the weights.
+    writes every candidate of "auto" for tables without counts, and refuses forests with too many leaves, whose tables
+    would hold more than 1,000,000 numbers. `linear_form` takes pools of linear members, such as ``members=["lda"]``.
+    `partial_fit`, `unlearn` and `merge` update those members whose statistics are sums over rows; each says what
+    becomes of the weights.
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
     table has too few rows for it (covariances per class with more than two parameters per number of the table; missing
     numbers predicted from d columns with fewer than 2.5 d rows), if its cost is out of proportion (with a warning), or
     if it fails on the table (with a warning). `skipped_` holds the reasons.
+
+    With fewer than 200 rows, the weights are fitted to the predictions of two or three assignments of the rows to
+    folds, because those of one depend on chance. The scores are those of the first assignment.
 
     p(x) and drawn rows are those of the mixture of the members with shares proportional to their weights. The posterior
     of the pool is not that of the mixture.
@@ -415,10 +420,11 @@ class GenerativeClassifier(UpdatingPool):
         """Return the pool that held-out predictions of the members determine."""
         part, components, weight = sample.log_posterior, sample.y_true, sample.weight
         if self.pool == "log_linear":
+            penalty = self.penalty * max(1.0, _FEW_ROWS / len(folded.y_true))
             if start is not None and folded.most_are_in_no_fold:
-                return fit_pool_of(start.weight > 0, part, components, weight, self.penalty, start)
-            pool = fit_pool(part, components, weight, self.penalty, start)
-            return prune_pool(part, components, weight, self.penalty, pool) if folded.most_are_in_no_fold else pool
+                return fit_pool_of(start.weight > 0, part, components, weight, penalty, start)
+            pool = fit_pool(part, components, weight, penalty, start)
+            return prune_pool(part, components, weight, penalty, pool) if folded.most_are_in_no_fold else pool
         losses = [scores_of(components, np.exp(one), weight).log_loss for one in np.moveaxis(part, 2, 0)]
         chosen = np.zeros(len(losses))
         chosen[int(np.argmin(losses))] = 1.0
@@ -472,8 +478,7 @@ class GenerativeClassifier(UpdatingPool):
 
 def _repeats(folded: FoldedData, folds: int, seed: int) -> list[FoldedData]:
     """Return other assignments of few rows to folds: the predictions of one assignment depend on chance."""
-    n = len(folded.y_true)
-    n_repeats = min(-(-_REPEATS_ROWS // n), _MOST_REPEATS)
+    n_repeats = min(-(-_FEW_ROWS // folded.n_labelled), _MOST_REPEATS)
     return [FoldedData.of(folded.rows, folds, random_state=seed + r, at_most=True) for r in range(1, n_repeats)]
 
 

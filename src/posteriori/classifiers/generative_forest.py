@@ -41,7 +41,7 @@ class GenerativeForest(DependenceEstimator):
         than about 16 million probabilities.
     strength : float, optional
         Pseudo-rows s of the back-off, p(y | node) = (n_y + s·p(y | parent)) / (n + s). Default: the one of 0.03, 0.1,
-        0.3, …, 100 with the lowest log-loss on the rows that trees did not see.
+        0.3, …, 1000 with the lowest log-loss on the rows that trees did not see.
     bins : as in `TreeAugmentedNaiveBayes`, default 255
     random_state : int, RandomState, Generator or None, default 0
         Seed of the trees.
@@ -85,6 +85,9 @@ class GenerativeForest(DependenceEstimator):
     `partial_fit`, `unlearn` and `merge` change the weights in the leaves, exactly, and keep the splits and `strength`.
     Trees grow on at most 200,000 rows (fewer with more than 167 columns), those with the smallest hashes of their
     cells; the leaves count all rows. So a table outside memory takes one pass, or two beyond this limit.
+
+    `to_sql` writes a small forest, with missing cells summed out exactly: its edges and leaves are tables of at most
+    1,000,000 numbers, and a SELECT joins them with the rows, level by level.
 
     .. shared:: informative missingness
 

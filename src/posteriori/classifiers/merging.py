@@ -17,7 +17,7 @@ from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.pool_merging import merge_pools
-from posteriori.densities import Grouped, ungrouped
+from posteriori.densities import Grouped, RandomTrees, ungrouped
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
 from posteriori.learning.two_pass import carry_over_structure, with_categories_of
@@ -272,6 +272,12 @@ def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema) -> tuple
                     f"the categories of {quote(grouped)} are in other groups in model {position} than in model 0, and "
                     "counts over groups cannot be divided again; fit all rows together, or the first shard by fit and "
                     "the others by partial_fit, which keeps the groups"
+                )
+            if isinstance(mine.density, RandomTrees) and mine != theirs:
+                raise ValueError(
+                    f"the trees of model {position} are not those of model 0, and counts of leaves are of their own "
+                    "tree only; fit all rows together, or the first shard by fit and the others by partial_fit, which "
+                    "keeps the trees"
                 )
             if mine != theirs:
                 names = _reparented(mine, theirs, schema)

@@ -141,9 +141,9 @@ class NaiveBayes(GenerativeEstimator):
     References
     ----------
     Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 6.6.3. Rubin, Inference and
-        missing data, Biometrika 63 (1976). Little & Rubin, Statistical Analysis with Missing Data, 2nd ed., chapter 15.
+    missing data, Biometrika 63 (1976). Little & Rubin, Statistical Analysis with Missing Data, 2nd ed., chapter 15.
     Murphy, Conjugate Bayesian analysis of the Gaussian distribution (2007), on `predictive`.
-        Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine
+    Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine
     Learning 39 (2000).
 
     Examples

@@ -86,6 +86,8 @@ class _TreeEstimator(DependenceEstimator):
     def _density(self) -> Density:
         if self.missing == "em" and self.continuous == "gaussian":
             raise ValueError('missing="em" is defined for counts only; set continuous="binned"')
+        if self.backoff == "learned" and self.continuous == "gaussian":
+            raise ValueError('backoff="learned" is defined for counts only; set continuous="binned", or give a number')
         return Tree(smoothing_of(self.backoff, self.alpha), self._one_tree, self.penalty, self.missing == "em")
 
     def _em_options(self) -> EMOptions:
@@ -135,9 +137,11 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         the expected counts of EM (maximum likelihood, with the same smoothing). The tree is chosen by the pairs in both
         cases. "informative" is "pairs" with an additional factor p(m_j | y) for each column with missing cells in
         training: whether a cell is missing is evidence for the class (see `NaiveBayes`).
-    backoff : float, optional, default 10.0
+    backoff : float, "learned" or None, default 10.0
         Pseudo-rows that shrink p(x | parent, y) to the midpoint of p(x | y) and p(x | parent); see `BackOff`. Gaussians
-        and regressions are shrunk to p(x | y). None: pseudo-counts only.
+        and regressions are shrunk to p(x | y). "learned": the strength of the greatest leave-one-out likelihood of the
+        classes, under a Gamma prior with the mode 10 (docs/dependence.md); it needs `fit`, binned numbers and known
+        labels. None: pseudo-counts only.
     alpha : float, default 1.0
         Pseudo-count per category of p(x), and pseudo-rows that shrink p(x | y) to p(x); without back-off, pseudo-count
         per category of every table.
@@ -147,6 +151,8 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     Attributes
     ----------
     classes_ : ndarray (C,)
+    backoff_ : float or None
+        The strength of the back-off, as given or as learned, in pseudo-rows.
     tree_ : dict
         Parent of each column by name; None for a root.
     edge_information_ : dict

@@ -23,6 +23,8 @@ from posteriori.cli.fit import fit
 from posteriori.cli.help import Command, help_of
 from posteriori.cli.merging import merge
 from posteriori.cli.predict import predict
+from posteriori.cli.query import query
+from posteriori.cli.report import report
 from posteriori.cli.sample import sample
 from posteriori.cli.show import show
 from posteriori.cli.sql import sql
@@ -40,12 +42,13 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     cv,
     merge,
     explore,
+    report,
     sql,
     export,
-    network.query,
+    query,
 )
 
-_READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, network.learn}
+_READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, report, network.learn}
 
 app = typer.Typer(
     name="posteriori",

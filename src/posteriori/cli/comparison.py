@@ -77,7 +77,7 @@ def compare(
         posteriori compare penguins.csv --target species --models nb,logistic --repeats 3
     """
     if plot is not None:
-        _check_picture(plot, table)
+        check_picture(plot, table)
     data = read_labelled(
         table, target, ignore=ignore, categorical=categorical, classes=classes, target_is_class=target_is_class
     )
@@ -147,14 +147,15 @@ def _numbers_of(sizes: list[str] | None) -> list[int]:
     return numbers
 
 
-def _check_picture(path: Path, table: Path) -> None:
+def check_picture(path: Path, source: Path, option: str = "--plot") -> None:
+    """Raise UserError unless a picture can be drawn and written there."""
     if path.suffix.lower() not in _PICTURES:
         raise UserError(f"{str(path)!r} does not have the suffix of a picture; name it .png, .svg or .pdf")
-    check_place(path, table)
+    check_place(path, source)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise UserError("--plot needs matplotlib: pip install matplotlib") from None
+        raise UserError(f"{option} needs matplotlib: pip install matplotlib") from None
 
 
 def _draw(comparison: Comparison, path: Path) -> None:

@@ -28,6 +28,10 @@ def explore(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where to write. Default: the model's name with .html."),
     ] = None,
+    network: Annotated[
+        bool,
+        typer.Option("--network", help="Show a classifier of categories and bins as a Bayesian network."),
+    ] = False,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
 ) -> None:
     """Write a page that answers what-if questions about a model, with any input unknown.
@@ -46,6 +50,11 @@ def explore(
         raise UserError(f"{str(path)!r} does not have the suffix of a web page; name it .html")
     check_place(path, model, *([] if table is None else [table]))
     loaded = load_any(model)
+    if network:
+        if not hasattr(loaded, "to_network"):
+            raise UserError(f"{str(model)!r} holds a {type(loaded).__name__}, which is not converted to a network")
+        with as_user_errors():
+            loaded = loaded.to_network()
     rows = None if table is None else _rows(loaded, table)
 
     from posteriori import exploring

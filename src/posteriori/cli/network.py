@@ -1,4 +1,4 @@
-"""The commands about Bayesian networks: query, and network show, sample, learn and convert."""
+"""The commands about Bayesian networks: network show, sample, learn and convert."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from posteriori.cli.checks import columns_named
-from posteriori.cli.expressions import parse_edges, parse_findings, parse_question, parse_tiers
+from posteriori.cli.expressions import parse_edges, parse_findings, parse_tiers
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import AsJson, DrawSeed, Force, Ignore, OutputTable, RowCount
 from posteriori.cli.overwriting import check_overwrite
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.networks import BayesianNetwork
-    from posteriori.networks.distributions import Distribution
 
 _ENDINGS = ".bif, .xmlbif, .bifxml, .xml, .net, .dne, .xdsl, .uai, .json or .posteriori"
 _BINS = 4
@@ -49,13 +48,6 @@ MaxTableSize = Annotated[
         show_default=False,
     ),
 ]
-
-
-class Method(StrEnum):
-    """Algorithm of inference."""
-
-    exact = "exact"
-    sampling = "sampling"
 
 
 class Search(StrEnum):
@@ -99,50 +91,6 @@ def asking(path: Path) -> Iterator[None]:
         ) from None
 
 
-def query(
-    network: NetworkPath,
-    question: Annotated[str, typer.Argument(metavar="EXPRESSION", help='For example "P(lung | smoke=yes)".')],
-    method: Annotated[
-        Method, typer.Option(help="exact: junction tree. sampling: likelihood weighting.")
-    ] = Method.exact,
-    samples: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of samples of likelihood weighting.")
-    ] = 10_000,
-    seed: DrawSeed = None,
-    tolerance: Tolerance = None,
-    max_table_size: MaxTableSize = None,
-    as_json: AsJson = False,
-) -> None:
-    """Answer a question about a network.
-
-    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number; in P(a | do(c=yes)) c is
-    set from outside. Put names and states with spaces, commas or signs such as = into quotes.
-
-    Example:
-
-        posteriori query penguins.bif "P(species | island=Dream, sex=male)"
-    """
-    asked = parse_question(question)
-    net = load_network(network, tolerance, max_table_size)
-    with asking(network):
-        given = {name: _state(net, name, state) for name, state in asked.given.items()}
-        done = {name: _state(net, name, state) for name, state in asked.done.items()}
-        wanted = {name: None if state is None else _state(net, name, state) for name, state in asked.asked.items()}
-        net = net.do(done) if done else net
-        answer = net.query(*wanted, evidence=given, method=method.value, n_samples=samples, random_state=seed)
-    cells = [(states, p, error) for states, p, error in _cells(answer) if not asked.is_event or states == wanted]
-    found = {
-        "command": "query",
-        "network": str(network),
-        "question": question,
-        "given": given,
-        "do": done,
-        "method": method.value,
-        "answer": [{"states": states, "probability": p, "standard_error": e} for states, p, e in cells],
-    }
-    _print_json(found) if as_json else _print_answer(found, asked.is_event)
-
-
 def show(
     network: NetworkPath,
     tolerance: Tolerance = None,
@@ -156,9 +104,10 @@ def show(
         posteriori network show penguins.bif
     """
     net = load_network(network, tolerance, max_table_size)
+    continuous = {one.variable for one in net.gaussians}
     variables = [
-        {"name": name, "states": list(net.states(name)), "parents": list(net.dag.parents[name])}
-        for name in net.variables
+        {"name": name, "states": [] if name in continuous else list(net.states(name)), "parents": list(parents)}
+        for name, parents in net.dag.parents.items()
     ]
     found = {
         "command": "network show",
@@ -190,7 +139,7 @@ def sample(
     write = open_output(output, network)
     net = load_network(network, tolerance, max_table_size)
     with asking(network):
-        given = {name: _state(net, name, state) for name, state in findings.items()}
+        given = {name: state_of(net, name, state) for name, state in findings.items()}
         write(net.sample(rows, given or None, random_state=seed))
 
 
@@ -341,11 +290,19 @@ def _binned(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _state(net: BayesianNetwork, name: str, written: str) -> Any:
-    """Return the state with this spelling; states that are numbers or booleans are compared as text."""
+def state_of(net: BayesianNetwork, name: str, written: str) -> Any:
+    """Return the state with this spelling; states that are numbers or booleans are compared as text.
+
+    The value of a continuous variable is a number.
+    """
     from posteriori.networks.naming import require_variable, state_code
 
     require_variable(name, net.dag.parents)
+    if name in {one.variable for one in net.gaussians}:
+        try:
+            return float(written)
+        except ValueError:
+            raise UserError(f"{name!r} is continuous; {written!r} is no number") from None
     states = net.states(name)
     if written in states:
         return written
@@ -354,41 +311,10 @@ def _state(net: BayesianNetwork, name: str, written: str) -> Any:
     return states[state_code(name, written, states) if code is None else code]
 
 
-def _cells(answer: Distribution) -> Iterator[tuple[dict[str, Any], float, float | None]]:
-    """Yield each configuration of a distribution with its probability and standard error."""
-    import itertools
-
-    probabilities = answer.probabilities.ravel().tolist()
-    errors = [None] * len(probabilities) if answer.standard_errors is None else answer.standard_errors.ravel().tolist()
-    for states, p, error in zip(itertools.product(*answer.states.values()), probabilities, errors, strict=True):
-        yield dict(zip(answer.states, states, strict=True)), p, error
-
-
 def _print_json(found: dict[str, Any]) -> None:
     from posteriori.cli.tables import print_json
 
     print_json(found)
-
-
-def _print_answer(found: dict[str, Any], is_event: bool) -> None:
-    from posteriori.cli.tables import console, label_text, new_table, print_table
-    from posteriori.formatting import number
-
-    out = console()
-    sampled = found["method"] == "sampling"
-    if is_event:
-        (cell,) = found["answer"]
-        error = f" ± {number(cell['standard_error'])}" if sampled else ""
-        out.print(f"{found['question']} = {number(cell['probability'], 6)}{error}")
-        return
-    names = list(found["answer"][0]["states"])
-    headers = [*map(label_text, names), "probability", *(["standard error"] if sampled else [])]
-    table = new_table(*headers, left=len(names))
-    for cell in found["answer"]:
-        extra = [number(cell["standard_error"])] if sampled else []
-        table.add_row(*map(label_text, cell["states"].values()), f"{cell['probability']:.6f}", *extra)
-    out.print(found["question"])
-    print_table(out, table)
 
 
 def _print_network(found: dict[str, Any]) -> None:
@@ -403,7 +329,7 @@ def _print_network(found: dict[str, Any]) -> None:
     for variable in found["variables"][:_MOST_SHOWN]:
         table.add_row(
             label_text(variable["name"]),
-            ", ".join(map(label_text, variable["states"])),
+            ", ".join(map(label_text, variable["states"])) or "continuous",
             ", ".join(map(label_text, variable["parents"])) or "–",
         )
     print_table(out, table)

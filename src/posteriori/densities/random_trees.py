@@ -23,7 +23,9 @@ class RandomTreesParameters:
 
     Attributes
     ----------
-    cardinalities : tuple of int
+    trees : TreeStructure
+    geometric : bool
+        Whether trees are combined by the geometric mean.
     share : ndarray (nodes,)
         The share of the rows of a node that goes left.
     log_edge : ndarray (nodes,)
@@ -36,17 +38,23 @@ class RandomTreesParameters:
         p(y) of the training rows.
     """
 
-    cardinalities: tuple[int, ...]
+    trees: TreeStructure
+    geometric: bool
     share: Array
     log_edge: Array
     given_node: Array
     mass: Array
     prior: Array
 
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """The number of categories or bins of each column."""
+        return self.trees.cardinalities
+
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
-        n = len(self.share)
+        n = len(self.trees.nodes)
         check_numbers("the shares", self.share, (n,), 1e-12, 1.0)
         require(bool((self.share < 1.0).all()), "a share is 1")
         check_numbers("the weights of edges", self.log_edge, (n,))
@@ -125,10 +133,9 @@ class RandomTrees:
 
     def check_fitted(self, parameters: RandomTreesParameters) -> None:
         """Raise ValueError unless the parameters are those of these trees."""
-        require(self.structure is not None, "there are no trees")
-        trees = self._trees
-        check_equal("the number of categories", trees.cardinalities, parameters.cardinalities)
-        check_equal("the number of nodes", len(parameters.share), len(trees.nodes))
+        check_equal("the trees", parameters.trees, self.structure)
+        check_equal("the mean of the trees", parameters.geometric, self.combine == "geometric")
+        trees = parameters.trees
         check_equal(
             "the columns of numbers", tuple(np.flatnonzero(trees.ordered).tolist()), tuple(sorted(self.ordered))
         )
@@ -201,8 +208,10 @@ class RandomTrees:
         prior = smoothed_prior(statistics.leaves.sum(axis=0) / self._trees.n_trees)
         weighed = WeighedTrees.of(self._trees, statistics)
         given_node = weighed.smoothed(self.strength or 0.0, prior)
-        cardinalities = statistics.singles.cardinalities
-        return RandomTreesParameters(cardinalities, weighed.share, weighed.log_edge, given_node, weighed.mass, prior)
+        geometric = self.combine == "geometric"
+        return RandomTreesParameters(
+            self._trees, geometric, weighed.share, weighed.log_edge, given_node, weighed.mass, prior
+        )
 
     def log_density(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
         """Return log p(x | z) = log p(z | x) + log p(x) − log p(z) in nats, (n, Z)."""
@@ -219,7 +228,7 @@ class RandomTrees:
         return self._scores(parameters, tile, np.empty(0))
 
     def _scores(self, parameters: RandomTreesParameters, tile: Codes, log_p: Array) -> Array:
-        trees = self._trees
+        trees = parameters.trees
         out = np.zeros((len(tile.values), len(parameters.prior)))
         kernels.score_forest(
             codes_of(tile),
@@ -231,11 +240,11 @@ class RandomTrees:
             parameters.log_edge,
             parameters.given_node,
             parameters.prior,
-            self.combine == "geometric",
+            parameters.geometric,
             out,
             log_p,
         )
-        return out if self.combine == "geometric" else np.log(out)
+        return out if parameters.geometric else np.log(out)
 
     def log_factors(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
         """Return what each column adds to `log_density` in nats, (n, Z, d), 0 for a missing cell.
@@ -245,11 +254,11 @@ class RandomTrees:
         ValueError
             Trees are combined by the arithmetic mean, whose logarithm is no sum over the columns.
         """
-        if self.combine != "geometric":
+        if not parameters.geometric:
             raise ValueError(
                 'the arithmetic mean of trees is no sum of log factors; use combine="geometric" to explain predictions'
             )
-        trees = self._trees
+        trees = parameters.trees
         n, d = tile.values.shape
         factors = np.zeros((n, len(parameters.prior), d))
         kernels.explain_forest(
@@ -273,7 +282,7 @@ class RandomTrees:
 
     def sample(self, parameters: RandomTreesParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d): a tree, a leaf of it given the class, and the cells within the leaf."""
-        trees = self._trees
+        trees = parameters.trees
         starts = np.concatenate([[0], np.cumsum(np.array(parameters.cardinalities, np.int64) + 1)])
         given = np.exp(parameters.given_node)
         codes = np.zeros((len(component), len(parameters.cardinalities)), np.uint32)
@@ -316,8 +325,8 @@ class RandomTrees:
 
     def n_parameters(self, parameters: RandomTreesParameters) -> int:
         """Return the free parameters: p(y, leaf) of each tree, and p(x_j) of each code."""
-        n_leaves, z = self._trees.n_leaves, len(parameters.prior)
-        return n_leaves * z - self._trees.n_trees + sum(max(k - 1, 0) for k in parameters.cardinalities)
+        n_leaves, z = parameters.trees.n_leaves, len(parameters.prior)
+        return n_leaves * z - parameters.trees.n_trees + sum(max(k - 1, 0) for k in parameters.cardinalities)
 
 
 def _entropies(weight: Array) -> Array:

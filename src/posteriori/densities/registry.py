@@ -121,7 +121,7 @@ REGISTRY: tuple[Registration, ...] = (
     ),
     Registration(PoissonRate, options=_options(smoothing="rate_smoothing"), label="count (Poisson rate)"),
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
-    Registration(RandomTrees, (TreeStructure,)),
+    Registration(RandomTrees, (TreeStructure,), sql="posteriori.sql.forests:forest_factors"),
     Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),
     Registration(Tree, (BackOff, Forest), sql="posteriori.sql.trees:tree_factors"),
 )

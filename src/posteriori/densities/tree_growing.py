@@ -17,7 +17,7 @@ from posteriori.tables.batch import Assignment, Codes
 from posteriori.typing import Array
 
 FOLDS = 5  # of the rows, one of which each tree leaves out
-_STRENGTHS = tuple(float(10.0**e) for e in np.arange(-1.5, 2.1, 0.5))
+_STRENGTHS = tuple(float(10.0**e) for e in np.arange(-1.5, 3.1, 0.5))
 _FIRST = 3  # the strength of 1, with which the search starts
 _MOST_JUDGED = 20_000  # rows, for the strength
 _MOST_CELLS = 1 << 24  # of the table of leaves and classes of all trees; larger nodes become leaves beyond

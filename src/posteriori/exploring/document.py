@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import os
+import zlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -22,6 +23,7 @@ from posteriori.persistence import write_file_atomically
 from posteriori.reporting.markup import Html, element
 
 MOST_ROWS = 2000
+_FEWEST_PACKED = 1 << 19  # characters of data: fewer stay legible
 
 
 @dataclass(frozen=True)
@@ -136,9 +138,7 @@ def explore(
 
 
 def _document(shown: dict[str, Any]) -> str:
-    """Return the page with its data; a cell or a name cannot end the element that holds them."""
-    data = json.dumps(shown, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    data = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    """Return the page with its data, its style and its script."""
     style, script = _style(), _script()
     policy = (
         f"default-src 'none'; script-src '{_hash_of(script)}'; style-src '{_hash_of(style)}'; img-src data: blob:; "
@@ -157,10 +157,20 @@ def _document(shown: dict[str, Any]) -> str:
         "body",
         element("noscript", element("p", "This page computes in the browser; allow its script to run.")),
         element("div", id="page"),
-        Html(f'<script type="application/json" id="shown">{data}</script>'),
+        _data(shown),
         Html(f'<script type="module">{script}</script>'),
     )
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+
+
+def _data(shown: dict[str, Any]) -> Html:
+    """Return the element of the data: JSON in which no cell or name can end the element, or that text compressed."""
+    text = json.dumps(shown, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    if len(text) > _FEWEST_PACKED:
+        packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+        return Html(f'<script type="text/plain" id="shown">{packed}</script>')
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Html(f'<script type="application/json" id="shown">{text}</script>')
 
 
 @cache

@@ -13,7 +13,7 @@ from posteriori.model import GenerativeModel
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.scoring import Posterior
-from posteriori.tables import Cell, Column
+from posteriori.tables import Cell, Column, quote
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
 
@@ -21,12 +21,11 @@ FORMAT = 1  # of the JSON; the evaluator refuses others
 MOST_CELLS = 1 << 22  # of the junction tree of a network; the evaluator has the same limit
 _LARGEST_WHOLE = 2**53  # beyond it, JavaScript has no whole numbers
 _WORD_PATTERN = Tokenizer().token_pattern  # the one that the evaluator has
-_UNWRITTEN = {math.inf: "inf", -math.inf: "-inf"}  # which JSON cannot write
 
 # The densities that the evaluator knows, and the fields of their parameters that it reads.
 FIELDS: dict[type[Any], tuple[str, ...]] = {
     densities.AveragedOneDependence: ("cardinalities", "log_probability"),
-    densities.Binned: ("cuts", "mean", "scale"),
+    densities.Binned: ("mean", "scale"),  # the cuts are those of the columns
     densities.Categorical: ("cardinalities", "log_probability"),
     densities.Complement: ("score",),
     densities.Compound: ("concentration",),
@@ -37,13 +36,15 @@ FIELDS: dict[type[Any], tuple[str, ...]] = {
     densities.Poisson: ("rate",),
     densities.PoissonRate: ("rate",),
     densities.Presence: ("present", "absent"),
+    densities.RandomTrees: ("cardinalities", "mass", "prior"),  # and more, by `_trees`
     densities.ScaledMultinomial: ("log_probability",),
     densities.Tree: ("continuous", "cardinalities", "parents", "start", "table", "centre", "normal"),
     densities.KDependence: ("parents", "cardinalities", "offsets", "log_probability"),
     densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread"),
 }
-# The fields that no posterior depends on.
-UNREAD = {"shared", "edge_weights", "mean_total", "mean_exposure"}
+# The fields that no posterior depends on, and those of a forest that `_trees` writes or the evaluator derives.
+UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
+UNREAD |= {"trees", "geometric", "share", "log_edge", "given_node"}
 
 
 def to_javascript(model: Any) -> str:
@@ -57,8 +58,8 @@ def to_javascript(model: Any) -> str:
     Returns
     -------
     str
-        Plain JSON. Numbers have as many digits as float64 needs; infinite ones are the strings "inf" and "-inf". It
-        holds parameters, categories and names of columns, and no rows.
+        Plain JSON. Numbers have as many digits as float64 needs; those that JSON lacks are the strings "inf", "-inf"
+        and "nan". It holds parameters, categories and names of columns, and no rows.
 
     Raises
     ------
@@ -103,6 +104,8 @@ def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
     target = estimator.target_
     is_mixture = not hasattr(estimator, "classes_")
     n_classes = posterior.models[0].n_classes
+    binned = {column.cuts for model in posterior.models for column in model.schema.columns if column.cuts is not None}
+    cuts = {points: place for place, points in enumerate(sorted(binned))}  # members share many of them
     return {
         "kind": "mixture" if is_mixture else "classifier",
         "name": type(estimator).__name__,
@@ -110,7 +113,8 @@ def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
         "classes": list(range(n_classes)) if is_mixture else [_cell(cell, "the classes") for cell in target.categories],
         "columns": [_column(column) for column in schema.columns],
         "class_log_prior": None if getattr(estimator, "priors", None) is None else _array(estimator.class_log_prior_),
-        "models": [_model(names[m], posterior.models[m]) for m in kept],
+        "models": [_model(names[m], posterior.models[m], cuts) for m in kept],
+        "cuts": [list(points) for points in cuts],
         "pool": None if pool is None else {"weight": _array(pool.weight[kept]), "bias": _array(pool.bias)},
     }
 
@@ -157,11 +161,11 @@ def _tokenizer(name: str, text: Tokenizer) -> dict[str, Any]:
     }
 
 
-def _model(name: str, model: GenerativeModel) -> dict[str, Any]:
+def _model(name: str, model: GenerativeModel, cuts: dict[tuple[float, ...], int]) -> dict[str, Any]:
     weights = model.weights
     return {
         "name": name,
-        "cuts": [None if column.cuts is None else list(column.cuts) for column in model.schema.columns],
+        "cuts": [None if column.cuts is None else cuts[column.cuts] for column in model.schema.columns],
         "log_prior": _array(model.log_prior),
         "of_class": list(model.of_class),
         "given": [list(of_j) for of_j in model.given],
@@ -192,6 +196,8 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
         }
     elif type(density) in FIELDS:
         written = {name: _plain(getattr(parameters, name)) for name in FIELDS[type(density)]}
+        if isinstance(density, densities.RandomTrees):
+            written |= _trees(parameters)
     else:
         raise ValueError(
             f"the evaluator in JavaScript does not know the density {type(density).__name__}; choose a distribution of "
@@ -200,7 +206,33 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
     return {"density": type(density).__name__, "parameters": written}
 
 
+def _trees(parameters: Any) -> dict[str, Any]:
+    """Return the splits of a forest, and the class distributions of its leaves.
+
+    The evaluator derives those of the other nodes, and the weights of the edges.
+    """
+    structure = parameters.trees
+    column, cut, child = structure.nodes.T
+    inner = np.flatnonzero(column >= 0)
+    return {
+        "column": _array(column),
+        "cut": _array(cut[inner]),
+        "step": _array(child[inner] - inner),  # from a node to its left child
+        "share": _array(parameters.share[inner]),
+        "given_leaf": _array(parameters.given_node[column < 0]),
+        "roots": _array(structure.roots),
+        "ordered": _array(structure.ordered),
+        "sides": _array(structure.sides),
+        "combine": "geometric" if parameters.geometric else "arithmetic",
+    }
+
+
 def _network(network: BayesianNetwork) -> dict[str, Any]:
+    if network.gaussians:
+        names = quote(gaussian.variable for gaussian in network.gaussians)
+        raise ValueError(
+            f"{names} of the network hold numbers, which the evaluator in JavaScript does not read; cut them"
+        )
     inference = network._inference  # raises an error that names a variable without a table
     if inference.whole is None or inference.whole.tree.total_size > MOST_CELLS:
         raise ValueError(
@@ -230,5 +262,5 @@ def _plain(value: Any) -> Any:
 
 
 def _array(values: Array) -> dict[str, Any]:
-    numbers = [_UNWRITTEN.get(number, number) for number in values.ravel().tolist()]
+    numbers = [number if math.isfinite(number) else repr(number) for number in values.ravel().tolist()]
     return {"shape": list(values.shape), "values": numbers}

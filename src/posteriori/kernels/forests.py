@@ -28,7 +28,8 @@ def _side(code, cut, is_ordered, sides):
 def _descend(codes, first, last, nodes, root, sides, ordered, reached, active):
     """Send the rows from first to before last down a tree: reached[i − first] is a leaf, or where a cell is missing.
 
-    Rows take a step each in turn, so that the processor reads the nodes of several rows at once.
+    Rows take a step each in turn, so that the processor reads the nodes of several rows at once. Indices are unsigned:
+    signed ones are compared with 0 first.
     """
     n_active = last - first
     for i in range(n_active):
@@ -37,16 +38,22 @@ def _descend(codes, first, last, nodes, root, sides, ordered, reached, active):
     while n_active > 0:
         kept = 0
         for k in range(n_active):
-            i = active[k]
-            node = reached[i]
-            column = nodes[node, 0]
+            i = np.uint64(active[np.uint64(k)])
+            node = np.uint64(reached[i])
+            column, cut = nodes[node, np.uint64(0)], nodes[node, np.uint64(1)]
             if column < 0:
                 continue
-            side = _side(np.int64(codes[first + i, column]), nodes[node, 1], ordered[column], sides)
-            if side == 0:
+            code = int(codes[np.uint64(first) + i, np.uint64(column)])
+            if code == 0:
                 continue
-            reached[i] = nodes[node, 2] + side - 1
-            active[kept] = i
+            at_right = 1 if code > cut else 0
+            if not ordered[np.uint64(column)]:
+                side = int(sides[np.uint64(cut + code)])
+                if side == 0:
+                    continue
+                at_right = side - 1
+            reached[i] = nodes[node, np.uint64(2)] + at_right
+            active[np.uint64(kept)] = i
             kept += 1
         n_active = kept
 
@@ -240,24 +247,25 @@ def score_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_nod
         otherwise that share divided by p(x_j on this side | x_j in the cell of the node).
     """
     n_classes, n_trees = out.shape[1], len(roots) - 1
-    scores = np.empty(n_classes)
+    scores, of_tree = np.empty(n_classes), 1.0 / n_trees
     reached, active = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64)
     for t in range(n_trees):
         for first in range(0, len(codes), _ROWS):
             last = min(first + _ROWS, len(codes))
             _descend(codes, first, last, nodes, roots[t], sides, ordered, reached, active)
             for i in range(first, last):
-                node, log_tree = reached[i - first], 0.0
+                node = np.uint64(reached[np.uint64(i - first)])
                 if nodes[node, 0] < 0 and geometric and len(log_p) == 0:
                     for z in range(n_classes):
-                        out[i, z] += given_node[node, z] / n_trees
+                        out[np.uint64(i), np.uint64(z)] += given_node[node, np.uint64(z)] * of_tree
                     continue
+                known = len(log_p) > 0
                 log_tree = _score_row(
-                    codes[i], nodes, roots[t], sides, ordered, share, log_edge, given_node, node, len(log_p) > 0, scores
+                    codes[i], nodes, roots[t], sides, ordered, share, log_edge, given_node, int(node), known, scores
                 )
                 if geometric:
                     for z in range(n_classes):
-                        out[i, z] += scores[z] / n_trees
+                        out[i, z] += scores[z] * of_tree
                 else:
                     evidence = 0.0
                     for z in range(n_classes):

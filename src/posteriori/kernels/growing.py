@@ -1,4 +1,7 @@
-"""Growth of randomised decision trees on codes, by histograms of classes per node."""
+"""Growth of randomised decision trees on codes, by histograms of classes per node.
+
+Indices in the inner loops are unsigned: signed ones are compared with 0 first.
+"""
 
 from typing import Any, NamedTuple
 
@@ -78,9 +81,9 @@ def _x_log_x(x, of_whole):
 def _present_codes(column, rows, of_rows, present, codes):
     """Copy the codes of some rows to of_rows. Write the distinct ones > 0 into codes, ascending; return how many."""
     for i in range(len(rows)):
-        code = column[rows[i]]
+        code = np.uint64(column[np.uint64(rows[i])])
         of_rows[i] = code
-        present[code >> 6] |= np.uint64(1) << np.uint64(code & 63)
+        present[code >> np.uint64(6)] |= np.uint64(1) << (code & np.uint64(63))
     n_codes = 0
     for word in range(len(present)):
         bits = present[word]
@@ -145,7 +148,7 @@ def _random_cut(column, rows, scratch):
     total, left = scratch.total, scratch.left
     low, high = 1 << 30, 0
     for i in range(len(rows)):
-        code = int(column[rows[i]])
+        code = int(column[np.uint64(rows[i])])
         of_rows[i] = code
         if code > 0:
             low, high = min(low, code), max(high, code)
@@ -158,9 +161,10 @@ def _random_cut(column, rows, scratch):
     for i in range(len(rows)):
         code = int(of_rows[i])
         if code > 0:
-            total[classes[i]] += weights[i]
+            z = np.uint64(classes[i])
+            total[z] += weights[i]
             if code <= cut:
-                left[classes[i]] += weights[i]
+                left[z] += weights[i]
     return cut
 
 
@@ -219,7 +223,7 @@ def _prefix_of(column, rows, is_ordered, at_random, scratch, of_whole):
     if n_codes < 2:
         return n_codes, 0, -1.0
     for i in range(len(rows)):
-        histogram[scratch.of_rows[i], scratch.classes[i]] += scratch.weights[i]
+        histogram[np.uint64(scratch.of_rows[i]), np.uint64(scratch.classes[i])] += scratch.weights[i]
     for z in range(n_classes):
         scratch.total[z] = 0.0
         for k in range(n_codes):
@@ -281,9 +285,10 @@ def _can_split(rows, component, weight, scratch, fewest):
     for z in range(len(left)):
         left[z] = 0.0
     for i in range(len(rows)):  # copied, so that the columns read them in order
-        scratch.classes[i] = component[rows[i]]
-        scratch.weights[i] = weight[rows[i]]
-        left[scratch.classes[i]] += scratch.weights[i]
+        row = np.uint64(rows[i])
+        scratch.classes[i] = component[row]
+        scratch.weights[i] = weight[row]
+        left[np.uint64(component[row])] += weight[row]
     n_present, n = 0, 0.0
     for z in range(len(left)):
         n += left[z]
@@ -300,7 +305,7 @@ def _divide(column, rows, is_ordered, cut, sides, scratch):
     """
     at_left, n = 0.0, 0.0
     for i in range(len(rows)):
-        code = np.int64(column[rows[i]])
+        code = int(column[np.uint64(rows[i])])
         side = 0
         if code > 0:
             side = (1 if code <= cut else 2) if is_ordered else int(sides[cut + code])

@@ -15,7 +15,7 @@ from posteriori.model import Block, reject_outside
 from posteriori.sources import Source
 from posteriori.sources.threads import in_order, n_threads
 from posteriori.statistics import Counts
-from posteriori.statistics.row_sample import RowSample, SmallestHashes
+from posteriori.statistics.row_sample import RowSample
 from posteriori.tables import Assignment, Batch, Codes, Schema
 from posteriori.typing import Array
 
@@ -168,11 +168,10 @@ def binned_schema(source: Source, bins: Mapping[int, Bins], n_jobs: int | None =
 def _sample(columns: tuple[int, ...]) -> Callable[[Batch], RowSample]:
     block = Block(Binned(), columns)
     size = min(_SAMPLED_ROWS, max(_SAMPLED_CELLS // len(columns), _GRID))
-    seen = SmallestHashes(size)
 
     def accumulate(batch: Batch) -> RowSample:
         reject_outside(block, batch)  # infinite cells: no midpoint with another cell exists
-        return RowSample.of(batch, columns, seen)
+        return RowSample.of(batch, columns, size)
 
     return accumulate
 

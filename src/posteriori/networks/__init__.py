@@ -6,6 +6,7 @@ from posteriori.networks.bootstrap import ArcStrength, bootstrap_structure
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG, Independence
+from posteriori.networks.decision_support import InformationValues, Sensitivity
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
 from posteriori.networks.equivalence import PartialDAG, cpdag, structural_hamming_distance
 from posteriori.networks.evidence_files import read_evidence, write_evidence
@@ -48,6 +49,7 @@ __all__ = [
     "GaussianMixture",
     "Identification",
     "Independence",
+    "InformationValues",
     "LearnedStructure",
     "LinearGaussian",
     "Marginals",
@@ -56,6 +58,7 @@ __all__ = [
     "MostProbable",
     "NetworkClassifier",
     "PartialDAG",
+    "Sensitivity",
     "Trail",
     "Triple",
     "active_trails",

@@ -13,11 +13,13 @@ from posteriori.networks.cases import open_cases
 from posteriori.networks.constraints import Edges
 from posteriori.networks.cpt import check_states
 from posteriori.networks.dag import DAG
-from posteriori.networks.equivalence import cpdag
+from posteriori.networks.equivalence import any_extension, consistent_extension, cpdag, direct_implied
 from posteriori.networks.printing import aligned
 from posteriori.networks.structure_search import as_search
 from posteriori.statistics.distinct_rows import DistinctRows
 from posteriori.typing import Array
+
+_DECIDED = 2 / 3  # the share of graphs that decides the direction of an edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +65,10 @@ class ArcStrength:
         return float(values[min(round(t * len(values)), len(values) - 1)]) if t < 1 else 1.0
 
     def averaged(self, threshold: float | None = None) -> DAG:
-        """Return the graph of the edges at or above a strength, strongest first, without those that close a cycle.
+        """Return the graph of the edges at or above a strength.
+
+        An edge has the direction that at least two thirds of the graphs with this edge give it. The others are directed
+        so that they make no new common effect, or, where this is impossible, no cycle.
 
         Parameters
         ----------
@@ -71,21 +76,11 @@ class ArcStrength:
             By default that of `threshold`, and above 0.
         """
         least = max(self.threshold() if threshold is None else threshold, 1e-9)
-        pairs = [
-            (-self.strength[u, v], -self.direction[u, v], u, v)
-            for u, v in np.argwhere(self.strength >= least).tolist()
-            if (self.direction[u, v], v) > (self.direction[v, u], u)  # ties go to the order of the columns
-        ]
-        edges: list[tuple[str, str]] = []
-        below: dict[int, set[int]] = {k: {k} for k in range(len(self.nodes))}  # each node and its descendants
-        for _, _, u, v in sorted(pairs):
-            if u in below[v]:
-                continue
-            edges.append((self.nodes[u], self.nodes[v]))
-            for reached in below.values():
-                if u in reached:
-                    reached |= below[v]
-        return DAG(self.nodes, tuple(edges))
+        matrix = (self.strength >= least) & (self.direction > 1 - _DECIDED)
+        edges = consistent_extension(direct_implied(matrix))
+        if edges is None:
+            edges = any_extension(matrix, np.ones_like(matrix))
+        return DAG(self.nodes, tuple((self.nodes[u], self.nodes[v]) for u, v in np.argwhere(edges).tolist()))
 
     def to_polars(self) -> Any:
         """Return a polars DataFrame with the columns ``from``, ``to``, ``strength`` and ``direction``."""

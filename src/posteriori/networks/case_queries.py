@@ -9,7 +9,7 @@ from posteriori.networks.distributions import ConditionalDistribution, Distribut
 from posteriori.networks.naming import as_names
 from posteriori.networks.state import NetworkState
 
-Method = Literal["exact", "sampling"]
+Method = Literal["exact", "conditioning", "sampling"]
 Evidence = Mapping[str, Any]
 
 
@@ -35,8 +35,9 @@ class CaseQueries(NetworkState):
             From variable to state, to a set of states, or to a mapping from each state to its likelihood.
         joint : bool, default True
             Whether to return one joint distribution instead of one distribution per variable.
-        method : {"exact", "sampling"}, default "exact"
-            By junction tree, or by likelihood weighting, which has no limit of size but a standard error.
+        method : {"exact", "conditioning", "sampling"}, default "exact"
+            By junction tree; exactly by conditioning, one small junction tree after the other, where a single tree
+            needs more than max_table_size; or by likelihood weighting, which has no limit of size but a standard error.
         n_samples : int, default 10,000
         random_state : int, RandomState, Generator or None
             Seed of the samples.
@@ -71,7 +72,7 @@ class CaseQueries(NetworkState):
         event, given : mapping
             From variable to state, or to a set of states, one of which it has; see also `query`. The event of a
             continuous variable is an interval (low, high).
-        method : {"exact", "sampling"}, default "exact"
+        method : {"exact", "conditioning", "sampling"}, default "exact"
         n_samples : int, default 10,000
         random_state : int, RandomState, Generator or None
 

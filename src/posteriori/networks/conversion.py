@@ -33,7 +33,7 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
     Raises
     ------
     ValueError
-        A column holds numbers that are neither in bins nor normal, or had no category; or the model is no network with
+        A column holds numbers that are not in bins and not normal, or had no category; or the model is no network with
         the class above every feature.
     """
     schema = model.schema

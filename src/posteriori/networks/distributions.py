@@ -193,7 +193,10 @@ class ConditionalDistribution:
 
 
 class Marginals(Mapping[str, Distribution]):
-    """p(variable | evidence) of several variables: a mapping from name to distribution."""
+    """p(variable | evidence) of several variables: a mapping from name to distribution.
+
+    A continuous variable has a `GaussianMixture`, which is shown by its mean and standard deviation.
+    """
 
     def __init__(self, distributions: Mapping[str, Distribution]) -> None:
         self._distributions = dict(distributions)
@@ -230,7 +233,8 @@ class Marginals(Mapping[str, Distribution]):
         rows = [["variable", "state", "probability"]]
         for name, marginal in self.items():
             for position, (state, p) in enumerate(marginal.to_dict().items()):
-                rows.append(["" if position else name, str(state), number(p)])
+                shown = number(p) if isinstance(marginal, Distribution) else f"{p:.6g}"
+                rows.append(["" if position else name, str(state), shown])
         return "\n".join([heading(["variable"], evidence_words(evidence)), *aligned(rows, 2)])
 
     def _repr_html_(self) -> str:

@@ -114,6 +114,11 @@ class GaussianMixture:
             raise ValueError(f"{heading(self.variables)} has several variables; take the marginal of one first")
         return self.means[:, 0], np.sqrt(self.covariances[:, 0, 0])
 
+    def to_dict(self) -> dict[str, float]:
+        """Return the mean and the standard deviation of a single variable."""
+        self._single()
+        return {"mean": self.mean, "standard deviation": self.standard_deviation}
+
     def row(self) -> list[list[str]]:
         """Return a line of text for each variable: mean, standard deviation and the central 95 %."""
         lines = []

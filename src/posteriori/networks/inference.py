@@ -121,12 +121,12 @@ class Inference:
         asked, known = frozenset(asked), frozenset(known)
         if self.whole is not None and self.whole.tree.total_size * rows < _WORTH_PRUNING:
             return self.whole
-        factors = self._relevant(asked, known, frozenset(hard))
+        factors = self.relevant(asked, known, frozenset(hard))
         if self.whole is not None and len(factors) == len(self.cpts):
             return self.whole
         return self._compiled(tuple(sorted({v for f in factors for v in self.scopes[f]} | asked | known)), factors)
 
-    def _relevant(self, asked: frozenset[int], known: frozenset[int], hard: frozenset[int]) -> tuple[int, ...]:
+    def relevant(self, asked: Iterable[int], known: Iterable[int], hard: Iterable[int]) -> tuple[int, ...]:
         """Return the CPTs that the query needs.
 
         A variable outside the ancestors of query and evidence is barren: its table sums to 1 (Shachter 1986,
@@ -135,6 +135,7 @@ class Inference:
         query variable or soft evidence are only a constant factor, and are left out unless one holds a 0: then they
         may show that the evidence is impossible.
         """
+        asked, known, hard = frozenset(asked), frozenset(known), frozenset(hard)
         names = self.dag.nodes
         needed = sorted(self.position[name] for name in self.dag.ancestors([names[v] for v in asked | known]))
         above = {v: v for v in needed}  # union-find: a pointer towards the root of the component
@@ -176,7 +177,7 @@ class Inference:
         try:
             tree = compile_tree(cardinalities, tables, max_table_size=self.max_table_size)
         except ValueError as error:
-            raise ValueError(f"{error}: query with method='sampling'") from None
+            raise ValueError(f"{error}: query with method='conditioning' or 'sampling'") from None
         return PrunedTree(kept, tree)
 
     # One case ---------------------------------------------------------------------------------------------------

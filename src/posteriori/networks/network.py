@@ -11,6 +11,7 @@ from posteriori.networks.case_queries import CaseQueries
 from posteriori.networks.causal_queries import CausalQueries
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
+from posteriori.networks.decision_queries import DecisionQueries
 from posteriori.networks.graph_queries import GraphQueries
 from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.naming import States
@@ -19,7 +20,7 @@ from posteriori.networks.table_learning import TableLearning
 from posteriori.networks.table_queries import TableQueries
 
 
-class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, CausalQueries):
+class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, CausalQueries, DecisionQueries):
     r"""A joint distribution that factorises along a directed acyclic graph.
 
     .. math:: p(x) = \prod_v p(x_v \mid x_{\mathrm{parents}(v)})

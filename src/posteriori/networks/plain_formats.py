@@ -232,7 +232,7 @@ def write_json(network: BayesianNetwork) -> str:
                 "variance": table.variance.tolist(),
             }
         variables.append(one)
-    found = {"format": "posteriori network", "name": network.name, "variables": variables}
+    found: dict[str, Any] = {"format": "posteriori network", "name": network.name, "variables": variables}
     if network.properties:
         found["properties"] = {name: list(words) for name, words in network.properties.items()}
     return json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n"

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from posteriori.draws import check_draw, generator
+from posteriori.networks.conditioning import Conditioned
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
 from posteriori.networks.evidence import Evidence, read_codes, read_evidence
 from posteriori.networks.inference import Inference, require_possible
@@ -42,8 +43,10 @@ def exact_or_sampled(inference: Inference, method: str, n_samples: int, random_s
     """
     if method == "exact":
         return Exact(inference)
+    if method == "conditioning":
+        return Conditioned(inference)
     if method != "sampling":
-        raise ValueError(f"method is {method!r}; choose 'exact' or 'sampling'")
+        raise ValueError(f"method is {method!r}; choose 'exact', 'conditioning' or 'sampling'")
     if n_samples < 2:
         raise ValueError(f"n_samples is {n_samples}; draw at least two")
     return Sampled(inference, n_samples, random_state)

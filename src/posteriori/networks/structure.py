@@ -51,7 +51,8 @@ def learn_network(
         Hill climbing adds, deletes or reverses the edge that raises the score most, until none does; with missing cells
         it alternates with EM (structural EM). Chow-Liu is the tree of largest total mutual information, which is the
         tree of maximum likelihood. PC-stable deletes the edges between variables that tests find independent given
-        others, and directs what the tests determine. MMHC is hill climbing among the pairs that tests leave.
+        others, and directs what the tests determine (by PC-Max). MMHC is hill climbing among the pairs that tests
+        leave.
     score : {"bic", "aic", "bdeu", "k2", "bge"} or Score, optional
         The score to maximise: by default BIC, and for trees the likelihood alone. With "bic" or "aic" a tree loses the
         edges that are not worth their parameters. ``BDeu(equivalent_sample_size=…)`` sets the prior. Columns of

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
 
 _MOST_WITH_BARS = 45
+_INTERVALS = 7  # of a continuous variable
 _WIDEST = 8.0  # inches; a wider tree is an outline
 _NO_LENGTH = 1e-6  # inches
 _SHORTEST_TITLE = 24  # letters in a line
@@ -153,8 +154,12 @@ def _edges_of(model: Any, label: Any) -> tuple[dict[tuple[str, str], float | Non
 
 def _beliefs(network: BayesianNetwork, known: dict[str, Any]) -> dict[str, dict[str, float]]:
     marginals = network.query(evidence=known, joint=False)
+    continuous = {one.variable for one in network.gaussians}
     beliefs = {}
     for name in network.variables:
+        if name in continuous:
+            beliefs[name] = _density_bars(marginals[name]) if name in marginals else {f"{known[name]:.4g}": 1.0}
+            continue
         states = network.states(name)
         if name in marginals:
             probabilities = marginals[name].probabilities.tolist()
@@ -162,6 +167,13 @@ def _beliefs(network: BayesianNetwork, known: dict[str, Any]) -> dict[str, dict[
             probabilities = [float(state == known[name]) for state in states]
         beliefs[name] = dict(zip(map(shorten, states), probabilities, strict=True))
     return beliefs
+
+
+def _density_bars(density: Any) -> dict[str, float]:
+    """Return the probabilities of intervals of one width, which show the shape of a density."""
+    ends = np.linspace(density.quantile(0.005), density.quantile(0.995), _INTERVALS + 1)
+    shares = np.diff(density.cdf(ends)).tolist()
+    return {f"{low:.4g} … {high:.4g}": p for low, high, p in zip(ends[:-1], ends[1:], shares, strict=True)}
 
 
 def _draw_edge(

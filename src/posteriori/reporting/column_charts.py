@@ -113,7 +113,7 @@ class ColumnChart:
         x = self._grid(across)
         curves = self.scale.per_unit_of_axis(x[:, np.newaxis], self.feature.densities(x))
         whole = self.scale.width is None and not (known != np.floor(known)).any()
-        edges = _edges(self.scale.position(known), whole)
+        edges = histogram_edges(self.scale.position(known), whole)
         bars = [self._share_in_bins(c, edges) for c in range(curves.shape[1])]
         tallest, highest = max(float(one.max(initial=0.0)) for one in bars), float(curves.max(initial=0.0))
         top = min(highest, _SPIKE * tallest) if tallest > 0 else highest
@@ -170,11 +170,11 @@ class ColumnChart:
             thick = (self._group - 5.0) / len(found)
             for k, (colour, mean, _, _) in enumerate(found):
                 end = float(mean[row]) / reach * _REACH
-                yield _rectangle(_MIDDLE + min(end, 0.0), top + 2 + k * thick, abs(end), thick, colour)
+                yield rectangle(_MIDDLE + min(end, 0.0), top + 2 + k * thick, abs(end), thick, colour)
             thick = (self._group - 5.0) / len(self.colours)
             for c, colour in enumerate(self.colours):
                 length = float(shares[row, c]) / most * (WIDTH - _SHARES - 6)
-                yield _rectangle(_SHARES, top + 2 + c * thick, length, thick, colour)
+                yield rectangle(_SHARES, top + 2 + c * thick, length, thick, colour)
         if self._hidden:
             more = f"{plural(self._hidden, 'rarer category')} not drawn"
             yield element(
@@ -185,7 +185,8 @@ class ColumnChart:
 _HEIGHT = 2 * _TITLE + _UPPER + _LOWER + _BELOW
 
 
-def _rectangle(x: float, y: float, width: float, height: float, colour: str) -> Html:
+def rectangle(x: float, y: float, width: float, height: float, colour: str) -> Html:
+    """Return a filled rectangle, in pixels."""
     return element("path", d=f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}z", fill=colour, class_="bar")
 
 
@@ -194,7 +195,7 @@ def _widened(low: float, high: float) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _edges(position: Array, whole: bool) -> Array:
+def histogram_edges(position: Array, whole: bool) -> Array:
     """Return the edges of histogram bins; of whole numbers each bin holds equally many."""
     bins = int(np.clip(2.5 * len(position) ** (1 / 3), 8, 40))
     low, high = float(position.min()), float(position.max())

@@ -54,12 +54,7 @@ class ReportData:
         ValueError
             A label is not one of the classes, or is missing and the estimator has ``unlabelled="error"``.
         """
-        check_is_fitted(estimator)
-        members = dict(getattr(estimator, "members_", {}))
-        name = max(members, key=lambda one: float(estimator.member_weights_[one])) if members else None
-        main_member = estimator if name is None else members[name]
-        if not (hasattr(estimator, "classes_") and isinstance(getattr(main_member, "model_", None), GenerativeModel)):
-            raise TypeError(f"a {type(estimator).__name__} cannot be reported on; give a classifier of posteriori")
+        name, main_member = check_classifier(estimator)
         table = read_table(X)
         unlabelled = getattr(estimator, "unlabelled", "error")
         labels = labels_to_learn(read_labels(y, table), unlabelled, True, True)
@@ -126,6 +121,29 @@ class ReportData:
             if any(hasattr(one, attribute) for attribute in attributes):
                 return one
         return None
+
+
+def check_classifier(estimator: Any) -> tuple[str | None, Any]:
+    """Return the name and the model of the main member of a pool, or None and the estimator itself.
+
+    Raises
+    ------
+    TypeError
+        The estimator is not a classifier of this library.
+    """
+    check_is_fitted(estimator)
+    members = dict(getattr(estimator, "members_", {}))
+    name = max(members, key=lambda one: float(estimator.member_weights_[one])) if members else None
+    main_member = estimator if name is None else members[name]
+    if not (hasattr(estimator, "classes_") and isinstance(getattr(main_member, "model_", None), GenerativeModel)):
+        raise TypeError(f"a {type(estimator).__name__} cannot be reported on; give a classifier of posteriori")
+    return name, main_member
+
+
+def target_of(estimator: Any, X: Any) -> str | None:
+    """Return the name of the column of a table that holds the target of a classifier; None if it has none."""
+    target: str | None = estimator.schema_.target
+    return target if target is not None and target in read_table(X).names else None
 
 
 def take_rows(X: Any, rows: Sequence[int] | Array) -> Any:

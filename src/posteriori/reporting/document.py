@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from posteriori.persistence import write_file_atomically
 from posteriori.reporting.columns import ColumnFacts, column_facts
-from posteriori.reporting.data import ReportData
+from posteriori.reporting.data import ReportData, check_classifier, target_of
 from posteriori.reporting.dependences import tree_section
+from posteriori.reporting.drift import TableRows
+from posteriori.reporting.drift_page import Drift, drift_sections, drift_summary
 from posteriori.reporting.features import features_section
 from posteriori.reporting.held_out import HeldOutPredictions, predict_held_out
 from posteriori.reporting.labels import labels_section
+from posteriori.reporting.links import check_address
 from posteriori.reporting.markup import Html, Section, details, element, page, paragraph
 from posteriori.reporting.overview import summary, table_section
 from posteriori.reporting.rows import explained_section, strangest_section
 from posteriori.reporting.scores import candidates_section, scores_section, weights_section
 from posteriori.reporting.thresholds import thresholds_section
 from posteriori.reporting.trust import calibration_section, confusion_section
+from posteriori.tables import read_table
 
 _WORDS = {
     "Probability": "How confident the model is, from 0 % (impossible) to 100 % (certain).",
@@ -51,6 +55,22 @@ _WORDS = {
         "The posterior probability of a class is its prior probability times the likelihood of the row given the "
         "class, divided by the sum of these products over all classes."
     ),
+}
+
+_DRIFT_WORDS = {
+    "Drift": "A difference between earlier and later rows, beyond what chance brings.",
+    "Jensen–Shannon divergence": (
+        "The information of a cell about which of two tables it comes from, in nats: 0 for equal distributions, "
+        "log 2 = 0.69 for distributions that have nothing in common."
+    ),
+    "p": (
+        "The probability of a difference at least as large if both tables came from the same distribution: chi-squared "
+        "test of homogeneity, for numbers the smaller p of this and of the rank-sum test, doubled; adjusted for the "
+        "number of columns by Holm’s method."
+    ),
+    "log p(x)": "The logarithm of the density that the model gives to a row, whatever its class.",
+    "Nats": _WORDS["Nats"],
+    "Log-loss": _WORDS["Log-loss"],
 }
 
 
@@ -97,10 +117,12 @@ class Report:
 def report(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     path: str | os.PathLike[str] | None = None,
     *,
     out_of_fold: Any = None,
+    against: Any = None,
+    explorer: str | None = None,
     title: str | None = None,
 ) -> Report:
     """Write an HTML report on a fitted classifier, for readers who do not know Bayes' rule.
@@ -111,19 +133,28 @@ def report(
     outliers by log p(x), labels that the held-out predictions contradict, and explanations of five rows with the
     smallest changes that would change the prediction.
 
+    With `against`, an earlier table, the report is about drift instead: how the rows X differ from the earlier ones,
+    column by column, in log p(x), in the class shares, and in the scores if both tables have labels.
+
     Parameters
     ----------
     estimator : fitted classifier of posteriori
     X : array-like or data frame (n, d)
-        The training rows.
-    y : array-like (n,) or str
-        The labels, or the name of the column of X that holds them, as in `fit`.
+        The training rows; with `against`, the new rows.
+    y : array-like (n,) or str, optional
+        The labels, or the name of the column of X that holds them, as in `fit`. Default: the column of the target. With
+        `against`, labels are not needed.
     path : path, optional
         File to write the page to. Default: write no file.
     out_of_fold : OutOfFold, LeaveOneOut or array-like (n, C), optional
         Out-of-fold predictions, as returned by `model_selection.out_of_fold` and `leave_one_out`; or p(y | x), as
         ``estimator.predict_proba(X)`` for rows that are not training rows. Default: the estimator's
         ``out_of_fold_`` if it has one, otherwise 5-fold cross-validation of a copy.
+    against : array-like or data frame (m, d), optional
+        The earlier rows, such as the training rows. Its labels are read from its column of the same name, if it has it.
+    explorer : str, optional
+        Address of a page that `explore` has written, such as "explorer.html" beside the report. Every section links to
+        it, and explained rows and outliers open there with their cells.
     title : str, optional
         Default: the class name of the estimator and the target.
 
@@ -136,7 +167,8 @@ def report(
     Raises
     ------
     ValueError
-        out_of_fold belongs to other rows, or a label is not one of the classes.
+        out_of_fold belongs to other rows, or is given with `against`; or there are no labels, and no `against`; or a
+        label is not one of the classes.
     TypeError
         The estimator is not a classifier of posteriori.
     ImportError
@@ -147,7 +179,13 @@ def report(
     Notes
     -----
     Cost: cross-validation if no out-of-fold predictions exist, one pass for the columns, one pass for log p(x), and a
-    few thousand rows for the figures. Each row has weight 1 unless out_of_fold has weights.
+    few thousand rows for the figures. Each row has weight 1 unless out_of_fold has weights. With `against`: one pass
+    over each table, of at most 100,000 rows.
+
+    The drift of a column is the Jensen–Shannon divergence of its distributions (Lin, IEEE Transactions on Information
+    Theory 37, 1991) over categories, or up to 20 bins of about as many rows of both tables, and missing cells. Its
+    test is the chi-squared test of homogeneity, for numbers together with the rank-sum test, with p-values adjusted for
+    all columns (Holm, Scandinavian Journal of Statistics 6, 1979).
 
     Examples
     --------
@@ -158,21 +196,52 @@ def report(
     >>> page = po.report(model, penguins, "species", title="Penguins")
     >>> page.html.startswith("<!DOCTYPE html>")
     True
+    >>> later, earlier = penguins[200:], penguins[:200]
+    >>> "Drift of columns" in po.report(model, later, against=earlier).html
+    True
     """
-    require_matplotlib()
     if path is not None and not Path(path).parent.is_dir():
         raise FileNotFoundError(
             f"there is no folder {str(Path(path).parent)!r} to write the report in; create it first"
         )
+    if explorer is not None:
+        check_address(explorer)
+    if against is not None:
+        if out_of_fold is not None:
+            raise ValueError("out_of_fold is not used with against; remove one of them")
+        written = _drift_report(estimator, X, y, against, explorer, title)
+    else:
+        written = _model_report(estimator, X, y, out_of_fold, explorer, title)
+    if path is not None:
+        written.save(path)
+    return written
+
+
+def _model_report(estimator: Any, X: Any, y: Any, out_of_fold: Any, explorer: str | None, title: str | None) -> Report:
+    require_matplotlib()
+    if y is None:
+        y = target_of(estimator, X)
+        if y is None:
+            raise ValueError("a report needs labels: give y, or against, an earlier table to compare the rows with")
     subject = ReportData.of(estimator, X, y)
     evaluated = predict_held_out(subject, out_of_fold)
     facts = column_facts(estimator, X)
     title = title or f"{type(estimator).__name__}: predicting {subject.target}"
     header = summary(subject, evaluated, facts)
-    written = Report(title, str(page(title, header, list(_sections(subject, evaluated, facts)), _footer(estimator))))
-    if path is not None:
-        written.save(path)
-    return written
+    sections = list(_sections(subject, evaluated, facts, explorer))
+    return Report(title, str(page(title, header, sections, _footer(estimator, _WORDS), explorer)))
+
+
+def _drift_report(estimator: Any, X: Any, y: Any, against: Any, explorer: str | None, title: str | None) -> Report:
+    check_classifier(estimator)
+    if y is None:
+        y = target_of(estimator, X)
+    name = y if isinstance(y, str) else estimator.schema_.target
+    before = TableRows.of(estimator, against, name if name in read_table(against).names else None)
+    drift = Drift.of(estimator, before, TableRows.of(estimator, X, y))
+    title = title or f"{type(estimator).__name__}: drift of the rows for {drift.target}"
+    sections = list(drift_sections(drift))
+    return Report(title, str(page(title, drift_summary(drift), sections, _footer(estimator, _DRIFT_WORDS), explorer)))
 
 
 def require_matplotlib() -> None:
@@ -183,7 +252,9 @@ def require_matplotlib() -> None:
         raise ImportError("a report needs matplotlib: pip install matplotlib") from error
 
 
-def _sections(subject: ReportData, evaluated: HeldOutPredictions, facts: list[ColumnFacts]) -> Iterator[Section]:
+def _sections(
+    subject: ReportData, evaluated: HeldOutPredictions, facts: list[ColumnFacts], explorer: str | None
+) -> Iterator[Section]:
     estimator = subject.estimator
     yield table_section(subject, facts)
     yield scores_section(subject, evaluated)
@@ -196,9 +267,9 @@ def _sections(subject: ReportData, evaluated: HeldOutPredictions, facts: list[Co
     yield from _present(thresholds_section(subject, evaluated))
     yield features_section(subject, evaluated.importance)
     yield from _present(tree_section(subject))
-    yield from _present(strangest_section(subject, facts))
+    yield from _present(strangest_section(subject, facts, explorer))
     yield from _present(labels_section(subject, evaluated))
-    yield explained_section(subject, evaluated)
+    yield explained_section(subject, evaluated, explorer)
 
 
 def _present(section: Section | None) -> Iterator[Section]:
@@ -206,10 +277,10 @@ def _present(section: Section | None) -> Iterator[Section]:
         yield section
 
 
-def _footer(estimator: Any) -> list[Html]:
+def _footer(estimator: Any, glossary: Mapping[str, str]) -> list[Html]:
     from posteriori import __version__
 
-    words = (part for word, text in _WORDS.items() for part in (element("dt", word), element("dd", text)))
+    words = (part for word, text in glossary.items() for part in (element("dt", word), element("dd", text)))
     return [
         details("Glossary", element("dl", *words, class_="words")),
         paragraph(f"Written by posteriori {__version__} about ", element("code", _one_line(estimator)), "."),

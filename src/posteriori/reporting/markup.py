@@ -56,7 +56,7 @@ def element(name: str, /, *contents: Any, **attributes: Any) -> Html:
 
 def table(
     caption: str,
-    head: Sequence[str],
+    head: Sequence[Any],
     rows: Iterable[Sequence[Any]],
     text: Collection[int] = (0,),
     class_: str | None = None,
@@ -67,7 +67,7 @@ def table(
     Parameters
     ----------
     caption : str
-    head : sequence of str
+    head : sequence of str or markup
     rows : iterable of sequences
         A cell that already is a ``td`` element is kept.
     text : collection of int
@@ -130,14 +130,21 @@ class Section:
     lead: Html | str
     contents: tuple[Html, ...]
 
-    def write(self) -> Html:
-        """Return the section as an element."""
+    def write(self, explorer: str | None = None) -> Html:
+        """Return the section as an element, with a link to the page of `explore` if there is one."""
         heading = element("h2", self.title, id=self.anchor)
-        lead = paragraph(self.lead, class_="lead")
+        link = None if explorer is None else element("a", "Try other values in the explorer", href=explorer)
+        lead = paragraph(self.lead, None if link is None else " ", link, class_="lead")
         return element("section", heading, lead, *self.contents, aria_labelledby=self.anchor)
 
 
-def page(title: str, header: Iterable[Html], sections: Sequence[Section], footer: Iterable[Html]) -> Html:
+def page(
+    title: str,
+    header: Iterable[Html],
+    sections: Sequence[Section],
+    footer: Iterable[Html],
+    explorer: str | None = None,
+) -> Html:
     """Return a self-contained document: no other files, no network, no scripts."""
     style = Html(files(__package__).joinpath("page.css").read_text(encoding="utf-8"))
     links = (element("li", element("a", section.title, href=f"#{section.anchor}")) for section in sections)
@@ -154,7 +161,7 @@ def page(title: str, header: Iterable[Html], sections: Sequence[Section], footer
         "body",
         element("header", element("h1", title), *header),
         element("nav", element("ul", *links), aria_label="Contents"),
-        element("main", *(section.write() for section in sections)),
+        element("main", *(section.write(explorer) for section in sections)),
         element("footer", *footer),
     )
     return Html(f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n")

@@ -16,6 +16,7 @@ from posteriori.reporting.changes import smallest_changes
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.held_out import HeldOutPredictions
+from posteriori.reporting.links import case_links
 from posteriori.reporting.markup import Html, Section, details, element, paragraph, table
 from posteriori.reporting.writing import number, percent, times
 from posteriori.tables import Batch
@@ -33,7 +34,7 @@ _LONGEST_WORD = 30  # characters
 _RARE = 0.01  # a cell is unusual if at most this share of its column is as unlikely
 
 
-def strangest_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Section | None:
+def strangest_section(subject: ReportData, facts: Sequence[ColumnFacts], explorer: str | None = None) -> Section | None:
     """Return the rows of lowest log p(x), with their unusual cells; None if the model has no log p(x)."""
     evidence = subject.log_evidence
     if evidence is None:
@@ -47,14 +48,15 @@ def strangest_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Sect
         f"{number(low, 3)} and {number(high, 3)}."
     )
     reasons = _reasons(subject, facts, order)
+    links = case_links(subject.estimator, subject.X, order, explorer)
     rows = [
         [
-            f"row {row}",
+            _linked(f"row {row}", link),
             number(evidence[row], 4),
             _label(subject, row),
             listed(why, 9) if why else "the combination of cells",
         ]
-        for row, why in zip(order.tolist(), reasons, strict=True)
+        for row, why, link in zip(order.tolist(), reasons, links, strict=True)
     ]
     head = ["row (from 0)", "log p(x)", subject.target, "unusual cells"]
     grid = table(f"{plural(len(rows), 'row')} of lowest log p(x)", head, rows, text=(0, 2, 3), stacks=True)
@@ -63,6 +65,10 @@ def strangest_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Sect
         note = "A row is judged by its observed cells only."
     typical = f"The median of log p(x) is {number(middle, 3)}. "
     return Section("strange", "Outliers", lead, (grid, paragraph(typical + note, class_="note")))
+
+
+def _linked(text: str, link: str | None) -> Html | str:
+    return text if link is None else element("a", text, href=link)
 
 
 def _label(subject: ReportData, row: int) -> str:
@@ -157,7 +163,7 @@ def choose_examples(subject: ReportData, evaluated: HeldOutPredictions) -> list[
     return taken
 
 
-def explained_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
+def explained_section(subject: ReportData, evaluated: HeldOutPredictions, explorer: str | None = None) -> Section:
     """Return some rows with the contribution of each cell to the prediction."""
     lead = (
         "How the model computes a prediction. It starts from the prior odds of the two most probable classes; each "
@@ -174,10 +180,11 @@ def explained_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sec
     importance = evaluated.importance.information
     modelled = np.array(subject.estimator.schema_.modelled)
     columns = modelled[np.argsort(-importance[modelled], kind="stable")][:_MOST_CHANGED].tolist()
+    links = case_links(subject.estimator, X, range(len(examples)), explorer)
     articles = (
         element(
             "article",
-            *_article(subject, evaluated, explanation, row, one),
+            *_article(subject, evaluated, explanation, row, one, links[row]),
             *_changes(subject, usual, batch.rows(np.array([row])), columns, len(modelled)),
             *_bayes_rule(subject, ruled, row),
         )
@@ -187,12 +194,17 @@ def explained_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sec
 
 
 def _article(
-    subject: ReportData, evaluated: HeldOutPredictions, explanation: Explanation, row: int, example: Example
+    subject: ReportData,
+    evaluated: HeldOutPredictions,
+    explanation: Explanation,
+    row: int,
+    example: Example,
+    link: str | None,
 ) -> Iterator[Html]:
     posterior = np.nan_to_num(explanation.posterior[row])
     order = np.argsort(-explanation.log_joint[row], kind="stable")
     position, truth = example.position, subject.label_phrases[evaluated.y_true[example.position]]
-    yield element("h3", f"{example.title}: row {evaluated.rows[position]}")
+    yield element("h3", f"{example.title}: ", _linked(f"row {evaluated.rows[position]}", link))
     after = [f"{subject.label_phrases[c]}: {percent(posterior[c])}" for c in order[:3]]
     ranked = np.argsort(-evaluated.posterior[position], kind="stable")
     before = [f"{subject.label_phrases[c]}: {percent(float(evaluated.posterior[position, c]))}" for c in ranked[:3]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from posteriori.formatting import count
@@ -10,13 +12,14 @@ from posteriori.model_selection.ranking import Ranking
 from posteriori.plotting import plot_calibration
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
-from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
+from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, table
 from posteriori.reporting.pictures import draw, figure
 from posteriori.reporting.writing import number, percent
 
 _MOST_CURVES = 6
 _MOST_IN_MATRIX = 40
 _MOST_NAMED = 8  # classes; with more, the columns of the matrix are numbered instead of named
+_MOST_LETTERS, _MOST_LETTERS_WIDE = 24, 105  # of all names together, on a narrow page and on a wide one
 _MOST_MISTAKES = 10
 
 
@@ -108,15 +111,29 @@ def _matrix(subject: ReportData, confusion: np.ndarray) -> Html:
     of_class = np.maximum(confusion.sum(axis=1, keepdims=True), 1e-300)
     share = confusion / of_class
     short = max(map(len, subject.labels)) <= 3
-    numbered = len(subject.labels) > _MOST_NAMED and not short
-    names = [str(position) for position in range(1, len(subject.labels) + 1)] if numbered else subject.labels
+    words = [max(map(len, label.split()), default=0) + 2 for label in subject.labels]  # no narrower than its words
+    many = len(subject.labels) > _MOST_NAMED and not short
+    numbered = many or max(map(len, subject.labels)) + sum(words) > _MOST_LETTERS_WIDE
+    # A narrow page shows numbers instead of names that it has no room for.
+    keyed = not numbered and sum(map(len, subject.labels)) > _MOST_LETTERS
+    keys = [str(position) for position in range(1, len(subject.labels) + 1)]
+    names: list[Any] = keys if numbered else subject.labels
+    if keyed:
+        pairs = list(zip(keys, subject.labels, strict=True))
+        names = [joined([_key(key), element("span", label, class_="name")]) for key, label in pairs]
+        lines = [joined([_key(f"{key} "), label]) for key, label in pairs]
+    else:
+        lines = [f"{key}  {label}" if numbered else label for key, label in zip(keys, subject.labels, strict=True)]
     rows = [
-        [f"{names[t]}  {label}" if numbered else label]
-        + [_matrix_cell(confusion[t, p], share[t, p], t == p) for p in range(len(names))]
-        for t, label in enumerate(subject.labels)
+        [line, *(_matrix_cell(confusion[t, p], share[t, p], t == p) for p in range(len(names)))]
+        for t, line in enumerate(lines)
     ]
     dense = "confusion dense" if len(names) > _MOST_NAMED else "confusion"
     return table("Rows by true class and predicted class", ["true ↓ predicted →", *names], rows, class_=dense)
+
+
+def _key(number: str) -> Html:
+    return element("span", number, class_="key")
 
 
 def _matrix_cell(rows: float, share: float, right: bool) -> Html:

@@ -84,7 +84,7 @@ def writer_of(registration: Registration | None, density: str, model: str) -> Fa
         raise ValueError(
             f"{model} holds the density {density!r}, which no SELECT is written for (`sql` of its registration); "
             "to_sql takes naive Bayes of numbers and categories, Gaussian discriminants, trees without weights, "
-            'k-dependence and averaged one-dependence, and a pool of these, such as members="auto"'
+            'k-dependence, averaged one-dependence, small forests, and a pool of these, such as members="auto"'
         )
     write: FactorWriter = resolve_name(registration.sql)
     return write

@@ -24,7 +24,7 @@ def require_affordable(model: str, n_numbers: int) -> None:
     if n_numbers > MOST_NUMBERS:
         raise ValueError(
             f"the SELECT of {model} would hold tables of up to {n_numbers:,} numbers, more than {MOST_NUMBERS:,}; fit "
-            "fewer columns or bins, or naive Bayes, whose SELECT grows with the number of columns only"
+            "fewer columns, bins or trees, or naive Bayes, whose SELECT grows with the number of columns only"
         )
 
 

@@ -156,6 +156,19 @@ class TreeStructure:
     share: Array
     sides: Array
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        names = ("ordered", "roots", "nodes", "share", "sides")
+        return (
+            isinstance(other, TreeStructure)
+            and self.cardinalities == other.cardinalities
+            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.cardinalities, len(self.nodes), len(self.roots)))
+
     def check(self) -> None:
         """Raise ValueError unless every child comes after its parent, in the same tree."""
         n = len(self.nodes)

@@ -44,19 +44,17 @@ class RowSample:
     fold: Array
 
     @classmethod
-    def of(cls, batch: Batch, columns: Sequence[int], seen: SmallestHashes) -> RowSample:
+    def of(cls, batch: Batch, columns: Sequence[int], size: int) -> RowSample:
         """Return the sample of a batch's rows: some continuous columns, by their positions in the schema."""
         positions = [batch.schema.of_kind("continuous").index(column) for column in columns]
+        values = np.ascontiguousarray(batch.numbers.values[:, positions])
         n, labels = len(batch), batch.assignment
         weight = np.ones(n) if labels is None else labels.weight
-        counted = np.flatnonzero(weight > 0)
-        number = counted.astype(np.uint64) + np.uint64(batch.start)
-        kept = seen.keep(splitmix64(number))
-        rows = counted[kept]
-        component = np.full(len(rows), -1, np.int32) if labels is None else labels.component[rows]
-        fold = np.full(len(rows), -1, np.int32) if batch.fold is None else batch.fold[rows]
-        values = np.ascontiguousarray(batch.numbers.values[rows][:, positions])
-        return cls(seen.size, len(counted), number[kept], values, weight[rows], component, fold)
+        component = np.full(n, -1, np.int32) if labels is None else labels.component
+        fold = np.full(n, -1, np.int32) if batch.fold is None else batch.fold
+        number = np.arange(batch.start, batch.start + n, dtype=np.uint64)
+        sample = cls(size, int(np.count_nonzero(weight > 0)), number, values, weight, component, fold)
+        return (sample if sample.n_rows == n else sample._take(weight > 0))._smallest(2 * size)
 
     @property
     def is_complete(self) -> bool:
@@ -84,25 +82,6 @@ class RowSample:
         if len(self.number) <= most:
             return self
         return self._take(np.argpartition(splitmix64(self.number), self.size - 1)[: self.size])
-
-
-class SmallestHashes:
-    """The smallest hashes among the rows so far, up to a limit: a row with a larger one is not in the sample.
-
-    Batches of one pass share them, in any order, so that most rows are left out before they are copied. Threads need no
-    lock, because a set from which rows are absent rejects no row that belongs to the sample.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self._hashes = np.empty(0, np.uint64)
-
-    def keep(self, hashes: Array) -> Array:
-        """Return which of the hashes may be among the smallest, and remember these."""
-        known = self._hashes
-        kept: Array = hashes <= known[-1] if len(known) == self.size else np.ones(len(hashes), np.bool_)
-        self._hashes = np.union1d(known, hashes[kept])[: self.size]  # each row once, also if it is read again
-        return kept
 
 
 def splitmix64(number: Array) -> Array:

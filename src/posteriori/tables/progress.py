@@ -36,6 +36,7 @@ Plan = Callable[[Sequence[Step]], None]
 _callback: ContextVar[Begin | None] = ContextVar("progress callback", default=None)
 _plan: ContextVar[Plan | None] = ContextVar("progress plan", default=None)
 _step: ContextVar[str | None] = ContextVar("progress step", default=None)
+_is_logged: ContextVar[bool] = ContextVar("progress is logged", default=True)
 
 
 @contextmanager
@@ -64,7 +65,7 @@ def plan_steps(steps: Sequence[Step]) -> None:
 @contextmanager
 def step(name: str) -> Iterator[None]:
     """Report all passes that begin here under the name of a step, and log the step."""
-    _LOG.info("%s", name)
+    _log("%s", name)
     token = _step.set(name)
     try:
         yield
@@ -74,18 +75,19 @@ def step(name: str) -> Iterator[None]:
 
 @contextmanager
 def without_passes() -> Iterator[None]:
-    """Report no pass that begins here: those of one of several candidates are no steps of the work."""
-    token = _callback.set(None)
+    """Report and log no pass that begins here: those of one of several candidates are no steps of the work."""
+    token, logged = _callback.set(None), _is_logged.set(False)
     try:
         yield
     finally:
         _callback.reset(token)
+        _is_logged.reset(logged)
 
 
 def start_candidates(what: str, n_candidates: int) -> Callable[[int], None]:
     """Report that candidates are taken one by one; return the function to call with the number that is done."""
     begin = _callback.get()
-    _LOG.info("%s %d candidates", what, n_candidates)
+    _log("%s %d candidates", what, n_candidates)
     return _ignore if begin is None else begin(f"{what} candidate", n_candidates)
 
 
@@ -94,6 +96,11 @@ def start_progress(what: str, n_rows: int) -> Callable[[int], None]:
     begin, name = _callback.get(), _step.get() or what
     _LOG.debug("%s: %d rows", name, n_rows)
     return _ignore if begin is None else begin(name, n_rows)
+
+
+def _log(message: str, *arguments: object) -> None:
+    if _is_logged.get():
+        _LOG.info(message, *arguments)
 
 
 def _ignore(n_rows: int) -> None:

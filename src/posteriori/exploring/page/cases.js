@@ -12,17 +12,35 @@ export class Cases {
     this.labels = rows.labels;
     this.total = rows.total;
     this.numbers = rows.numbers;
-    this.rows = rows.cells.map((cells) => new Map(rows.names.flatMap((name, j) => (cells[j] === null ? [] : [[name, cells[j]]]))));
+    this.rows = rows.cells.map(
+      (cells) => new Map(rows.names.flatMap((name, j) => (cells[j] === null ? [] : [[name, cells[j]]]))),
+    );
     this.choose = choose;
     this.posteriors = null;
     this.list = el("div");
-    const orders = [["strange", "strangest: lowest log p(x)"], ["wrong", "wrong and sure"], ["boundary", "near the boundary"]];
-    this.order = el("select", { id: "order", onchange: () => this.showList() },
-      orders.filter(([key]) => (key !== "wrong" || this.labels) && (key !== "strange" || model.hasDensity))
-        .map(([key, title]) => el("option", { value: key }, title)));
-    const some = this.total > this.rows.length ? `${this.rows.length} of ${this.total} rows, drawn at random` : `${this.rows.length} rows`;
-    this.node = section("rows", "Rows", `This page contains the cells of ${some}. Choose one to load it into what-if.`,
-      el("p", {}, el("label", { for: "order" }, "Show ", this.order)), this.list);
+    const orders = [
+      ["strange", "strangest: lowest log p(x)"],
+      ["wrong", "wrong and sure"],
+      ["boundary", "near the boundary"],
+    ];
+    this.order = el(
+      "select",
+      { id: "order", onchange: () => this.showList() },
+      orders
+        .filter(([key]) => (key !== "wrong" || this.labels) && (key !== "strange" || model.hasDensity))
+        .map(([key, title]) => el("option", { value: key }, title)),
+    );
+    const some =
+      this.total > this.rows.length
+        ? `${this.rows.length} of ${this.total} rows, drawn at random`
+        : `${this.rows.length} rows`;
+    this.node = section(
+      "rows",
+      "Rows",
+      `This page contains the cells of ${some}. Choose one to load it into what-if.`,
+      el("p", {}, el("label", { for: "order" }, "Show ", this.order)),
+      this.list,
+    );
     this.decisions = this.labels ? this.decisionSection() : null;
   }
 
@@ -39,7 +57,10 @@ export class Cases {
     const score = {
       strange: (i) => this.found[i].density,
       wrong: (i) => (this.labels[i] < 0 ? 2 : this.posteriors[i][this.labels[i]]),
-      boundary: (i) => { const [a, b] = [...this.posteriors[i]].sort((p, q) => q - p); return a - b; },
+      boundary: (i) => {
+        const [a, b] = [...this.posteriors[i]].sort((p, q) => q - p);
+        return a - b;
+      },
     }[this.order.value];
     const order = [...this.rows.keys()].sort((a, b) => score(a) - score(b)).slice(0, LISTED);
     const rows = order.map((i) => {
@@ -61,35 +82,62 @@ export class Cases {
 
   decisionSection() {
     const prior = this.model.classLogPrior.map(Math.exp);
-    this.positive = el("select", { id: "positive", onchange: () => this.showDecisions(true) },
-      this.model.classes.map((label, y) => el("option", { value: String(y) }, String(label))));
+    this.positive = el(
+      "select",
+      { id: "positive", onchange: () => this.showDecisions(true) },
+      this.model.classes.map((label, y) => el("option", { value: String(y) }, String(label))),
+    );
     const slider = (id, title, attributes) => {
       const input = el("input", { type: "range", id, oninput: () => this.showDecisions(), ...attributes });
       const output = el("output", { for: id });
       return { input, output, line: el("div", { class: "setting" }, el("label", { for: id }, title), input, output) };
     };
-    this.prevalence = slider("prevalence", "Prevalence: p(class)", { min: 0.001, max: 0.999, step: 0.001, value: prior[0] });
-    this.falsePositive = slider("false-positive", "Cost of a false positive", { min: 0.1, max: 20, step: 0.1, value: 1 });
-    this.falseNegative = slider("false-negative", "Cost of a false negative", { min: 0.1, max: 20, step: 0.1, value: 1 });
+    this.prevalence = slider("prevalence", "Prevalence: p(class)", {
+      min: 0.001,
+      max: 0.999,
+      step: 0.001,
+      value: prior[0],
+    });
+    this.falsePositive = slider("false-positive", "Cost of a false positive", {
+      min: 0.1,
+      max: 20,
+      step: 0.1,
+      value: 1,
+    });
+    this.falseNegative = slider("false-negative", "Cost of a false negative", {
+      min: 0.1,
+      max: 20,
+      step: 0.1,
+      value: 1,
+    });
     this.outcome = el("div", { "aria-live": "polite" });
-    return section("decisions", "Decisions",
+    return section(
+      "decisions",
+      "Decisions",
       "The class is predicted where its probability is above the threshold that the costs imply: false positive / (false positive + false negative). If the model learned from these rows, the figures are too good; give rows that it has not seen.",
       el("p", {}, el("label", { for: "positive" }, "Class ", this.positive)),
-      [this.prevalence, this.falsePositive, this.falseNegative].map(({ line }) => line), this.outcome);
+      [this.prevalence, this.falsePositive, this.falseNegative].map(({ line }) => line),
+      this.outcome,
+    );
   }
 
-  showDecisions(anew = false) {
+  showDecisions(reset = false) {
     if (!this.posteriors) return;
     const prior = Array.from(this.model.classLogPrior, Math.exp);
     const y = Number(this.positive.value);
-    if (anew) this.prevalence.input.value = prior[y];
+    if (reset) this.prevalence.input.value = prior[y];
     const settings = [this.prevalence, this.falsePositive, this.falseNegative];
     const [prevalence, fp, fn] = settings.map(({ input }) => Number(input.value));
-    settings.forEach(({ output }, k) => { output.textContent = k ? short(Number(settings[k].input.value)) : percent(prevalence); });
+    settings.forEach(({ output }, k) => {
+      output.textContent = k ? short(Number(settings[k].input.value)) : percent(prevalence);
+    });
     const threshold = fp / (fp + fn);
     const other = priorWith(prior, y, prevalence);
     const rows = [...this.rows.keys()].filter((i) => this.labels[i] >= 0 && !Number.isNaN(this.posteriors[i][0]));
-    const counts = [[0, 0], [0, 0]]; // [label is the class][predicted as the class], rows reweighted to the prevalence
+    const counts = [
+      [0, 0],
+      [0, 0],
+    ]; // [label is the class][predicted as the class], rows reweighted to the prevalence
     const bins = Array.from({ length: 10 }, () => ({ n: 0, p: 0, hits: 0 }));
     const share = rows.filter((i) => this.labels[i] === y).length / rows.length;
     for (const i of rows) {
@@ -98,16 +146,32 @@ export class Cases {
       const weight = hit ? (share > 0 ? prevalence / share : 0) : share < 1 ? (1 - prevalence) / (1 - share) : 0;
       counts[hit][Number(p > threshold)] += weight / rows.length;
       const bin = bins[Math.min(Math.floor(10 * p), 9)];
-      bin.n += weight; bin.p += weight * p; bin.hits += weight * hit;
+      bin.n += weight;
+      bin.p += weight * p;
+      bin.hits += weight * hit;
     }
     const cost = counts[0][1] * fp + counts[1][0] * fn;
     const label = String(this.model.classes[y]);
     const line = (title, hit) => [title, percent(counts[hit][1]), percent(counts[hit][0])];
     this.outcome.replaceChildren(
-      el("p", {}, `Threshold ${percent(threshold)}; expected cost per row ${short(cost)}, against ${short(Math.min(fp * (1 - prevalence), fn * prevalence))} without the model.`),
-      table("Confusion matrix, shares of all rows at this prevalence", ["label", `predicted ${label}`, "predicted another"], [line(label, 1), line("another", 0)]),
-      table("Calibration: predicted and observed share", ["p(class)", "observed", "", "rows"],
-        bins.filter(({ n }) => n > 0).map(({ n, p, hits }) => [percent(p / n), percent(hits / n), bar(hits / n), n.toFixed(1)])));
+      el(
+        "p",
+        {},
+        `Threshold ${percent(threshold)}; expected cost per row ${short(cost)}, against ${short(Math.min(fp * (1 - prevalence), fn * prevalence))} without the model.`,
+      ),
+      table(
+        "Confusion matrix, shares of all rows at this prevalence",
+        ["label", `predicted ${label}`, "predicted another"],
+        [line(label, 1), line("another", 0)],
+      ),
+      table(
+        "Calibration: predicted and observed share",
+        ["p(class)", "observed", "", "rows"],
+        bins
+          .filter(({ n }) => n > 0)
+          .map(({ n, p, hits }) => [percent(p / n), percent(hits / n), bar(hits / n), n.toFixed(1)]),
+      ),
+    );
   }
 }
 

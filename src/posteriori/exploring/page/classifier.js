@@ -2,11 +2,36 @@
 
 import { Cases, caseRows } from "./cases.js";
 import { Controls } from "./controls.js";
-import { bar, csv, download, el, inParts, percent, section, setShare, short, shownCell, stateOfAddress, table, writeAddress } from "./dom.js";
+import {
+  bar,
+  csv,
+  download,
+  el,
+  inParts,
+  percent,
+  section,
+  setShare,
+  short,
+  shownCell,
+  stateOfAddress,
+  table,
+  writeAddress,
+} from "./dom.js";
+import { Nomogram, isSum } from "./nomogram.js";
 import { expectedDrop, smallestChange, typicalRow, valuesOf } from "./questions.js";
+import { Scatter } from "./scatter.js";
 import { BayesSum } from "./sum.js";
 
 const MOST_CLASSES_OF_MEMBERS = 6;
+
+/** Return whether the prediction is a sum over the columns: the arithmetic mean of a forest is not. */
+function isExplained(model) {
+  try {
+    return Boolean(model.explain(new Map()));
+  } catch {
+    return false;
+  }
+}
 
 /** The page: a row of known cells, and everything that follows from it. */
 export class ClassifierPage {
@@ -17,9 +42,25 @@ export class ClassifierPage {
     this.row = new Map();
     this.prior = model.classLogPrior.map(Math.exp);
     this.controls = new Controls(model, ranges, (name, cell) => this.set(name, cell));
-    this.sum = model.classes.length > 1 ? new BayesSum(model) : null;
+    this.sum = model.classes.length > 1 && isExplained(model) ? new BayesSum(model) : null;
     if (this.sum) this.sum.onchoice = () => this.update();
-    this.cases = rows ? new Cases(model, rows, (row) => { this.load(row); document.getElementById("what-if").scrollIntoView(); }) : null;
+    this.nomogram =
+      this.sum && isSum(model)
+        ? new Nomogram(
+            model,
+            (column) => valuesOf(column, ranges[column.name], 13),
+            (name, cell) => this.set(name, cell),
+          )
+        : null;
+    const choose = (row) => {
+      this.load(row);
+      document.getElementById("what-if").scrollIntoView();
+    };
+    this.cases = rows ? new Cases(model, rows, choose) : null;
+    this.scatter =
+      this.cases && Scatter.suits(model, ranges)
+        ? new Scatter(model, ranges, this.cases.rows, rows.labels, choose)
+        : null;
     this.evaluateQuestions = inParts();
     this.questions = el("div");
     this.changes = el("div");
@@ -30,7 +71,10 @@ export class ClassifierPage {
     if (this.sum && Array.isArray(state?.classes)) this.sum.chosen = state.classes;
     this.update();
     if (this.cases) inParts()(this.cases.steps(), () => this.cases.finished());
-    window.addEventListener("hashchange", () => { const row = stateOfAddress()?.row; if (row) this.load(this.checked(row)); });
+    window.addEventListener("hashchange", () => {
+      const row = stateOfAddress()?.row;
+      if (row) this.load(this.checked(row));
+    });
   }
 
   /** Return the cells of a link that the model can read; others are left out. */
@@ -42,7 +86,9 @@ export class ClassifierPage {
           this.model.posterior(new Map([[name, cell]]));
           row.set(name, cell);
         }
-      } catch { /* a cell that the model cannot read stays unknown */ }
+      } catch {
+        /* a cell that the model cannot read stays unknown */
+      }
     }
     return row;
   }
@@ -60,7 +106,7 @@ export class ClassifierPage {
     this.update();
   }
 
-  /** Compute and show everything anew; what takes long comes later, in parts. */
+  /** Compute and show everything; what takes long comes later, in parts. */
   update() {
     this.controls.show(this.row);
     let posterior;
@@ -74,6 +120,7 @@ export class ClassifierPage {
     this.posterior = posterior;
     this.showPosterior(posterior);
     this.sum?.show(this.row, posterior);
+    this.nomogram?.show(this.row, ...this.sum.pair);
     const classes = this.sum?.chosen;
     writeAddress({ row: Object.fromEntries(this.row), ...(classes?.some(Boolean) ? { classes } : {}) });
     this.askLater();
@@ -82,47 +129,140 @@ export class ClassifierPage {
   build() {
     const { model } = this;
     const target = model.target === null ? "the class" : model.target;
-    const rows = this.bars = model.classes.map((label, y) => {
+    const rows = (this.bars = model.classes.map((label, y) => {
       const fill = el("i", { class: `hue${y % 8}` });
       const line = { fill, shown: el("td"), change: el("td"), mark: el("b") };
       line.mark.style.left = `${100 * this.prior[y]}%`;
-      line.node = el("tr", {},
+      line.node = el(
+        "tr",
+        {},
         el("th", { scope: "row" }, el("span", { class: `swatch hue${y % 8}`, "aria-hidden": "true" }), String(label)),
-        el("td", {}, el("span", { class: "bar", "aria-hidden": "true" }, fill, line.mark)), line.shown, line.change);
+        el("td", {}, el("span", { class: "bar", "aria-hidden": "true" }, fill, line.mark)),
+        line.shown,
+        line.change,
+      );
       return line;
-    });
+    }));
     this.summary = el("p", { class: "answer", "aria-live": "polite", id: "answer" });
     this.problem = el("p", { class: "problem", role: "alert" });
     this.density = el("p", { class: "note" });
     const button = (title, onclick) => el("button", { type: "button", onclick }, title);
-    const typical = model.hasDensity ? el("select", { "aria-label": "Typical row of a class", id: "typical", onchange: (event) => {
-      const y = event.target.value;
-      if (y !== "") this.load(typicalRow(model, Number(y), (column) => this.valuesOf(column)));
-      event.target.value = "";
-    } }, el("option", { value: "" }, "typical row of …"), model.classes.map((label, y) => el("option", { value: String(y) }, String(label)))) : null;
-    const buttons = el("p", { class: "buttons" }, button("All unknown", () => this.load(new Map())), typical,
-      button("Save the case (CSV)", () => download("case.csv", "text/csv", csv(caseRows(model, this.row)))));
-    const answer = el("div", { class: "answers" },
+    const typical = model.hasDensity
+      ? el(
+          "select",
+          {
+            "aria-label": "Typical row of a class",
+            id: "typical",
+            onchange: (event) => {
+              const y = event.target.value;
+              if (y !== "") this.load(typicalRow(model, Number(y), (column) => this.valuesOf(column)));
+              event.target.value = "";
+            },
+          },
+          el("option", { value: "" }, "typical row of …"),
+          model.classes.map((label, y) => el("option", { value: String(y) }, String(label))),
+        )
+      : null;
+    const buttons = el(
+      "p",
+      { class: "buttons" },
+      button("All unknown", () => this.load(new Map())),
+      typical,
+      button("Save the case (CSV)", () => download("case.csv", "text/csv", csv(caseRows(model, this.row)))),
+    );
+    const answer = el(
+      "div",
+      { class: "answers" },
       this.summary,
-      el("table", {}, el("caption", {}, `p(${target} | what is known)`),
-        el("thead", {}, el("tr", {}, ["class", "", "probability", "prior"].map((head, at) => el("th", { scope: "col", class: at ? null : "text" }, head)))),
-        el("tbody", {}, rows.map(({ node }) => node))),
-      this.density, this.problem, buttons);
+      el(
+        "table",
+        {},
+        el("caption", {}, `p(${target} | what is known)`),
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["class", "", "probability", "prior"].map((head, at) =>
+              el("th", { scope: "col", class: at ? null : "text" }, head),
+            ),
+          ),
+        ),
+        el(
+          "tbody",
+          {},
+          rows.map(({ node }) => node),
+        ),
+      ),
+      this.density,
+      this.problem,
+      buttons,
+    );
     const known = model.columns.length === 1 ? "1 column" : `${model.columns.length} columns`;
     const sections = [
-      section("what-if", "What if", "Set what you know about a row and leave the rest unknown: unknown columns are summed out exactly. The curves are the densities of the classes; the mark on a bar is the prior.",
-        el("div", { class: "what-if" }, this.controls.node, el("div", { class: "beside" }, answer, this.sum?.node))),
-      section("questions", "Next best question", "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).", this.questions),
-      section("changes", "Smallest change", "The nearest change of one known column that changes the prediction; the other columns stay.", this.changes),
-      model.pool ? section("members", "Members of the pool", "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight, so that its answer may differ from the prior even where nothing is known.", this.members) : null,
-      this.cases?.decisions, this.cases?.node,
+      section(
+        "what-if",
+        "What if",
+        "Set what you know about a row and leave the rest unknown: unknown columns are summed out exactly. The curves are the densities of the classes; the mark on a bar is the prior.",
+        el("div", { class: "what-if" }, this.controls.node, el("div", { class: "beside" }, answer, this.sum?.node)),
+      ),
+      this.nomogram?.node,
+      section(
+        "questions",
+        "Next best question",
+        "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).",
+        this.questions,
+      ),
+      section(
+        "changes",
+        "Smallest change",
+        "The nearest change of one known column that changes the prediction; the other columns stay.",
+        this.changes,
+      ),
+      model.pool
+        ? section(
+            "members",
+            "Members of the pool",
+            "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight, so that its answer may differ from the prior even where nothing is known.",
+            this.members,
+          )
+        : null,
+      this.cases?.decisions,
+      this.cases?.node,
+      this.scatter?.node,
     ].filter(Boolean);
     return [
-      el("header", {}, el("h1", {}, this.title), el("p", {}, `${model.name} of ${known} and ${model.classes.length} classes. Everything is computed in this page; nothing is sent.`)),
-      el("nav", { "aria-label": "Contents" }, el("ul", {}, sections.map((one) => {
-        const heading = one.querySelector("h2");
-        return el("li", {}, el("button", { type: "button", class: "link", onclick: () => heading.scrollIntoView({ behavior: "smooth" }) }, heading.textContent));
-      }))),
+      el(
+        "header",
+        {},
+        el("h1", {}, this.title),
+        el(
+          "p",
+          {},
+          `${model.name} of ${known} and ${model.classes.length} classes. Everything is computed in this page; nothing is sent.`,
+        ),
+      ),
+      el(
+        "nav",
+        { "aria-label": "Contents" },
+        el(
+          "ul",
+          {},
+          sections.map((one) => {
+            const heading = one.querySelector("h2");
+            return el(
+              "li",
+              {},
+              el(
+                "button",
+                { type: "button", class: "link", onclick: () => heading.scrollIntoView({ behavior: "smooth" }) },
+                heading.textContent,
+              ),
+            );
+          }),
+        ),
+      ),
       el("main", {}, sections),
     ];
   }
@@ -165,7 +305,9 @@ export class ClassifierPage {
       const values = this.valuesOf(column);
       if (!values.length) continue;
       if (this.row.has(column.name)) {
-        steps.push(() => turns.push([column, smallestChange(this.model, this.row, column, values, this.ranges[column.name]?.[2])]));
+        steps.push(() =>
+          turns.push([column, smallestChange(this.model, this.row, column, values, this.ranges[column.name]?.[2])]),
+        );
       } else if (this.model.hasDensity) {
         steps.push(() => drops.push([column, expectedDrop(this.model, this.row, column, values)]));
       }
@@ -181,22 +323,51 @@ export class ClassifierPage {
   showQuestions(drops) {
     drops.sort((a, b) => b[1] - a[1]);
     const most = Math.max(...drops.map(([, drop]) => drop), 1e-9);
-    const ask = (name) => el("button", { type: "button", onclick: () => {
-      const { node } = this.controls.byName.get(name);
-      node.scrollIntoView({ block: "center" });
-      node.querySelector("input, select, textarea").focus({ preventScroll: true });
-    } }, name);
+    const ask = (name) =>
+      el(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            const { node } = this.controls.byName.get(name);
+            node.scrollIntoView({ block: "center" });
+            node.querySelector("input, select, textarea").focus({ preventScroll: true });
+          },
+        },
+        name,
+      );
     const rows = drops.slice(0, 20).map(([{ name }, drop]) => [ask(name), drop.toFixed(4), bar(drop / most)]);
-    this.questions.replaceChildren(rows.length ? table("Expected drop of the entropy", ["ask", "nats", ""], rows)
-      : el("p", { class: "note" }, this.model.hasDensity ? "Everything is known." : "The model has scores and no density, so that no answer can be expected."));
+    this.questions.replaceChildren(
+      rows.length
+        ? table("Expected drop of the entropy", ["ask", "nats", ""], rows)
+        : el(
+            "p",
+            { class: "note" },
+            this.model.hasDensity
+              ? "Everything is known."
+              : "The model has scores and no density, so that no answer can be expected.",
+          ),
+    );
   }
 
   showChanges(turns) {
     const found = turns.filter(([, change]) => change);
-    const rows = found.slice(0, 40).map(([{ name }, { value, label, probability }]) =>
-      [name, shownCell(this.row.get(name)), shownCell(value), String(this.model.classes[label]), percent(probability)]);
-    const none = this.row.size ? "No change of one column within its range changes the prediction." : "Nothing is known yet.";
-    this.changes.replaceChildren(rows.length ? table("One column changed", ["column", "now", "change to", "prediction", "probability"], rows, [0, 1, 2, 3])
-      : el("p", { class: "note" }, none));
+    const rows = found
+      .slice(0, 40)
+      .map(([{ name }, { value, label, probability }]) => [
+        name,
+        shownCell(this.row.get(name)),
+        shownCell(value),
+        String(this.model.classes[label]),
+        percent(probability),
+      ]);
+    const none = this.row.size
+      ? "No change of one column within its range changes the prediction."
+      : "Nothing is known yet.";
+    this.changes.replaceChildren(
+      rows.length
+        ? table("One column changed", ["column", "now", "change to", "prediction", "probability"], rows, [0, 1, 2, 3])
+        : el("p", { class: "note" }, none),
+    );
   }
 }

@@ -16,7 +16,11 @@ export class Controls {
     this.filter = el("input", { type: "search", id: "find-column", oninput: () => this.find() });
     const search = el("p", { class: "find" }, el("label", { for: "find-column" }, "Find a column "), this.filter);
     const columns = model.columns;
-    this.list = el("div", { class: "controls" }, columns.map((column, at) => this.controlOf(column, at)));
+    this.list = el(
+      "div",
+      { class: "controls" },
+      columns.map((column, at) => this.controlOf(column, at)),
+    );
     this.node = el("div", {}, columns.length > 12 ? search : null, this.dates(columns), this.list);
     this.drawWhenVisible();
   }
@@ -29,14 +33,29 @@ export class Controls {
 
   controlOf(column, at) {
     const id = `column-${at}`;
-    const made = column.kind === "continuous" ? this.slider(column, id)
-      : column.kind === "categorical" ? this.menu(column, id) : this.words(column, id);
-    const unknown = el("button", {
-      type: "button", class: "unknown", "aria-pressed": "true", "aria-label": `${column.name}: unknown`,
-      onclick: () => this.changed(column.name, null),
-    }, "unknown");
-    const node = el("div", { class: "control" },
-      el("div", { class: "name" }, el("label", { for: id }, column.name), unknown), made.content);
+    const made =
+      column.kind === "continuous"
+        ? this.slider(column, id)
+        : column.kind === "categorical"
+          ? this.menu(column, id)
+          : this.words(column, id);
+    const unknown = el(
+      "button",
+      {
+        type: "button",
+        class: "unknown",
+        "aria-pressed": "true",
+        "aria-label": `${column.name}: unknown`,
+        onclick: () => this.changed(column.name, null),
+      },
+      "unknown",
+    );
+    const node = el(
+      "div",
+      { class: "control" },
+      el("div", { class: "name" }, el("label", { for: id }, column.name), unknown),
+      made.content,
+    );
     this.byName.set(column.name, { ...made, node, unknown, column });
     return node;
   }
@@ -65,13 +84,23 @@ export class Controls {
       this.changed(column.name, rounded(Math.min(Math.max(moved, low), high), step));
     });
     field.addEventListener("change", () => this.changed(column.name, field.value === "" ? null : Number(field.value)));
-    const drawing = svg("svg", { class: "densities", viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    const drawing = svg("svg", {
+      class: "densities",
+      viewBox: `0 0 ${WIDE} ${HIGH}`,
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+    });
     const set = (cell) => {
       slide.value = cell ?? (low + high) / 2;
       slide.setAttribute("aria-valuetext", cell === null ? "unknown" : short(cell));
       field.value = cell ?? "";
     };
-    const ends = el("div", { class: "ends", "aria-hidden": "true" }, el("span", {}, short(low)), el("span", {}, short(high)));
+    const ends = el(
+      "div",
+      { class: "ends", "aria-hidden": "true" },
+      el("span", {}, short(low)),
+      el("span", {}, short(high)),
+    );
     const content = [el("div", { class: "slide" }, drawing, slide, ends), field];
     return { content, set, drawing, draw: () => this.drawDensities(column, drawing) };
   }
@@ -83,27 +112,38 @@ export class Controls {
     const each = values.map((value) => this.model.logConditional(new Map([[column.name, value]])).map(Math.exp));
     const peak = Math.max(...each.flatMap((densities) => [...densities]));
     this.model.classes.forEach((_, y) => {
-      const points = each.map((densities, k) =>
-        `${((WIDE * (values[k] - values[0])) / (values.at(-1) - values[0])).toFixed(1)},${(HIGH - 1 - ((HIGH - 2) * densities[y]) / peak).toFixed(1)}`);
+      const points = each.map(
+        (densities, k) =>
+          `${((WIDE * (values[k] - values[0])) / (values.at(-1) - values[0])).toFixed(1)},${(HIGH - 1 - ((HIGH - 2) * densities[y]) / peak).toFixed(1)}`,
+      );
       drawing.append(svg("polyline", { class: `curve hue${y % 8}`, points: points.join(" ") }));
     });
   }
 
   drawWhenVisible() {
-    const drawn = new Map([...this.byName.values()].filter(({ draw }) => draw).map((made) => [made.drawing, made.draw]));
-    const observer = new IntersectionObserver((entries) => {
-      for (const { isIntersecting, target } of entries) {
-        if (!isIntersecting) continue;
-        observer.unobserve(target);
-        drawn.get(target)();
-      }
-    }, { rootMargin: "300px" });
+    const drawn = new Map(
+      [...this.byName.values()].filter(({ draw }) => draw).map((made) => [made.drawing, made.draw]),
+    );
+    const observer = new IntersectionObserver(
+      (entries) => {
+        for (const { isIntersecting, target } of entries) {
+          if (!isIntersecting) continue;
+          observer.unobserve(target);
+          drawn.get(target)();
+        }
+      },
+      { rootMargin: "300px" },
+    );
     for (const drawing of drawn.keys()) observer.observe(drawing);
   }
 
   menu(column, id) {
-    const select = el("select", { id }, el("option", { value: "" }, "unknown"),
-      column.categories.map((category, k) => el("option", { value: String(k) }, String(category))));
+    const select = el(
+      "select",
+      { id },
+      el("option", { value: "" }, "unknown"),
+      column.categories.map((category, k) => el("option", { value: String(k) }, String(category))),
+    );
     select.addEventListener("change", () => {
       this.changed(column.name, select.value === "" ? null : column.categories[Number(select.value)]);
     });
@@ -126,12 +166,22 @@ export class Controls {
     const hint = column.text ? "a text" : "words and counts: spam 2, ham 1";
     const field = el("textarea", { id, rows: 3, placeholder: hint });
     field.addEventListener("input", () => {
-      this.changed(column.name, field.value.trim() === "" ? null : column.text ? field.value : countsOf(field.value, column));
+      this.changed(
+        column.name,
+        field.value.trim() === "" ? null : column.text ? field.value : countsOf(field.value, column),
+      );
     });
     const set = (cell) => {
       if (document.activeElement === field) return;
       const words = cell !== null && typeof cell === "object";
-      field.value = cell === null ? "" : words ? Object.entries(cell).map(([word, n]) => `${word} ${n}`).join(", ") : cell;
+      field.value =
+        cell === null
+          ? ""
+          : words
+            ? Object.entries(cell)
+                .map(([word, n]) => `${word} ${n}`)
+                .join(", ")
+            : cell;
     };
     return { content: field, set };
   }
@@ -146,7 +196,10 @@ export class Controls {
         const cells = this.model.schema.readRow({ [source]: field.value });
         for (const column of columns.filter(({ part }) => part?.of === source)) {
           const { position, kind, categories, name } = column;
-          this.changed(name, kind === "continuous" ? cells.numbers[position] : categories[cells.codes[position] - 1] ?? null);
+          this.changed(
+            name,
+            kind === "continuous" ? cells.numbers[position] : (categories[cells.codes[position] - 1] ?? null),
+          );
         }
       });
       return el("p", {}, el("label", { for: `date-${at}` }, `${source}, as a date `), field);
@@ -160,6 +213,9 @@ function rounded(x, step) {
 
 function countsOf(text, column) {
   const known = (word) => (column.lookup ? column.lookup.has(word) : /^x\d+$/.test(word));
-  const pairs = text.split(",").map((part) => /^\s*(.+?)(?:\s+(\d+(?:\.\d+)?))?\s*$/.exec(part)).filter(Boolean);
+  const pairs = text
+    .split(",")
+    .map((part) => /^\s*(.+?)(?:\s+(\d+(?:\.\d+)?))?\s*$/.exec(part))
+    .filter(Boolean);
   return Object.fromEntries(pairs.filter(([, word]) => known(word)).map(([, word, n]) => [word, Number(n ?? 1)]));
 }

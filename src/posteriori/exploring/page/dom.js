@@ -27,20 +27,46 @@ function filled(node, attributes, children) {
 
 /** Return a section with a heading and a lead paragraph, as the report has them. */
 export function section(anchor, title, lead, ...contents) {
-  return el("section", { "aria-labelledby": anchor },
-    el("h2", { id: anchor }, title), el("p", { class: "lead" }, lead), contents);
+  return el(
+    "section",
+    { "aria-labelledby": anchor },
+    el("h2", { id: anchor }, title),
+    el("p", { class: "lead" }, lead),
+    contents,
+  );
 }
 
 /** Return a table in a box that scrolls; the first cell of each row is its header. */
 export function table(caption, head, rows, text = [0]) {
-  const cell = (content, at) => el(at === 0 ? "th" : "td",
-    { scope: at === 0 ? "row" : null, class: at > 0 && text.includes(at) ? "text" : null }, content);
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    el("table", {},
+  const cell = (content, at) =>
+    el(
+      at === 0 ? "th" : "td",
+      { scope: at === 0 ? "row" : null, class: at > 0 && text.includes(at) ? "text" : null },
+      content,
+    );
+  return el(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    el(
+      "table",
+      {},
       el("caption", {}, caption),
-      el("thead", {}, el("tr", {}, head.map((title, at) =>
-        el("th", { scope: "col", class: text.includes(at) ? "text" : null }, title)))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell))))));
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          head.map((title, at) => el("th", { scope: "col", class: text.includes(at) ? "text" : null }, title)),
+        ),
+      ),
+      el(
+        "tbody",
+        {},
+        rows.map((row) => el("tr", {}, row.map(cell))),
+      ),
+    ),
+  );
 }
 
 /** Return a bar that fills a share of its cell; screen readers read the number beside it. */
@@ -78,7 +104,8 @@ export function short(x) {
   if (x === null || x === undefined || Number.isNaN(x)) return "–";
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   const magnitude = Math.abs(x);
-  const written = magnitude !== 0 && (magnitude < 1e-3 || magnitude >= 1e6) ? x.toExponential(2) : String(Number(x.toPrecision(4)));
+  const written =
+    magnitude !== 0 && (magnitude < 1e-3 || magnitude >= 1e6) ? x.toExponential(2) : String(Number(x.toPrecision(4)));
   return written.replace("-", "−");
 }
 
@@ -92,7 +119,11 @@ export function signed(x) {
 export function shownCell(cell) {
   if (cell === null || cell === undefined) return "unknown";
   if (typeof cell === "number") return short(cell);
-  return typeof cell === "object" ? Object.entries(cell).map(([word, n]) => `${word} ${n}`).join(", ") : String(cell);
+  return typeof cell === "object"
+    ? Object.entries(cell)
+        .map(([word, n]) => `${word} ${n}`)
+        .join(", ")
+    : String(cell);
 }
 
 /** Offer a file for download. */

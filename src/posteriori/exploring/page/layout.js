@@ -17,19 +17,24 @@ export function layered(parents, width, heights) {
   const depth = depths(parents);
   const nodes = parents.map((_, v) => ({ depth: depth[v], width, height: heights[v], above: [], below: [], x: 0 }));
   const chains = new Map();
-  parents.forEach((ofChild, child) => ofChild.forEach((parent) => {
-    const chain = [parent];
-    for (let level = depth[parent] + 1; level < depth[child]; level++) {
-      nodes.push({ depth: level, width: LANE, height: 0, above: [], below: [], x: 0 });
-      chain.push(nodes.length - 1);
-    }
-    chain.push(child);
-    chain.slice(1).forEach((lower, k) => {
-      nodes[lower].above.push(nodes[chain[k]]);
-      nodes[chain[k]].below.push(nodes[lower]);
-    });
-    chains.set(`${parent},${child}`, chain.map((v) => nodes[v]));
-  }));
+  parents.forEach((ofChild, child) =>
+    ofChild.forEach((parent) => {
+      const chain = [parent];
+      for (let level = depth[parent] + 1; level < depth[child]; level++) {
+        nodes.push({ depth: level, width: LANE, height: 0, above: [], below: [], x: 0 });
+        chain.push(nodes.length - 1);
+      }
+      chain.push(child);
+      chain.slice(1).forEach((lower, k) => {
+        nodes[lower].above.push(nodes[chain[k]]);
+        nodes[chain[k]].below.push(nodes[lower]);
+      });
+      chains.set(
+        `${parent},${child}`,
+        chain.map((v) => nodes[v]),
+      );
+    }),
+  );
   const layers = [];
   for (const node of nodes) (layers[node.depth] ??= []).push(node);
   order(layers);
@@ -74,13 +79,22 @@ function depths(parents) {
 
 /** Order each layer by the mean place of its neighbours in the layer above or below, in turns. */
 function order(layers) {
-  for (const layer of layers) spread(layer, layer.map(() => 0));
+  for (const layer of layers)
+    spread(
+      layer,
+      layer.map(() => 0),
+    );
   for (let sweep = 0; sweep < 24; sweep++) {
     const down = sweep % 2 === 0;
     for (const layer of down ? layers : [...layers].reverse()) {
-      const goals = new Map(layer.map((node) => [node, mean((down ? node.above : node.below).map(({ x }) => x)) ?? node.x]));
+      const goals = new Map(
+        layer.map((node) => [node, mean((down ? node.above : node.below).map(({ x }) => x)) ?? node.x]),
+      );
       layer.sort((a, b) => goals.get(a) - goals.get(b) || a.x - b.x);
-      spread(layer, layer.map((node) => goals.get(node)));
+      spread(
+        layer,
+        layer.map((node) => goals.get(node)),
+      );
     }
   }
 }

@@ -4,8 +4,15 @@ import { load } from "./posteriori.js";
 import { ClassifierPage } from "./classifier.js";
 import { NetworkPage } from "./network_page.js";
 
-const shown = JSON.parse(document.getElementById("shown").textContent);
+/** Return what the page shows: JSON, or JSON that is compressed because it is long. */
+async function shownOf(element) {
+  if (element.type === "application/json") return JSON.parse(element.textContent);
+  const packed = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(unpacked).text());
+}
+
+const shown = await shownOf(document.getElementById("shown"));
 const model = load(shown.model);
 const page = shown.model.kind === "network" ? new NetworkPage(model, shown) : new ClassifierPage(model, shown);
 document.getElementById("page").append(...page.node);
-page.ready?.();

@@ -1,11 +1,20 @@
 // The page of a Bayesian network: all variables with bars, evidence by click, and what follows from it.
 
-import { bar, csv, download, el, inParts, percent, saveDrawing, section, setShare, short, stateOfAddress, svg, table, writeAddress } from "./dom.js";
-import { layered } from "./layout.js";
-
-const WIDTH = 158;
-const TITLE = 23;
-const STATE = 15.4;
+import {
+  bar,
+  csv,
+  download,
+  el,
+  inParts,
+  percent,
+  saveDrawing,
+  section,
+  short,
+  stateOfAddress,
+  table,
+  writeAddress,
+} from "./dom.js";
+import { Graph } from "./graph.js";
 
 /** The page: evidence, and the marginals given it. */
 export class NetworkPage {
@@ -13,15 +22,20 @@ export class NetworkPage {
     this.network = network;
     this.title = title;
     this.evidence = new Map(); // by name: a state, or a Map of likelihoods
-    this.prior = network.query().marginals;
     this.evaluateSensitivity = inParts();
-    this.cards = network.variables.map((variable, v) => this.card(variable, v));
+    this.graph = new Graph(network, (name, state) => this.toggle(name, state));
     this.node = this.build();
     const state = stateOfAddress();
     if (state?.evidence) this.read(state.evidence);
     if (network.byName.has(state?.target)) this.target.value = state.target;
     this.update();
-    window.addEventListener("hashchange", () => { const evidence = stateOfAddress()?.evidence; if (evidence) { this.read(evidence); this.update(); } });
+    window.addEventListener("hashchange", () => {
+      const evidence = stateOfAddress()?.evidence;
+      if (evidence) {
+        this.read(evidence);
+        this.update();
+      }
+    });
   }
 
   /** Take the evidence of a link; findings that the network does not know are left out. */
@@ -32,24 +46,10 @@ export class NetworkPage {
         const value = Array.isArray(finding) ? new Map(finding) : finding;
         this.network.likelihoods(new Map([[name, value]]));
         this.evidence.set(name, value);
-      } catch { /* an unknown name or state */ }
+      } catch {
+        /* an unknown name or state */
+      }
     }
-  }
-
-  card(variable, v) {
-    const states = variable.states.map((state, k) => {
-      const fill = el("i");
-      const mark = el("b");
-      mark.style.left = `${100 * this.prior[v][k]}%`;
-      const p = el("span", { class: "p" });
-      const button = el("button", { type: "button", class: "state", "aria-pressed": "false", title: String(state),
-        onclick: () => this.toggle(variable.name, state) },
-      el("span", {}, String(state)), el("span", { class: "bar", "aria-hidden": "true" }, fill, mark), p);
-      return { button, fill, p };
-    });
-    const node = el("div", { class: "node", role: "group", "aria-label": variable.name },
-      el("h3", { title: variable.name }, variable.name), states.map(({ button }) => button));
-    return { node, states };
   }
 
   /** Set a state as evidence, or take it back. */
@@ -61,18 +61,6 @@ export class NetworkPage {
 
   build() {
     const { network } = this;
-    const heights = network.variables.map(({ states }) => TITLE + STATE * states.length + 8);
-    const { places, paths, width, height } = layered(network.variables.map(({ parents }) => parents), WIDTH, heights);
-    this.arrows = svg("svg", { class: "arrows", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
-    const plane = el("div", { class: "plane" }, this.arrows, this.cards.map(({ node }) => node));
-    plane.style.width = `${width}px`;
-    plane.style.height = `${height}px`;
-    this.cards.forEach(({ node }, v) => { node.style.left = `${places[v].x}px`; node.style.top = `${places[v].y}px`; });
-    this.places = places;
-    this.paths = paths;
-    this.heights = heights;
-    this.graph = el("div", { class: "network", role: "region", "aria-label": "Variables with their states" }, plane);
-    this.graph.style.setProperty("--plane", `${width + 2}px`);
     this.summary = el("p", { class: "note", "aria-live": "polite", id: "answer" });
     this.problem = el("p", { class: "problem", role: "alert" });
     this.most = el("div");
@@ -80,7 +68,11 @@ export class NetworkPage {
     this.trails = el("div");
     this.soft = el("div", { class: "soft" });
     const menu = (id, title, onchange, first = 0) => {
-      const select = el("select", { id, onchange }, network.variables.map(({ name }) => el("option", { value: name }, name)));
+      const select = el(
+        "select",
+        { id, onchange },
+        network.variables.map(({ name }) => el("option", { value: name }, name)),
+      );
       select.selectedIndex = Math.min(first, network.variables.length - 1);
       return { select, label: el("label", { for: id }, `${title} `, select) };
     };
@@ -90,84 +82,118 @@ export class NetworkPage {
     [this.target, this.from, this.to, this.softVariable] = [target.select, from.select, to.select, soft.select];
     const button = (title, onclick) => el("button", { type: "button", onclick }, title);
     const sections = [
-      section("network", "Network", "Click a state to set it as evidence, and again to take it back. A bar is the probability given the evidence, its mark the probability without evidence. The thicker an arrow, the more information it carries (mutual information of parent and child).",
-        this.summary, this.problem,
-        el("p", { class: "buttons" }, button("No evidence", () => { this.evidence.clear(); this.update(); }),
-          button("Save as SVG", () => saveDrawing(this.drawing(), "network", "svg")), button("Save as PNG", () => saveDrawing(this.drawing(), "network", "png")),
-          button("Save the case (CSV)", () => download("case.csv", "text/csv", csv(this.caseRows())))),
-        this.graph),
-      section("soft-evidence", "Soft evidence", "A finding that may be wrong: a likelihood for each state, p(finding | state). Only their ratios matter for the probabilities.",
-        el("p", {}, soft.label), this.soft),
-      section("most-probable", "Most probable states", "The most probable states of all variables together, given the evidence (MPE). They may differ from the most probable states of single variables.", this.most),
-      section("sensitivity", "Best evidence", "For one variable: how much the state of each other variable is expected to lower its entropy (mutual information given the evidence), and the lowest and highest probability of its most probable state.",
-        el("p", {}, target.label), this.sensitivity),
-      section("trails", "Trails", "Which trails between two variables are active given the evidence. A trail is blocked by a known variable, or where arrows meet at a variable without known descendants.",
-        el("p", {}, from.label, " ", to.label), this.trails),
+      section(
+        "network",
+        "Network",
+        "Click a state to set it as evidence, and again to take it back. A bar is the probability given the evidence, its mark the probability without evidence. The thicker an arrow, the more information it carries (mutual information of parent and child).",
+        this.summary,
+        this.problem,
+        el(
+          "p",
+          { class: "buttons" },
+          button("No evidence", () => {
+            this.evidence.clear();
+            this.update();
+          }),
+          button("Save as SVG", () => saveDrawing(this.graph.drawing(this.evidence), "network", "svg")),
+          button("Save as PNG", () => saveDrawing(this.graph.drawing(this.evidence), "network", "png")),
+          button("Save the case (CSV)", () => download("case.csv", "text/csv", csv(this.caseRows()))),
+        ),
+        this.graph.node,
+      ),
+      section(
+        "soft-evidence",
+        "Soft evidence",
+        "A finding that may be wrong: a likelihood for each state, p(finding | state). Only their ratios matter for the probabilities.",
+        el("p", {}, soft.label),
+        this.soft,
+      ),
+      section(
+        "most-probable",
+        "Most probable states",
+        "The most probable states of all variables together, given the evidence (MPE). They may differ from the most probable states of single variables.",
+        this.most,
+      ),
+      section(
+        "sensitivity",
+        "Best evidence",
+        "For one variable: how much the state of each other variable is expected to lower its entropy (mutual information given the evidence), and the lowest and highest probability of its most probable state.",
+        el("p", {}, target.label),
+        this.sensitivity,
+      ),
+      section(
+        "trails",
+        "Trails",
+        "Which trails between two variables are active given the evidence. A trail is blocked by a known variable, or where arrows meet at a variable without known descendants.",
+        el("p", {}, from.label, " ", to.label),
+        this.trails,
+      ),
     ];
     const links = sections.map((one) => {
       const heading = one.querySelector("h2");
-      return el("li", {}, el("button", { type: "button", class: "link", onclick: () => heading.scrollIntoView({ behavior: "smooth" }) }, heading.textContent));
+      return el(
+        "li",
+        {},
+        el(
+          "button",
+          { type: "button", class: "link", onclick: () => heading.scrollIntoView({ behavior: "smooth" }) },
+          heading.textContent,
+        ),
+      );
     });
     const nEdges = network.variables.reduce((sum, { parents }) => sum + parents.length, 0);
     return [
-      el("header", {}, el("h1", {}, this.title), el("p", {}, `Bayesian network of ${network.variables.length} variables and ${nEdges} edges. Everything is computed in this page; nothing is sent.`)),
-      el("nav", { "aria-label": "Contents" }, el("ul", {}, links)), el("main", {}, sections),
+      el(
+        "header",
+        {},
+        el("h1", {}, this.title),
+        el(
+          "p",
+          {},
+          `Bayesian network of ${network.variables.length} variables and ${nEdges} edges. Everything is computed in this page; nothing is sent.`,
+        ),
+      ),
+      el("nav", { "aria-label": "Contents" }, el("ul", {}, links)),
+      el("main", {}, sections),
     ];
   }
 
-  /** Compute and show everything anew. */
+  /** Compute and show everything that follows. */
   update() {
     const found = this.network.query(this.evidence);
     const impossible = found.logEvidence === -Infinity;
     this.problem.textContent = impossible ? "The evidence has probability 0; take a finding back." : "";
-    this.network.variables.forEach(({ name, states }, v) => {
-      const finding = this.evidence.get(name);
-      const { node, states: shown } = this.cards[v];
-      node.classList.toggle("known", finding !== undefined);
-      node.classList.toggle("target", name === this.target.value);
-      shown.forEach(({ button, fill, p }, k) => {
-        const value = found.marginals[v][k];
-        setShare(fill, value);
-        p.textContent = percent(value).replace(" %", "");
-        button.dataset.value = String(value);
-        button.setAttribute("aria-pressed", String(finding === states[k]));
-        button.setAttribute("aria-label", `${name} = ${states[k]}: ${percent(value)}, without evidence ${percent(this.prior[v][k])}`);
-      });
-    });
+    this.graph.show(found.marginals, this.evidence, this.target.value);
     this.summary.textContent = this.evidence.size
-      ? `${this.evidence.size} known; log p(evidence) = ${short(found.logEvidence)} nats` : "No evidence.";
-    const likelihoods = [...this.evidence].map(([name, finding]) => [name, finding instanceof Map ? [...finding] : finding]);
+      ? `${this.evidence.size} known; log p(evidence) = ${short(found.logEvidence)} nats`
+      : "No evidence.";
+    const likelihoods = [...this.evidence].map(([name, finding]) => [
+      name,
+      finding instanceof Map ? [...finding] : finding,
+    ]);
     writeAddress({ evidence: Object.fromEntries(likelihoods), target: this.target.value });
     this.showSoft();
     if (impossible) return;
-    this.showArrows();
+    this.graph.showArrows(this.evidence);
     this.showSensitivity(found.marginals);
-  }
-
-  /** Draw the arrows once, and give each the width of its information. */
-  showArrows() {
-    const information = this.network.edgeInformation(this.evidence);
-    const most = Math.max(...information.map(({ nats }) => nats), 1e-12);
-    if (!this.arrows.childNodes.length) this.drawArrows(information);
-    information.forEach(({ nats }, k) => {
-      const arrow = this.arrows.childNodes[k + 1];
-      arrow.setAttribute("stroke-width", (0.7 + 4 * Math.sqrt(nats / most)).toFixed(2));
-    });
-  }
-
-  drawArrows(information) {
-    this.arrows.replaceChildren(svg("defs", {}, svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse" },
-      svg("path", { d: "M0 0L8 4L0 8z", fill: "#9aa4af" }))));
-    for (const { parent, child } of information) {
-      this.arrows.append(svg("path", { d: this.paths.get(`${parent},${child}`), fill: "none", stroke: "#9aa4af", "marker-end": "url(#head)" }));
-    }
   }
 
   showMost() {
     const { states, logProbability } = this.network.mostProbable(this.evidence);
-    const rows = this.network.variables.map(({ name, states: all }, v) => [name, String(all[states[v]]), this.evidence.has(name) ? "known" : ""]);
-    this.most.replaceChildren(el("p", { class: "note" }, `log p(these states and the evidence) = ${short(logProbability)} nats`),
-      el("details", {}, el("summary", {}, `${rows.length} variables`), table("Most probable states", ["variable", "state", ""], rows, [0, 1, 2])));
+    const rows = this.network.variables.map(({ name, states: all }, v) => [
+      name,
+      String(all[states[v]]),
+      this.evidence.has(name) ? "known" : "",
+    ]);
+    this.most.replaceChildren(
+      el("p", { class: "note" }, `log p(these states and the evidence) = ${short(logProbability)} nats`),
+      el(
+        "details",
+        {},
+        el("summary", {}, `${rows.length} variables`),
+        table("Most probable states", ["variable", "state", ""], rows, [0, 1, 2]),
+      ),
+    );
   }
 
   /** Compute, between frames, what each open variable tells about the target. */
@@ -177,25 +203,50 @@ export class NetworkPage {
     const state = now.indexOf(Math.max(...now));
     const found = [];
     const others = this.network.variables.filter(({ name, index }) => index !== target && !this.evidence.has(name));
-    const steps = [() => this.showMost(), () => this.showTrails(), ...others.map((variable) => () => {
-      const given = variable.states.map((one, k) => {
-        const p = marginals[variable.index][k];
-        return p > 0 ? { p, of: this.network.query(new Map([...this.evidence, [variable.name, one]])).marginals[target] } : null;
-      }).filter(Boolean);
-      const nats = given.reduce((sum, { p, of }) => sum + p * of.reduce((kl, q, k) => (q > 0 ? kl + q * Math.log(q / now[k]) : kl), 0), 0);
-      const ends = given.map(({ of }) => of[state]);
-      found.push({ variable, nats: Math.max(nats, 0), low: Math.min(...ends), high: Math.max(...ends) });
-    })];
-    this.graph.setAttribute("aria-busy", "true");
+    const steps = [
+      () => this.showMost(),
+      () => this.showTrails(),
+      ...others.map((variable) => () => {
+        const given = variable.states
+          .map((one, k) => {
+            const p = marginals[variable.index][k];
+            return p > 0
+              ? { p, of: this.network.query(new Map([...this.evidence, [variable.name, one]])).marginals[target] }
+              : null;
+          })
+          .filter(Boolean);
+        const nats = given.reduce(
+          (sum, { p, of }) => sum + p * of.reduce((kl, q, k) => (q > 0 ? kl + q * Math.log(q / now[k]) : kl), 0),
+          0,
+        );
+        const ends = given.map(({ of }) => of[state]);
+        found.push({ variable, nats: Math.max(nats, 0), low: Math.min(...ends), high: Math.max(...ends) });
+      }),
+    ];
+    this.graph.node.setAttribute("aria-busy", "true");
     this.evaluateSensitivity(steps, () => {
-      this.graph.removeAttribute("aria-busy");
+      this.graph.node.removeAttribute("aria-busy");
       found.sort((a, b) => b.nats - a.nats);
       const most = Math.max(...found.map(({ nats }) => nats), 1e-12);
       const title = `p(${this.target.value} = ${this.network.variables[target].states[state]})`;
-      const rows = found.slice(0, 15).map(({ variable, nats, low, high }) => [variable.name, nats.toFixed(4), bar(nats / most), percent(low), percent(high)]);
-      this.sensitivity.replaceChildren(this.evidence.has(this.target.value)
-        ? el("p", { class: "note" }, "The variable is known.")
-        : table(`Evidence about ${this.target.value}`, ["variable", "nats", "", `lowest ${title}`, `highest ${title}`], rows));
+      const rows = found
+        .slice(0, 15)
+        .map(({ variable, nats, low, high }) => [
+          variable.name,
+          nats.toFixed(4),
+          bar(nats / most),
+          percent(low),
+          percent(high),
+        ]);
+      this.sensitivity.replaceChildren(
+        this.evidence.has(this.target.value)
+          ? el("p", { class: "note" }, "The variable is known.")
+          : table(
+              `Evidence about ${this.target.value}`,
+              ["variable", "nats", "", `lowest ${title}`, `highest ${title}`],
+              rows,
+            ),
+      );
     });
   }
 
@@ -206,14 +257,26 @@ export class NetworkPage {
     const { variables } = this.network;
     const separated = this.network.dSeparated(from, to, given);
     const rows = this.network.trails(from, to, given).map(({ nodes, forward, active, blocks }) => {
-      const written = nodes.map((v, s) => (s ? `${forward[s - 1] ? " → " : " ← "}${variables[v].name}` : variables[v].name)).join("");
-      const why = blocks.map(({ node, collider }) => `${variables[node].name} ${collider ? "is not known, nor a descendant of it" : "is known"}`);
+      const written = nodes
+        .map((v, s) => (s ? `${forward[s - 1] ? " → " : " ← "}${variables[v].name}` : variables[v].name))
+        .join("");
+      const why = blocks.map(
+        ({ node, collider }) =>
+          `${variables[node].name} ${collider ? "is not known, nor a descendant of it" : "is known"}`,
+      );
       return [written, active ? "active" : "blocked", why.join("; ")];
     });
     const words = given.length ? `given ${given.join(", ")}` : "without evidence";
     return this.trails.replaceChildren(
-      el("p", {}, `${from} and ${to} are ${separated ? "independent" : "dependent"} ${words}: ${separated ? "every trail is blocked" : "a trail is active"}.`),
-      rows.length ? table("Shortest trails", ["trail", "", "blocked because"], rows, [0, 1, 2]) : el("p", { class: "note" }, "No trail joins them."));
+      el(
+        "p",
+        {},
+        `${from} and ${to} are ${separated ? "independent" : "dependent"} ${words}: ${separated ? "every trail is blocked" : "a trail is active"}.`,
+      ),
+      rows.length
+        ? table("Shortest trails", ["trail", "", "blocked because"], rows, [0, 1, 2])
+        : el("p", { class: "note" }, "No trail joins them."),
+    );
   }
 
   showSoft() {
@@ -233,32 +296,14 @@ export class NetworkPage {
     };
     inputs.forEach((input) => input.addEventListener("change", read));
     if (this.soft.contains(document.activeElement)) return;
-    this.soft.replaceChildren(...states.flatMap((state, k) => [el("label", { for: `soft-${k}` }, String(state)), inputs[k]]));
+    this.soft.replaceChildren(
+      ...states.flatMap((state, k) => [el("label", { for: `soft-${k}` }, String(state)), inputs[k]]),
+    );
   }
 
   caseRows() {
     const names = this.network.variables.map(({ name }) => name);
-    const cells = names.map((name) => (this.evidence.get(name) instanceof Map ? "" : this.evidence.get(name) ?? ""));
+    const cells = names.map((name) => (this.evidence.get(name) instanceof Map ? "" : (this.evidence.get(name) ?? "")));
     return [names, cells];
-  }
-
-  /** Return the network as a drawing that stands alone. */
-  drawing() {
-    const { width, height } = this.arrows.viewBox.baseVal;
-    const text = (x, y, content, anchor, weight) => svg("text", { x, y, "text-anchor": anchor, "font-weight": weight, "font-size": 11, "font-family": "system-ui, sans-serif", fill: "#1f2328" }, content);
-    const boxes = this.network.variables.map(({ name, states }, v) => {
-      const { x, y } = this.places[v];
-      const known = this.evidence.has(name);
-      const lines = states.flatMap((state, k) => {
-        const p = Number(this.cards[v].states[k].button.dataset.value);
-        const top = y + TITLE + STATE * k;
-        return [text(x + 6, top + 9, String(state).slice(0, 12), "start"),
-          svg("rect", { x: x + 74, y: top + 1, width: 42, height: 9, fill: "#eceff2" }),
-          svg("rect", { x: x + 74, y: top + 1, width: 42 * p, height: 9, fill: "#0072b2" }), text(x + WIDTH - 5, top + 9, percent(p).replace(" %", ""), "end")];
-      });
-      return [svg("rect", { x, y, width: WIDTH, height: this.heights[v], rx: 5, fill: known ? "#eaf4fb" : "#fff", stroke: "#9aa4af" }), text(x + 6, y + 14, name.slice(0, 24), "start", "600"), lines];
-    });
-    return svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` },
-      svg("rect", { width, height, fill: "#fff" }), [...this.arrows.childNodes].map((node) => node.cloneNode(true)), boxes);
   }
 }

@@ -64,7 +64,10 @@ export function smallestChange(model, row, column, values, whole = false) {
     return { value, label, probability: p[label], turns: label !== before };
   };
   if (column.kind === "categorical") {
-    const turning = values.filter((value) => value !== row.get(column.name)).map(outcome).filter(({ turns }) => turns);
+    const turning = values
+      .filter((value) => value !== row.get(column.name))
+      .map(outcome)
+      .filter(({ turns }) => turns);
     return turning.sort((a, b) => b.probability - a.probability)[0] ?? null;
   }
   const now = row.get(column.name);

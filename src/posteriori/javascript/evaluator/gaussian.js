@@ -22,6 +22,12 @@ export class MultivariateGaussian {
     this.spread = spread && numbersOf(spread);
     this.peaks = this.degrees && Array.from(this.degrees, (one) => studentPeaks(one, this.d));
     this.triangles = new Map();
+    this.ofOneColumn =
+      !this.degrees &&
+      this.covariance.every((value, cell) => {
+        const [i, j] = [Math.floor(cell / this.d) % this.d, cell % this.d];
+        return i === j || value === 0;
+      });
   }
 
   /** Return log p of p whitened columns with this squared distance, without the log determinant. */
@@ -46,7 +52,9 @@ export class MultivariateGaussian {
   among(present, g) {
     const m = present.length;
     const matrix = new Float64Array(m * m);
-    present.forEach((i, a) => present.forEach((j, b) => (matrix[a * m + b] = this.covariance[(g * this.d + i) * this.d + j])));
+    present.forEach((i, a) =>
+      present.forEach((j, b) => (matrix[a * m + b] = this.covariance[(g * this.d + i) * this.d + j])),
+    );
     return matrix;
   }
 

@@ -12,6 +12,8 @@ export function summed(factors, nComponents) {
 
 /** A density whose columns are independent, so that log p(x | z) is the sum of its factors. */
 class Independent {
+  ofOneColumn = true; // whether each factor depends on its own column alone
+
   logDensity(tile) {
     return summed(this.logFactors(tile), this.nComponents);
   }
@@ -38,7 +40,8 @@ export class Gaussian extends Independent {
     return this.mean.map((mean, cell) => {
       const apart = tile.numbers[cell % d] - mean;
       const distance = (apart * apart) / this.variance[cell];
-      const factor = this.logPeak[cell] + (this.degrees ? studentTail(distance, 1, this.degrees[cell]) : -0.5 * distance);
+      const factor =
+        this.logPeak[cell] + (this.degrees ? studentTail(distance, 1, this.degrees[cell]) : -0.5 * distance);
       return Number.isNaN(factor) ? 0 : factor;
     });
   }
@@ -100,20 +103,21 @@ export class Categorical extends Independent {
 export class Binned {
   static kind = "continuous";
   static shared = true;
+  ofOneColumn = true;
 
-  constructor({ cuts, mean, scale }, nComponents) {
+  constructor({ mean, scale }, nComponents) {
     this.nComponents = nComponents;
-    this.cuts = cuts;
     this.mean = numbersOf(mean);
     this.scale = numbersOf(scale); // (2, d)
   }
 
   logFactors(tile) {
-    const d = this.cuts.length;
+    const d = this.mean.length;
     const factors = new Float64Array(this.nComponents * d);
     for (let j = 0; j < d; j++) {
       if (Number.isNaN(tile.numbers[j])) continue;
-      const factor = logWithin(tile.numbers[j], this.cuts[j], this.mean[j], this.scale[j], this.scale[d + j]);
+      const cuts = tile.cuts[tile.columns[j].position];
+      const factor = logWithin(tile.numbers[j], cuts, this.mean[j], this.scale[j], this.scale[d + j]);
       for (let z = 0; z < this.nComponents; z++) factors[z * d + j] = factor;
     }
     return factors;

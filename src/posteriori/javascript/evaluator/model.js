@@ -2,6 +2,7 @@
 
 import { logSum, numbersOf } from "./arrays.js";
 import { FamilyTables } from "./elimination.js";
+import { RandomTrees } from "./forest.js";
 import { MultivariateGaussian } from "./gaussian.js";
 import { Binned, Categorical, Gaussian, Missingness, Poisson } from "./independent.js";
 import { Schema, Tile, cellOf, isMissing } from "./rows.js";
@@ -28,6 +29,7 @@ const DENSITIES = {
   Poisson,
   PoissonRate,
   Presence,
+  RandomTrees,
   ScaledMultinomial,
   Tree,
 };
@@ -40,7 +42,8 @@ function densityOf({ density, parameters }, nComponents) {
 
 /** log p(x, z) = log p(z) + Σ_b log p(x_b | z); the density of a class is the sum over its components. */
 export class GenerativeModel {
-  constructor(written, schema) {
+  /** @param cutPoints the lists of cut points of all models, to which each column of a model refers */
+  constructor(written, schema, cutPoints) {
     this.name = written.name;
     this.schema = schema;
     this.logPrior = numbersOf(written.log_prior); // of components, (Z,)
@@ -54,7 +57,8 @@ export class GenerativeModel {
       bias: numbersOf(written.weights.bias),
       weight: numbersOf(written.weights.weight),
     };
-    this.blocks = written.blocks.map((block) => this.blockOf(block, written.cuts));
+    const cuts = written.cuts.map((place) => (place === null ? null : cutPoints[place]));
+    this.blocks = written.blocks.map((block) => this.blockOf(block, cuts));
     this.classLogPrior = this.byClass(this.logPrior);
     this.bias = this.weights ? this.weights.bias : this.classLogPrior;
   }
@@ -62,7 +66,12 @@ export class GenerativeModel {
   blockOf(written, cuts) {
     const density = densityOf(written, this.nComponents);
     const kind = density.kind ?? density.constructor.kind;
-    const tile = new Tile(written.columns.map((j) => this.schema.columns[j]), kind, cuts, written.exposure);
+    const tile = new Tile(
+      written.columns.map((j) => this.schema.columns[j]),
+      kind,
+      cuts,
+      written.exposure,
+    );
     return { density, tile, columns: written.columns, shared: Boolean(density.constructor.shared) };
   }
 
@@ -86,7 +95,7 @@ export class GenerativeModel {
       tile.take(cells);
       density.check?.(tile);
       if (shared && !withShared) continue;
-      const of = density.logDensity(tile);
+      const of = !withShared && density.logScores ? density.logScores(tile) : density.logDensity(tile);
       for (let z = 0; z < total.length; z++) total[z] += of[z];
     }
     return this.byClass(total);
@@ -124,7 +133,9 @@ export class GenerativeModel {
   weighted(factors) {
     if (!this.weights) return factors;
     const d = this.schema.columns.length;
-    return factors.map((factor, cell) => (this.weights.weight[cell % d] > 0 ? this.weights.weight[cell % d] * factor : 0));
+    return factors.map((factor, cell) =>
+      this.weights.weight[cell % d] > 0 ? this.weights.weight[cell % d] * factor : 0,
+    );
   }
 
   /** Return the terms of the sum of each class in nats, (C, d), weighted if the factors have weights. */
@@ -160,7 +171,7 @@ export class Classifier {
     this.target = written.target;
     this.classes = written.classes;
     this.schema = new Schema(written.columns);
-    this.models = written.models.map((model) => new GenerativeModel(model, this.schema));
+    this.models = written.models.map((model) => new GenerativeModel(model, this.schema, written.cuts));
     this.pool = written.pool && { weight: numbersOf(written.pool.weight), bias: numbersOf(written.pool.bias) };
     this.givenLogPrior = written.class_log_prior && numbersOf(written.class_log_prior); // by the user of a pool
   }

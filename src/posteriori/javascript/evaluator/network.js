@@ -251,7 +251,9 @@ function junctionTree(tables, sizes) {
   const scopes = eliminationCliques(tables, sizes);
   const nCells = scopes.reduce((sum, scope) => sum + scope.reduce((size, v) => size * sizes[v], 1), 0);
   if (nCells > MOST_CLIQUE_CELLS) {
-    throw new RangeError(`exact inference needs ${nCells} cells, more than ${MOST_CLIQUE_CELLS}; the network is too large`);
+    throw new RangeError(
+      `exact inference needs ${nCells} cells, more than ${MOST_CLIQUE_CELLS}; the network is too large`,
+    );
   }
   const parents = new Array(scopes.length).fill(-1);
   const order = [];
@@ -293,7 +295,9 @@ function eliminationCliques(tables, sizes) {
   const fillOf = (v) => {
     const neighbours = [...joined[v]];
     let fill = 0;
-    neighbours.forEach((a, i) => neighbours.slice(i + 1).forEach((b) => (fill += joined[a].has(b) ? 0 : sizes[a] * sizes[b])));
+    neighbours.forEach((a, i) =>
+      neighbours.slice(i + 1).forEach((b) => (fill += joined[a].has(b) ? 0 : sizes[a] * sizes[b])),
+    );
     return fill;
   };
   const costs = sizes.map((_, v) => fillOf(v));
@@ -313,7 +317,9 @@ function eliminationCliques(tables, sizes) {
   }
   const sets = cliques.map((clique) => new Set(clique));
   return cliques.filter((clique, c) => {
-    return !sets.some((other, o) => o !== c && (other.size > clique.length || o < c) && clique.every((v) => other.has(v)));
+    return !sets.some(
+      (other, o) => o !== c && (other.size > clique.length || o < c) && clique.every((v) => other.has(v)),
+    );
   });
 }
 

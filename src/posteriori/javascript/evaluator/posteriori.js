@@ -19,7 +19,9 @@ const FORMAT = 1;
 export function load(file) {
   const written = typeof file === "string" ? JSON.parse(file) : file;
   if (written.format !== FORMAT) {
-    throw new Error(`the model file has format ${written.format}, and this evaluator reads ${FORMAT}; take both from one version`);
+    throw new Error(
+      `the model file has format ${written.format}, and this evaluator reads ${FORMAT}; take both from one version`,
+    );
   }
   return written.kind === "network" ? new Network(written) : new Classifier(written);
 }

@@ -114,7 +114,9 @@ function bagOf(cell, column) {
     }
   } else {
     if (typeof cell !== "object") {
-      throw new TypeError(`column ${quoted} holds ${JSON.stringify(cell)}; give ${column.text ? "a text" : "counts by word"}`);
+      throw new TypeError(
+        `column ${quoted} holds ${JSON.stringify(cell)}; give ${column.text ? "a text" : "counts by word"}`,
+      );
     }
     for (const [name, count] of cell instanceof Map ? cell : Object.entries(cell)) {
       const word = column.lookup ? column.lookup.get(name) : Number(/^x(\d+)$/.exec(name)?.[1] ?? NaN);
@@ -184,7 +186,9 @@ export class Tile {
     this.bag.counts.forEach((count, k) => {
       if (count < 0 || count > LARGEST_COUNT || (whole && !Number.isNaN(count) && count !== Math.floor(count))) {
         const name = JSON.stringify(this.columns[this.bag.ofColumn(k)].name);
-        throw new RangeError(`column ${name} holds ${count}; give ${whole ? "a whole number" : "a number"} of at least 0`);
+        throw new RangeError(
+          `column ${name} holds ${count}; give ${whole ? "a whole number" : "a number"} of at least 0`,
+        );
       }
     });
   }

@@ -182,7 +182,9 @@ export class PoissonRate extends OfWords {
     return factors.map((factor, cell) => {
       const z = Math.floor(cell / d);
       if (ofBag) return factor - tile.exposure * this.presentRate(tile.bag, z);
-      return Number.isNaN(tile.numbers[cell % d]) ? factor : factor - tile.exposure * this.table[z * this.width + (cell % d)];
+      return Number.isNaN(tile.numbers[cell % d])
+        ? factor
+        : factor - tile.exposure * this.table[z * this.width + (cell % d)];
     });
   }
 }

@@ -1,0 +1,209 @@
+"""The command query: probabilities, the most probable configuration, trails, and a picture of a network."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posteriori.cli.comparison import check_picture
+from posteriori.cli.expressions import parse_question
+from posteriori.cli.messages import UserError
+from posteriori.cli.network import MaxTableSize, NetworkPath, Tolerance, asking, load_network, state_of
+from posteriori.cli.options import AsJson, DrawSeed
+
+if TYPE_CHECKING:
+    from posteriori.networks import BayesianNetwork, MostProbable
+    from posteriori.networks.distributions import Distribution
+
+_ALL = "P(*)"
+
+
+class Method(StrEnum):
+    """Algorithm of inference."""
+
+    exact = "exact"
+    conditioning = "conditioning"
+    sampling = "sampling"
+
+
+def query(
+    network: NetworkPath,
+    question: Annotated[
+        str,
+        typer.Argument(metavar="[EXPRESSION]", help='For example "P(lung | smoke=yes)". Default: P(*), all marginals.'),
+    ] = _ALL,
+    mpe: Annotated[
+        bool, typer.Option("--mpe", help="Show the most probable configuration of all variables given the evidence.")
+    ] = False,
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="Show the trails between the variable asked for and each piece of evidence."),
+    ] = False,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the network given the evidence: .png, .svg or .pdf."),
+    ] = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="exact: junction tree. conditioning: exact, for large networks. sampling: likelihood weighting."
+        ),
+    ] = Method.exact,
+    samples: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of samples of likelihood weighting.")
+    ] = 10_000,
+    seed: DrawSeed = None,
+    tolerance: Tolerance = None,
+    max_table_size: MaxTableSize = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question about a network.
+
+    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number; in P(a | do(c=yes)) c is
+    set from outside; P(* | c=yes) is a table of all marginals. Put names and states with spaces, commas or signs such
+    as = into quotes.
+
+    Example:
+
+        posteriori query penguins.bif "P(species | island=Dream, sex=male)"
+
+        posteriori query penguins.bif "P(* | island=Dream)" --mpe --picture penguins.png
+    """
+    asked = parse_question(question)
+    everything = list(asked.asked) == ["*"]
+    if everything and asked.is_event:
+        raise UserError("* stands for all variables and has no state; write P(* | …)")
+    if why and (len(asked.asked) != 1 or everything or not asked.given):
+        raise UserError("--why explains the dependence of one variable on evidence; write P(a | b=x)")
+    if picture is not None:
+        check_picture(picture, network, "--picture")
+    net = load_network(network, tolerance, max_table_size)
+    with asking(network):
+        given = {name: state_of(net, name, state) for name, state in asked.given.items()}
+        done = {name: state_of(net, name, state) for name, state in asked.done.items()}
+        wanted: dict[str, Any] = {}
+        if not everything:
+            wanted = {n: None if state is None else state_of(net, n, state) for n, state in asked.asked.items()}
+        net = net.do(done) if done else net
+        answer = net.query(*wanted, evidence=given, method=method.value, n_samples=samples, random_state=seed)
+        best = net.most_probable(given) if mpe else None
+        trails = []
+        if why:
+            (target,) = wanted
+            trails = [
+                str(net.active_trails(target, name, [other for other in given if other != name])) for name in given
+            ]
+        if picture is not None:
+            _draw(net, given, picture)
+    found: dict[str, Any] = {
+        "command": "query",
+        "network": str(network),
+        "question": question,
+        "given": given,
+        "do": done,
+        "method": method.value,
+    }
+    found |= _answered(answer, wanted if asked.is_event else None)
+    if best is not None:
+        found["most_probable"] = best.states
+        found["log_probability"] = best.log_probability - best.log_evidence
+    if why:
+        found["why"] = trails
+    if picture is not None:
+        found["picture"] = str(picture)
+    if as_json:
+        from posteriori.cli.tables import print_json
+
+        print_json(found)
+        return
+    _print_answer(found, asked.is_event)
+    _print_more(best, trails, picture)
+
+
+def _answered(answer: Any, event: dict[str, Any] | None) -> dict[str, Any]:
+    """Return an answer as facts: marginals, the cells of a table (of an event one), or a density."""
+    if isinstance(answer, Mapping):
+        return {"marginals": {name: _listed(marginal) for name, marginal in answer.items()}}
+    if not hasattr(answer, "probabilities"):
+        return {"density": str(answer)}
+    cells = [
+        {"states": states, "probability": p, "standard_error": error}
+        for states, p, error in _cells(answer)
+        if event is None or states == event
+    ]
+    return {"answer": cells}
+
+
+def _draw(net: BayesianNetwork, given: dict[str, Any], path: Path) -> None:
+    from posteriori.atomic_write import atomic_write
+    from posteriori.plotting import plot_network
+
+    figure: Any = plot_network(net, given).figure
+    with atomic_write(path) as written:
+        figure.savefig(written, format=path.suffix[1:].lower(), dpi=120, bbox_inches="tight")
+
+
+def _listed(marginal: Any) -> Any:
+    """Return the probabilities by state, or mean and standard deviation of a continuous variable."""
+    return {str(state): p for state, p in marginal.to_dict().items()}
+
+
+def _cells(answer: Distribution) -> Iterator[tuple[dict[str, Any], float, float | None]]:
+    """Yield each configuration of a distribution with its probability and standard error."""
+    probabilities = answer.probabilities.ravel().tolist()
+    errors = [None] * len(probabilities) if answer.standard_errors is None else answer.standard_errors.ravel().tolist()
+    for states, p, error in zip(itertools.product(*answer.states.values()), probabilities, errors, strict=True):
+        yield dict(zip(answer.states, states, strict=True)), p, error
+
+
+def _print_answer(found: dict[str, Any], is_event: bool) -> None:
+    from posteriori.cli.tables import console, label_text, new_table, print_table
+    from posteriori.formatting import number
+
+    out = console()
+    if "density" in found:
+        out.print(found["density"])
+        return
+    if "marginals" in found:
+        table = new_table("variable", "state", "probability", left=2)
+        for name, states in found["marginals"].items():
+            for position, (state, p) in enumerate(states.items()):
+                table.add_row("" if position else label_text(name), label_text(state), f"{p:.6f}")
+        out.print(found["question"])
+        print_table(out, table)
+        return
+    sampled = found["method"] == "sampling"
+    if is_event:
+        (cell,) = found["answer"]
+        error = f" ± {number(cell['standard_error'])}" if sampled else ""
+        out.print(f"{found['question']} = {number(cell['probability'], 6)}{error}")
+        return
+    names = list(found["answer"][0]["states"])
+    headers = [*map(label_text, names), "probability", *(["standard error"] if sampled else [])]
+    table = new_table(*headers, left=len(names))
+    for cell in found["answer"]:
+        extra = [number(cell["standard_error"])] if sampled else []
+        table.add_row(*map(label_text, cell["states"].values()), f"{cell['probability']:.6f}", *extra)
+    out.print(found["question"])
+    print_table(out, table)
+
+
+def _print_more(best: MostProbable | None, trails: list[str], picture: Path | None) -> None:
+    from posteriori.cli.tables import console, label_text, new_table, print_table
+
+    out = console()
+    if best is not None:
+        table = new_table("variable", "most probable state", left=2)
+        for name, state in best.states.items():
+            table.add_row(label_text(name), label_text(state))
+        print_table(out, table)
+        out.print(f"probability of all together: {best.probability:.6g}")
+    for trail in trails:
+        out.print(trail)
+    if picture is not None:
+        out.print(f"drawn in {picture}")

@@ -1,0 +1,196 @@
+// The graph of a network: a card with bars for each variable, and arrows as thick as their information.
+
+import { el, percent, setShare, svg } from "./dom.js";
+import { layered } from "./layout.js";
+
+const WIDTH = 158; // of a card
+const TITLE = 23;
+const STATE = 15.4;
+
+/** The cards and arrows. `toggle(name, state)` is called when a state is clicked. */
+export class Graph {
+  constructor(network, toggle) {
+    this.network = network;
+    this.toggle = toggle;
+    this.prior = network.query().marginals;
+    this.cards = network.variables.map((variable, v) => this.card(variable, v));
+    const heights = network.variables.map(({ states }) => TITLE + STATE * states.length + 8);
+    const { places, paths, width, height } = layered(
+      network.variables.map(({ parents }) => parents),
+      WIDTH,
+      heights,
+    );
+    this.arrows = svg("svg", {
+      class: "arrows",
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      "aria-hidden": "true",
+    });
+    const plane = el(
+      "div",
+      { class: "plane" },
+      this.arrows,
+      this.cards.map(({ node }) => node),
+    );
+    plane.style.width = `${width}px`;
+    plane.style.height = `${height}px`;
+    this.cards.forEach(({ node }, v) => {
+      node.style.left = `${places[v].x}px`;
+      node.style.top = `${places[v].y}px`;
+    });
+    this.places = places;
+    this.paths = paths;
+    this.heights = heights;
+    this.node = el("div", { class: "network", role: "region", "aria-label": "Variables with their states" }, plane);
+    this.node.style.setProperty("--plane", `${width + 2}px`);
+  }
+
+  card(variable, v) {
+    const states = variable.states.map((state, k) => {
+      const fill = el("i");
+      const mark = el("b");
+      mark.style.left = `${100 * this.prior[v][k]}%`;
+      const p = el("span", { class: "p" });
+      const button = el(
+        "button",
+        {
+          type: "button",
+          class: "state",
+          "aria-pressed": "false",
+          title: String(state),
+          onclick: () => this.toggle(variable.name, state),
+        },
+        el("span", {}, String(state)),
+        el("span", { class: "bar", "aria-hidden": "true" }, fill, mark),
+        p,
+      );
+      return { button, fill, p };
+    });
+    const node = el(
+      "div",
+      { class: "node", role: "group", "aria-label": variable.name },
+      el("h3", { title: variable.name }, variable.name),
+      states.map(({ button }) => button),
+    );
+    return { node, states };
+  }
+
+  /** Show the marginals, and what is known. */
+  show(marginals, evidence, target) {
+    this.network.variables.forEach(({ name, states }, v) => {
+      const finding = evidence.get(name);
+      const { node, states: shown } = this.cards[v];
+      node.classList.toggle("known", finding !== undefined);
+      node.classList.toggle("target", name === target);
+      shown.forEach(({ button, fill, p }, k) => {
+        const value = marginals[v][k];
+        setShare(fill, value);
+        p.textContent = percent(value).replace(" %", "");
+        button.dataset.value = String(value);
+        button.setAttribute("aria-pressed", String(finding === states[k]));
+        button.setAttribute(
+          "aria-label",
+          `${name} = ${states[k]}: ${percent(value)}, without evidence ${percent(this.prior[v][k])}`,
+        );
+      });
+    });
+  }
+
+  /** Draw the arrows once, and give each the width of its information. */
+  showArrows(evidence) {
+    const information = this.network.edgeInformation(evidence);
+    const most = Math.max(...information.map(({ nats }) => nats), 1e-12);
+    if (!this.arrows.childNodes.length) this.drawArrows(information);
+    information.forEach(({ nats }, k) => {
+      const arrow = this.arrows.childNodes[k + 1];
+      arrow.setAttribute("stroke-width", (0.7 + 4 * Math.sqrt(nats / most)).toFixed(2));
+    });
+  }
+
+  drawArrows(information) {
+    this.arrows.replaceChildren(
+      svg(
+        "defs",
+        {},
+        svg(
+          "marker",
+          {
+            id: "head",
+            viewBox: "0 0 8 8",
+            refX: 7,
+            refY: 4,
+            markerWidth: 7,
+            markerHeight: 7,
+            orient: "auto",
+            markerUnits: "userSpaceOnUse",
+          },
+          svg("path", { d: "M0 0L8 4L0 8z", fill: "#9aa4af" }),
+        ),
+      ),
+    );
+    for (const { parent, child } of information) {
+      this.arrows.append(
+        svg("path", {
+          d: this.paths.get(`${parent},${child}`),
+          fill: "none",
+          stroke: "#9aa4af",
+          "marker-end": "url(#head)",
+        }),
+      );
+    }
+  }
+
+  /** Return the network as a drawing that stands alone. */
+  drawing(evidence) {
+    const { width, height } = this.arrows.viewBox.baseVal;
+    const text = (x, y, content, anchor, weight) =>
+      svg(
+        "text",
+        {
+          x,
+          y,
+          "text-anchor": anchor,
+          "font-weight": weight,
+          "font-size": 11,
+          "font-family": "system-ui, sans-serif",
+          fill: "#1f2328",
+        },
+        content,
+      );
+    const boxes = this.network.variables.map(({ name, states }, v) => {
+      const { x, y } = this.places[v];
+      const known = evidence.has(name);
+      const lines = states.flatMap((state, k) => {
+        const p = Number(this.cards[v].states[k].button.dataset.value);
+        const top = y + TITLE + STATE * k;
+        return [
+          text(x + 6, top + 9, String(state).slice(0, 12), "start"),
+          svg("rect", { x: x + 74, y: top + 1, width: 42, height: 9, fill: "#eceff2" }),
+          svg("rect", { x: x + 74, y: top + 1, width: 42 * p, height: 9, fill: "#0072b2" }),
+          text(x + WIDTH - 5, top + 9, percent(p).replace(" %", ""), "end"),
+        ];
+      });
+      return [
+        svg("rect", {
+          x,
+          y,
+          width: WIDTH,
+          height: this.heights[v],
+          rx: 5,
+          fill: known ? "#eaf4fb" : "#fff",
+          stroke: "#9aa4af",
+        }),
+        text(x + 6, y + 14, name.slice(0, 24), "start", "600"),
+        lines,
+      ];
+    });
+    return svg(
+      "svg",
+      { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` },
+      svg("rect", { width, height, fill: "#fff" }),
+      [...this.arrows.childNodes].map((node) => node.cloneNode(true)),
+      boxes,
+    );
+  }
+}

@@ -1,0 +1,389 @@
+"""Sections of the report that compares two tables under one model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from posteriori.formatting import cell_text, count, listed, plural
+from posteriori.model_selection import metrics
+from posteriori.reporting.charts import legend
+from posteriori.reporting.drift import (
+    LARGE,
+    MODERATE,
+    MOST_ROWS,
+    SIGNIFICANT,
+    ColumnDrift,
+    TableRows,
+    column_drifts,
+    homogeneity_p_value,
+    mean_change,
+    merge_rare_states,
+    unseen_cells,
+)
+from posteriori.reporting.drift_charts import AFTER, BEFORE, drift_chart, histograms_chart
+from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, table
+from posteriori.reporting.pictures import figure
+from posteriori.reporting.writing import number, percent
+from posteriori.typing import Array
+
+_MOST_UNFOLDED = 15  # columns of the table
+_MOST_PICTURES, _MOST_DRAWN = 6, 100
+_BUDGET = 1_100_000  # bytes of figures
+_MOST_CLASSES = 40
+_TAIL = 0.01  # of the rows before
+_UNLIKELY = 1e-6
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Two tables under one model.
+
+    Attributes
+    ----------
+    estimator : fitted classifier
+    before, after : TableRows
+    columns : list of ColumnDrift
+        The largest drift first.
+    """
+
+    estimator: Any
+    before: TableRows
+    after: TableRows
+    columns: list[ColumnDrift]
+
+    @classmethod
+    def of(cls, estimator: Any, before: TableRows, after: TableRows) -> Drift:
+        """Compare the columns."""
+        return cls(estimator, before, after, column_drifts(estimator, before, after))
+
+    @cached_property
+    def changed(self) -> list[ColumnDrift]:
+        """Columns whose difference chance alone does not explain."""
+        return [one for one in self.columns if one.changed]
+
+    @property
+    def target(self) -> str:
+        """Name of the target."""
+        return self.estimator.schema_.target or "class"
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Class names as text."""
+        return [cell_text(label) for label in self.estimator.classes_.tolist()]
+
+    @cached_property
+    def posteriors(self) -> tuple[Array, Array]:
+        """p(y | x) of the rows before and after; the class prior in rows that no class can produce."""
+        prior = np.asarray(self.estimator.class_prior_)
+
+        def of(rows: TableRows) -> Array:
+            return metrics.fill_undefined(np.exp(rows.log_posterior), np.broadcast_to(prior, rows.log_posterior.shape))
+
+        return of(self.before), of(self.after)
+
+    @cached_property
+    def evidence(self) -> tuple[Array, Array] | None:
+        """Finite log p(x) of the rows before and after; None if the model has none."""
+        found = [rows.log_evidence for rows in (self.before, self.after)]
+        if found[0] is None or found[1] is None:
+            return None
+        finite = [one[np.isfinite(one)] for one in found if one is not None]
+        return (finite[0], finite[1]) if len(finite[0]) and len(finite[1]) else None
+
+
+def drift_summary(drift: Drift) -> list[Html]:
+    """Return the opening sentence of the page and the cards with its key figures."""
+    n, changed = len(drift.columns), len(drift.changed)
+    large = sum(one.size == "large" for one in drift.changed)
+    differ = "differs" if changed == 1 else "differ"
+    what = (
+        f"{changed} of {plural(n, 'column')} {differ} between the two tables beyond chance, {large} of them by a large "
+        "amount."
+        if changed
+        else f"None of {plural(n, 'column')} differs between the two tables beyond chance."
+    )
+    cards = [
+        ("Rows", f"{count(drift.before.n_rows)} → {count(drift.after.n_rows)}", "before and after"),
+        ("Columns changed", f"{changed} of {n}", f"{large} by a large amount"),
+    ]
+    if drift.evidence is not None:
+        change, error = mean_change(*drift.evidence)
+        cards.append(("Change of mean log p(x)", _signed(change), f"± {number(error, 2)} nats per row"))
+    scores = _scores_of(drift)
+    if scores is not None:
+        (loss_before, _), (loss_after, _) = scores["log-loss"]
+        cards.append(("Log-loss", f"{number(loss_before, 3)} → {number(loss_after, 3)}", "nats; lower is better"))
+    boxes = (
+        element("div", element("dt", name), element("dd", value, element("small", note))) for name, value, note in cards
+    )
+    sampled = [
+        paragraph(f"Of a table of more rows, {count(MOST_ROWS)} are compared, drawn at random.", class_="note")
+        for rows in (drift.before, drift.after)
+        if len(rows) < rows.n_rows
+    ][:1]
+    return [paragraph(what), element("dl", *boxes, class_="cards"), *sampled]
+
+
+def drift_sections(drift: Drift) -> Iterator[Section]:
+    """Yield the sections: drift of the columns, log p(x), classes, and scores if both tables have labels."""
+    yield _columns_section(drift)
+    if drift.evidence is not None:
+        yield _evidence_section(drift, *drift.evidence)
+    yield _classes_section(drift)
+    scores = _scores_of(drift)
+    if scores is not None:
+        yield _scores_section(drift, scores)
+
+
+def _columns_section(drift: Drift) -> Section:
+    lead = (
+        "How much the cells of each column differ, before and after. Drift is the Jensen–Shannon divergence in nats: 0 "
+        "if the distributions are equal, 0.69 if they have nothing in common. What chance alone would add is "
+        f"subtracted. p is adjusted for the number of columns: below {SIGNIFICANT}, the column has changed. A change "
+        f"from {MODERATE} nats is called moderate and from {number(LARGE, 2)} large. With many rows even a tiny change "
+        "has a small p, so look at the drift first."
+    )
+    greatest = max((one.divergence for one in drift.columns), default=0.0) or 1.0
+    rows = [_column_row(one, greatest) for one in drift.columns]
+    head = ["column", "drift (nats)", "", "change", "p", "before → after", "missing", "log p(xⱼ)"]
+
+    def grid(title: str, chosen: Sequence[Sequence[Any]]) -> Html:
+        return table(title, head, chosen, text=(0, 3, 5), stacks=True)
+
+    contents: list[Html] = []
+    if rows:
+        contents.append(grid("Drift of the columns, the largest first", rows[:_MOST_UNFOLDED]))
+    if len(rows) > _MOST_UNFOLDED:
+        rest = rows[_MOST_UNFOLDED:]
+        contents.append(details(f"{plural(len(rest), 'more column')}", grid("The other columns", rest)))
+    contents.append(
+        paragraph(
+            "“log p(xⱼ)” is the change of the mean log-density of the cells under the model, in nats: below 0, the new "
+            "cells are less expected than the old ones.",
+            class_="note",
+        )
+    )
+    contents.extend(_notes(drift))
+    contents.extend(_pictures(drift))
+    return Section("columns", "Drift of columns", lead, tuple(contents))
+
+
+def _column_row(one: ColumnDrift, greatest: float) -> list[Any]:
+    missing = "–"
+    if any(one.missing):
+        missing = " → ".join(percent(share) for share in one.missing)
+    change = "–" if np.isnan(one.log_density_change) else _fixed(one.log_density_change)
+    return [
+        one.column.name,
+        f"{one.divergence:.4f}",
+        bar(one.divergence / greatest, "" if one.changed else "quiet"),
+        one.size,
+        _p_text(one.adjusted),
+        _before_after(one),
+        missing,
+        change,
+    ]
+
+
+def _before_after(one: ColumnDrift) -> str:
+    """Return the medians of numbers, or the shares of the category that changed most."""
+    if one.medians is not None:
+        grouped = max(map(abs, one.medians)) >= 10_000
+        before, after = (number(median, 4, grouped) for median in one.medians)
+        return f"median {before} → {after}" if before != after else f"median {before} in both"
+    shares = one.shares
+    k = int(np.abs(shares[1] - shares[0]).argmax())
+    return f"{one.names[k]}: {percent(float(shares[0, k]))} → {percent(float(shares[1, k]))}"
+
+
+def _notes(drift: Drift) -> Iterator[Html]:
+    found = [f"{name} ({count(cells)})" for name, cells in unseen_cells(drift.after)]
+    if found:
+        text = (
+            "Cells after with a category that was unseen in training, which the model takes as missing: "
+            f"{listed(found, 10)}."
+        )
+        yield paragraph(text)
+    columns = drift.before.batch.schema.columns
+    compared = {one.position for one in drift.columns}
+    other = [columns[int(j)].name for j in drift.estimator.schema_.modelled if int(j) not in compared]
+    if other:
+        yield paragraph(
+            f"Columns of words are not compared one by one, only within log p(x) and p(y | x): {listed(other, 10)}."
+        )
+    ignored = [column.name for column in columns if column.is_ignored]
+    if ignored:
+        yield paragraph(f"The model ignores these columns, and so does this page: {listed(ignored, 10)}.")
+
+
+def _pictures(drift: Drift) -> Iterator[Html]:
+    """Yield the distributions of the columns that drifted most, and those of the others folded."""
+    drawn: list[Html] = []
+    left = _BUDGET
+    drawable = [one for one in drift.columns if _has_cells(one)]
+    for one in drawable[:_MOST_DRAWN]:
+        label = f"Distribution of {one.column.name} before and after"
+        caption = joined([element("strong", one.column.name), f": drift {one.divergence:.4f} nats, {one.size}"])
+        picture = element("div", figure(drift_chart(one, drift.before, drift.after, label), caption))
+        left -= len(picture)
+        if left < 0:
+            break
+        drawn.append(picture)
+    if not drawn:
+        return
+    yield legend(["before", "after"], [BEFORE, AFTER])
+    yield element("div", *drawn[:_MOST_PICTURES], class_="pictures")
+    if len(drawn) > _MOST_PICTURES:
+        rest = element("div", *drawn[_MOST_PICTURES:], class_="pictures")
+        yield details(f"{plural(len(drawn) - _MOST_PICTURES, 'more picture')}", rest)
+    if len(drawn) < len(drawable):
+        yield paragraph(
+            f"The other {plural(len(drawable) - len(drawn), 'column')} drifted least and are not drawn.", class_="note"
+        )
+
+
+def _has_cells(one: ColumnDrift) -> bool:
+    return one.column.kind == "categorical" or one.medians is not None
+
+
+def _evidence_section(drift: Drift, before: Array, after: Array) -> Section:
+    change, error = mean_change(before, after)
+    lead = (
+        "log p(x) is how much the model expects a row, all columns together and whatever its class. If the mean falls, "
+        "the new rows lie where the model saw few rows. It also sees changes of how columns depend on each other, as "
+        "far as the model has such dependences, which no column shows alone."
+    )
+    quantiles = [np.quantile(one, [_TAIL, 0.25, 0.5, 0.75]) for one in (before, after)]
+    rows = [
+        ["mean", number(float(before.mean()), 4), number(float(after.mean()), 4)],
+        *(
+            [name, number(float(quantiles[0][k]), 4), number(float(quantiles[1][k]), 4)]
+            for k, name in enumerate(["1 % quantile", "lower quartile", "median", "upper quartile"])
+        ),
+    ]
+    strange = float(np.mean(after < quantiles[0][0]))
+    found = (
+        f"The mean changes by {_signed(change)} ± {number(error, 2)} nats per row (difference and its standard error). "
+        f"{percent(strange)} of the rows after lie below the 1 % quantile of the rows before; without drift it would "
+        "be about 1 %."
+    )
+    contents: list[Html] = [paragraph(found), table("log p(x) of the rows, in nats", ["", "before", "after"], rows)]
+    excluded = [int(np.count_nonzero(~np.isfinite(rows.log_evidence))) for rows in (drift.before, drift.after)]  # type: ignore[call-overload]
+    if any(excluded):
+        contents.append(
+            paragraph(f"Rows that no class can produce are left out here: {excluded[0]} before, {excluded[1]} after.")
+        )
+    label = "Distribution of log p(x) before and after"
+    contents += [legend(["before", "after"], [BEFORE, AFTER]), figure(histograms_chart(before, after, label), label)]
+    return Section("evidence", "Density of the rows", lead, tuple(contents))
+
+
+def _classes_section(drift: Drift) -> Section:
+    posteriors = drift.posteriors
+    means = [one.mean(axis=0) for one in posteriors]
+    errors = [one.std(axis=0) / np.sqrt(len(one)) for one in posteriors]
+    lead = (
+        "The share of each class: the mean of p(y | x) over the rows, and the recorded labels where there are some. "
+        "If the shares of the predictions move but those of the labels do not, the model reads the new rows wrongly."
+    )
+    order = np.argsort(-np.abs(means[1] - means[0]), kind="stable")[:_MOST_CLASSES]
+    order = np.sort(order) if len(order) == len(drift.labels) else order
+    labelled = [_class_counts(rows, len(drift.labels)) for rows in (drift.before, drift.after)]
+    head = [drift.target, "predicted before", "predicted after", "difference"]
+    both = [one for one in labelled if one is not None]
+    if labelled[0] is not None:
+        head.append("recorded before")
+    if labelled[1] is not None:
+        head.append("recorded after")
+    rows = []
+    for c in order.tolist():
+        row: list[Any] = [drift.labels[c], percent(float(means[0][c])), percent(float(means[1][c]))]
+        error = float(np.hypot(errors[0][c], errors[1][c]))
+        row.append(f"{_points(float(means[1][c] - means[0][c]))} ± {100 * error:.1f}")
+        row += [percent(float(one[c] / max(one.sum(), 1))) for one in both]
+        rows.append(row)
+    more = f", the {len(rows)} that changed most" if len(rows) < len(drift.labels) else ""
+    contents: list[Html] = [
+        table(f"Shares of the classes{more}; differences in percentage points", head, rows, stacks=True)
+    ]
+    if len(both) == 2 and both[0].sum() and both[1].sum():
+        p = homogeneity_p_value(merge_rare_states(np.stack(both).astype(np.float64)))
+        verdict = "have changed beyond chance" if p < SIGNIFICANT else "show no change beyond chance"
+        contents.append(paragraph(f"The recorded class shares {verdict} (chi-squared test, p {_p_phrase(p)})."))
+    return Section("classes", "Classes", lead, tuple(contents))
+
+
+def _class_counts(rows: TableRows, n_classes: int) -> Array | None:
+    if rows.components is None:
+        return None
+    counts: Array = np.bincount(rows.components[rows.components >= 0], minlength=n_classes)
+    return counts
+
+
+def _scores_of(drift: Drift) -> dict[str, list[tuple[float, float]]] | None:
+    """Return means and standard errors of accuracy and log-loss, before and after; None without labels of both."""
+    found: dict[str, list[tuple[float, float]]] = {"accuracy": [], "log-loss": []}
+    for rows, posterior in zip((drift.before, drift.after), drift.posteriors, strict=True):
+        if rows.components is None or not (rows.components >= 0).any():
+            return None
+        known = np.flatnonzero(rows.components >= 0)
+        truth = rows.components[known]
+        of_truth = np.maximum(posterior[known, truth], np.finfo(np.float64).tiny)
+        right = (posterior[known].argmax(axis=1) == truth).astype(np.float64)
+        for name, values in (("accuracy", right), ("log-loss", -np.log(of_truth))):
+            found[name].append((float(values.mean()), float(values.std() / np.sqrt(len(values)))))
+    return found
+
+
+def _scores_section(drift: Drift, scores: dict[str, list[tuple[float, float]]]) -> Section:
+    lead = (
+        "Scores of the same model on both tables, ± their standard errors. If the model was trained on the rows "
+        "before, its scores there are too optimistic, and a part of the difference is not drift."
+    )
+    accuracy, loss = scores["accuracy"], scores["log-loss"]
+    rows = [
+        [
+            "Accuracy",
+            *(f"{percent(mean)} ± {100 * error:.1f}" for mean, error in accuracy),
+            f"{_points(accuracy[1][0] - accuracy[0][0])} ± {100 * np.hypot(accuracy[0][1], accuracy[1][1]):.1f}",
+        ],
+        [
+            "Log-loss (nats)",
+            *(f"{number(mean, 3)} ± {number(error, 2)}" for mean, error in loss),
+            f"{_signed(loss[1][0] - loss[0][0])} ± {number(float(np.hypot(loss[0][1], loss[1][1])), 2)}",
+        ],
+    ]
+    return Section(
+        "scores", "Scores", lead, (table("Scores", ["score", "before", "after", "difference"], rows, stacks=True),)
+    )
+
+
+def _signed(value: float) -> str:
+    return f"+{number(value, 3)}" if value > 0 else number(value, 3)
+
+
+def _fixed(nats: float) -> str:
+    """Return a change of log p in nats, −∞ where a table has cells that the model excludes."""
+    text = f"{nats:+.3f}" if np.isfinite(nats) else f"{nats:+f}".replace("inf", "∞")
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _points(share: float) -> str:
+    """Return a difference of shares in percentage points."""
+    return f"{100 * share:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _p_text(p: float) -> str:
+    if p < _UNLIKELY:
+        return "< 10⁻⁶"
+    return f"{p:.1g}" if p < SIGNIFICANT else f"{p:.2f}"
+
+
+def _p_phrase(p: float) -> str:
+    text = _p_text(p)
+    return text if text.startswith("<") else f"= {text}"

@@ -1,0 +1,119 @@
+"""The log density of randomised trees, as joins of the cells of a row with the edges of the trees, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from sqlglot import exp
+
+from posteriori.densities import RandomTreesParameters
+from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, minus, number
+from posteriori.sql.factors import Factor, FactorContext
+from posteriori.sql.relations import CodeRows, require_affordable
+
+
+def forest_factors(
+    context: FactorContext, columns: Sequence[int], parameters: RandomTreesParameters
+) -> Iterator[Factor]:
+    """Yield the mean over the trees of log Σ_l exp(w_l)·p(y | l) / p(y), over the leaves l that a row reaches.
+
+    w_l adds up along the path. Each step joins the nodes that rows have reached with their edges: one per child and
+    range of codes, and both children for code 0, a missing cell.
+    """
+    if not parameters.geometric:
+        raise ValueError(
+            f'{context.model} has the arithmetic mean of trees, which to_sql cannot write; use "geometric"'
+        )
+    trees, n_classes = parameters.trees, len(parameters.prior)
+    # An edge is 6 numbers. A split has two for its codes and two for a missing cell, and at most two per category.
+    n_edges = 2 * len(trees.sides) + 4 * (len(trees.nodes) - trees.n_leaves)
+    require_affordable(context.model, 6 * n_edges + (n_classes + 2) * trees.n_leaves)
+    rows = CodeRows(context.steps, [context.cells.code(j) for j in columns], f"f{columns[0]}")
+    classes = range(n_classes)
+    base = rows.distinct()
+    cells = _add_cells(rows, base, len(columns))
+    levels = _add_levels(rows, base, cells, parameters)
+    leaves = rows.add_table("leaves", ["node", "tree", *(f"l{z}" for z in classes)], list(_leaves(parameters)))
+    reached = rows.add("nodes", "\nUNION ALL\n".join(f"SELECT r, node, w FROM {level}" for level in levels))
+    terms = ", ".join(f"w + l{z} AS l{z}" for z in classes)
+    found = rows.add(
+        "found",
+        f"SELECT nodes.r, tree, {terms}\nFROM {reached} AS nodes\n"
+        f"INNER JOIN {leaves} AS leaves ON leaves.node = nodes.node",
+    )
+    peaks = ", ".join(f"l{z}, MAX(l{z}) OVER (PARTITION BY r, tree) AS m{z}" for z in classes)
+    peaked = rows.add("peaked", f"SELECT r, tree, {peaks}\nFROM {found}")
+    sums = ", ".join(f"{_log_sum(rows.dialect, z)} AS s{z}" for z in classes)
+    of_trees = rows.add("trees", f"SELECT r, tree, {sums}\nFROM {peaked}\nGROUP BY r, tree")
+    n_trees = rows.dialect.written(number(float(trees.n_trees)))
+    results = {f"z{z}": f"SUM(s{z}) / {n_trees}" for z in classes}
+    for z, name in enumerate(rows.finish(of_trees, results, "\nGROUP BY r")):
+        yield z, columns[0], column(name)
+
+
+def _add_cells(rows: CodeRows, base: str, n_columns: int) -> str:
+    """Add the cells of each row: its number, the position of the column, and the code, 0 where missing."""
+    positions = rows.add_table("positions", ["j"], [(j,) for j in range(n_columns)])
+    code_of = " ".join(f"WHEN {j} THEN COALESCE(c{j}, 0)" for j in range(n_columns))
+    return rows.add("cells", f"SELECT r, j, CASE j {code_of} END AS code\nFROM {base} CROSS JOIN {positions}")
+
+
+def _add_levels(rows: CodeRows, base: str, cells: str, parameters: RandomTreesParameters) -> list[str]:
+    """Add the nodes that each row reaches, level by level, with the logs of their weights."""
+    trees = parameters.trees
+    roots = rows.add_table("roots", ["node"], [(root,) for root in trees.roots[:-1].tolist()])
+    zero = rows.dialect.written(number(0.0))
+    levels = [rows.add("level0", f"SELECT r, node, {zero} AS w\nFROM {base} CROSS JOIN {roots}")]
+    depth = trees.depth()
+    if depth:
+        names = ["node", "j", "low", "high", "child", "w"]
+        edges = rows.add_table("edges", names, list(_edges(parameters)))
+        for level in range(1, depth + 1):
+            body = (
+                f"SELECT above.r, edges.child AS node, above.w + edges.w AS w\nFROM {levels[-1]} AS above\n"
+                f"INNER JOIN {edges} AS edges ON edges.node = above.node\n"
+                f"INNER JOIN {cells} AS cells ON cells.r = above.r AND cells.j = edges.j\n"
+                "AND cells.code BETWEEN edges.low AND edges.high"
+            )
+            levels.append(rows.add(f"level{level}", body))
+    return levels
+
+
+def _log_sum(dialect: Dialect, z: int) -> str:
+    """Return log Σ exp l as an aggregate, of terms l whose largest is m."""
+    power = exp.Exp(this=dialect.largest([minus(column(f"l{z}"), column(f"m{z}")), number(SMALLEST_EXPONENT)]))
+    return f"MAX(m{z}) + {dialect.written(exp.Ln(this=exp.Sum(this=power)))}"
+
+
+def _edges(parameters: RandomTreesParameters) -> Iterator[tuple[int | float, ...]]:
+    """Yield node, column, least and greatest code, child, and the log of what the edge multiplies p(x) by."""
+    trees = parameters.trees
+    for node in np.flatnonzero(trees.nodes[:, 0] >= 0).tolist():
+        j, cut, child = trees.nodes[node].tolist()
+        share, k = float(parameters.share[node]), trees.cardinalities[j]
+        log_share = (float(np.log(share)), float(np.log1p(-share)))
+        present = parameters.log_edge[child : child + 2].tolist()
+        both = [0]
+        if trees.ordered[j]:
+            yield node, j, 1, cut, child, present[0]
+            yield node, j, cut + 1, k, child + 1, present[1]
+        else:
+            for code, side in enumerate(trees.sides[cut + 1 : cut + 1 + k].tolist(), start=1):
+                if side:
+                    yield node, j, code, code, child + side - 1, present[side - 1]
+                else:
+                    both.append(code)
+        for code in both:
+            for side in (0, 1):
+                yield node, j, code, code, child + side, log_share[side]
+
+
+def _leaves(parameters: RandomTreesParameters) -> Iterator[tuple[int | float, ...]]:
+    """Yield node, tree, and log p(y | node) − log p(y) of each leaf."""
+    trees = parameters.trees
+    leaves = np.flatnonzero(trees.nodes[:, 0] < 0)
+    of_tree = np.searchsorted(trees.roots, leaves, side="right") - 1
+    scores = parameters.given_node[leaves].tolist()
+    for node, tree, of_leaf in zip(leaves.tolist(), of_tree.tolist(), scores, strict=True):
+        yield node, tree, *of_leaf
