@@ -1,6 +1,7 @@
 """Formats of other tools: what is written is read, what they write is read, and crafted files are refused."""
 
 import re
+import sys
 
 import networkx
 import numpy as np
@@ -293,3 +294,12 @@ def test_a_slash_within_a_word_is_no_comment(tmp_path):
     text = HUGIN.replace('"yes" "no"', "Asy/Patch 1/2 // two\n")
     (tmp_path / "net.net").write_text(text)
     assert po.read_network(tmp_path / "net.net").states("A") == ("Asy/Patch", "1/2")
+
+
+@pytest.mark.parametrize("package", ["networkx", "pgmpy", "pyagrum"])
+def test_a_library_that_is_absent_is_named_with_the_command_that_installs_it(monkeypatch, package):
+    for name in (package, f"{package}.models"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=f"run: pip install {package}"):
+        getattr(po.networks, f"to_{package}")(random_network(0))
