@@ -128,7 +128,7 @@ def javascript_rows(quick: bool) -> list[Row]:
     return [
         _line("alarm, all marginals and p(evidence), five findings, Node.js", of_node["marginals"], 0.010),
         _line("alarm, click on a state, the whole page, Chromium", of_page["network"], 0.016),
-        _line(f"{members}, p(y | x), Node.js", of_node["posterior"], 0.016),
+        _line(f"{members}, the posterior, Node.js", of_node["posterior"], 0.016),
         _line(f"{members}, the sum of log factors, Node.js", of_node["explain"], 0.016),
         _line(f"{members}, move a slider, the whole page, Chromium", of_page["pool"], 0.016),
     ]

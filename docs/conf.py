@@ -56,6 +56,7 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 default_role = "py:obj"
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 
 # Examples: the pages of the course and of the gallery are Python files, run when the site is built
 sphinx_gallery_conf = {

@@ -25,6 +25,13 @@ def test_the_reference_lists_every_public_name():
         assert name in public, name
 
 
+def test_the_reference_shows_the_help_of_every_command():
+    from posteriori.cli.commands import _COMMANDS
+
+    shown = re.findall(r"^```\{command-help\} (\S+)", (DOCS / "api" / "command_line.md").read_text(), re.MULTILINE)
+    assert {command.__name__ for command in _COMMANDS} <= set(shown)
+
+
 @pytest.mark.parametrize("name", po.plotting.__all__)
 def test_every_plotting_function_is_in_the_gallery(name):
     assert any(f"{name}(" in page.read_text(encoding="utf-8") for page in EXAMPLES)

@@ -36,7 +36,7 @@ difference = rng.uniform(-0.15, 0.15, d)
 words = rng.random((n, d)) < share + difference * (2 * label[:, None] - 1)
 
 sizes = [20, 40, 80, 160, 320, 640, 1280]
-options = {"sizes": sizes, "repeats": 4, "random_state": 0}
+options = {"sizes": sizes, "repeats": 3, "random_state": 0}
 curves = po.compare(words, label, ["nb", "logistic"], **options)
 po.plotting.plot_learning_curves(curves, "accuracy")
 plt.show()
@@ -77,7 +77,7 @@ found = po.compare(
     y.map({0: "malignant", 1: "benign"}),
     ["nb", "lda", "tan", "logistic"],
     sizes=[20, 40, 80, 160, 320],
-    repeats=3,
+    repeats=2,
     random_state=0,
 )
 po.plotting.plot_learning_curves(found, "accuracy")

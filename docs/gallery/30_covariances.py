@@ -15,9 +15,9 @@ import posteriori as po
 iris = load_iris(as_frame=True)
 X = iris.data[["sepal width (cm)", "petal length (cm)"]]
 y = iris.target_names[iris.target]
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(10, 4.7), sharey=True)
 for ax, pooling in zip(axes, ("pooled", "per_class")):
     model = po.GaussianDiscriminant(pooling=pooling).fit(X, y)
     po.plotting.plot_covariances(model, X, y, ax=ax)
-    ax.set_title(f"pooling={pooling!r}", pad=24)
+    ax.set_title(f"pooling={pooling!r}", pad=44)
 plt.show()

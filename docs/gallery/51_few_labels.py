@@ -1,10 +1,10 @@
 """
-Ten labels and three hundred birds
-==================================
+Twelve labels and three hundred birds
+=====================================
 
-EM learns from rows without label: the ellipses of ten labelled penguins, without and with the others.
+EM learns from rows without label: the ellipses of twelve labelled penguins, without and with the others.
 
-Only the five measurements of bill, flipper and body are used, so that the Gaussian assumption is
+Only the four measurements of bill, flipper and body are used, so that the Gaussian assumption is
 close to the truth. Where an assumption fails, rows without label may do harm:
 :doc:`/hidden` measures it.
 """

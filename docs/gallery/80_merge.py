@@ -18,7 +18,7 @@ south = po.NaiveBayes().fit(penguins.filter(biscoe), "species")
 both = po.merge([north, south])
 whole = po.NaiveBayes().fit(penguins, "species")
 
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(12.5, 4), sharey=True)
 for ax, (title, model) in zip(
     axes, {"one": north, "the other": south, "merged": both}.items()
 ):

@@ -6,9 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.kernels import compiling
 from posteriori.registry import find_model, pool_candidates
 
 
@@ -96,6 +98,15 @@ def test_explanations_add_up_with_any_cells_missing(forest, penguins):
     assert_allclose(explained.log_evidence, forest.score_samples(rows), atol=1e-9)
     missing = np.array([[cell is None for cell in row] for row in rows.rows()])
     assert not explained.log_factors[np.broadcast_to(missing[:, np.newaxis], explained.log_factors.shape)].any()
+
+
+def test_few_rows_run_in_plain_python_with_the_same_result(forest, penguins, monkeypatch):
+    rows = penguins.drop("species").head(5).with_columns(island=pl.lit(None, pl.String))
+    compiled = forest.predict_proba(rows), forest.score_samples(rows), forest.explain(rows).log_factors
+    monkeypatch.setattr(compiling, "_numba_in_use", False)
+    plain = forest.predict_proba(rows), forest.score_samples(rows), forest.explain(rows).log_factors
+    for one, other in zip(compiled, plain, strict=True):
+        assert_allclose(other, one, rtol=1e-12, atol=1e-15)
 
 
 def test_a_prior_of_another_place_moves_the_log_odds_by_its_own(penguins, forest):
@@ -196,3 +207,13 @@ def test_the_registry_names_the_forest_and_the_random_forest_of_scikit_learn():
     assert find_model("forest").estimator_class is po.GenerativeForest
     assert not find_model("random forest").generative
     assert {"forest", "forest best"} <= pool_candidates().keys()
+
+
+@parametrize_with_checks(
+    [po.GenerativeForest(5)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "one row of weight 2 is in one fold, two rows may be in two",
+    },
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)

@@ -218,29 +218,6 @@ def test_learning_with_constraints(folder, capsys, tmp_path):
     assert "is no edge; write it as parent->child" in err
 
 
-@pytest.mark.parametrize("suffix", ["net", "dne", "xdsl", "json", "bif.gz"])
-def test_a_network_is_converted_and_every_command_takes_it(folder, tmp_path, capsys, suffix):
-    path = tmp_path / f"lungs.{suffix}"
-    code, out, _ = run(capsys, "network", "convert", folder / "lungs.xmlbif", path)
-    assert code == 0
-    assert "3 variables, 2 edges saved to" in " ".join(out.split())
-    _, out, _ = run(capsys, "query", path, """P("bad cough"='a,b' | smoke=yes)""", "--json")
-    assert json.loads(out)["answer"][0]["probability"] == pytest.approx(0.5)
-    assert run(capsys, "network", "show", path)[0] == 0
-    assert run(capsys, "network", "sample", path, "-n", 3, "--seed", 1)[0] == 0
-    code, _, err = run(capsys, "network", "convert", path, path)
-    assert (code, "would overwrite" in err) == (2, True)
-    (tmp_path / "notes.bif").write_text("my notes")
-    code, _, err = run(capsys, "network", "convert", path, tmp_path / "notes.bif")
-    assert (code, "--force" in err) == (2, True)
-    code, _, err = run(capsys, "network", "convert", path, tmp_path / "lungs.text")
-    assert (code, "has no ending of a network file" in err) == (2, True)
-    _, out, _ = run(capsys, "network", "convert", path, tmp_path / "lungs.dot", "--json")
-    assert json.loads(out)["n_edges"] == 2
-    code, _, err = run(capsys, "query", path, "P(smoke=YES)")
-    assert (code, "no state 'YES'; did you mean 'yes'?" in err) == (2, True)
-
-
 def test_all_marginals_the_most_probable_configuration_and_a_picture(folder, capsys, tmp_path):
     code, out, _ = run(capsys, "query", folder / "lungs.xmlbif")
     assert code == 0
@@ -275,3 +252,26 @@ def test_a_question_about_a_continuous_variable(tmp_path, capsys):
     assert (tmp_path / "fever.png").stat().st_size > 5000
     _, out, _ = run(capsys, "network", "show", path)
     assert "continuous" in out
+
+
+@pytest.mark.parametrize("suffix", ["net", "dne", "xdsl", "json", "bif.gz"])
+def test_a_network_is_converted_and_every_command_takes_it(folder, tmp_path, capsys, suffix):
+    path = tmp_path / f"lungs.{suffix}"
+    code, out, _ = run(capsys, "network", "convert", folder / "lungs.xmlbif", path)
+    assert code == 0
+    assert "3 variables, 2 edges saved to" in " ".join(out.split())
+    _, out, _ = run(capsys, "query", path, """P("bad cough"='a,b' | smoke=yes)""", "--json")
+    assert json.loads(out)["answer"][0]["probability"] == pytest.approx(0.5)
+    assert run(capsys, "network", "show", path)[0] == 0
+    assert run(capsys, "network", "sample", path, "-n", 3, "--seed", 1)[0] == 0
+    code, _, err = run(capsys, "network", "convert", path, path)
+    assert (code, "would overwrite" in err) == (2, True)
+    (tmp_path / "notes.bif").write_text("my notes")
+    code, _, err = run(capsys, "network", "convert", path, tmp_path / "notes.bif")
+    assert (code, "--force" in err) == (2, True)
+    code, _, err = run(capsys, "network", "convert", path, tmp_path / "lungs.text")
+    assert (code, "has no ending of a network file" in err) == (2, True)
+    _, out, _ = run(capsys, "network", "convert", path, tmp_path / "lungs.dot", "--json")
+    assert json.loads(out)["n_edges"] == 2
+    code, _, err = run(capsys, "query", path, "P(smoke=YES)")
+    assert (code, "no state 'YES'; did you mean 'yes'?" in err) == (2, True)

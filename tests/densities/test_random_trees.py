@@ -273,6 +273,12 @@ def test_a_split_of_categories_moves_with_them_and_a_new_one_goes_both_ways():
     assert_allclose(moved.log_scores(moved.estimate(sums), unseen), density.log_scores(parameters, blank))
 
 
+@pytest.mark.parametrize(("rows", "trees"), [(1, 100), (10_000, 100), (20_000, 50), (1_000_000, 25)])
+def test_many_rows_take_fewer_trees(rows, trees):
+    assert RandomTrees(()).growth.trees_for(rows) == trees
+    assert RandomTrees((), 7).growth.trees_for(rows) == 7
+
+
 def test_a_tree_without_anything_to_learn_is_a_leaf():
     labels = Assignment(np.zeros(6, np.int32), np.ones(6), 2)
     tile = Codes(np.array([[1, 0]] * 6, np.uint8), (1, 0))

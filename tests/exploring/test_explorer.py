@@ -295,6 +295,18 @@ def test_names_are_text_and_never_markup(browser, tmp_path):
     assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
 
 
+def test_all_densities_are_drawn_before_the_page_is_printed(browser, tmp_path):
+    rng = np.random.default_rng(4)
+    y = rng.integers(2, size=60)
+    table = pl.DataFrame({f"x{j}": rng.normal(y, 1.0) for j in range(30)} | {"y": y})
+    explore(po.NaiveBayes().fit(table, "y"), path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    curves = "document.querySelectorAll('.densities polyline').length"
+    assert browser.value(curves) < 60  # the others are not in view
+    browser.value("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.value(curves) == 60
+
+
 def test_a_page_of_300_columns_is_small_and_quick(browser, tmp_path):
     rng = np.random.default_rng(2)
     y = rng.integers(2, size=150)
@@ -404,6 +416,19 @@ def test_a_network_by_keys_and_with_soft_evidence(browser, network, tmp_path):
     likelihood = {one: 0.2 + 0.3 * k for k, one in enumerate(network.states(name))}
     browser.open(address_of(page, evidence={name: list(likelihood.items())}))
     assert_bars(browser, network, {name: likelihood})
+
+
+def test_a_wide_graph_is_wider_than_the_text_and_not_cut_off(browser, tmp_path):
+    names = [f"cause {k}" for k in range(7)]
+    net = po.BayesianNetwork([(name, f"effect of {name}") for name in names])
+    for name in names:
+        net.add_cpt(name, {"yes": 0.2, "no": 0.8})
+        net.add_cpt(f"effect of {name}", {"yes": {"u": 0.9, "v": 0.1}, "no": {"u": 0.3, "v": 0.7}})
+    explore(net, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri(), width=1500)
+    for name in (names[0], names[-1]):
+        x, y, _ = browser.place(f'.node[aria-label="{name}"] h3')
+        assert browser.value(f"document.elementFromPoint({x}, {y}).textContent") == name
 
 
 def test_a_tree_is_shown_as_a_network(browser, tmp_path):

@@ -1,4 +1,4 @@
-"""The report on drift: its measure and its tests against other implementations, and its page."""
+"""Reports on drift and on two models: their measures against other implementations, and their pages."""
 
 import json
 import re
@@ -32,6 +32,7 @@ from tests.reporting.test_report import EVIL, Page, check
 PENGUINS = load_penguins()
 EARLIER = PENGUINS.filter(pl.col("year") < 2009).drop("year")
 LATER = PENGUINS.filter(pl.col("year") == 2009).drop("year")
+OTHER = ["bill_length_mm", "sex"]
 COUNTS = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300)), min_size=2, max_size=8).map(
     lambda rows: np.array(rows, float).T + np.array([[1.0], [1.0]]) * (np.arange(len(rows)) == 0)
 )
@@ -237,10 +238,42 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
     assert main(["report", "m.posteriori", "old.csv", "-o", "page.html"]) == 0
     assert "so its scores are too optimistic" in capsys.readouterr().err
+    other = ["--model", "tan", "--ignore", "island", "--output", "n.posteriori", "-q"]
+    assert main(["fit", "old.csv", "--target", "species", *other]) == 0
+    capsys.readouterr()
+    assert main(["report", "m.posteriori", "new.csv", "--against", "n.posteriori"]) == 0
+    assert capsys.readouterr().err == ""
+    assert "McNemar" in (tmp_path / "m.report.html").read_text(encoding="utf-8")
     assert main(["report", "m.posteriori", "unlabelled.csv", "-o", "page.html"]) == 2
     assert "species" in capsys.readouterr().err
     assert main(["report", "m.posteriori", "new.csv", "--against", "old.csv", "-o", "page.txt"]) == 2
     assert "name it .html" in capsys.readouterr().err
+
+
+def test_two_models_are_compared_on_the_same_rows(model):
+    other = po.NaiveBayes().fit(EARLIER.select("bill_length_mm", "sex", "species"), "species")
+    report = po.report(model, LATER, against=other)
+    page = check(report)
+    assert [attributes["id"] for attributes in page.of("h2")] == ["scores", "differences", "features"]
+    y = np.array([model.classes_.tolist().index(label) for label in LATER["species"]])
+    log = [one.predict_log_proba(X)[np.arange(len(y)), y] for one, X in ((model, LATER), (other, LATER[OTHER]))]
+    gain, error = (log[0] - log[1]).mean(), (log[0] - log[1]).std(ddof=1) / np.sqrt(len(y))
+    assert f"lower log-loss, by {gain:.3g} ± {error:.2g} nats" in page.text
+    right = [one.predict(X) == LATER["species"].to_numpy() for one, X in ((model, LATER), (other, LATER[OTHER]))]
+    assert f"both are correct {(right[0] & right[1]).sum()}" in cells(report)
+    assert f"only NaiveBayes {(~right[0] & right[1]).sum()}" in cells(report)
+    assert f"{model.importance_.information.max():.3f}" in page.text
+    same = check(po.report(model, LATER, against=model))
+    assert "TreeAugmentedNaiveBayes (against)" in same.text
+    two = LATER.filter(pl.col("species") != "Gentoo")
+    with pytest.raises(ValueError, match="different classes"):
+        po.report(model, two, against=po.NaiveBayes().fit(two, "species"))
+    with pytest.raises(ValueError, match="needs labels"):
+        po.report(model, LATER.drop("species"), against=other)
+
+
+def cells(report):
+    return " ".join(re.sub(r"<[^>]*>", " ", report.html).split())
 
 
 def test_summary_names_the_numbers(model):

@@ -23,6 +23,7 @@ from posteriori.reporting.labels import labels_section
 from posteriori.reporting.rows import explained_section, strangest_section
 from posteriori.reporting.scores import scores_section
 from posteriori.reporting.thresholds import thresholds_section
+from posteriori.reporting.trust import confusion_section
 
 PENGUINS = load_penguins().drop("year")
 
@@ -156,3 +157,22 @@ def test_with_several_classes_the_words_against_each_are_listed():
     subject = ReportData.of(po.NaiveBayes(text=["message"]).fit(rows, "kind"), rows, "kind")
     written = text(features.features_section(subject, predict_held_out(subject, None).importance))
     assert re.search(r"x aa.\(×.[\d.]+,.10\).*dd.\(÷.[\d.]+,.20\)", written)
+
+
+def test_the_confusion_matrix_has_numbers_where_names_do_not_fit():
+    def heads(names):
+        rng = np.random.default_rng(0)
+        y = rng.integers(len(names), size=200)
+        rows = pl.DataFrame({"x": rng.normal(size=200) + y, "y": [names[k] for k in y]})
+        subject = ReportData.of(po.NaiveBayes().fit(rows, "y"), rows, "y")
+        written = str(confusion_section(subject, predict_held_out(subject)).write())
+        return written[: written.index("</thead>")], written
+
+    narrow, _ = heads(["a", "b", "c"])
+    assert 'class="key"' not in narrow
+    medium, rows = heads(["Sinus bradycardia", "Hypothyroidism"])
+    assert '<span class="key">1</span><span class="name">Hypothyroidism</span>' in medium
+    assert '<span class="key">2 </span>Sinus bradycardia' in rows
+    wide, rows = heads([f"unpronounceable{k}" for k in range(7)])
+    assert "unpronounceable" not in wide
+    assert "7  unpronounceable6" in rows

@@ -28,7 +28,8 @@ class GenerativeForest(DependenceEstimator):
 
     Parameters
     ----------
-    n_trees : int, default 100
+    n_trees : int or "auto", default "auto"
+        Number of trees. "auto": 100 up to 10,000 rows; for more rows 1,000,000 divided by their number, at least 25.
     splits : {"random", "best"}, default "random"
         How a node is split. Each node tries some columns, and takes the split with the highest information gain.
         "random" draws one cut per column (extremely randomised trees); "best" takes the best cut of each.
@@ -68,7 +69,8 @@ class GenerativeForest(DependenceEstimator):
     projection of their class distribution (by p(y | category) for two classes) and cut in this order.
 
     Rows are dealt to five folds. A tree grows on the rows outside one of them, and the rows of this fold serve to
-    choose `strength`. The leaves of the final trees count all rows.
+    choose `strength`. The leaves of the final trees count all rows. A row of weight k counts as k rows in splits and
+    leaves, but it is in one fold, where k equal rows may be in several.
 
     In a leaf, p(x_j | l) is the distribution of the column in all rows, truncated to the leaf. So a tree has exact
     marginals: a row without the cell of a split goes down both sides, with the shares of the training rows, and the
@@ -107,7 +109,7 @@ class GenerativeForest(DependenceEstimator):
 
     _groups_categories = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_trees": [Interval(Integral, 1, 10_000, closed="both")],
+        "n_trees": [StrOptions({"auto"}), Interval(Integral, 1, 10_000, closed="both")],
         "splits": [StrOptions({"random", "best"})],
         "combine": [StrOptions({"geometric", "arithmetic"})],
         "columns_per_split": [None, Interval(Integral, 1, None, closed="left")],
@@ -123,7 +125,7 @@ class GenerativeForest(DependenceEstimator):
 
     def __init__(
         self,
-        n_trees: int = 100,
+        n_trees: int | str = "auto",
         *,
         splits: str = "random",
         combine: str = "geometric",
@@ -163,7 +165,7 @@ class GenerativeForest(DependenceEstimator):
         coded = schema.dense
         return RandomTrees(
             tuple(position for position, j in enumerate(coded) if j in binned),
-            int(self.n_trees),
+            None if isinstance(self.n_trees, str) else int(self.n_trees),
             self.splits,  # type: ignore[arg-type]
             self.combine,  # type: ignore[arg-type]
             None if self.columns_per_split is None else int(self.columns_per_split),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from posteriori.cli.checks import check_column, check_target, known_columns, load_model, read_for
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import ModelPath, TablePath
+from posteriori.cli.reading import names_table
 from posteriori.cli.reports import check_report
+from posteriori.cli.text_files import STDIN
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +26,9 @@ def report(
     table: TablePath,
     against: Annotated[
         Path | None,
-        typer.Option(metavar="TABLE", help="Earlier rows: report the drift since then.", show_default=False),
+        typer.Option(
+            metavar="FILE", help="Earlier rows: report the drift since then. Or another model.", show_default=False
+        ),
     ] = None,
     target: Annotated[
         str | None,
@@ -43,20 +48,23 @@ def report(
 
     Without --against the page is that of fit --report, with scores of the predictions for the labelled rows of TABLE.
     With --against it is about drift: which columns changed and by how much, log p(x), the class shares, and the
-    scores if both tables have labels. Labels are not needed then.
+    scores if both tables have labels. Labels are not needed then. With another model as --against, both are compared
+    on the labelled rows of TABLE.
 
     Example:
 
-        posteriori report penguins.posteriori new.csv --against penguins.csv
+        posteriori report penguins.posteriori penguins.csv -o page.html
     """
     path = model.with_suffix(".report.html") if output is None else output
     check_report(path, [table, *([] if against is None else [against])], model)
     estimator = load_model(model)
+    other = load_model(against) if against is not None and _holds_model(against) else None
+    models = [estimator] if other is None else [estimator, other]
     target = target or estimator.schema_.target
-    frame = _read(estimator, table, target)
-    labels = target if target in frame.columns else None
-    earlier = None if against is None else _read(estimator, against, target)
-    if earlier is None:
+    frame = _read(models, table, target)
+    compared: Any = _read(models, against, target) if against is not None and other is None else other
+    drift = against is not None and other is None
+    if not drift:
         if target is None:
             raise UserError("the model does not know the name of its target; name the column with --target")
         check_column(target, frame.schema, table.name)
@@ -66,36 +74,48 @@ def report(
     from posteriori.classifiers.seen_rows import share_of_seen_rows
 
     with as_user_errors():
-        predicted = None
-        if earlier is None:
-            predicted = estimator.predict_proba(frame)
-            if share_of_seen_rows(estimator, frame):
-                warn(
-                    "rows of the table are among those that the model was trained on, so its scores are too optimistic"
-                )
-        default = f"{target or 'classes'} in {table.name}" + (f" against {against.name}" if against else "")
+        if not drift and any(share_of_seen_rows(one, _columns_of(one, frame)) for one in models):
+            warn("rows of the table are among those that a model was trained on, so its scores are too optimistic")
         reporting.report(
             estimator,
             frame,
-            labels,
+            target if target in frame.columns else None,
             path,
-            out_of_fold=predicted,
-            against=earlier,
+            out_of_fold=estimator.predict_proba(frame) if against is None else None,
+            against=compared,
             explorer=explorer,
-            title=title or default,
+            title=title or f"{target or 'classes'} in {table.name}" + (f" against {against.name}" if against else ""),
         )
     print(f"wrote {path}")
 
 
-def _read(estimator: GenerativeEstimator, path: Path, target: str | None) -> pl.DataFrame:
-    """Read the columns of the model and the target, if the table has it, with a numeric target cut as in training."""
+def _holds_model(path: Path) -> bool:
+    """Whether a file is a model rather than a table."""
+    return str(path) != STDIN and not names_table(path)
+
+
+def _columns_of(estimator: GenerativeEstimator, frame: pl.DataFrame) -> pl.DataFrame:
     from posteriori.tables.names import exactly
 
+    if not estimator.schema_.named:
+        return frame
+    return frame.select(exactly(*(name for name in frame.columns if name in estimator.schema_.given)))
+
+
+def _read(models: Sequence[GenerativeEstimator], path: Path, target: str | None) -> pl.DataFrame:
+    """Read the columns of the models and the target, if the table has it, with a numeric target cut as in training."""
+    from posteriori.tables.names import exactly
+
+    estimator = models[0]
     frame = read_for(estimator, path, target)
     cuts = getattr(estimator, "target_cuts_", None)
     if cuts is not None and target in frame.columns and frame.schema[target].is_numeric():
         frame = frame.with_columns(cuts.expression(target))
-    if not estimator.schema_.named:
+    if not all(one.schema_.named for one in models):
         return frame
-    features = known_columns([name for name in frame.columns if name != target], estimator.schema_)
-    return frame.select(exactly(*features, *([target] if target in frame.columns else [])))
+    others = {name for one in models[1:] for name in one.schema_.given} - set(estimator.schema_.given)
+    features = known_columns(
+        [name for name in frame.columns if name != target and name not in others], estimator.schema_
+    )
+    beside = [name for name in frame.columns if name == target or name in others]
+    return frame.select(exactly(*features, *beside))

@@ -83,7 +83,8 @@ class RandomTrees:
     ----------
     ordered : tuple of int
         The columns of numbers, which a cut splits, by their positions. The others split by two sets of categories.
-    n_trees : int
+    n_trees : int, optional
+        None for a number that suits the number of rows (`Growth.trees_for`).
     splits : {"random", "best"}
         Each node tries some columns that vary in it, and takes the split of the greatest information: with one random
         cut per column, or with the best one. Categories are ordered by a random projection of their class distribution
@@ -110,7 +111,7 @@ class RandomTrees:
     """
 
     ordered: tuple[int, ...]
-    n_trees: int
+    n_trees: int | None = None
     splits: Literal["random", "best"] = "random"
     combine: Literal["geometric", "arithmetic"] = "geometric"
     n_tried: int | None = None
@@ -128,7 +129,7 @@ class RandomTrees:
 
     def check(self) -> None:
         """Raise ValueError if a number is negative."""
-        check_not_negative("the number of trees", self.n_trees - 1)
+        check_not_negative("the number of trees", 1 if self.n_trees is None else self.n_trees - 1)
         check_not_negative("the strength", self.strength or 0.0)
 
     def check_fitted(self, parameters: RandomTreesParameters) -> None:

@@ -18,6 +18,8 @@ from posteriori.typing import Array
 
 FOLDS = 5  # of the rows, one of which each tree leaves out
 _STRENGTHS = tuple(float(10.0**e) for e in np.arange(-1.5, 3.1, 0.5))
+_MOST_TREES, FEWEST_TREES = 100, 25
+_ROWS_OF_TREES = 1_000_000  # rows times trees
 _FIRST = 3  # the strength of 1, with which the search starts
 _MOST_JUDGED = 20_000  # rows, for the strength
 _MOST_CELLS = 1 << 24  # of the table of leaves and classes of all trees; larger nodes become leaves beyond
@@ -31,7 +33,8 @@ class Growth:
 
     Attributes
     ----------
-    n_trees : int
+    n_trees : int, optional
+        None for a number that suits the number of rows.
     at_random : bool
         Whether cuts are drawn at random, or the best one of a column is taken.
     n_tried : int, optional
@@ -41,11 +44,20 @@ class Growth:
     seed : int
     """
 
-    n_trees: int
+    n_trees: int | None
     at_random: bool
     n_tried: int | None
     fewest: float
     seed: int
+
+    def trees_for(self, n_rows: int) -> int:
+        """Return the number of trees: 100 up to 10,000 rows, beyond in inverse proportion to the rows, but at least 25.
+
+        The mean over trees reduces their variance, which is less on many rows.
+        """
+        if self.n_trees is not None:
+            return self.n_trees
+        return min(_MOST_TREES, max(FEWEST_TREES, _ROWS_OF_TREES // max(n_rows, 1)))
 
     def tried(self, n_columns: int) -> int:
         """Return the number of columns to try: √d for best cuts, d/2 for random ones, but at most max(10, √d)."""
@@ -78,10 +90,11 @@ class DealtRows:
         rows, n_classes = self.rows, self.rows.n_components
         columns = np.ascontiguousarray(rows.codes.T)
         widths = np.asarray(rows.cardinalities, np.int64) + 1
-        fewest = max(growth.fewest, len(rows.hashes) * growth.n_trees * n_classes / _MOST_CELLS)
+        n_trees = growth.trees_for(len(rows.hashes))
+        fewest = max(growth.fewest, len(rows.hashes) * n_trees * n_classes / _MOST_CELLS)
         outside = [np.flatnonzero(self.fold != k).astype(np.int32) for k in range(self.folds)]
-        seeds = np.random.default_rng(growth.seed).integers(2**63, size=growth.n_trees).astype(np.uint64)
-        folds = self.fold_of_trees(growth.n_trees)
+        seeds = np.random.default_rng(growth.seed).integers(2**63, size=n_trees).astype(np.uint64)
+        folds = self.fold_of_trees(n_trees)
 
         def grown(t: int) -> tuple[Array, Array, Array]:
             tree: tuple[Array, Array, Array] = kernels.grow_tree(
@@ -100,7 +113,7 @@ class DealtRows:
             )
             return tree
 
-        return join_trees(rows.cardinalities, ordered, _in_threads(grown, growth.n_trees, n_jobs))
+        return join_trees(rows.cardinalities, ordered, _in_threads(grown, n_trees, n_jobs))
 
     def count(self, trees: TreeStructure) -> tuple[LeafCounts, Array]:
         """Return the counts of all rows, and in each leaf those of the rows outside the fold of its tree."""

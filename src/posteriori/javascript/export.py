@@ -18,7 +18,7 @@ from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
 
 FORMAT = 1  # of the JSON; the evaluator refuses others
-MOST_CELLS = 1 << 22  # of the junction tree of a network; the evaluator has the same limit
+MOST_CELLS = 1 << 22  # of the junction tree of a network: half a second per query
 _LARGEST_WHOLE = 2**53  # beyond it, JavaScript has no whole numbers
 _WORD_PATTERN = Tokenizer().token_pattern  # the one that the evaluator has
 
@@ -243,6 +243,10 @@ def _network(network: BayesianNetwork) -> dict[str, Any]:
     return {
         "kind": "network",
         "name": network.name,
+        "cliques": [
+            {"scope": sorted(clique.scope), "parent": clique.parent}
+            for clique in inference.whole.tree.triangulation.cliques
+        ],
         "variables": [
             {
                 "name": cpt.variable,

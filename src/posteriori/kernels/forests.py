@@ -38,12 +38,12 @@ def _descend(codes, first, last, nodes, root, sides, ordered, reached, active):
     while n_active > 0:
         kept = 0
         for k in range(n_active):
-            i = np.uint64(active[np.uint64(k)])
-            node = np.uint64(reached[i])
+            row = np.uint64(active[np.uint64(k)])
+            node = np.uint64(reached[row])
             column, cut = nodes[node, np.uint64(0)], nodes[node, np.uint64(1)]
             if column < 0:
                 continue
-            code = int(codes[np.uint64(first) + i, np.uint64(column)])
+            code = int(codes[np.uint64(first) + row, np.uint64(column)])
             if code == 0:
                 continue
             at_right = 1 if code > cut else 0
@@ -52,8 +52,8 @@ def _descend(codes, first, last, nodes, root, sides, ordered, reached, active):
                 if side == 0:
                     continue
                 at_right = side - 1
-            reached[i] = nodes[node, np.uint64(2)] + at_right
-            active[np.uint64(kept)] = i
+            reached[row] = nodes[node, np.uint64(2)] + at_right
+            active[np.uint64(kept)] = row
             kept += 1
         n_active = kept
 

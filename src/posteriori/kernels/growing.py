@@ -81,9 +81,9 @@ def _x_log_x(x, of_whole):
 def _present_codes(column, rows, of_rows, present, codes):
     """Copy the codes of some rows to of_rows. Write the distinct ones > 0 into codes, ascending; return how many."""
     for i in range(len(rows)):
-        code = np.uint64(column[np.uint64(rows[i])])
-        of_rows[i] = code
-        present[code >> np.uint64(6)] |= np.uint64(1) << (code & np.uint64(63))
+        bit = np.uint64(column[np.uint64(rows[i])])
+        of_rows[i] = bit
+        present[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
     n_codes = 0
     for word in range(len(present)):
         bits = present[word]
@@ -161,10 +161,10 @@ def _random_cut(column, rows, scratch):
     for i in range(len(rows)):
         code = int(of_rows[i])
         if code > 0:
-            z = np.uint64(classes[i])
-            total[z] += weights[i]
+            of_row = np.uint64(classes[i])
+            total[of_row] += weights[i]
             if code <= cut:
-                left[z] += weights[i]
+                left[of_row] += weights[i]
     return cut
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from posteriori.densities import Binned, RandomTrees
-from posteriori.densities.tree_growing import DealtRows
+from posteriori.densities.tree_growing import FEWEST_TREES, DealtRows
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import Collect, estimate
 from posteriori.learning.fold_sums import components_of_folds, per_fold, sums_without_each
@@ -26,7 +26,7 @@ def leaves_folds_out(plan: Plan, folds: int) -> bool:
     """Return whether the trees of a plan can leave the folds out: there are enough, and no label chooses the bins."""
     density = plan.blocks[0].density
     bins = [block.density.bins for block in plan.blocks if isinstance(block.density, Binned)]
-    return isinstance(density, RandomTrees) and density.n_trees >= folds and "mdlp" not in bins
+    return isinstance(density, RandomTrees) and (density.n_trees or FEWEST_TREES) >= folds and "mdlp" not in bins
 
 
 def fit_forest(
@@ -56,7 +56,7 @@ def fit_forest(
     n_classes = len(sums.weight) // (folds + 1)
     dealt = _dealt(sums.blocks[0], folds, n_classes)
     grown, counts, outside = density.grown(dealt)
-    fold_of_trees = dealt.fold_of_trees(density.n_trees)
+    fold_of_trees = dealt.fold_of_trees(grown.structure.n_trees)
 
     def singles_of(codes: Codes, labels: Assignment, fold: Array) -> Counts:
         pair = np.where(fold < 0, folds, fold) * n_classes + labels.component

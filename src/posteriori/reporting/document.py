@@ -25,6 +25,7 @@ from posteriori.reporting.rows import explained_section, strangest_section
 from posteriori.reporting.scores import candidates_section, scores_section, weights_section
 from posteriori.reporting.thresholds import thresholds_section
 from posteriori.reporting.trust import calibration_section, confusion_section
+from posteriori.reporting.two_models import TwoModels, model_sections, models_summary
 from posteriori.tables import read_table
 
 _WORDS = {
@@ -134,7 +135,9 @@ def report(
     smallest changes that would change the prediction.
 
     With `against`, an earlier table, the report is about drift instead: how the rows X differ from the earlier ones,
-    column by column, in log p(x), in the class shares, and in the scores if both tables have labels.
+    column by column, in log p(x), in the class shares, and in the scores if both tables have labels. With another
+    fitted classifier as `against`, it compares both models on the rows X: their scores with standard errors of paired
+    differences, the rows on which they differ, and the importance of the columns.
 
     Parameters
     ----------
@@ -150,8 +153,9 @@ def report(
         Out-of-fold predictions, as returned by `model_selection.out_of_fold` and `leave_one_out`; or p(y | x), as
         ``estimator.predict_proba(X)`` for rows that are not training rows. Default: the estimator's
         ``out_of_fold_`` if it has one, otherwise 5-fold cross-validation of a copy.
-    against : array-like or data frame (m, d), optional
-        The earlier rows, such as the training rows. Its labels are read from its column of the same name, if it has it.
+    against : array-like or data frame (m, d), or fitted classifier, optional
+        The earlier rows, such as the training rows, whose labels are read from their column of the same name if they
+        have it; or another model of the same classes.
     explorer : str, optional
         Address of a page that `explore` has written, such as "explorer.html" beside the report. Every section links to
         it, and explained rows and outliers open there with their cells.
@@ -167,8 +171,8 @@ def report(
     Raises
     ------
     ValueError
-        out_of_fold belongs to other rows, or is given with `against`; or there are no labels, and no `against`; or a
-        label is not one of the classes.
+        out_of_fold belongs to other rows, or is given with `against`; or labels are needed and not given; or a
+        label is not one of the classes, or the classes of two models differ.
     TypeError
         The estimator is not a classifier of posteriori.
     ImportError
@@ -209,7 +213,8 @@ def report(
     if against is not None:
         if out_of_fold is not None:
             raise ValueError("out_of_fold is not used with against; remove one of them")
-        written = _drift_report(estimator, X, y, against, explorer, title)
+        compare = _models_report if hasattr(against, "predict_proba") else _drift_report
+        written = compare(estimator, X, y, against, explorer, title)
     else:
         written = _model_report(estimator, X, y, out_of_fold, explorer, title)
     if path is not None:
@@ -230,6 +235,20 @@ def _model_report(estimator: Any, X: Any, y: Any, out_of_fold: Any, explorer: st
     header = summary(subject, evaluated, facts)
     sections = list(_sections(subject, evaluated, facts, explorer))
     return Report(title, str(page(title, header, sections, _footer(estimator, _WORDS), explorer)))
+
+
+def _models_report(estimator: Any, X: Any, y: Any, against: Any, explorer: str | None, title: str | None) -> Report:
+    for model in (estimator, against):
+        check_classifier(model)
+    if y is None:
+        y = target_of(estimator, X)
+    if y is None:
+        raise ValueError("a comparison of two models needs labels: give y")
+    both = TwoModels.of(estimator, against, X, y)
+    title = title or f"{both.names[0]} and {both.names[1]}: predicting {both.target}"
+    return Report(
+        title, str(page(title, models_summary(both), list(model_sections(both)), _footer(estimator, _WORDS), explorer))
+    )
 
 
 def _drift_report(estimator: Any, X: Any, y: Any, against: Any, explorer: str | None, title: str | None) -> Report:

@@ -259,7 +259,7 @@ def corrected_divergence(counts: Array) -> float:
     positive = shares > 0
     divergence = 0.5 * float((shares[positive] * np.log(shares[positive] / middle[positive])).sum())
     chance = (np.count_nonzero(counts.sum(axis=0)) - 1) / 8.0 * float((1.0 / rows).sum())
-    return max(divergence - chance, 0.0)
+    return max(float(divergence - chance), 0.0)
 
 
 def homogeneity_p_value(counts: Array) -> float:

@@ -28,7 +28,8 @@ def drift_chart(drift: ColumnDrift, before: TableRows, after: TableRows, label: 
     if drift.column.kind == "categorical":
         return _of_states(drift, label)
     cells = [cells_of(rows.batch, drift.position) for rows in (before, after)]
-    return histograms_chart(*(one[~np.isnan(one)] for one in cells), label)
+    before_known, after_known = (one[~np.isnan(one)] for one in cells)
+    return histograms_chart(before_known, after_known, label)
 
 
 def histograms_chart(before: Array, after: Array, label: str, title: str = "density") -> Html:

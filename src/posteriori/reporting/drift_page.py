@@ -28,7 +28,7 @@ from posteriori.reporting.drift import (
 from posteriori.reporting.drift_charts import AFTER, BEFORE, drift_chart, histograms_chart
 from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, table
 from posteriori.reporting.pictures import figure
-from posteriori.reporting.writing import number, percent
+from posteriori.reporting.writing import number, p_text, percent, points, signed
 from posteriori.typing import Array
 
 _MOST_UNFOLDED = 15  # columns of the table
@@ -36,7 +36,6 @@ _MOST_PICTURES, _MOST_DRAWN = 6, 100
 _BUDGET = 1_100_000  # bytes of figures
 _MOST_CLASSES = 40
 _TAIL = 0.01  # of the rows before
-_UNLIKELY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def drift_summary(drift: Drift) -> list[Html]:
     ]
     if drift.evidence is not None:
         change, error = mean_change(*drift.evidence)
-        cards.append(("Change of mean log p(x)", _signed(change), f"± {number(error, 2)} nats per row"))
+        cards.append(("Change of mean log p(x)", signed(change), f"± {number(error, 2)} nats per row"))
     scores = _scores_of(drift)
     if scores is not None:
         (loss_before, _), (loss_after, _) = scores["log-loss"]
@@ -148,7 +147,7 @@ def _columns_section(drift: Drift) -> Section:
         f"from {MODERATE} nats is called moderate and from {number(LARGE, 2)} large. With many rows even a tiny change "
         "has a small p, so look at the drift first."
     )
-    greatest = max((one.divergence for one in drift.columns), default=0.0) or 1.0
+    greatest = max([LARGE, *(one.divergence for one in drift.columns)])  # a bar is not long because all are short
     rows = [_column_row(one, greatest) for one in drift.columns]
     head = ["column", "drift (nats)", "", "change", "p", "before → after", "missing", "log p(xⱼ)"]
 
@@ -183,7 +182,7 @@ def _column_row(one: ColumnDrift, greatest: float) -> list[Any]:
         f"{one.divergence:.4f}",
         bar(one.divergence / greatest, "" if one.changed else "quiet"),
         one.size,
-        _p_text(one.adjusted),
+        p_text(one.adjusted),
         _before_after(one),
         missing,
         change,
@@ -256,7 +255,9 @@ def _evidence_section(drift: Drift, before: Array, after: Array) -> Section:
     lead = (
         "log p(x) is how much the model expects a row, all columns together and whatever its class. If the mean falls, "
         "the new rows lie where the model saw few rows. It also sees changes of how columns depend on each other, as "
-        "far as the model has such dependences, which no column shows alone."
+        "far as the model has such dependences, which no column shows alone. A model that was trained on the rows "
+        "before fits them better than any new rows, so a part of the fall is not drift, most with few rows and many "
+        "columns."
     )
     quantiles = [np.quantile(one, [_TAIL, 0.25, 0.5, 0.75]) for one in (before, after)]
     rows = [
@@ -268,12 +269,12 @@ def _evidence_section(drift: Drift, before: Array, after: Array) -> Section:
     ]
     strange = float(np.mean(after < quantiles[0][0]))
     found = (
-        f"The mean changes by {_signed(change)} ± {number(error, 2)} nats per row (difference and its standard error). "
+        f"The mean changes by {signed(change)} ± {number(error, 2)} nats per row (difference and its standard error). "
         f"{percent(strange)} of the rows after lie below the 1 % quantile of the rows before; without drift it would "
         "be about 1 %."
     )
     contents: list[Html] = [paragraph(found), table("log p(x) of the rows, in nats", ["", "before", "after"], rows)]
-    excluded = [int(np.count_nonzero(~np.isfinite(rows.log_evidence))) for rows in (drift.before, drift.after)]  # type: ignore[call-overload]
+    excluded = [len(drift.before) - len(before), len(drift.after) - len(after)]
     if any(excluded):
         contents.append(
             paragraph(f"Rows that no class can produce are left out here: {excluded[0]} before, {excluded[1]} after.")
@@ -304,7 +305,7 @@ def _classes_section(drift: Drift) -> Section:
     for c in order.tolist():
         row: list[Any] = [drift.labels[c], percent(float(means[0][c])), percent(float(means[1][c]))]
         error = float(np.hypot(errors[0][c], errors[1][c]))
-        row.append(f"{_points(float(means[1][c] - means[0][c]))} ± {100 * error:.1f}")
+        row.append(f"{points(float(means[1][c] - means[0][c]))} ± {100 * error:.1f}")
         row += [percent(float(one[c] / max(one.sum(), 1))) for one in both]
         rows.append(row)
     more = f", the {len(rows)} that changed most" if len(rows) < len(drift.labels) else ""
@@ -314,7 +315,9 @@ def _classes_section(drift: Drift) -> Section:
     if len(both) == 2 and both[0].sum() and both[1].sum():
         p = homogeneity_p_value(merge_rare_states(np.stack(both).astype(np.float64)))
         verdict = "have changed beyond chance" if p < SIGNIFICANT else "show no change beyond chance"
-        contents.append(paragraph(f"The recorded class shares {verdict} (chi-squared test, p {_p_phrase(p)})."))
+        contents.append(
+            paragraph(f"The recorded class shares {verdict} (chi-squared test, p {p_text(p, phrase=True)}).")
+        )
     return Section("classes", "Classes", lead, tuple(contents))
 
 
@@ -350,12 +353,12 @@ def _scores_section(drift: Drift, scores: dict[str, list[tuple[float, float]]]) 
         [
             "Accuracy",
             *(f"{percent(mean)} ± {100 * error:.1f}" for mean, error in accuracy),
-            f"{_points(accuracy[1][0] - accuracy[0][0])} ± {100 * np.hypot(accuracy[0][1], accuracy[1][1]):.1f}",
+            f"{points(accuracy[1][0] - accuracy[0][0])} ± {100 * np.hypot(accuracy[0][1], accuracy[1][1]):.1f}",
         ],
         [
             "Log-loss (nats)",
             *(f"{number(mean, 3)} ± {number(error, 2)}" for mean, error in loss),
-            f"{_signed(loss[1][0] - loss[0][0])} ± {number(float(np.hypot(loss[0][1], loss[1][1])), 2)}",
+            f"{signed(loss[1][0] - loss[0][0])} ± {number(float(np.hypot(loss[0][1], loss[1][1])), 2)}",
         ],
     ]
     return Section(
@@ -363,27 +366,7 @@ def _scores_section(drift: Drift, scores: dict[str, list[tuple[float, float]]]) 
     )
 
 
-def _signed(value: float) -> str:
-    return f"+{number(value, 3)}" if value > 0 else number(value, 3)
-
-
 def _fixed(nats: float) -> str:
     """Return a change of log p in nats, −∞ where a table has cells that the model excludes."""
     text = f"{nats:+.3f}" if np.isfinite(nats) else f"{nats:+f}".replace("inf", "∞")
     return text.replace("-", "\N{MINUS SIGN}")
-
-
-def _points(share: float) -> str:
-    """Return a difference of shares in percentage points."""
-    return f"{100 * share:+.1f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _p_text(p: float) -> str:
-    if p < _UNLIKELY:
-        return "< 10⁻⁶"
-    return f"{p:.1g}" if p < SIGNIFICANT else f"{p:.2f}"
-
-
-def _p_phrase(p: float) -> str:
-    text = _p_text(p)
-    return text if text.startswith("<") else f"= {text}"

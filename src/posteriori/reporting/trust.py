@@ -118,6 +118,7 @@ def _matrix(subject: ReportData, confusion: np.ndarray) -> Html:
     keyed = not numbered and sum(map(len, subject.labels)) > _MOST_LETTERS
     keys = [str(position) for position in range(1, len(subject.labels) + 1)]
     names: list[Any] = keys if numbered else subject.labels
+    lines: list[Any]
     if keyed:
         pairs = list(zip(keys, subject.labels, strict=True))
         names = [joined([_key(key), element("span", label, class_="name")]) for key, label in pairs]

@@ -61,3 +61,39 @@ def times(factor_in_nats: float) -> str:
     if factor < 9.95:
         return f"× {factor:.1f}"
     return f"× {float(f'{factor:.2g}'):,.0f}"
+
+
+def signed(value: float) -> str:
+    """Format a difference with its sign.
+
+    Examples
+    --------
+    >>> signed(0.25), signed(-0.25), signed(0.0)
+    ('+0.25', '−0.25', '0')
+    """
+    return f"+{number(value, 3)}" if value > 0 else number(value, 3)
+
+
+def points(share: float) -> str:
+    """Format a difference of shares in percentage points.
+
+    Examples
+    --------
+    >>> points(0.125), points(-0.02)
+    ('+12.5', '−2.0')
+    """
+    return f"{100 * share:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def p_text(p: float, phrase: bool = False) -> str:
+    """Format a p-value, in a phrase with its relation.
+
+    Examples
+    --------
+    >>> p_text(0.5), p_text(0.001), p_text(1e-9), p_text(0.5, phrase=True), p_text(1e-9, phrase=True)
+    ('0.50', '0.001', '< 10⁻⁶', '= 0.50', '< 10⁻⁶')
+    """
+    if p < 1e-6:
+        return "< 10⁻⁶"
+    text = f"{p:.1g}" if p < 0.01 else f"{p:.2f}"
+    return f"= {text}" if phrase else text

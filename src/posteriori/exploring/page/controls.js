@@ -120,21 +120,22 @@ export class Controls {
     });
   }
 
+  /** Draw densities and frequencies when they come into view, and all of them before the page is printed. */
   drawWhenVisible() {
-    const drawn = new Map(
+    const waiting = new Map(
       [...this.byName.values()].filter(({ draw }) => draw).map((made) => [made.drawing, made.draw]),
     );
+    const draw = (drawing) => {
+      observer.unobserve(drawing);
+      waiting.get(drawing)?.();
+      waiting.delete(drawing);
+    };
     const observer = new IntersectionObserver(
-      (entries) => {
-        for (const { isIntersecting, target } of entries) {
-          if (!isIntersecting) continue;
-          observer.unobserve(target);
-          drawn.get(target)();
-        }
-      },
+      (entries) => entries.filter(({ isIntersecting }) => isIntersecting).forEach(({ target }) => draw(target)),
       { rootMargin: "300px" },
     );
-    for (const drawing of drawn.keys()) observer.observe(drawing);
+    for (const drawing of waiting.keys()) observer.observe(drawing);
+    window.addEventListener("beforeprint", () => [...waiting.keys()].forEach(draw));
   }
 
   menu(column, id) {

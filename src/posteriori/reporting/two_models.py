@@ -1,0 +1,252 @@
+"""Sections of the report that compares two models on the same labelled rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+
+from posteriori.formatting import cell_text, count, plural
+from posteriori.model_selection import metrics
+from posteriori.model_selection.scores import area_under_curve
+from posteriori.reporting.charts import legend
+from posteriori.reporting.data import ReportData
+from posteriori.reporting.drift import SIGNIFICANT
+from posteriori.reporting.drift_charts import AFTER, BEFORE, histograms_chart
+from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
+from posteriori.reporting.pictures import figure
+from posteriori.reporting.writing import number, p_text, percent, points, signed
+from posteriori.typing import Array
+
+_MOST_ROWS = 10  # on each side
+_MOST_UNFOLDED = 15  # columns
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class TwoModels:
+    """Predictions of two classifiers for the same labelled rows.
+
+    Attributes
+    ----------
+    first, second : fitted classifier
+        Of the same classes.
+    names : tuple of str
+    rows : ndarray (m,)
+        Positions of the labelled rows in the table.
+    y_true : ndarray (m,)
+        Index of the true class of each row.
+    posteriors : tuple of ndarray (m, C)
+        p(y | x) by each model.
+    """
+
+    first: Any
+    second: Any
+    names: tuple[str, str]
+    rows: Array
+    y_true: Array
+    posteriors: tuple[Array, Array]
+
+    @classmethod
+    def of(cls, first: Any, second: Any, X: Any, y: Any) -> TwoModels:
+        """Predict the labelled rows with both models.
+
+        Raises
+        ------
+        ValueError
+            The classes of the models differ, or no row has a label.
+        """
+        data = [ReportData.of(model, X, y) for model in (first, second)]
+        if not np.array_equal(first.classes_, second.classes_):
+            raise ValueError(
+                f"the models have different classes, {first.classes_.tolist()} and {second.classes_.tolist()}; compare "
+                "models of the same classes"
+            )
+        rows = data[0].labelled
+        if not len(rows):
+            raise ValueError("no row has a label; give labelled rows to compare two models")
+        posteriors = []
+        for model in (first, second):
+            prior = np.broadcast_to(np.asarray(model.class_prior_), (len(rows), len(model.classes_)))
+            with warnings.catch_warnings():  # a column of the other model
+                warnings.filterwarnings("ignore", message=".*was not trained on; ignored")
+                posterior = np.asarray(model.predict_proba(X))
+            posteriors.append(metrics.fill_undefined(posterior[rows], prior))
+        kinds = [type(model).__name__ for model in (first, second)]
+        names = (kinds[0], kinds[1]) if kinds[0] != kinds[1] else (f"{kinds[0]} (new)", f"{kinds[1]} (against)")
+        return cls(first, second, names, rows, data[0].components[rows], (posteriors[0], posteriors[1]))
+
+    @property
+    def target(self) -> str:
+        """Name of the target."""
+        return self.first.schema_.target or "class"
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Class names as text."""
+        return [cell_text(label) for label in self.first.classes_.tolist()]
+
+    @cached_property
+    def of_truth(self) -> tuple[Array, Array]:
+        """Log p(true class) by each model, in nats."""
+        first, second = (np.log(np.maximum(one[np.arange(len(one)), self.y_true], _TINY)) for one in self.posteriors)
+        return first, second
+
+    @cached_property
+    def right(self) -> tuple[Array, Array]:
+        """Whether each model predicts the true class."""
+        first, second = (one.argmax(axis=1) == self.y_true for one in self.posteriors)
+        return first, second
+
+
+def models_summary(both: TwoModels) -> list[Html]:
+    """Return the opening sentence of the page."""
+    change, error = _paired(*both.of_truth)
+    better = both.names[0 if change > 0 else 1]
+    if abs(change) > 2 * error:
+        verdict = f"{better} has the lower log-loss, by {number(abs(change), 3)} ± {number(error, 2)} nats per row."
+    else:
+        difference = f"{signed(-change)} ± {number(error, 2)} nats per row"
+        verdict = f"Their log-losses differ by less than two standard errors: {difference}."
+    return [
+        paragraph(
+            element("strong", both.names[0]),
+            " and ",
+            element("strong", both.names[1]),
+            f" predict the same {plural(len(both.rows), 'row')}. {verdict}",
+        )
+    ]
+
+
+def model_sections(both: TwoModels) -> Iterator[Section]:
+    """Yield the sections: scores, rows on which the models differ, and importance of the columns."""
+    yield _scores_section(both)
+    yield _differences_section(both)
+    yield _importance_section(both)
+
+
+def _paired(first: Array, second: Array) -> tuple[float, float]:
+    """Return the mean of the differences of paired values, and its standard error."""
+    differences = first.astype(np.float64) - second.astype(np.float64)
+    error = differences.std(ddof=1) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
+    return float(differences.mean()), float(error)
+
+
+def _scores_section(both: TwoModels) -> Section:
+    lead = (
+        "Scores on the same rows. The difference is the first model less the second, ± the standard error of paired "
+        "differences, which is usually small because both models see the same easy and hard rows. Use rows that "
+        "neither model was trained on."
+    )
+    accuracy, error = _paired(*both.right)
+    loss, loss_error = _paired(both.of_truth[1], both.of_truth[0])
+    arguments = [(both.y_true, posterior) for posterior in both.posteriors]
+    rows = [
+        [
+            "Accuracy",
+            *(percent(metrics.accuracy(*one)) for one in arguments),
+            f"{points(accuracy)} ± {100 * error:.1f} points",
+            "share of correct predictions; higher is better",
+        ],
+        [
+            "Log-loss (nats)",
+            *(number(-float(one.mean()), 3) for one in both.of_truth),
+            f"{signed(loss)} ± {number(loss_error, 2)}",
+            "mean of −log p(true class); lower is better",
+        ],
+    ]
+    for name, score, digits, meaning in (
+        ("Brier score", metrics.brier_score, 3, "squared error of the probabilities, 0 to 2; lower is better"),
+        ("AUC", area_under_curve, 3, "area under the ROC curve; higher is better"),
+    ):
+        found = [float(score(*one)) for one in arguments]
+        rows.append([name, *(number(one, digits) for one in found), signed(found[0] - found[1]), meaning])
+    head = ["score", *both.names, "difference", "meaning"]
+    grid = table(f"Scores on {plural(len(both.rows), 'row')}", head, rows, text=(0, 4), stacks=True)
+    return Section("scores", "Scores", lead, (grid,))
+
+
+def _differences_section(both: TwoModels) -> Section:
+    lead = (
+        "Rows that one model predicts correctly and the other does not. The test of McNemar asks whether one of them "
+        "is right more often there than by the toss of a coin."
+    )
+    one, other = both.right
+    counts = [
+        int((one & other).sum()),
+        int((one & ~other).sum()),
+        int((~one & other).sum()),
+        int((~one & ~other).sum()),
+    ]
+    total = len(both.rows)
+    kinds = ["both are correct", f"only {both.names[0]}", f"only {both.names[1]}", "both are wrong"]
+    rows = [[kind, count(n), percent(n / total), bar(n / total)] for kind, n in zip(kinds, counts, strict=True)]
+    contents = [table("Correct predictions", ["", "rows", "share", ""], rows)]
+    if counts[1] + counts[2]:
+        p = float(binomtest(counts[1], counts[1] + counts[2]).pvalue)
+        verdict = (
+            f"{both.names[0 if counts[1] > counts[2] else 1]} is right more often"
+            if p < SIGNIFICANT
+            else "No evidence that one is right more often"
+        )
+        contents.append(paragraph(f"{verdict} (McNemar’s exact test, p {p_text(p, phrase=True)})."))
+    gain = both.of_truth[0] - both.of_truth[1]
+    order = np.argsort(gain, kind="stable")
+    for winner, chosen in ((0, order[::-1][:_MOST_ROWS]), (1, order[:_MOST_ROWS])):
+        listed = [int(k) for k in chosen if (gain[k] > 0) == (winner == 0) and gain[k] != 0]
+        if listed:
+            title = f"Rows for which {both.names[winner]} gives the true class a higher probability"
+            contents.append(details(title, _rows_table(both, listed, title)))
+    label = "Distribution of log p(true class) by both models"
+    contents.append(legend(both.names, [AFTER, BEFORE]))
+    contents.append(figure(histograms_chart(both.of_truth[1], both.of_truth[0], label), label))
+    return Section("differences", "Differences", lead, tuple(contents))
+
+
+def _rows_table(both: TwoModels, chosen: list[int], title: str) -> Html:
+    rows = []
+    for k in chosen:
+        cells = [f"row {both.rows[k]}", both.labels[both.y_true[k]]]
+        for posterior in both.posteriors:
+            c = int(posterior[k].argmax())
+            cells.append(f"{both.labels[c]}: {percent(float(posterior[k, c]))}")
+        cells += [percent(float(np.exp(of_truth[k]))) for of_truth in both.of_truth]
+        rows.append(cells)
+    head = ["row (from 0)", both.target, *(f"predicted by {name}" for name in both.names)]
+    head += [f"p(true class) by {name}" for name in both.names]
+    return table(title, head, rows, text=(0, 1, 2, 3), stacks=True)
+
+
+def _importance_section(both: TwoModels) -> Section:
+    lead = (
+        "Increase of the log-loss when a column is missing, by each model. A column that one model does not have shows "
+        "–. Columns that carry the same information share their importance."
+    )
+    found: list[dict[str, float]] = []
+    for model in (both.first, both.second):
+        information = model.importance_.information
+        names = model.schema_.names
+        found.append({names[j]: float(information[j]) for j in model.schema_.modelled})
+    names = sorted({*found[0], *found[1]}, key=lambda name: -max(one.get(name, 0.0) for one in found))
+    greatest = max([1e-300, *(value for one in found for value in one.values())])
+    rows = []
+    for name in names:
+        line: list[Any] = [name]
+        for one in found:
+            has = name in one
+            line += [f"{one[name]:.3f}".replace("-", "\N{MINUS SIGN}") if has else "–"]
+            line += [bar(max(one.get(name, 0.0), 0.0) / greatest)]
+        rows.append(line)
+    head = ["column", both.names[0], "", both.names[1], ""]
+    contents = [table("Feature importance (nats)", head, rows[:_MOST_UNFOLDED], stacks=True)]
+    if len(rows) > _MOST_UNFOLDED:
+        rest = rows[_MOST_UNFOLDED:]
+        contents.append(
+            details(f"{plural(len(rest), 'more column')}", table("The other columns", head, rest, stacks=True))
+        )
+    return Section("features", "Feature importance", lead, tuple(contents))
