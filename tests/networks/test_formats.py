@@ -147,6 +147,7 @@ def test_files_as_the_tools_write_them(tmp_path, text):
         (NETICA.replace("functable = (off, on)", "functable = (off, maybe)"), "no state 'maybe'"),
         (NETICA[:-5], "expected"),
         (GENIE.replace('cpt id="A"', 'mau id="A"').replace("</cpt>", "</mau>", 1), "is a mau node"),
+        (GENIE.replace("<nodes>", "<dynamic/><nodes>", 1), "it is a dynamic network"),
         (GENIE.replace("<parents>A</parents>", "<parents>B</parents>", 1), "twice among"),
         (UAI.replace("BAYES", "MARKOV"), "only BAYES is read"),
         (UAI.replace("2 3", "2 99999999999999999999"), "a whole number up to"),
