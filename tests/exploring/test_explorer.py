@@ -1,11 +1,14 @@
 """The explorer in a real browser: its numbers are those of Python, by mouse and by keyboard."""
 
+import csv
+import io
 import json
 import os
 import re
 from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
@@ -13,8 +16,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
+from posteriori.classifiers.seen_rows import record_rows
 from posteriori.datasets import load_penguins
 from posteriori.exploring import explore
+from posteriori.exploring.data import sampled_rows
 from posteriori.javascript import to_javascript
 from posteriori.networks import read_network
 from tests.cli.command_line import CommandLine
@@ -207,6 +212,32 @@ def test_the_value_of_a_question_is_its_mutual_information(browser, tmp_path):
     assert shown["u"] > shown["v"]
 
 
+def test_questions_are_worth_the_cost_that_their_answers_save(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    u, v = (y + (rng.random(300) < 0.2)) % 3, np.where(rng.random(300) < 0.3, y, rng.integers(3, size=300))
+    table = pl.DataFrame({"u": u, "v": v, "y": y}).with_columns(pl.col("u", "v").cast(pl.String))
+    model = po.NaiveBayes().fit(table, "y")
+    explore(model, table, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    browser.value("document.getElementById('measure').value = 'cost'")
+    browser.value("document.getElementById('measure').dispatchEvent(new Event('change'))")
+    for slider, value in (("prevalence", 0.15), ("false-positive", 2), ("false-negative", 5)):
+        browser.value(f"document.getElementById('{slider}').value = {value}")
+        browser.value(f"document.getElementById('{slider}').dispatchEvent(new Event('input'))")
+    browser.wait()
+    shown = {name: float(cost) for name, cost, _ in table_under(browser, "questions")}
+    others = model.class_prior_[1:] / model.class_prior_[1:].sum()
+    prior = np.array([0.15, *(0.85 * others)])
+    without = min(2 * 0.85, 5 * 0.15)
+    for column, name in enumerate(("u", "v")):
+        joint = np.exp(model.model_.log_marginal_of_codes(column)) * prior  # (K, C)
+        decided = np.minimum(2 * joint[:, 1:].sum(axis=1), 5 * joint[:, 0])
+        assert shown[name] == pytest.approx(without - decided.sum(), abs=6e-5)
+    assert shown["u"] > 0.1
+    assert browser.complaints == []
+
+
 def test_the_smallest_change_changes_the_prediction_of_python(browser, penguins):
     model, path = penguins
     row = {"bill_length_mm": 41.0, "bill_depth_mm": 18.0, "island": "Torgersen"}
@@ -241,10 +272,35 @@ def test_rows_and_decisions_are_shown_only_for_given_rows(browser, penguins, tmp
     confusion = table_under(browser, "decisions")[:2]
     shares = np.array([[float(cell.split(" ")[0]) for cell in line[1:]] for line in confusion])
     assert shares.sum() == pytest.approx(100.0, abs=0.3)
-    first = np.mean((posterior[:, 0] > 0.5) & (truth == 0)) * 100
+    folds = model.out_of_fold_
+    held_out = folds.posterior * model.class_prior_ / folds.prior  # decisions are by models without the row
+    held_out /= held_out.sum(axis=1, keepdims=True)
+    first = np.mean((held_out[:, 0] > 0.5) & (truth == 0)) * 100
     assert shares[0, 0] == pytest.approx(first, abs=0.06)
+    assert "not trained on it" in browser.value(
+        "document.querySelector('[aria-labelledby=decisions] .lead').textContent"
+    )
     assert '"rows":{' in path.read_text(encoding="utf-8")
     assert '"rows":{' not in explore(model).html
+
+
+def test_decisions_know_training_rows_from_other_rows(penguins):
+    model, _ = penguins
+    table = load_penguins()
+    rows = sampled_rows(model, table, None, 2000)
+    folds = model.out_of_fold_
+    moved = folds.posterior * model.class_prior_ / folds.prior
+    assert_allclose(rows["heldOut"], moved / moved.sum(axis=1, keepdims=True), atol=1e-12)
+    few = sampled_rows(model, table, None, 50)
+    assert few["heldOut"] == [rows["heldOut"][i] for i in few["numbers"]]
+    heavier = table.with_columns(pl.col("body_mass_g") + 1)  # the same labels, other rows
+    for other in (heavier, table[::-1], table[:100], table.drop("species")):
+        assert sampled_rows(model, other, None, 2000)["heldOut"] is None
+    alone = po.NaiveBayes().fit(table, "species")
+    assert sampled_rows(alone, table, None, 2000)["heldOut"] is None
+    assert sampled_rows(alone, table, None, 2000)["seen"] == 0
+    record_rows(alone, table)
+    assert sampled_rows(alone, table, None, 2000)["seen"] > 0.99
 
 
 def test_a_click_on_a_point_of_the_scatter_loads_its_row(browser, penguins):
@@ -446,6 +502,109 @@ def test_a_tree_is_shown_as_a_network(browser, tmp_path):
     po.save(po.NaiveBayes().fit(table, "species"), tmp_path / "nb.posteriori")
     refused = CommandLine().refused("explore", tmp_path / "nb.posteriori", "--network")
     assert "bill_length_mm" in refused
+
+
+def saved_by(browser, click):
+    """Return the name, the type and the text of the file that a click saves."""
+    browser.value(
+        "URL.createObjectURL = (blob) => { blob.text().then((text) => (window.content = [blob.type, text])); "
+        "return 'data:,'; }; HTMLAnchorElement.prototype.click = function () { window.named = this.download; }; "
+        "window.content = null"
+    )
+    click()
+    browser.wait("window.content !== null")
+    return browser.value("[window.named, ...window.content]")
+
+
+def button_of(browser, section, text):
+    browser.value(
+        f"[...document.querySelectorAll('section[aria-labelledby=\"{section}\"] button')]"
+        f".find((one) => one.textContent === '{text}').click()"
+    )
+
+
+def test_saved_files_hold_what_the_page_shows(browser, penguins, network, tmp_path):
+    row = {"island": "Dream", "bill_length_mm": 46.25}
+    browser.open(address_of(penguins[1], row=row))
+    name, kind, text = saved_by(browser, lambda: button_of(browser, "what-if", "Save the case (CSV)"))
+    assert (name, kind) == ("case.csv", "text/csv")
+    case = pl.read_csv(io.StringIO(text))
+    assert case.columns == list(penguins[0].schema_.given)
+    assert {key: cell for key, cell in case.row(0, named=True).items() if cell is not None} == row
+    for section, file in (("sum", "sum.svg"), ("dependences", "dependences.svg")):
+        name, kind, text = saved_by(browser, lambda section=section: button_of(browser, section, "Save as SVG"))
+        assert (name, kind) == (file, "image/svg+xml")
+        drawing = ElementTree.fromstring(text.encode())
+        assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+        shown = "".join(drawing.itertext())
+        assert "bill_length_mm" in shown
+        assert not re.search("(?:href|src)=|<script|url\\((?!#)", text)  # it stands alone
+        assert section != "sum" or "island = Dream" in shown
+    name, kind, text = saved_by(browser, lambda: button_of(browser, "dependences", "Save as PNG"))
+    assert (name, kind) == ("dependences.png", "image/png")
+    assert text[1:4] == "PNG"
+
+    explore(network, path=tmp_path / "network.html")
+    variable = network.variables[0]
+    evidence = {variable: network.states(variable)[1]}
+    browser.open(address_of(tmp_path / "network.html", evidence=evidence))
+    name, kind, text = saved_by(browser, lambda: button_of(browser, "network", "Save as SVG"))
+    assert (name, kind) == ("network.svg", "image/svg+xml")
+    shown = "".join(ElementTree.fromstring(text.encode()).itertext())
+    assert all(one[:24] in shown for one in network.variables)
+    _, _, text = saved_by(browser, lambda: button_of(browser, "network", "Save the case (CSV)"))
+    lines = list(csv.reader(io.StringIO(text, newline="")))
+    assert dict(zip(*lines, strict=True)).get(variable) == evidence[variable], lines[:2]
+    assert browser.complaints == []
+
+
+def test_cells_of_saved_cases_are_quoted(browser, tmp_path):
+    cells = ["a,b", 'say "so"', "two\nlines", "plain"] * 5
+    table = pl.DataFrame({"text, or not": cells, "y": ["u", "v"] * 10})
+    explore(po.NaiveBayes().fit(table, "y"), path=tmp_path / "page.html")
+    for cell in set(cells):
+        browser.open(address_of(tmp_path / "page.html", row={"text, or not": cell}))
+        _, _, text = saved_by(browser, lambda: button_of(browser, "what-if", "Save the case (CSV)"))
+        assert list(csv.reader(io.StringIO(text, newline=""))) == [["text, or not"], [cell]]
+
+
+def test_the_dependences_of_each_model_are_listed_and_drawn(browser, penguins, tmp_path):
+    table = load_penguins()
+    numbers = table.select("species", "bill_length_mm", "bill_depth_mm", "body_mass_g")
+    pool = penguins[0]
+    tan = pool.members_["tan"]
+    trees = po.ChowLiuClassifier().fit(table, "species")
+    parents = po.KDependenceBayes(k=2).fit(numbers, "species")
+    of_tree = {(child, parent or "only the class") for child, parent in tan.tree_.items()}
+    of_class = {(child, parent or "only the class") for child, parent in trees.tree_["Gentoo"].items()}
+    of_parents = {(child, one) for child, each in parents.parents_.items() for one in each or ("only the class",)}
+    for model, chosen, expected in (
+        (pool, None, of_tree),
+        (trees, "class Gentoo", of_class),
+        (parents, None, of_parents),
+    ):
+        explore(model, path=tmp_path / "page.html")
+        browser.open((tmp_path / "page.html").as_uri())
+        if chosen is not None:
+            browser.value(
+                "(() => { const menu = document.getElementById('tree'); menu.selectedIndex = "
+                f"[...menu.options].findIndex((one) => one.text === '{chosen}'); "
+                "menu.dispatchEvent(new Event('change')); })()"
+            )
+        rows = table_under(browser, "dependences")
+        assert {(child, parent) for child, parent, _ in rows} == expected
+        arrows = browser.value(
+            "[...document.querySelectorAll('svg.dependences > path')].map((p) => p.getAttribute('d'))"
+        )
+        assert len(arrows) == sum(parent != "only the class" for _, parent in expected)
+        if model is trees:
+            nats = {(parent, child): float(shown) for child, parent, shown in rows if shown != "–"}
+            for edge, information in trees.edge_information_["Gentoo"].items():
+                assert nats[edge] == pytest.approx(information, rel=1e-3)
+        assert browser.complaints == []
+    explore(po.NaiveBayes().fit(numbers, "species"), path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    assert browser.value("document.getElementById('dependences') === null")
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from posteriori.exploring.data import column_ranges, sampled_rows
+from posteriori.exploring.data import column_ranges, dependences, sampled_rows
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.evaluator_source import joined
 from posteriori.javascript.export import javascript_object
@@ -78,9 +78,10 @@ def explore(
 
     The page of a classifier has a control for every column, the posterior with its sum of log factors, the value of
     asking each unknown column, the smallest change of one column that changes the prediction, the members of a pool,
-    and, given labelled rows, the rows with the largest log-loss and sliders for prevalence and costs. The page of a
-    network has all variables with their marginals, evidence by click, the most probable states, the information of each
-    arrow, and the trails that are active between two variables.
+    the dependences between columns that trees and k-dependence models learned, and, given labelled rows, the rows with
+    the largest log-loss and sliders for prevalence and costs. The page of a network has all variables with their
+    marginals, evidence by click, the most probable states, the information of each arrow, and the trails that are
+    active between two variables.
 
     Parameters
     ----------
@@ -111,6 +112,10 @@ def explore(
     The page works from a file, offline, and under a content security policy that allows its own script and nothing
     else. All numbers are computed in the browser, and equal those of Python up to rounding.
 
+    Confusion matrix, cost and calibration of the rows that a `GenerativeClassifier` was trained on are those of its
+    ``out_of_fold_``. Rows count as these if they have the same labels in the same order and the same ranges of numbers.
+    Model files do not keep ``out_of_fold_``; the page then says that the figures of training rows are too good.
+
     Examples
     --------
     >>> import posteriori as po
@@ -129,6 +134,7 @@ def explore(
         target = written["target"]
         title = title or (named if target is None else f"{named}: predicting {target}")
         shown = {"model": written, "title": title, "ranges": column_ranges(model)}
+        shown["dependences"] = dependences(model, [one["name"] for one in written["models"]])
         if X is not None:
             shown["rows"] = sampled_rows(model, X, y, MOST_ROWS)
     explorer = Explorer(shown["title"], _document(shown))

@@ -5,17 +5,20 @@ import { priorWith, underPrior } from "./questions.js";
 
 const LISTED = 15;
 
-/** The sections about rows. `choose(row)` loads one into what-if. */
+/** The sections about rows. `choose(row)` loads one into what-if; `onsettings()` follows prevalence and costs. */
 export class Cases {
   constructor(model, rows, choose) {
     this.model = model;
     this.labels = rows.labels;
+    this.heldOut = rows.heldOut;
+    this.seen = rows.seen;
     this.total = rows.total;
     this.numbers = rows.numbers;
     this.rows = rows.cells.map(
       (cells) => new Map(rows.names.flatMap((name, j) => (cells[j] === null ? [] : [[name, cells[j]]]))),
     );
     this.choose = choose;
+    this.onsettings = () => {};
     this.posteriors = null;
     this.list = el("div");
     const orders = [
@@ -84,11 +87,11 @@ export class Cases {
     const prior = this.model.classLogPrior.map(Math.exp);
     this.positive = el(
       "select",
-      { id: "positive", onchange: () => this.showDecisions(true) },
+      { id: "positive", onchange: () => this.changed(true) },
       this.model.classes.map((label, y) => el("option", { value: String(y) }, String(label))),
     );
     const slider = (id, title, attributes) => {
-      const input = el("input", { type: "range", id, oninput: () => this.showDecisions(), ...attributes });
+      const input = el("input", { type: "range", id, oninput: () => this.changed(), ...attributes });
       const output = el("output", { for: id });
       return { input, output, line: el("div", { class: "setting" }, el("label", { for: id }, title), input, output) };
     };
@@ -114,26 +117,59 @@ export class Cases {
     return section(
       "decisions",
       "Decisions",
-      "The class is predicted where its probability is above the threshold that the costs imply: false positive / (false positive + false negative). If the model learned from these rows, the figures are too good; give rows that it has not seen.",
+      `The class is predicted where its probability is above the threshold that the costs imply: false positive / (false positive + false negative). ${this.provenance()}`,
       el("p", {}, el("label", { for: "positive" }, "Class ", this.positive)),
       [this.prevalence, this.falsePositive, this.falseNegative].map(({ line }) => line),
       this.outcome,
     );
   }
 
-  showDecisions(reset = false) {
-    if (!this.posteriors) return;
+  /** Return what the reader should know about the predictions behind the decisions. */
+  provenance() {
+    if (this.heldOut) {
+      return "These are the training rows. Each was predicted by models that were not trained on it (cross-validation), so that the figures are those of new rows.";
+    }
+    if (this.seen > 0) {
+      const many = this.seen > 0.99 ? "these rows" : `about ${percent(this.seen)} of these rows`;
+      return `The model learned from ${many}, so that the figures are too good; give rows that it has not seen.`;
+    }
+    return "If the model learned from these rows, the figures are too good; give rows that it has not seen.";
+  }
+
+  changed(reset = false) {
+    this.showDecisions(reset);
+    this.onsettings();
+  }
+
+  /** Return what the sliders of the decisions say: the class, its prevalence, and the costs of both errors. */
+  settings() {
     const prior = Array.from(this.model.classLogPrior, Math.exp);
     const y = Number(this.positive.value);
-    if (reset) this.prevalence.input.value = prior[y];
+    const of = ({ input }) => Number(input.value);
+    const [prevalence, fp, fn] = [this.prevalence, this.falsePositive, this.falseNegative].map(of);
+    return { prior, y, prevalence, fp, fn, other: priorWith(prior, y, prevalence) };
+  }
+
+  /** Return the least expected cost of deciding with given probabilities, and how the prevalence moves the prior. */
+  costs() {
+    const { prior, y, fp, fn, other } = this.settings();
+    return {
+      loss: (p) => Math.min(fp * (1 - p[y]), fn * p[y]),
+      ratio: prior.map((p, k) => (p > 0 ? other[k] / p : 0)),
+    };
+  }
+
+  showDecisions(reset = false) {
+    if (reset) this.prevalence.input.value = Math.exp(this.model.classLogPrior[Number(this.positive.value)]);
+    if (!this.posteriors) return;
+    const posteriors = this.heldOut ?? this.posteriors;
+    const { prior, y, prevalence, fp, fn, other } = this.settings();
     const settings = [this.prevalence, this.falsePositive, this.falseNegative];
-    const [prevalence, fp, fn] = settings.map(({ input }) => Number(input.value));
     settings.forEach(({ output }, k) => {
       output.textContent = k ? short(Number(settings[k].input.value)) : percent(prevalence);
     });
     const threshold = fp / (fp + fn);
-    const other = priorWith(prior, y, prevalence);
-    const rows = [...this.rows.keys()].filter((i) => this.labels[i] >= 0 && !Number.isNaN(this.posteriors[i][0]));
+    const rows = [...this.rows.keys()].filter((i) => this.labels[i] >= 0 && posteriors[i] && !Number.isNaN(posteriors[i][0]));
     const counts = [
       [0, 0],
       [0, 0],
@@ -141,7 +177,7 @@ export class Cases {
     const bins = Array.from({ length: 10 }, () => ({ n: 0, p: 0, hits: 0 }));
     const share = rows.filter((i) => this.labels[i] === y).length / rows.length;
     for (const i of rows) {
-      const p = underPrior(Array.from(this.posteriors[i]), prior, other)[y];
+      const p = underPrior(Array.from(posteriors[i]), prior, other)[y];
       const hit = Number(this.labels[i] === y);
       const weight = hit ? (share > 0 ? prevalence / share : 0) : share < 1 ? (1 - prevalence) / (1 - share) : 0;
       counts[hit][Number(p > threshold)] += weight / rows.length;

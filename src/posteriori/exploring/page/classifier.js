@@ -18,8 +18,9 @@ import {
   writeAddress,
 } from "./dom.js";
 import { Nomogram, isSum } from "./nomogram.js";
-import { expectedDrop, smallestChange, typicalRow, valuesOf } from "./questions.js";
+import { entropy, expectedDrop, smallestChange, typicalRow, valuesOf } from "./questions.js";
 import { Scatter } from "./scatter.js";
+import { Structure } from "./structure.js";
 import { BayesSum } from "./sum.js";
 
 const MOST_CLASSES_OF_MEMBERS = 6;
@@ -35,7 +36,7 @@ function isExplained(model) {
 
 /** The page: a row of known cells, and everything that follows from it. */
 export class ClassifierPage {
-  constructor(model, { title, ranges, rows }) {
+  constructor(model, { title, ranges, rows, dependences }) {
     this.model = model;
     this.title = title;
     this.ranges = ranges;
@@ -61,8 +62,10 @@ export class ClassifierPage {
       this.cases && Scatter.suits(model, ranges)
         ? new Scatter(model, ranges, this.cases.rows, rows.labels, choose)
         : null;
+    this.structure = dependences.length ? new Structure(dependences) : null;
     this.evaluateQuestions = inParts();
     this.questions = el("div");
+    this.measure = this.cases?.decisions && model.hasDensity ? this.measureMenu() : null;
     this.changes = el("div");
     this.members = el("div");
     this.node = this.build();
@@ -124,6 +127,22 @@ export class ClassifierPage {
     const classes = this.sum?.chosen;
     writeAddress({ row: Object.fromEntries(this.row), ...(classes?.some(Boolean) ? { classes } : {}) });
     this.askLater();
+  }
+
+  /** Return a menu of what a question should lower: the entropy, or the cost by the sliders of the decisions. */
+  measureMenu() {
+    const menu = el(
+      "select",
+      { id: "measure", onchange: () => this.askLater() },
+      el("option", { value: "entropy" }, "entropy of the class"),
+      el("option", { value: "cost" }, "expected cost, as set under Decisions"),
+    );
+    this.cases.onsettings = () => this.byCost && this.askLater();
+    return menu;
+  }
+
+  get byCost() {
+    return this.measure?.value === "cost";
   }
 
   build() {
@@ -211,7 +230,8 @@ export class ClassifierPage {
       section(
         "questions",
         "Next best question",
-        "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).",
+        `How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats)${this.measure ? ", or the expected cost of the decision, which falls only if an answer can change the decision" : ""}.`,
+        this.measure ? el("p", {}, el("label", { for: "measure" }, "Lower the ", this.measure)) : null,
         this.questions,
       ),
       section(
@@ -228,6 +248,7 @@ export class ClassifierPage {
             this.members,
           )
         : null,
+      this.structure?.node,
       this.cases?.decisions,
       this.cases?.node,
       this.scatter?.node,
@@ -300,6 +321,7 @@ export class ClassifierPage {
   /** Compute the value of each question and the smallest changes between frames. */
   askLater() {
     const [drops, turns] = [[], []];
+    const measure = this.byCost ? this.cases.costs() : { loss: entropy, ratio: null };
     const steps = this.model.pool ? [() => this.showMembers()] : [];
     for (const column of this.model.columns) {
       const values = this.valuesOf(column);
@@ -309,7 +331,7 @@ export class ClassifierPage {
           turns.push([column, smallestChange(this.model, this.row, column, values, this.ranges[column.name]?.[2])]),
         );
       } else if (this.model.hasDensity) {
-        steps.push(() => drops.push([column, expectedDrop(this.model, this.row, column, values)]));
+        steps.push(() => drops.push([column, expectedDrop(this.model, this.row, column, values, measure)]));
       }
     }
     this.node.forEach((node) => node.setAttribute("aria-busy", "true"));
@@ -339,7 +361,11 @@ export class ClassifierPage {
     const rows = drops.slice(0, 20).map(([{ name }, drop]) => [ask(name), drop.toFixed(4), bar(drop / most)]);
     this.questions.replaceChildren(
       rows.length
-        ? table("Expected drop of the entropy", ["ask", "nats", ""], rows)
+        ? table(
+            `Expected drop of the ${this.byCost ? "cost" : "entropy"}`,
+            ["ask", this.byCost ? "cost" : "nats", ""],
+            rows,
+          )
         : el(
             "p",
             { class: "note" },

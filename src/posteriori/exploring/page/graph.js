@@ -6,6 +6,24 @@ import { layered } from "./layout.js";
 const WIDTH = 158; // of a card
 const TITLE = 23;
 const STATE = 15.4;
+const GREY = "#9aa4af";
+
+/** Return the definition of the head of the arrows of a drawing. */
+export function arrowHead() {
+  const path = svg("path", { d: "M0 0L8 4L0 8z", fill: GREY });
+  const size = { viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7 };
+  return svg("defs", {}, svg("marker", { id: "head", ...size, orient: "auto", markerUnits: "userSpaceOnUse" }, path));
+}
+
+/** Return an arrow along a path. */
+export function arrow(path) {
+  return svg("path", { d: path, fill: "none", stroke: GREY, "marker-end": "url(#head)" });
+}
+
+/** Return the width of an arrow that carries a share of the most information. */
+export function arrowWidth(share) {
+  return (0.7 + 4 * Math.sqrt(Math.max(share, 0))).toFixed(2);
+}
 
 /** The cards and arrows. `toggle(name, state)` is called when a state is clicked. */
 export class Graph {
@@ -104,40 +122,14 @@ export class Graph {
     if (!this.arrows.childNodes.length) this.drawArrows(information);
     information.forEach(({ nats }, k) => {
       const arrow = this.arrows.childNodes[k + 1];
-      arrow.setAttribute("stroke-width", (0.7 + 4 * Math.sqrt(nats / most)).toFixed(2));
+      arrow.setAttribute("stroke-width", arrowWidth(nats / most));
     });
   }
 
   drawArrows(information) {
-    this.arrows.replaceChildren(
-      svg(
-        "defs",
-        {},
-        svg(
-          "marker",
-          {
-            id: "head",
-            viewBox: "0 0 8 8",
-            refX: 7,
-            refY: 4,
-            markerWidth: 7,
-            markerHeight: 7,
-            orient: "auto",
-            markerUnits: "userSpaceOnUse",
-          },
-          svg("path", { d: "M0 0L8 4L0 8z", fill: "#9aa4af" }),
-        ),
-      ),
-    );
+    this.arrows.replaceChildren(arrowHead());
     for (const { parent, child } of information) {
-      this.arrows.append(
-        svg("path", {
-          d: this.paths.get(`${parent},${child}`),
-          fill: "none",
-          stroke: "#9aa4af",
-          "marker-end": "url(#head)",
-        }),
-      );
+      this.arrows.append(arrow(this.paths.get(`${parent},${child}`)));
     }
   }
 

@@ -26,26 +26,31 @@ export function withCell(row, name, cell) {
 }
 
 /**
- * Return the mutual information of the class and an unknown column given what is known, in nats: the entropy of the
- * mean posterior minus the mean entropy, over the answers. The mean posterior is p(y | x), except in a pool, which is
- * not one density; there the difference from the mean keeps the value from being negative.
+ * Return how much the answer to one unknown column is expected to lower a loss of the class probabilities: the loss of
+ * the mean posterior minus the mean loss, over the answers. With the entropy it is the mutual information of the class
+ * and the column given what is known, in nats; with the least expected cost, the value of the information (Howard 1966).
+ * The mean posterior is p(y | x), except in a pool, which is not one density; there the difference from the mean keeps
+ * the value from being negative. `ratio` is p'(y) / p(y) of another class prior: answers and posteriors follow it.
  */
-export function expectedDrop(model, row, column, values) {
+export function expectedDrop(model, row, column, values, { loss, ratio } = { loss: entropy, ratio: null }) {
   const logs = values.map((value) => model.logDensity(withCell(row, column.name, value)));
   const peak = Math.max(...logs);
   if (peak === -Infinity) return 0;
-  const weights = logs.map((log) => Math.exp(log - peak));
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  let after = 0;
-  const mean = model.classes.map(() => 0);
+  const joint = []; // by answer and class, proportional to p(answer, y | x)
   values.forEach((value, k) => {
-    const share = weights[k] / total;
-    if (share < 1e-12) return;
+    const weight = Math.exp(logs[k] - peak);
+    if (weight < 1e-12) return;
     const posterior = model.posterior(withCell(row, column.name, value));
-    after += share * entropy(posterior);
-    posterior.forEach((p, y) => (mean[y] += share * p));
+    joint.push(Array.from(posterior, (p, y) => weight * p * (ratio?.[y] ?? 1)));
   });
-  return Math.max(entropy(mean) - after, 0);
+  const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
+  const total = sum(joint.map(sum));
+  const mean = model.classes.map((_, y) => sum(joint.map((answer) => answer[y])) / total);
+  const after = joint.map((answer) => {
+    const share = sum(answer);
+    return share > 0 ? (share / total) * loss(answer.map((p) => p / share)) : 0;
+  });
+  return Math.max(loss(mean) - sum(after), 0);
 }
 
 function mostProbable(p) {
