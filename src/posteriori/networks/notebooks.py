@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.html_tables import paragraph, side_by_side, table
+from posteriori.html_tables import left_out, paragraph, side_by_side, table
 from posteriori.networks.printing import heading, number
 from posteriori.typing import Array
 
@@ -29,7 +29,7 @@ def joint_html(title: str, states: States, values: Array, more: Mapping[str, Arr
         rows.append([*cells, number(p), *(number(float(column[position])) for column in more.values())])
         shares.append([*[None] * len(states), p, *[None] * len(more)])
     head = [*states, "probability", *more]
-    return table(title, head, rows, len(states), shares) + _left_out(len(positions), "rows")
+    return table(title, head, rows, len(states), shares) + left_out(len(positions), "rows", _MOST_ROWS)
 
 
 def conditional_html(states: States, given: States, values: Array) -> str:
@@ -49,7 +49,9 @@ def conditional_html(states: States, given: States, values: Array) -> str:
         rows.append([*cells, *map(number, line)])
         shares.append([*[None] * len(cells), *line])
     written = table(heading(states, given), [*given, *titles], rows, len(given), shares)
-    return written + _left_out(len(positions), "rows") + _left_out(len(configurations), "columns", _MOST_COLUMNS)
+    return (
+        written + left_out(len(positions), "rows", _MOST_ROWS) + left_out(len(configurations), "columns", _MOST_COLUMNS)
+    )
 
 
 def states_html(states: Mapping[str, Any], probability: float) -> str:
@@ -85,7 +87,9 @@ def network_html(network: Any) -> str:
     tree = network._inference.whole if small else None
     if tree is None or tree.tree.total_size > _MOST_CELLS:
         rows = [[name, ", ".join(parents)] for name, parents in list(above.items())[:_MOST_ROWS]]
-        return title + table("variables", ["variable", "parents"], rows, 2) + _left_out(len(above), "variables")
+        return (
+            title + table("variables", ["variable", "parents"], rows, 2) + left_out(len(above), "variables", _MOST_ROWS)
+        )
     marginals = network.query(joint=False)
     each = {_with_parents(name, above[name]): marginal.to_dict() for name, marginal in marginals.items()}
     return title + marginals_html("Marginals without evidence; an arrow leads from the parents", each)
@@ -102,9 +106,5 @@ def marginals_html(title: str, marginals: Mapping[str, Mapping[Any, float]]) -> 
         shown = list(probabilities.items())[:_MOST_ROWS]
         rows = [[str(state), number(p)] for state, p in shown]
         written = table(name, ["state", "probability"], rows, 1, [[None, p] for _, p in shown])
-        parts.append(written + _left_out(len(probabilities), "states"))
+        parts.append(written + left_out(len(probabilities), "states", _MOST_ROWS))
     return paragraph(title) + side_by_side(parts)
-
-
-def _left_out(n: int, what: str, most: int = _MOST_ROWS) -> str:
-    return paragraph(f"… and {n - most:,} more {what}") if n > most else ""
