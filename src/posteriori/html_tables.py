@@ -42,6 +42,11 @@ def folded(summary: str, content: str) -> str:
     return f'<details><summary style="cursor: pointer;">{text(summary)}</summary>{content}</details>'
 
 
+def scrolling(content: str) -> str:
+    """Return HTML that scrolls sideways if it is wider than the page."""
+    return f'<div style="overflow-x: auto; max-width: 100%;">{content}</div>'
+
+
 def left_out(n: int, what: str, most: int) -> str:
     """Return the sentence after the first lines of a longer table; empty if all of its n lines are shown."""
     return paragraph(f"… and {n - most:,} more {what}") if n > most else ""
