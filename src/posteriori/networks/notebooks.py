@@ -15,7 +15,7 @@ from posteriori.typing import Array
 _MOST_ROWS = 40
 _MOST_COLUMNS = 12
 _MOST_DRAWN = 40  # variables in a graph
-_MOST_CONFIGURATIONS = 1000  # of the discrete variables of a network with continuous ones
+_MOST_CONFIGURATIONS = 500  # of the discrete variables of a network with continuous ones
 _MOST_VARIABLES = 60  # of a network whose marginals are shown
 _MOST_CELLS = 1 << 20  # of the junction tree for it: a display must not take seconds
 
