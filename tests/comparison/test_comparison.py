@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
@@ -194,6 +195,7 @@ def test_an_unknown_category_has_no_indicator_and_is_not_taken_for_the_most_freq
     assert strange != clear
 
 
+@pytest.mark.parametrize("constructor", [pl.DataFrame, pd.DataFrame])
 def test_every_model_named_takes_a_mixed_table_with_gaps(constructor, columns, labels):
     X = constructor({name: cells * 6 for name, cells in columns.items()})
     # Variants are members of pools, and models of counts learn from rows without gaps.

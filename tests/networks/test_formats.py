@@ -1,6 +1,7 @@
 """Formats of other tools: what is written is read, what they write is read, and crafted files are refused."""
 
 import re
+import sys
 
 import networkx
 import numpy as np
@@ -146,6 +147,7 @@ def test_files_as_the_tools_write_them(tmp_path, text):
         (NETICA.replace("functable = (off, on)", "functable = (off, maybe)"), "no state 'maybe'"),
         (NETICA[:-5], "expected"),
         (GENIE.replace('cpt id="A"', 'mau id="A"').replace("</cpt>", "</mau>", 1), "is a mau node"),
+        (GENIE.replace("<nodes>", "<dynamic/><nodes>", 1), "it is a dynamic network"),
         (GENIE.replace("<parents>A</parents>", "<parents>B</parents>", 1), "twice among"),
         (UAI.replace("BAYES", "MARKOV"), "only BAYES is read"),
         (UAI.replace("2 3", "2 99999999999999999999"), "a whole number up to"),
@@ -293,3 +295,12 @@ def test_a_slash_within_a_word_is_no_comment(tmp_path):
     text = HUGIN.replace('"yes" "no"', "Asy/Patch 1/2 // two\n")
     (tmp_path / "net.net").write_text(text)
     assert po.read_network(tmp_path / "net.net").states("A") == ("Asy/Patch", "1/2")
+
+
+@pytest.mark.parametrize("package", ["networkx", "pgmpy", "pyagrum"])
+def test_a_library_that_is_absent_is_named_with_the_command_that_installs_it(monkeypatch, package):
+    for name in (package, f"{package}.models"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=f"run: pip install {package}"):
+        getattr(po.networks, f"to_{package}")(random_network(0))

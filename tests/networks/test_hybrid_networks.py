@@ -395,3 +395,12 @@ def test_a_graph_over_both_kinds():
             po.learn_network(rows, **options)
     with pytest.raises(ValueError, match="learned from complete rows"):
         po.learn_network(with_gaps(rows, 0.1, 0))
+
+
+def test_the_graph_of_a_known_sample_is_found(shared_data):
+    """The sample clgaussian.test of bnlearn, whose documentation states the graph that it was drawn from."""
+    rows = pl.read_csv(shared_data / "csv" / "bn_clgaussian_test.csv")
+    parents = {"D": "AH", "E": "BD", "F": "BC", "G": "ADEF"}
+    truth = {(parent, child) for child, above in parents.items() for parent in above}
+    learned = po.learn_network(rows)
+    assert set(learned.edges) == truth

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ def to_networkx(network: BayesianNetwork) -> Any:
     -------
     networkx.DiGraph
     """
-    import networkx as nx
+    nx = _imported("networkx")
 
     graph = nx.DiGraph(name=network.name)
     for name in network.variables:
@@ -77,9 +79,9 @@ def to_pgmpy(network: BayesianNetwork) -> Any:
     ValueError
         The network has variables of both kinds, for which pgmpy has no model.
     """
-    from pgmpy import models
-    from pgmpy.factors.continuous import LinearGaussianCPD
-    from pgmpy.factors.discrete import TabularCPD
+    models = _imported("pgmpy", ".models")
+    LinearGaussianCPD = _imported("pgmpy", ".factors.continuous").LinearGaussianCPD
+    TabularCPD = _imported("pgmpy", ".factors.discrete").TabularCPD
 
     if network.gaussians and network.cpts:
         raise ValueError("the network has discrete and continuous variables, and pgmpy has no model of both")
@@ -197,7 +199,17 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
 
 def _pyagrum() -> Any:
     try:
-        import pyagrum
-    except ImportError:  # its name before version 2
-        import pyAgrum as pyagrum
-    return pyagrum
+        return _imported("pyagrum")
+    except ImportError:
+        if importlib.util.find_spec("pyAgrum") is None:
+            raise
+        return _imported("pyAgrum")  # its name before version 2
+
+
+def _imported(package: str, module: str = "") -> Any:
+    """Return a module of a package; ImportError with the command that installs it."""
+    try:
+        return importlib.import_module(package + module)
+    except ImportError as error:
+        problem = f"{package} is needed, and {error.name} is not installed; run: pip install {package}"
+        raise ImportError(problem) from None

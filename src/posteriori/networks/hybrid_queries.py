@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from posteriori.draws import check_draw, generator
 from posteriori.networks import queries
@@ -225,8 +224,10 @@ def conditional(inference: HybridInference, names: tuple[str, ...], given: tuple
     return queries.conditional(inference.discrete_inference, names, given)
 
 
-def sample(inference: HybridInference, given: Given | None, n: int, random_state: Any) -> pl.DataFrame:
+def sample(inference: HybridInference, given: Given | None, n: int, random_state: Any) -> Any:
     """Return drawn rows as a polars DataFrame: exact, also given evidence."""
+    import polars as pl
+
     evidence = read_hybrid_evidence(given, inference)
     n = check_draw(n, len(inference.dag.nodes))
     rng = generator(random_state)

@@ -207,7 +207,7 @@ def _no_number(word: str) -> float:
 def _require_shallow(text: str, reading: Reading) -> None:
     """Raise ValueError if brackets are nested deeper than any table: the parser of JSON recurses."""
     depth = 0
-    # An open string is matched up to the end of the text: else the search would begin anew at each quote within it.
+    # An open string is matched up to the end of the text: else the search would start again at each quote within it.
     for match in re.finditer(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', text, re.DOTALL):
         if match[0][0] == '"':
             continue

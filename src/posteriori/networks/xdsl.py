@@ -31,6 +31,10 @@ def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
     nodes = next(root.all("NODES"), None)
     if nodes is None:
         raise fail(root.line, "there is no element nodes")
+    for dynamic in root.all("DYNAMIC"):
+        raise fail(
+            dynamic.line, "it is a dynamic network; only the nodes of one time step can be read, without <dynamic>"
+        )
     states: dict[str, States] = {}
     for node in nodes.children:
         if node.tag not in _READ:
