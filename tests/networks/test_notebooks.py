@@ -91,6 +91,15 @@ def test_many_states_are_one_line_with_their_sum():
     assert texts[-2:] == ["51 more states", "85%"]
 
 
+def test_a_fitted_network_classifier_shows_what_it_learned(network):
+    cases = network.sample(50, random_state=0)
+    model = po.networks.NetworkClassifier(network, "rain")
+    assert '<svg xmlns="http://www.w3.org/2000/svg" role' not in model._repr_html_()
+    model.fit(cases.drop("rain"), cases["rain"])
+    assert model.network_._repr_html_() in model._repr_html_()
+    assert model._repr_html_().count("parameters, by scikit-learn") == 1
+
+
 def test_states_that_look_alike_keep_their_bars():
     net = po.BayesianNetwork(variables=["v"])
     net.add_cpt("v", [0.25, 0.75], states=["x" * 90 + "1", "x" * 90 + "2"])
