@@ -31,6 +31,27 @@ def paragraph(content: Any) -> str:
     return f'<p style="margin: 2px 4px 6px;">{text(content)}</p>'
 
 
+def code(content: Any) -> str:
+    """Return escaped text in letters of one width, with its line breaks."""
+    style = "margin: 2px 4px 6px; padding: 0; background: none; color: inherit; white-space: pre-wrap;"
+    return f'<pre style="{style}">{text(content)}</pre>'
+
+
+def folded(summary: str, content: str) -> str:
+    """Return HTML that is shown on a click on its summary."""
+    return f'<details><summary style="cursor: pointer;">{text(summary)}</summary>{content}</details>'
+
+
+def scrolling(content: str) -> str:
+    """Return HTML that scrolls sideways if it is wider than the page."""
+    return f'<div style="overflow-x: auto; max-width: 100%;">{content}</div>'
+
+
+def left_out(n: int, what: str, most: int) -> str:
+    """Return the sentence after the first lines of a longer table; empty if all of its n lines are shown."""
+    return paragraph(f"… and {n - most:,} more {what}") if n > most else ""
+
+
 def table(
     caption: str,
     head: Sequence[str],

@@ -1,6 +1,8 @@
 """Learning curves: which rows are learned from, how models are judged, and where curves cross."""
 
+import re
 from typing import ClassVar
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
@@ -354,10 +356,27 @@ def test_text_and_html(found):
     text = str(found)
     assert "3 repeats, 86 rows to test" in text
     assert "logistic regression" in text.splitlines()[3]
-    assert "<table" in found._repr_html_()
+    written = ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
+    shown = [one.text for one in written.iter() if one.tag in ("th", "td")]
+    in_text = {cell for line in text.splitlines() for cell in re.split("  +", line.strip())}
+    assert len(shown) == 3 * (len(found.sizes) + 1) * (len(found.models) + 1)
+    assert set(shown) <= in_text
+    assert [one.text for one in written.iter("p")][1:] == text.splitlines()[-len(list(written.iter("p"))) + 1 :]
     once = po.compare(PENGUINS, "species", ["nb"], sizes=[20], repeats=1)
     assert "±" not in str(once)
     assert once.summary["log_loss_error"].to_list() == [None]
+
+
+def test_cross_validation_shows_titles_as_text():
+    found = po.cross_validate({"<b>nb</b>": po.NaiveBayes(), "tan": "tan"}, PENGUINS, "species", folds=3)
+    written = ElementTree.fromstring(found._repr_html_())
+    assert "3 folds, 344 rows" in written.find("caption").text
+    for line in written.findall("./tbody/tr"):
+        name, *cells = [cell.text for cell in line]
+        row = found.table.row(by_predicate=pl.col("model") == name, named=True)
+        assert cells[0] == f"{row['log_loss']:.4f} ± {row['log_loss_se']:.4f}"
+        assert name in str(found)
+    assert written.find(".//b") is None
 
 
 @pytest.mark.parametrize("measure", ["accuracy", "log_loss", "brier", "fit_seconds", "predict_seconds"])

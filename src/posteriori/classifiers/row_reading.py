@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.notebooks import estimator_html
 from posteriori.sources import LabelledSource, source_of
 from posteriori.table_estimator import TableEstimator
 from posteriori.tables import Schema, Table, read_rows
@@ -28,6 +29,11 @@ class RowReadingEstimator(TableEstimator, ABC):
     @abstractmethod
     def _trained(self) -> bool:
         """Whether the estimator was fitted to rows, and not built from parameters."""
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: what was learned once fitted; before that, the diagram of scikit-learn."""
+        diagram: str = super()._html_repr()
+        return estimator_html(self, diagram) if hasattr(self, self._fitted_attribute) else diagram
 
     def _places(self, table: Table, target: str | None = None) -> tuple[int, ...]:
         """Return the position in a table of each column of the schema."""

@@ -14,6 +14,7 @@ from posteriori.classifiers import GenerativeEstimator
 from posteriori.comparison.models import chosen_models, rows_for, with_parameters
 from posteriori.comparison.rows import Rows, read_rows
 from posteriori.comparison.writing import text_table
+from posteriori.html_tables import table as html_table
 from posteriori.learning.folds import assign_folds
 from posteriori.model_selection.estimators import TrainableEstimator
 from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score, held_out_prior
@@ -56,15 +57,19 @@ class CrossValidation:
         return self.components
 
     def __str__(self) -> str:
+        return text_table(*self._head_and_lines())
+
+    def _repr_html_(self) -> str:
+        title = f"cross-validation in {len(np.unique(self.fold))} folds, {len(self.fold):,} rows; ± standard error"
+        return html_table(title, *self._head_and_lines())
+
+    def _head_and_lines(self) -> tuple[list[str], list[list[str]]]:
         head = ["model", *(name.replace("_", "-") for name in _SHOWN)]
         lines = [
             [row["model"], *(f"{row[name]:.4f} ± {row[f'{name}_se']:.4f}" for name in _SHOWN)]
             for row in self.table.iter_rows(named=True)
         ]
-        return text_table(head, lines)
-
-    def _repr_html_(self) -> str:
-        return self.table._repr_html_()
+        return head, lines
 
 
 def cross_validate(

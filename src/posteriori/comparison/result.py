@@ -12,6 +12,8 @@ import polars as pl
 
 from posteriori.comparison.crossings import find_crossing
 from posteriori.comparison.writing import crossing_sentence, text_table
+from posteriori.html_tables import paragraph, side_by_side
+from posteriori.html_tables import table as html_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,20 +119,28 @@ class Comparison:
         return plot_learning_curves(self, measure, ax=ax)
 
     def __str__(self) -> str:
-        plural = "s" if self.repeats > 1 else ""
-        parts = [f"{self.repeats} repeat{plural}, {self.n_test} rows to test"]
+        tables = (f"{title}\n{text_table(head, lines)}" for title, head, lines in self._tables())
+        return "\n\n".join(part for part in (self._title, *tables, "\n".join(self._sentences())) if part)
+
+    def _repr_html_(self) -> str:
+        tables = side_by_side(html_table(*parts) for parts in self._tables())
+        return paragraph(self._title) + tables + "".join(map(paragraph, self._sentences()))
+
+    @property
+    def _title(self) -> str:
+        return f"{self.repeats} repeat{'s' if self.repeats > 1 else ''}, {self.n_test} rows to test"
+
+    def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+        """Yield the title, the head and the lines of the table of each shown measure."""
         for measure in ("accuracy", "log_loss", "fit_seconds"):
-            head = ["rows", *self.models]
             lines = [[str(size), *(self._cell(model, size, measure) for model in self.models)] for size in self.sizes]
-            parts.append(f"{measure.replace('_', ' ')}\n{text_table(head, lines)}")
+            yield measure.replace("_", " "), ["rows", *self.models], lines
+
+    def _sentences(self) -> list[str]:
         log_loss = self.crossings.filter(pl.col("measure") == "log_loss")
-        parts.append("\n".join(crossing_sentence(row) for row in log_loss.iter_rows(named=True)))
-        return "\n\n".join(part for part in parts if part)
+        return [crossing_sentence(row) for row in log_loss.iter_rows(named=True)]
 
     def _cell(self, model: str, size: int, measure: str) -> str:
         row = self.summary.row(by_predicate=(pl.col("model") == model) & (pl.col("n_rows") == size), named=True)
         error = row[f"{measure}_error"]
         return f"{row[measure]:.3f}" + ("" if error is None or measure == "fit_seconds" else f" ± {error:.3f}")
-
-    def _repr_html_(self) -> str:
-        return f"{self.summary._repr_html_()}{self.crossings._repr_html_()}"

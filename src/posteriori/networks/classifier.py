@@ -13,8 +13,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.html_tables import code, folded
 from posteriori.networks.naming import require_variable
 from posteriori.networks.network import BayesianNetwork
+from posteriori.networks.notebooks import network_html
 from posteriori.scoring import Scorer
 from posteriori.table_estimator import TableEstimator
 from posteriori.typing import Array
@@ -112,6 +114,13 @@ class NetworkClassifier(ClassifierMixin, TableEstimator):
             cpts=self.network.gaussians,  # their variables stay continuous, whatever their new columns hold
         )
         return self._set_network(network.fit(cases, alpha=self.alpha, sample_weight=sample_weight, n_jobs=self.n_jobs))
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: the learned network once fitted; before that, the diagram of scikit-learn."""
+        diagram: str = super()._html_repr()
+        if not hasattr(self, "network_"):
+            return diagram
+        return code(repr(self)) + network_html(self.network_) + folded("parameters, by scikit-learn", diagram)
 
     def _set_network(self, network: BayesianNetwork) -> Self:
         require_variable(self.target, network.variables)

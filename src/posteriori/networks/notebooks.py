@@ -1,18 +1,21 @@
-"""Networks and their answers as HTML, for notebooks: tables with bars of probability."""
+"""Networks and their answers as HTML, for notebooks: graphs and tables with bars of probability."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from posteriori.html_tables import paragraph, side_by_side, table
+from posteriori.html_tables import folded, left_out, paragraph, scrolling, side_by_side, table
 from posteriori.networks.printing import heading, number
 from posteriori.typing import Array
 
 _MOST_ROWS = 40
 _MOST_COLUMNS = 12
+_MOST_DRAWN = 40  # variables in a graph
+_MOST_CONFIGURATIONS = 500  # of the discrete variables of a network with continuous ones
 _MOST_VARIABLES = 60  # of a network whose marginals are shown
 _MOST_CELLS = 1 << 20  # of the junction tree for it: a display must not take seconds
 
@@ -29,7 +32,7 @@ def joint_html(title: str, states: States, values: Array, more: Mapping[str, Arr
         rows.append([*cells, number(p), *(number(float(column[position])) for column in more.values())])
         shares.append([*[None] * len(states), p, *[None] * len(more)])
     head = [*states, "probability", *more]
-    return table(title, head, rows, len(states), shares) + _left_out(len(positions), "rows")
+    return table(title, head, rows, len(states), shares) + left_out(len(positions), "rows", _MOST_ROWS)
 
 
 def conditional_html(states: States, given: States, values: Array) -> str:
@@ -49,7 +52,9 @@ def conditional_html(states: States, given: States, values: Array) -> str:
         rows.append([*cells, *map(number, line)])
         shares.append([*[None] * len(cells), *line])
     written = table(heading(states, given), [*given, *titles], rows, len(given), shares)
-    return written + _left_out(len(positions), "rows") + _left_out(len(configurations), "columns", _MOST_COLUMNS)
+    return (
+        written + left_out(len(positions), "rows", _MOST_ROWS) + left_out(len(configurations), "columns", _MOST_COLUMNS)
+    )
 
 
 def states_html(states: Mapping[str, Any], probability: float) -> str:
@@ -76,19 +81,41 @@ def trails_html(found: Any) -> str:
 
 
 def network_html(network: Any) -> str:
-    """Return the variables with their parents and their marginals without evidence, if these are quick to compute."""
-    title = paragraph(repr(network).strip("<>"))
+    """Return the graph with marginals without evidence as bars, if these are quick to compute, and as tables.
+
+    A larger network is a table of the variables and their parents.
+    """
+    title = repr(network).strip("<>")
     above: dict[str, list[str]] = {name: [] for name in network.variables}
     for parent, child in network.edges:
         above[child].append(parent)
-    small = len(network.variables) <= _MOST_VARIABLES and len(network.cpts) == len(network.variables)
-    tree = network._inference.whole if small else None
-    if tree is None or tree.tree.total_size > _MOST_CELLS:
+    written = paragraph(title)
+    quick = len(above) <= _MOST_VARIABLES and _answers_quickly(network)
+    if 0 < len(above) <= _MOST_DRAWN:
+        # Imported here: pictures are a layer above networks, and only a display needs them.
+        from posteriori.plotting.graphs import beliefs_of
+        from posteriori.plotting.svg import network_svg
+
+        beliefs = beliefs_of(network, {}) if quick else {name: {} for name in above}
+        written += scrolling(network_svg(beliefs, network.edges, title))
+    if not quick:
         rows = [[name, ", ".join(parents)] for name, parents in list(above.items())[:_MOST_ROWS]]
-        return title + table("variables", ["variable", "parents"], rows, 2) + _left_out(len(above), "variables")
+        listed = table("variables", ["variable", "parents"], rows, 2) + left_out(len(above), "variables", _MOST_ROWS)
+        return written + listed if len(above) > _MOST_DRAWN else written + folded("variables", listed)
     marginals = network.query(joint=False)
     each = {_with_parents(name, above[name]): marginal.to_dict() for name, marginal in marginals.items()}
-    return title + marginals_html("Marginals without evidence; an arrow leads from the parents", each)
+    tables = marginals_html("Marginals without evidence; an arrow leads from the parents", each)
+    return written + tables if len(above) > _MOST_DRAWN else written + folded("marginals", tables)
+
+
+def _answers_quickly(network: Any) -> bool:
+    """Return whether all marginals without evidence take no time that is felt."""
+    if len(network.cpts) + len(network.gaussians) < len(network.variables):
+        return False
+    if network.gaussians:  # a marginal has a component for each configuration
+        return math.prod(len(one.states) for one in network.cpts) <= _MOST_CONFIGURATIONS
+    tree = network._inference.whole
+    return tree is not None and tree.tree.total_size <= _MOST_CELLS
 
 
 def _with_parents(name: str, parents: Sequence[str]) -> str:
@@ -102,9 +129,5 @@ def marginals_html(title: str, marginals: Mapping[str, Mapping[Any, float]]) -> 
         shown = list(probabilities.items())[:_MOST_ROWS]
         rows = [[str(state), number(p)] for state, p in shown]
         written = table(name, ["state", "probability"], rows, 1, [[None, p] for _, p in shown])
-        parts.append(written + _left_out(len(probabilities), "states"))
+        parts.append(written + left_out(len(probabilities), "states", _MOST_ROWS))
     return paragraph(title) + side_by_side(parts)
-
-
-def _left_out(n: int, what: str, most: int = _MOST_ROWS) -> str:
-    return paragraph(f"… and {n - most:,} more {what}") if n > most else ""

@@ -10,17 +10,22 @@ from posteriori.plotting.canvas import INK, PALETTE, open_axes, shorten
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LETTER, _LINE, _PAD = 0.085, 0.2, 0.09  # inches, at the font size below
+LETTER, LINE, PAD = 0.085, 0.2, 0.09  # inches, at the font size below
 POINTS = 9.0
-_BAR = 0.75
+BAR = 0.75
 _MARGIN = 0.15  # inches around a drawing
 
 
 def box_size(name: str, states: Mapping[str, float]) -> tuple[float, float]:
     """Return the width and height of a node's box in inches."""
-    inside = max(map(text_length, states), default=0.0) + _PAD + _BAR + 5 * LETTER if states else 0.0
-    width = max(1.1 * text_length(shorten(name)), inside) + 2 * _PAD
-    return width, _LINE * (1 + len(states)) + 2 * _PAD
+    inside = max(map(text_length, states), default=0.0) + PAD + BAR + 5 * LETTER if states else 0.0
+    width = max(1.1 * text_length(shorten(name)), inside) + 2 * PAD
+    return width, LINE * (1 + len(states)) + 2 * PAD
+
+
+def percent(probability: float) -> str:
+    """Return a probability in percent, with a decimal if it is small."""
+    return f"{probability:.0%}" if probability >= 0.0995 or probability in (0, 1) else f"{probability:.1%}"
 
 
 def text_length(text: str) -> float:
@@ -72,13 +77,12 @@ def draw_node(
     ax.add_patch(box)
     letters: dict[str, Any] = {"va": "center", "color": INK, "zorder": 5}
     weight = "bold" if states else "normal"
-    line = top - _PAD - _LINE / 2.0 if states else y
+    line = top - PAD - LINE / 2.0 if states else y
     ax.text(x, line, shorten(name), ha="center", fontsize=POINTS * scale, fontweight=weight, **letters)
-    bar_right = left + width - _PAD - 5 * LETTER
+    bar_right = left + width - PAD - 5 * LETTER
     for state, probability in states.items():
-        line -= _LINE
-        ax.text(left + _PAD, line, state, ha="left", fontsize=0.9 * POINTS * scale, **letters)
-        for length, colour in ((_BAR, "#EEEEEE"), (_BAR * probability, PALETTE[1] if is_known else PALETTE[0])):
-            ax.add_patch(Rectangle((bar_right - _BAR, line - 0.06), length, 0.12, fc=colour, lw=0, zorder=4))
-        shown = f"{probability:.0%}" if probability >= 0.0995 or probability in (0, 1) else f"{probability:.1%}"
-        ax.text(left + width - _PAD, line, shown, ha="right", fontsize=0.85 * POINTS * scale, **letters)
+        line -= LINE
+        ax.text(left + PAD, line, state, ha="left", fontsize=0.9 * POINTS * scale, **letters)
+        for length, colour in ((BAR, "#EEEEEE"), (BAR * probability, PALETTE[1] if is_known else PALETTE[0])):
+            ax.add_patch(Rectangle((bar_right - BAR, line - 0.06), length, 0.12, fc=colour, lw=0, zorder=4))
+        ax.text(left + width - PAD, line, percent(probability), ha="right", fontsize=0.85 * POINTS * scale, **letters)

@@ -58,7 +58,7 @@ def plot_network(
     """
     known = dict(evidence or {})
     shown = len(network.variables) <= _MOST_WITH_BARS if bars is None else bars
-    beliefs = _beliefs(network, known) if shown else {name: {} for name in network.variables}
+    beliefs = beliefs_of(network, known) if shown else {name: {} for name in network.variables}
     size = {name: box_size(name, states) for name, states in beliefs.items()}
     layout = layered(size, network.edges)
     ax, scale = open_inches(ax, layout.width, layout.height)
@@ -152,7 +152,8 @@ def _edges_of(model: Any, label: Any) -> tuple[dict[tuple[str, str], float | Non
     return dict(weights), tuple(tree)
 
 
-def _beliefs(network: BayesianNetwork, known: dict[str, Any]) -> dict[str, dict[str, float]]:
+def beliefs_of(network: BayesianNetwork, known: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return p(state | evidence) of each state of each variable; of intervals, if it is continuous."""
     marginals = network.query(evidence=known, joint=False)
     continuous = {one.variable for one in network.gaussians}
     beliefs = {}
@@ -165,7 +166,10 @@ def _beliefs(network: BayesianNetwork, known: dict[str, Any]) -> dict[str, dict[
             probabilities = marginals[name].probabilities.tolist()
         else:
             probabilities = [float(state == known[name]) for state in states]
-        beliefs[name] = dict(zip(map(shorten, states), probabilities, strict=True))
+        shown = list(map(shorten, states))
+        if len(set(shown)) < len(shown):  # as of 1 and "1", or of long names with one beginning
+            shown = [f"{k}: {one}" for k, one in enumerate(shown, 1)]
+        beliefs[name] = dict(zip(shown, probabilities, strict=True))
     return beliefs
 
 
