@@ -31,7 +31,8 @@ PATTERNS = {
     "anew": r"\banew\b",
     "nor": r"\bnor\b(?!\()",
     "shall": r"\bshall\b",
-    "save for except": r"(?-i:\bsave) (?:those|that|for|where|the|of|in|as)\b(?! (?:it|them|model|file|result|fit|loss))",
+    "save for except": r"(?-i:\bsave) (?:those|that|for|where|the|of|in|as)\b"
+    r"(?! (?:it|them|model|file|result|fit|loss))",
     "for want of": r"\bfor want of\b",
     "be there": r"\b(?:be|is|are) there\b(?!\?)",
     "told, heard": r"\b(?:told|heard|hears|unheard|teach|teaches|taught)\b",
