@@ -201,8 +201,11 @@ def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        arrays[path] = np.ascontiguousarray(value)
-        return {"array": path}
+        contiguous = np.ascontiguousarray(value)
+        # An array that two objects share is stored once.
+        name = next((name for name, stored in arrays.items() if stored is contiguous), path)
+        arrays[name] = contiguous
+        return {"array": name}
     if isinstance(value, list | tuple | np.ndarray):
         kind = "tuple" if isinstance(value, tuple) else "list"
         return {kind: [_pack(item, f"{path}.{i}", arrays) for i, item in enumerate(value)]}
