@@ -306,8 +306,9 @@ def test_decisions_know_training_rows_from_other_rows(penguins):
 def test_a_click_on_a_point_of_the_scatter_loads_its_row(browser, penguins):
     model, path = penguins
     browser.open(path.as_uri())
-    browser.place("canvas")
-    browser.wait("document.querySelector('canvas').dataset.drawn === 'bill_length_mm,bill_depth_mm'")
+    # The canvas is drawn when it is in view, and sections above it may still grow: scroll in each look.
+    scroll = "document.querySelector('canvas').scrollIntoView({block: 'center'})"
+    browser.wait(f"({scroll}, document.querySelector('canvas').dataset.drawn === 'bill_length_mm,bill_depth_mm')")
     table = load_penguins()
     row = table.filter(pl.col("bill_length_mm") == table["bill_length_mm"].max()).row(0, named=True)
     lowest, highest = (getattr(table["bill_depth_mm"], end)() for end in ("min", "max"))

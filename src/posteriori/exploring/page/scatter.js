@@ -46,7 +46,7 @@ export class Scatter {
       el("div", { class: "scroll" }, this.canvas),
     );
     new IntersectionObserver((entries, observer) => {
-      if (!entries[0].isIntersecting) return;
+      if (!entries.some(({ isIntersecting }) => isIntersecting)) return; // the first of several may be the oldest
       observer.disconnect();
       this.draw();
     }).observe(this.canvas);
