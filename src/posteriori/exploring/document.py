@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
 import os
 import zlib
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from posteriori.exploring.data import column_ranges, dependences, sampled_rows
@@ -19,15 +16,14 @@ from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.evaluator_source import joined
 from posteriori.javascript.export import javascript_object
 from posteriori.networks import BayesianNetwork
-from posteriori.persistence import write_file_atomically
+from posteriori.reporting.html_page import HtmlPage
 from posteriori.reporting.markup import Html, element
 
 MOST_ROWS = 2000
 _FEWEST_PACKED = 1 << 19  # characters of data: fewer stay legible
 
 
-@dataclass(frozen=True)
-class Explorer:
+class Explorer(HtmlPage):
     """Interactive page about a classifier, a mixture or a network.
 
     Attributes
@@ -36,34 +32,6 @@ class Explorer:
     html : str
         The complete document: model, evaluator, style and script. It loads nothing.
     """
-
-    title: str
-    html: str
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file atomically: an interrupted write leaves no partial file.
-
-        Parameters
-        ----------
-        path : path
-            Usually ending in ``.html``.
-
-        Raises
-        ------
-        OSError
-            The folder does not exist or is not writable, or the path is a folder.
-        """
-        write_file_atomically(Path(path), self.html.encode("utf-8", "replace"))
-
-    def _repr_html_(self) -> str:
-        """Return the page in a frame, so that its style and the style of the notebook do not mix."""
-        return (
-            f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" '
-            'style="width:100%;height:80vh;border:1px solid #ddd"></iframe>'
-        )
-
-    def __repr__(self) -> str:
-        return f"Explorer({self.title!r}, {len(self.html):,} characters; save(path) writes it)"
 
 
 def explore(

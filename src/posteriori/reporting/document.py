@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from posteriori.persistence import write_file_atomically
 from posteriori.reporting.columns import ColumnFacts, column_facts
 from posteriori.reporting.data import ReportData, check_classifier, target_of
 from posteriori.reporting.dependences import tree_section
@@ -17,6 +14,7 @@ from posteriori.reporting.drift import TableRows
 from posteriori.reporting.drift_page import Drift, drift_sections, drift_summary
 from posteriori.reporting.features import features_section
 from posteriori.reporting.held_out import HeldOutPredictions, predict_held_out
+from posteriori.reporting.html_page import HtmlPage
 from posteriori.reporting.labels import labels_section
 from posteriori.reporting.links import check_address
 from posteriori.reporting.markup import Html, Section, details, element, page, paragraph
@@ -75,8 +73,7 @@ _DRIFT_WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(HtmlPage):
     """HTML report on a fitted classifier.
 
     Attributes
@@ -85,34 +82,6 @@ class Report:
     html : str
         The complete document. It needs no other file and no network.
     """
-
-    title: str
-    html: str
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file atomically: an interrupted write leaves no partial file.
-
-        Parameters
-        ----------
-        path : path
-            Usually ending in ``.html``.
-
-        Raises
-        ------
-        OSError
-            The folder does not exist or is not writable, or the path is a folder.
-        """
-        write_file_atomically(Path(path), self.html.encode("utf-8", "replace"))
-
-    def _repr_html_(self) -> str:
-        """Return the page in a frame, so that its style and the style of the notebook do not mix."""
-        return (
-            f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" '
-            'style="width:100%;height:80vh;border:1px solid #ddd"></iframe>'
-        )
-
-    def __repr__(self) -> str:
-        return f"Report({self.title!r}, {len(self.html):,} characters; save(path) writes it)"
 
 
 def report(

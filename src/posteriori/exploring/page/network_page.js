@@ -262,7 +262,7 @@ export class NetworkPage {
         .join("");
       const why = blocks.map(
         ({ node, collider }) =>
-          `${variables[node].name} ${collider ? "is not known, nor a descendant of it" : "is known"}`,
+          `${variables[node].name} ${collider ? "and its descendants are not known" : "is known"}`,
       );
       return [written, active ? "active" : "blocked", why.join("; ")];
     });
