@@ -13,29 +13,20 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidates import (
-    OF_COUNTS,
-    MemberOptions,
     fit_or_skip,
-    resolve_members,
-    select_candidates,
-    summarise_table,
     warn_of_left_out,
 )
-from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.pool_predicting import log_prior_ratio
+from posteriori.classifiers.pool_reading import ReadingPool
 from posteriori.classifiers.pool_updates import HeldOutSample
-from posteriori.classifiers.pool_updating import UpdatingPool
 from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
-from posteriori.classifiers.validation import categorical_places, column_of, warn_of_empty_columns
+from posteriori.classifiers.validation import warn_of_empty_columns
 from posteriori.deprecation import Renamed
 from posteriori.draws import generator
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
 from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool, fit_pool_of, prune_pool
-from posteriori.learning.training import TrainingRows
-from posteriori.learning.work_steps import POOLING, READING, fitting_steps
-from posteriori.model_cost import TableSummary
+from posteriori.learning.work_steps import POOLING, fitting_steps
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
     FoldedData,
@@ -46,7 +37,7 @@ from posteriori.model_selection.folded_data import (
 from posteriori.model_selection.out_of_fold_predictions import OutOfFold, results_of
 from posteriori.model_selection.scores import loss_difference, scores_of
 from posteriori.sources.threads import blas
-from posteriori.tables import Batch, IgnoredColumnWarning, Schema
+from posteriori.tables import Batch
 from posteriori.tables.progress import plan_steps, start_progress, step, without_passes
 from posteriori.typing import Array
 
@@ -56,7 +47,7 @@ _MOST_REPEATS = 3
 
 
 @insert_shared_docs
-class GenerativeClassifier(UpdatingPool):
+class GenerativeClassifier(ReadingPool):
     r"""Logarithmic pool of the generative models that suit a table, weighted by their held-out predictions.
 
     .. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_m w_m \log p_m(y \mid x)\Bigr), \qquad w_m \ge 0
@@ -339,83 +330,6 @@ class GenerativeClassifier(UpdatingPool):
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
 
-    def _read(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any
-    ) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
-        """Return the training rows, their summary, and the parameters of all members."""
-        automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
-        reader = NaiveBayes(
-            categorical_features="from_dtype" if automatic else self.categorical_features,
-            distributions=self.distributions,
-            keep=self.keep,
-            dates=self.dates,
-            text=self.text,
-            unlabelled=self.unlabelled,
-            unlabelled_weight=self.unlabelled_weight,
-            n_jobs=self.n_jobs,
-        )
-        rows = reader.read_training_rows(X, y, sample_weight, classes=classes)
-        rows = _in_memory(rows)
-        if rows.source.label_model is not None:
-            raise ValueError(
-                "y is a mask of possible classes, which takes EM over all rows: NaiveBayes, GaussianDiscriminant, "
-                "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
-            )
-        with step(READING):
-            summary = summarise_table(rows.source, len(rows.target.categories))
-        schema, names = rows.source.schema, rows.source.schema.given
-        named = self.distributions if isinstance(self.distributions, Mapping) else ()
-        stated = {schema.names[column_of(key, schema)] for key in named}
-        binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
-        binary = [name for name in binary if name in names and name not in stated]
-        if binary:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", IgnoredColumnWarning)  # the first reading has warned
-                reader.set_params(categorical_features=binary)
-                rows = _in_memory(reader.read_training_rows(X, y, sample_weight, classes=classes))
-            with step(READING):
-                summary = summarise_table(rows.source, len(rows.target.categories))
-        coded = categorical_places(reader.categorical_features, self.distributions, names)
-        categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
-        common = {"categorical_features": categorical, "keep": self.keep, "dates": self.dates, "n_jobs": self.n_jobs}
-        return rows, summary, common
-
-    def _priors_of(self, rows: TrainingRows) -> tuple[Array, Array]:
-        """Return p(y) of the training rows with a label, and the log ratio of `priors` to it, both (C,)."""
-        y_true, weight = rows.y_true, rows.source.weight
-        known = y_true >= 0
-        n_classes = len(rows.target.categories)
-        counts = np.bincount(y_true[known], None if weight is None else weight[known], n_classes)
-        prior: Array = counts / max(counts.sum(), np.finfo(np.float64).tiny)
-        return prior, log_prior_ratio(self.priors, rows.target, prior)
-
-    def _estimators(
-        self, folded: FoldedData, summary: TableSummary, common: Mapping[str, Any]
-    ) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
-        """Set `skipped_`; return the candidates, and the reasons of those that cost too much."""
-        options = self._options(folded.source.schema, common)
-        self.skipped_: dict[str, str] = {}
-        if not isinstance(self.members, str):
-            return resolve_members(self.members, options), {}
-        selected = select_candidates(summary, options)
-        self.skipped_ = selected.declined | selected.too_costly
-        if not selected.estimators:
-            listed = "; ".join(f"{name}: {reason}" for name, reason in self.skipped_.items())
-            raise ValueError(f"no candidate suits this table: {listed}")
-        return selected.estimators, selected.too_costly
-
-    def _options(self, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
-        """Return what members are asked for, with the densities of the columns of numbers and of counts by name."""
-        names = schema.names
-        numbers, counts = (tuple(names[j] for j in schema.of_kind(kind)) for kind in ("continuous", "counts"))
-        stated = self.distributions or {}
-        if isinstance(stated, str):
-            stated = dict.fromkeys(counts if counts and stated in OF_COUNTS else numbers, stated)
-        of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
-        densities = {name: density for name, density in of_name.items() if name in (*numbers, *counts)}
-        has_others = bool(schema.dense)
-        return MemberOptions(common, self.missing, self.unlabelled, densities, numbers, counts, has_others)
-
     def _pool_of(self, sample: HeldOutSample, folded: FoldedData, start: Pool | None = None) -> Pool:
         """Return the pool that held-out predictions of the members determine."""
         part, components, weight = sample.log_posterior, sample.y_true, sample.weight
@@ -488,11 +402,6 @@ def _held_out_sample(log_posterior: Array, folded: FoldedData) -> HeldOutSample:
     return HeldOutSample(
         log_posterior, np.tile(folded.y_true, n_repeats), np.tile(folded.weight / n_repeats, n_repeats)
     )
-
-
-def _in_memory(rows: TrainingRows) -> TrainingRows:
-    """Return the same rows, kept in memory for the summary of the table and all later passes if they are few enough."""
-    return replace(rows, source=rows.source.cached())
 
 
 def _predictors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Predictor]:
