@@ -136,6 +136,8 @@ class ModelSpec:
         Whether the pool tries it only if a column holds counts of words; it takes numbers as binned.
     generative : bool
         Whether it has p(x, y) and can be saved; otherwise it is a peer for comparisons.
+    is_costly : bool
+        Whether the pool fits it to all rows only if a trial shows its use.
     """
 
     name: str
@@ -149,6 +151,7 @@ class ModelSpec:
     in_pool: bool = False
     of_counts: bool = False
     generative: bool = True
+    is_costly: bool = False
 
     @property
     def estimator_class(self) -> type[Any]:
@@ -177,7 +180,7 @@ _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
 _PAIRS: dict[str, Any] = {"options": frozenset({"binned", "missing", "feature_weights"}), "cost": cost_of_pairs}
 _AVERAGED: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "cost": cost_of_averaged_pairs}
-_TREES: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "decline": decline_large}
+_TREES: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "decline": decline_large, "is_costly": True}
 _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 _WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}

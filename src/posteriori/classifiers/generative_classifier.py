@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -12,10 +11,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.candidates import (
-    fit_or_skip,
-    warn_of_left_out,
-)
+from posteriori.classifiers.candidate_fits import CandidateFits, CandidateFitter
+from posteriori.classifiers.candidate_trials import FEWEST_TRIED, try_costly
+from posteriori.classifiers.candidates import warn_of_left_out
 from posteriori.classifiers.pool_reading import ReadingPool
 from posteriori.classifiers.pool_updates import HeldOutSample
 from posteriori.classifiers.seen_rows import forget_rows
@@ -25,20 +23,19 @@ from posteriori.deprecation import Renamed
 from posteriori.draws import generator
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
-from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool, fit_pool_of, prune_pool
+from posteriori.learning.pool import Pool, fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_steps import POOLING, fitting_steps
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
     FoldedData,
     held_out_rows,
-    judge_and_sample,
     sample_of,
 )
 from posteriori.model_selection.out_of_fold_predictions import OutOfFold, results_of
 from posteriori.model_selection.scores import loss_difference, scores_of
+from posteriori.registry import MODELS
 from posteriori.sources.threads import blas
-from posteriori.tables import Batch
-from posteriori.tables.progress import plan_steps, start_progress, step, without_passes
+from posteriori.tables.progress import plan_steps, start_progress, step
 from posteriori.typing import Array
 
 _POOL = "pool"
@@ -298,21 +295,14 @@ class GenerativeClassifier(ReadingPool):
 
         repeats = _repeats(folded, self.folds, seed)
 
-        def fit(some: Sequence[GenerativeEstimator]) -> tuple[Array, list[CrossFitted], Batch | None]:
-            with warnings.catch_warnings():  # the weight of a member shows how good it is
-                warnings.simplefilter("ignore")
-                plans = [one.training_plan(folded.source.schema, folded.target) for one in some]
-                found, fitted, batch = judge_and_sample(plans, folded, progress, sampled, leave_trees_out=True)
-                with without_passes():
-                    again = [judge_and_sample(plans, other, leave_trees_out=True)[0] for other in repeats]
-                return np.concatenate([found, *again]), fitted, batch
-
-        estimators, (found, fitted, batch), failed = fit_or_skip(estimators, fit)
-        self.skipped_ |= failed
-        warn_of_left_out(too_costly, failed, stacklevel=2)
-        learned = _held_out_sample(clip_log_posteriors(found), folded)
+        fitter = CandidateFitter(folded, repeats, sampled, progress)
+        fits = self._fit_candidates(fitter, estimators)
+        estimators, fitted, batch = fits.estimators, fits.fitted, fits.batch
+        self.skipped_ |= fits.failed
+        warn_of_left_out(too_costly, fits.failed, stacklevel=2)
+        learned = _held_out_sample(fits.log_posterior, folded)
         log_posteriors = learned.log_posterior[: len(folded.y_true)]
-        fold = np.tile(folded.fold, len(found) // len(folded.fold))
+        fold = np.tile(folded.fold, 1 + len(repeats))
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = classes is not None
             estimator._keep(one.full, folded.target, rows.source.unlabelled_weight)
@@ -325,16 +315,36 @@ class GenerativeClassifier(ReadingPool):
             self._held_out_sample = learned.of_members(kept).reduced()
             pools = [self._pool_of(learned.of_rows(fold != k), folded, pool) for k in range(folded.folds)]
             self._judge(folded, estimators, log_posteriors, fitted, pool, pools, ratio)
-            assert batch is not None
             self._keep_held_out(held_out_rows(folded, sampled, batch, _predictors(fitted, pools)))
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
+
+    def _fit_candidates(self, fitter: CandidateFitter, estimators: dict[str, GenerativeEstimator]) -> CandidateFits:
+        """Fit the cheap candidates, and those of the costly ones that a trial shows to be of use."""
+        folded = fitter.folded
+        costly = {name: one for name, one in estimators.items() if self._selects and MODELS[name].is_costly}
+        if len(costly) in (0, len(estimators)) or len(folded.y_true) < FEWEST_TRIED:
+            return fitter.fit(estimators)
+        fits = fitter.fit({name: one for name, one in estimators.items() if name not in costly})
+        trial = try_costly(costly, folded, fits.log_posterior[: len(folded.y_true)], self._penalty(folded))
+        self.skipped_ |= trial.skipped
+        if not trial.kept:
+            return fits
+        return fits.joined(fitter.fit(trial.kept)).in_order(estimators)
+
+    def _penalty(self, folded: FoldedData) -> float:
+        return self.penalty * max(1.0, _FEW_ROWS / len(folded.y_true))
+
+    @property
+    def _selects(self) -> bool:
+        """Whether the candidates are those of the registry."""
+        return isinstance(self.members, str)
 
     def _pool_of(self, sample: HeldOutSample, folded: FoldedData, start: Pool | None = None) -> Pool:
         """Return the pool that held-out predictions of the members determine."""
         part, components, weight = sample.log_posterior, sample.y_true, sample.weight
         if self.pool == "log_linear":
-            penalty = self.penalty * max(1.0, _FEW_ROWS / len(folded.y_true))
+            penalty = self._penalty(folded)
             if start is not None and folded.most_are_in_no_fold:
                 return fit_pool_of(start.weight > 0, part, components, weight, penalty, start)
             pool = fit_pool(part, components, weight, penalty, start)

@@ -1,0 +1,117 @@
+"""Trials of costly candidates: small versions on a sample of rows show whether they can matter."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.base import clone
+
+from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.learning.folds import assign_folds
+from posteriori.learning.pool import clip_log_posteriors, fit_pool
+from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
+from posteriori.tables.progress import without_passes
+from posteriori.typing import Array
+
+FEWEST_TRIED = 500  # rows; on fewer, a trial saves nothing
+MOST_TRIED = 2500  # rows of the sample; tables of up to twice as many are tried whole
+_TREES, _FOLDS = 12, 3  # of a trial: four trees did not see a row
+_LEAST_GAIN = 0.005  # of the log-loss of the pool, for a candidate to be fitted to all rows
+_SHARE_OF_GAIN = 0.1  # by which a second forest must add to the gain of all
+_LARGE_GAIN = 0.1  # of the log-loss of the pool, for which the forest gets all its trees
+_FEW_TREES = 50
+_WEIGHT_PER_STRENGTH, _MOST_WEIGHT = 1 / 3, 20.0  # least weight of a node, in units of the strength of the back-off
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a trial of costly candidates shows.
+
+    Attributes
+    ----------
+    kept : dict
+        The candidates to fit to all rows, with the number of trees and the least weight of a node that suit the table.
+    skipped : dict
+        Why the others are left out, by name.
+    """
+
+    kept: dict[str, GenerativeEstimator]
+    skipped: dict[str, str]
+
+
+def try_costly(
+    costly: Mapping[str, GenerativeEstimator], folded: FoldedData, log_posterior: Array, penalty: float
+) -> Trial:
+    """Return which costly candidates can lower the log-loss of the pool.
+
+    Each of them is a forest. It is fitted with 12 trees, of which four did not see a row. A pool of the other
+    candidates and of these small forests shows the gain, on held-out rows.
+
+    Parameters
+    ----------
+    costly : mapping
+    folded : FoldedData
+        The rows of the trial.
+    log_posterior : ndarray (n, C, M)
+        Held-out predictions of the other candidates for these rows, clipped.
+    penalty : float
+        Of the weights of the pool.
+    """
+    n = len(folded.y_true)
+    small = {name: clone(one).set_params(n_trees=_TREES) for name, one in costly.items()}
+    few = replace(folded, fold=assign_folds(folded.y_true, min(_FOLDS, n)))
+    with warnings.catch_warnings(), without_passes():
+        warnings.simplefilter("ignore")
+        plans = [one.training_plan(few.source.schema, few.target) for one in small.values()]
+        found, fitted, _ = judge_and_sample(plans, few, leave_trees_out=True)
+    found = clip_log_posteriors(found)
+
+    def loss(chosen: list[int]) -> float:
+        return _cross_validated(np.concatenate([log_posterior, found[:, :, chosen]], axis=2), folded, penalty)
+
+    names = list(costly)
+    chosen = list(range(len(names)))
+    without, best = loss([]), loss(chosen)
+    gain = without - best
+    figures = f"in a trial with {_TREES} trees on {n:,} rows"
+    if gain < _LEAST_GAIN * without:
+        of = "they lower" if len(names) > 1 else "it lowers"
+        reason = f"{figures}, {of} the log-loss of the pool by {max(gain, 0.0):.4f} of {without:.4f}"
+        return Trial({}, dict.fromkeys(names, f"{reason}; it takes {_LEAST_GAIN:.1%}"))
+    skipped = {}
+    while len(chosen) > 1:
+        others = {m: loss([c for c in chosen if c != m]) for m in chosen}
+        weakest = min(others, key=lambda m: others[m])
+        if others[weakest] - best > _SHARE_OF_GAIN * gain:
+            break
+        chosen.remove(weakest)
+        added = max(others[weakest] - best, 0.0)
+        best = others[weakest]
+        skipped[names[weakest]] = (
+            f"{figures}, it adds {added:.4f} to the {gain:.4f} by which forests lower the log-loss of the pool; it "
+            f"takes {_SHARE_OF_GAIN:.0%}"
+        )
+    kept = {}
+    for m in chosen:
+        strength = fitted[m].full.model.blocks[0].density.strength or 0.0
+        weight = float(np.clip(_WEIGHT_PER_STRENGTH * strength, 2.0, _MOST_WEIGHT))
+        kept[names[m]] = clone(costly[names[m]]).set_params(min_weight=weight)
+        if gain < _LARGE_GAIN * without:
+            kept[names[m]].set_params(n_trees=_FEW_TREES)
+    return Trial(kept, skipped)
+
+
+def _cross_validated(log_posterior: Array, folded: FoldedData, penalty: float) -> float:
+    """Return the log-loss of a pool in nats per row, whose weights are fitted without the fold of each row."""
+    y_true, fold, weight = folded.y_true, folded.fold, folded.weight
+    start = fit_pool(log_posterior, y_true, weight, penalty)
+    total = 0.0
+    for k in range(folded.folds):
+        inside = fold == k
+        pool = fit_pool(log_posterior[~inside], y_true[~inside], weight[~inside], penalty, start)
+        held_out = pool.log_posterior(log_posterior[inside])
+        total -= float(weight[inside] @ held_out[np.arange(len(held_out)), y_true[inside]])
+    return total / float(weight.sum())
