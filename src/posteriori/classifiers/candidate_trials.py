@@ -19,11 +19,11 @@ from posteriori.typing import Array
 FEWEST_TRIED = 500  # rows; on fewer, a trial saves nothing
 MOST_TRIED = 2500  # rows of the sample; tables of up to twice as many are tried whole
 _TREES, _FOLDS = 12, 3  # of a trial: four trees did not see a row
-_LEAST_GAIN = 0.005  # of the log-loss of the pool, for a candidate to be fitted to all rows
+_LEAST_GAIN = 0.008  # of the log-loss of the pool, for a candidate to be fitted to all rows
 _SHARE_OF_GAIN = 0.1  # by which a second forest must add to the gain of all
-_LARGE_GAIN = 0.1  # of the log-loss of the pool, for which the forest gets all its trees
+_LARGE_GAIN = 0.03  # of the log-loss of the pool, for which the forest gets all its trees
 _FEW_TREES = 50
-_WEIGHT_PER_STRENGTH, _MOST_WEIGHT = 1 / 3, 20.0  # least weight of a node, in units of the strength of the back-off
+_WEIGHT_PER_STRENGTH, _MOST_WEIGHT = 0.2, 20.0  # least weight of a node, in units of the strength of the back-off
 
 
 @dataclass(frozen=True)
@@ -69,49 +69,58 @@ def try_costly(
         found, fitted, _ = judge_and_sample(plans, few, leave_trees_out=True)
     found = clip_log_posteriors(found)
 
-    def loss(chosen: list[int]) -> float:
-        return _cross_validated(np.concatenate([log_posterior, found[:, :, chosen]], axis=2), folded, penalty)
+    def losses(chosen: list[int]) -> Array:
+        return _losses(np.concatenate([log_posterior, found[:, :, chosen]], axis=2), folded, penalty)
 
     names = list(costly)
     chosen = list(range(len(names)))
-    without, best = loss([]), loss(chosen)
-    gain = without - best
+    without, best = losses([]), losses(chosen)
+    of_all = _mean(without, folded)
+    gain, error = _mean(without - best, folded), _standard_error(without - best, folded)
     figures = f"in a trial with {_TREES} trees on {n:,} rows"
-    if gain < _LEAST_GAIN * without:
-        of = "they lower" if len(names) > 1 else "it lowers"
-        reason = f"{figures}, {of} the log-loss of the pool by {max(gain, 0.0):.4f} of {without:.4f}"
-        return Trial({}, dict.fromkeys(names, f"{reason}; it takes {_LEAST_GAIN:.1%}"))
+    if gain + error < _LEAST_GAIN * of_all:
+        lower = f"the costly candidates lower the log-loss of the pool, {of_all:.4f}, by {gain:.4f} ± {error:.4f}"
+        return Trial({}, dict.fromkeys(names, f"{figures}, {lower}; it takes {_LEAST_GAIN:.1%}"))
     skipped = {}
     while len(chosen) > 1:
-        others = {m: loss([c for c in chosen if c != m]) for m in chosen}
-        weakest = min(others, key=lambda m: others[m])
-        if others[weakest] - best > _SHARE_OF_GAIN * gain:
+        others = {m: losses([c for c in chosen if c != m]) for m in chosen}
+        weakest = min(others, key=lambda m: _mean(others[m], folded))
+        added = _mean(others[weakest] - best, folded)
+        if added > min(_SHARE_OF_GAIN * gain, _LEAST_GAIN * _mean(best, folded)):
             break
         chosen.remove(weakest)
-        added = max(others[weakest] - best, 0.0)
         best = others[weakest]
         skipped[names[weakest]] = (
-            f"{figures}, it adds {added:.4f} to the {gain:.4f} by which forests lower the log-loss of the pool; it "
-            f"takes {_SHARE_OF_GAIN:.0%}"
+            f"{figures}, it lowers the log-loss of the pool, {_mean(best, folded):.4f}, by {max(added, 0.0):.4f}; "
+            f"it takes {_LEAST_GAIN:.1%}, and {_SHARE_OF_GAIN:.0%} of what the costly candidates gain together"
         )
     kept = {}
     for m in chosen:
         strength = fitted[m].full.model.blocks[0].density.strength or 0.0
         weight = float(np.clip(_WEIGHT_PER_STRENGTH * strength, 2.0, _MOST_WEIGHT))
         kept[names[m]] = clone(costly[names[m]]).set_params(min_weight=weight)
-        if gain < _LARGE_GAIN * without:
+        if gain < _LARGE_GAIN * of_all:
             kept[names[m]].set_params(n_trees=_FEW_TREES)
     return Trial(kept, skipped)
 
 
-def _cross_validated(log_posterior: Array, folded: FoldedData, penalty: float) -> float:
-    """Return the log-loss of a pool in nats per row, whose weights are fitted without the fold of each row."""
+def _losses(log_posterior: Array, folded: FoldedData, penalty: float) -> Array:
+    """Return the log-loss of each row in nats, (n,), by a pool whose weights are fitted without its fold."""
     y_true, fold, weight = folded.y_true, folded.fold, folded.weight
     start = fit_pool(log_posterior, y_true, weight, penalty)
-    total = 0.0
+    found = np.empty(len(y_true))
     for k in range(folded.folds):
         inside = fold == k
         pool = fit_pool(log_posterior[~inside], y_true[~inside], weight[~inside], penalty, start)
         held_out = pool.log_posterior(log_posterior[inside])
-        total -= float(weight[inside] @ held_out[np.arange(len(held_out)), y_true[inside]])
-    return total / float(weight.sum())
+        found[inside] = -held_out[np.arange(len(held_out)), y_true[inside]]
+    return found
+
+
+def _mean(losses: Array, folded: FoldedData) -> float:
+    return float(folded.weight @ losses / folded.weight.sum())
+
+
+def _standard_error(differences: Array, folded: FoldedData) -> float:
+    deviation = folded.weight * (differences - _mean(differences, folded))
+    return float(np.sqrt((deviation**2).sum()) / folded.weight.sum())
