@@ -15,7 +15,6 @@ MAX_SECONDS = 100  # of EM where numbers are missing, on one core
 _SECONDS_PER_MULTIPLICATION = 5e-9  # measured at 12 to 34 columns (3e-9 to 1e-8)
 MAX_PATTERN_CELLS = 1 << 23  # in the scatter matrices of the patterns of missing cells, 64 MB
 EM_STEPS = 10  # of a candidate; each step reads all rows
-MAX_FOREST_CELLS = 1_000_000  # of the table; on more, forests take longer than all other candidates together
 MOST_PARAMETERS = 2  # of covariances, per number of the table
 ROWS_PER_COLUMN = 2.5  # of a covariance from which missing numbers are predicted
 MANY_CATEGORIES = 30  # a column with more is grouped for dependences (measured: docs/dependence.md)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.base import clone
 
 from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.classifiers.candidate_fits import CandidateFits
+from posteriori.densities.tree_growing import trees_for
+from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.folds import assign_folds
 from posteriori.learning.pool import clip_log_posteriors, fit_pool
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
@@ -17,7 +20,8 @@ from posteriori.tables.progress import without_passes
 from posteriori.typing import Array
 
 FEWEST_TRIED = 500  # rows; on fewer, a trial saves nothing
-MOST_TRIED = 2500  # rows of the sample; tables of up to twice as many are tried whole
+_MOST_TRIED = 5000  # rows that are tried whole
+_SAMPLED = 2000  # rows of the trial on larger tables
 _TREES, _FOLDS = 12, 3  # of a trial: four trees did not see a row
 _LEAST_GAIN = 0.008  # of the log-loss of the pool, for a candidate to be fitted to all rows
 _SHARE_OF_GAIN = 0.1  # by which a second forest must add to the gain of all
@@ -43,31 +47,34 @@ class Trial:
 
 
 def try_costly(
-    costly: Mapping[str, GenerativeEstimator], folded: FoldedData, log_posterior: Array, penalty: float
+    costly: Mapping[str, GenerativeEstimator], others: CandidateFits, folded: FoldedData, penalty: float
 ) -> Trial:
     """Return which costly candidates can lower the log-loss of the pool.
 
     Each of them is a forest. It is fitted with 12 trees, of which four did not see a row. A pool of the other
-    candidates and of these small forests shows the gain, on held-out rows.
+    candidates and of these small forests shows the gain, on held-out rows. On more than 5,000 rows all are fitted to a
+    sample of 2,000, the others too, so that all have seen the same rows; there the gain itself must be large enough,
+    and elsewhere the gain and its standard error.
 
     Parameters
     ----------
     costly : mapping
+    others : CandidateFits
+        The other candidates, fitted to all rows.
     folded : FoldedData
-        The rows of the trial.
-    log_posterior : ndarray (n, C, M)
-        Held-out predictions of the other candidates for these rows, clipped.
     penalty : float
         Of the weights of the pool.
     """
-    n = len(folded.y_true)
-    small = {name: clone(one).set_params(n_trees=_TREES) for name, one in costly.items()}
-    few = replace(folded, fold=assign_folds(folded.y_true, min(_FOLDS, n)))
+    log_posterior = others.log_posterior[: len(folded.y_true)]
+    n_rows, is_whole = folded.n_labelled, folded.n_labelled <= _MOST_TRIED
     with warnings.catch_warnings(), without_passes():
         warnings.simplefilter("ignore")
-        plans = [one.training_plan(few.source.schema, few.target) for one in small.values()]
-        found, fitted, _ = judge_and_sample(plans, few, leave_trees_out=True)
-    found = clip_log_posteriors(found)
+        if not is_whole:
+            folded = folded.sample(_SAMPLED)
+            log_posterior = _held_out([clone(one) for one in others.estimators.values()], folded)[0]
+        n = len(folded.y_true)
+        small = [clone(one).set_params(n_trees=_TREES) for one in costly.values()]
+        found, fitted = _held_out(small, replace(folded, fold=assign_folds(folded.y_true, min(_FOLDS, n))))
 
     def losses(chosen: list[int]) -> Array:
         return _losses(np.concatenate([log_posterior, found[:, :, chosen]], axis=2), folded, penalty)
@@ -78,7 +85,7 @@ def try_costly(
     of_all = _mean(without, folded)
     gain, error = _mean(without - best, folded), _standard_error(without - best, folded)
     figures = f"in a trial with {_TREES} trees on {n:,} rows"
-    if gain + error < _LEAST_GAIN * of_all:
+    if gain + (error if is_whole else 0.0) < _LEAST_GAIN * of_all:
         lower = f"the costly candidates lower the log-loss of the pool, {of_all:.4f}, by {gain:.4f} ± {error:.4f}"
         return Trial({}, dict.fromkeys(names, f"{figures}, {lower}; it takes {_LEAST_GAIN:.1%}"))
     skipped = {}
@@ -100,8 +107,15 @@ def try_costly(
         weight = float(np.clip(_WEIGHT_PER_STRENGTH * strength, 2.0, _MOST_WEIGHT))
         kept[names[m]] = clone(costly[names[m]]).set_params(min_weight=weight)
         if gain < _LARGE_GAIN * of_all:
-            kept[names[m]].set_params(n_trees=_FEW_TREES)
+            kept[names[m]].set_params(n_trees=min(_FEW_TREES, trees_for(n_rows)))
     return Trial(kept, skipped)
+
+
+def _held_out(estimators: Sequence[GenerativeEstimator], folded: FoldedData) -> tuple[Array, list[CrossFitted]]:
+    """Return the held-out predictions of some estimators, (n, C, M), clipped, and their models."""
+    plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators]
+    found, fitted, _ = judge_and_sample(plans, folded, leave_trees_out=True)
+    return clip_log_posteriors(found), fitted
 
 
 def _losses(log_posterior: Array, folded: FoldedData, penalty: float) -> Array:

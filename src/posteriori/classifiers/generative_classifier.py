@@ -323,10 +323,11 @@ class GenerativeClassifier(ReadingPool):
         """Fit the cheap candidates, and those of the costly ones that a trial shows to be of use."""
         folded = fitter.folded
         costly = {name: one for name, one in estimators.items() if self._selects and MODELS[name].is_costly}
-        if len(costly) in (0, len(estimators)) or len(folded.y_true) < FEWEST_TRIED:
+        cheap = {name: one for name, one in estimators.items() if name not in costly}
+        if not cheap or not costly or len(folded.y_true) < FEWEST_TRIED:
             return fitter.fit(estimators)
-        fits = fitter.fit({name: one for name, one in estimators.items() if name not in costly})
-        trial = try_costly(costly, folded, fits.log_posterior[: len(folded.y_true)], self._penalty(folded))
+        fits = fitter.fit(cheap)
+        trial = try_costly(costly, fits, folded, self._penalty(folded))
         self.skipped_ |= trial.skipped
         if not trial.kept:
             return fits
