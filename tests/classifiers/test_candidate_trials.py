@@ -6,9 +6,6 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.classifiers import candidate_trials
-from posteriori.classifiers.candidate_trials import try_costly
-from posteriori.learning.pool import clip_log_posteriors
-from posteriori.learning.training import TrainingRows
 from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
 
 FORESTS = {"forest", "forest best"}

@@ -18,6 +18,7 @@ from posteriori.classifiers.pool_reading import ReadingPool
 from posteriori.classifiers.pool_updates import HeldOutSample
 from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
+from posteriori.classifiers.time_budget import TimeBudget, clock, fit_within
 from posteriori.classifiers.validation import warn_of_empty_columns
 from posteriori.deprecation import Renamed
 from posteriori.draws import generator
@@ -87,6 +88,10 @@ class GenerativeClassifier(ReadingPool):
         Numeric columns to treat as categorical. "auto" selects columns of two distinct whole numbers at most 15 apart,
         such as 0 and 1, unless `distributions` names them; "from_dtype" selects none.
     .. shared:: keep, dates, text
+    time_budget : float, optional
+        Seconds that a fit may take, compilation of kernels apart. Candidates are then fitted one by one, the cheapest
+        first, and at least one. One that would take too long is left out (`skipped_`), and a forest gets as many trees
+        as there is time for. The result depends on the speed of the machine. Default: no limit.
     random_state : int, default 0
         Seed of the assignment of rows to folds.
     n_jobs : int, optional
@@ -208,6 +213,7 @@ class GenerativeClassifier(ReadingPool):
         "keep": [None, StrOptions({"all"}), list, tuple],
         "dates": [StrOptions({"parts", "ignore"}), list, tuple],
         "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
+        "time_budget": [None, Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
@@ -231,6 +237,7 @@ class GenerativeClassifier(ReadingPool):
         keep: Any = None,
         dates: Any = "parts",
         text: Any = "auto",
+        time_budget: float | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -247,6 +254,7 @@ class GenerativeClassifier(ReadingPool):
         self.keep = keep
         self.dates = dates
         self.text = text
+        self.time_budget = time_budget
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -280,6 +288,7 @@ class GenerativeClassifier(ReadingPool):
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, classes: Any, progress: Callable[[int], None] | None = None
     ) -> Self:
+        begun = clock()
         self._validate_params()
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
         forget_rows(self)
@@ -296,7 +305,7 @@ class GenerativeClassifier(ReadingPool):
         repeats = _repeats(folded, self.folds, seed)
 
         fitter = CandidateFitter(folded, repeats, sampled, progress)
-        fits = self._fit_candidates(fitter, estimators)
+        fits = self._fit_candidates(fitter, estimators, begun)
         estimators, fitted, batch = fits.estimators, fits.fitted, fits.batch
         self.skipped_ |= fits.failed
         warn_of_left_out(too_costly, fits.failed, stacklevel=2)
@@ -319,11 +328,17 @@ class GenerativeClassifier(ReadingPool):
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
 
-    def _fit_candidates(self, fitter: CandidateFitter, estimators: dict[str, GenerativeEstimator]) -> CandidateFits:
-        """Fit the cheap candidates, and those of the costly ones that a trial shows to be of use."""
+    def _fit_candidates(
+        self, fitter: CandidateFitter, estimators: dict[str, GenerativeEstimator], begun: float
+    ) -> CandidateFits:
+        """Fit the cheap candidates, and those of the costly ones that are of use; or those that time allows."""
         folded = fitter.folded
         costly = {name: one for name, one in estimators.items() if self._selects and MODELS[name].is_costly}
         cheap = {name: one for name, one in estimators.items() if name not in costly}
+        if self.time_budget is not None:
+            fits, skipped = fit_within(TimeBudget(self.time_budget, begun), fitter, cheap | costly)
+            self.skipped_ |= skipped
+            return fits.in_order(estimators)
         if not cheap or not costly or len(folded.y_true) < FEWEST_TRIED:
             return fitter.fit(estimators)
         fits = fitter.fit(cheap)
