@@ -75,7 +75,7 @@ def test_with_enough_time_every_candidate_is_fitted(clock):
 
 
 def test_a_candidate_that_takes_too_long_is_left_out_with_the_figures(clock):
-    # nb takes 0.4 s, and lda would take 0.8 s; of 1 s, 0.2 s are reserved, and the timing of two candidates takes 0.15 s.
+    # nb takes 0.4 s and lda would take 0.8 s; 0.2 s are reserved, and to time both takes 0.15 s.
     model = pool(1.0)
     assert model.cv_results_["member"] == ["nb", "pool"]
     assert model.skipped_["lda"] == "it would take about 0.8 s, and 0.25 s are left of the budget of 1 s"
@@ -113,12 +113,11 @@ def test_candidates_of_the_registry_are_tried_from_cheap_to_costly(clock):
 
 def test_a_candidate_that_fails_is_no_obstacle(clock):
     X, y = rows()
-    X[:, 2] = -1.0
     members = {"counts": po.NaiveBayes(distributions="poisson"), "nb": "nb"}
     with pytest.warns(UserWarning, match="'counts' is skipped"):
         model = po.GenerativeClassifier(members, time_budget=50.0).fit(X, y)
     assert list(model.members_) == ["nb"]
-    with pytest.raises(ValueError, match="poisson|Poisson|count"):
+    with pytest.raises(ValueError, match="distribution is poisson"):
         po.GenerativeClassifier({"counts": po.NaiveBayes(distributions="poisson")}, time_budget=50.0).fit(X, y)
 
 
