@@ -43,6 +43,10 @@ class GenerativeForest(DependenceEstimator):
     strength : float, optional
         Pseudo-rows s of the back-off, p(y | node) = (n_y + s·p(y | parent)) / (n + s). Default: the one of 0.03, 0.1,
         0.3, …, 1000 with the lowest log-loss on the rows that trees did not see.
+    leaf_weights : {"conditional", None}, default "conditional"
+        "conditional" changes p(y | l) of all leaves, from the back-off on, so that the trees together predict the
+        classes of the training rows best (see Notes). None keeps those of the back-off; so does `combine`
+        "arithmetic".
     bins : as in `TreeAugmentedNaiveBayes`, default 255
     random_state : int, RandomState, Generator or None, default 0
         Seed of the trees.
@@ -115,6 +119,7 @@ class GenerativeForest(DependenceEstimator):
         "columns_per_split": [None, Interval(Integral, 1, None, closed="left")],
         "min_weight": [Interval(Real, 0, None, closed="left")],
         "strength": [None, Interval(Real, 1e-6, 1e6, closed="both")],
+        "leaf_weights": [None, StrOptions({"conditional"})],
         "bins": [Interval(Integral, 2, 60_000, closed="both"), StrOptions({"mdlp"}), "array-like"],
         "random_state": ["random_state", np.random.Generator],
         **MISSING,
@@ -132,6 +137,7 @@ class GenerativeForest(DependenceEstimator):
         columns_per_split: int | None = None,
         min_weight: float = 2.0,
         strength: float | None = None,
+        leaf_weights: str | None = "conditional",
         bins: Any = 255,
         random_state: Any = 0,
         priors: Any = None,
@@ -148,6 +154,7 @@ class GenerativeForest(DependenceEstimator):
         self.columns_per_split = columns_per_split
         self.min_weight = min_weight
         self.strength = strength
+        self.leaf_weights = leaf_weights
         self.bins = bins
         self.random_state = random_state
         self.priors = priors
@@ -172,6 +179,7 @@ class GenerativeForest(DependenceEstimator):
             float(self.min_weight),
             int(generator(self.random_state).integers(2**31)),
             None if self.strength is None else float(self.strength),
+            self.leaf_weights if self.combine == "geometric" else None,  # type: ignore[arg-type]
             n_jobs=self.n_jobs,
         )
 
