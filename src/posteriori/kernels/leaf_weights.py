@@ -171,6 +171,7 @@ def improve_leaves(
     for t in range(n_trees):
         most = max(most, bounds[t + 1] - bounds[t])
     gradient, curvature = np.zeros((most, n_classes)), np.zeros((most, n_classes))
+    moved, factor = np.empty((most, n_classes)), np.empty((most, n_classes))
     for t in range(n_trees):
         first, last = bounds[t], bounds[t + 1]
         of_tree = leaf[t]
@@ -185,20 +186,26 @@ def improve_leaves(
                 gradient[at, np.uint64(component[np.uint64(i)])] += w
         for k in range(last - first):
             for z in range(n_classes):
-                theta = change[first + k, z] / n_trees
-                moved = (gradient[k, z] - penalty * theta) / (curvature[k, z] + penalty)
-                change[first + k, z] += n_trees * step * min(max(moved, -_LONGEST), _LONGEST)
-                gradient[k, z] = -given[first + k, z]
-                curvature[k, z] = 0.0
+                gradient[k, z] -= penalty * change[first + k, z] / n_trees
+                curvature[k, z] += penalty
+                moved[k, z] = _clipped(gradient[k, z] / curvature[k, z])
+                change[first + k, z] += n_trees * step * moved[k, z]
+                factor[k, z] = -given[first + k, z]
         _set_given(first, last, log_start, change, share, log_prior, given)
         for k in range(last - first):
             for z in range(n_classes):
-                gradient[k, z] = math.exp((gradient[k, z] + given[first + k, z]) / n_trees)
+                factor[k, z] = math.exp((factor[k, z] + given[first + k, z]) / n_trees)
         for i in range(n_rows):
-            at = np.uint64(of_tree[np.uint64(i)] - first)
+            at, w, y = np.uint64(of_tree[np.uint64(i)] - first), weight[np.uint64(i)], component[np.uint64(i)]
             total = 0.0
             for z in range(n_classes):
-                raised = posterior[np.uint64(i), np.uint64(z)] * gradient[at, np.uint64(z)]
+                p = posterior[np.uint64(i), np.uint64(z)]
+                raised = p * factor[at, np.uint64(z)]
+                if w > 0.0:
+                    own = w * ((1.0 if z == y else 0.0) - p)
+                    rest = curvature[at, np.uint64(z)] - w * p * (1.0 - p)
+                    without = _clipped((gradient[at, np.uint64(z)] - own) / rest)
+                    raised *= math.exp(step * (without - moved[at, np.uint64(z)]))
                 posterior[np.uint64(i), np.uint64(z)] = raised
                 total += raised
             scale = 1.0 / total
@@ -207,4 +214,10 @@ def improve_leaves(
         for k in range(last - first):
             for z in range(n_classes):
                 gradient[k, z] = 0.0
+                curvature[k, z] = 0.0
     return 0
+
+
+@kernel(is_part=True)
+def _clipped(x):
+    return min(max(x, -_LONGEST), _LONGEST)
