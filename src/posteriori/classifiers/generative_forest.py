@@ -84,11 +84,19 @@ class GenerativeForest(DependenceEstimator):
     `score_samples` is that of the mixture of the trees, and `sample` draws from it. In growth, a row without the cell
     of a split goes to one side at random; in the leaves it counts on both, with the shares.
 
+    With ``leaf_weights="conditional"``, the p(y | l) of all trees that leave out the same fold are changed together, so
+    that their mean predicts the classes of the rows outside this fold best. This starts from the back-off and is
+    shrunk to it, so that a tree is a joint distribution as before, whose p(y | l) are no longer shares of classes. A
+    row sees each leaf without itself, and the steps end where the rows in the folds are predicted best, so that the
+    back-off is kept where it is better. Lower log-loss is the gain; that the tables of leaves can no longer be counted
+    by hand is the price.
+
     Explanations are exact sums along the paths of all trees. A split adds the change of log p(y | node) to its column.
     If the cell is missing, the parts of both sides are weighed by the mean of their weight along the straight line from
     the values without cells to those with them, which has a closed form (Aumann & Shapley 1974).
 
-    `partial_fit`, `unlearn` and `merge` change the weights in the leaves, exactly, and keep the splits and `strength`.
+    `partial_fit`, `unlearn` and `merge` change the weights in the leaves, exactly, and keep the splits, `strength` and
+    the changes of p(y | l).
     Trees grow on at most 200,000 rows (fewer with more than 167 columns), those with the smallest hashes of their
     cells; the leaves count all rows. So a table outside memory takes one pass, or two beyond this limit.
 
@@ -100,7 +108,9 @@ class GenerativeForest(DependenceEstimator):
     References
     ----------
     Correia, Peharz & de Campos, Joints in random forests, NeurIPS 2020. Geurts, Ernst & Wehenkel, Extremely randomized
-    trees, Machine Learning 63 (2006). Aumann & Shapley, Values of non-atomic games (1974).
+    trees, Machine Learning 63 (2006). Aumann & Shapley, Values of non-atomic games (1974). Ren, Cao, Wei & Sun, Global
+    refinement of random forest, CVPR 2015. Zaidi et al., Efficient parameter learning of Bayesian network classifiers,
+    Machine Learning 106 (2017).
 
     Examples
     --------

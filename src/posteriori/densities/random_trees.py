@@ -172,6 +172,10 @@ class RandomTrees:
             return self
         return replace(self, structure=self.structure.reindexed(columns))
 
+    def with_components(self, components: Sequence[int]) -> RandomTrees:
+        """Return the density for other components, by their indices here, −1 for a new one."""
+        return self if self.structure is None else replace(self, structure=self.structure.with_components(components))
+
     def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[RandomTrees, LeafCounts]:
         """Return the density with its trees and its strength, and the weights in their leaves.
 

@@ -176,13 +176,7 @@ def smooth_nodes(weight, nodes, roots, share, strength, prior, change, leaves_on
                 for z in range(n_classes):
                     smoothed[child, z] = smoothed[v, z]
                     smoothed[child + 1, z] = smoothed[v, z]
-            elif len(change) > 0:
-                _reweigh(smoothed[v], change[nodes[v, 2]])
-        for v in range(last - 1, first - 1, -1):
-            if nodes[v, 0] >= 0:
-                child, at_left = nodes[v, 2], share[v]
-                for z in range(n_classes):
-                    smoothed[v, z] = at_left * smoothed[child, z] + (1.0 - at_left) * smoothed[child + 1, z]
+        _average(smoothed, nodes, first, last, share, change)
         for v in range(last - 1, first - 1, -1):
             if nodes[v, 0] < 0 or not leaves_only:
                 for z in range(n_classes):
@@ -190,6 +184,18 @@ def smooth_nodes(weight, nodes, roots, share, strength, prior, change, leaves_on
         for z in range(n_classes):
             of_tree[t, z] = smoothed[first, z]
     return 0
+
+
+@kernel(is_part=True)
+def _average(p, nodes, first, last, share, change):
+    """Change p(y | leaf) of a tree, and fill p(y | node) of the nodes above, the mean of their children."""
+    for v in range(last - 1, first - 1, -1):
+        child, at_left = nodes[v, 2], share[v]
+        if nodes[v, 0] >= 0:
+            for z in range(p.shape[1]):
+                p[v, z] = at_left * p[child, z] + (1.0 - at_left) * p[child + 1, z]
+        elif len(change) > 0:
+            _reweigh(p[v], change[child])
 
 
 @kernel(is_part=True)
