@@ -32,7 +32,7 @@ from posteriori.learning.em import EMOptions, FitResult, first_model, learn, war
 from posteriori.learning.fit import Collect
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.restarts import best_of
-from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.model import Block, GenerativeModel, Prior, draw_rows
 from posteriori.scoring import ModelRows, Posterior, Scorer
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
@@ -349,7 +349,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         n = check_draw(n, len(self.schema_.columns))
         rng = generator(random_state)
         component = rng.choice(len(self.weights_), size=n, p=self.weights_)
-        columns = self.model_.sample(component, rng, self._ranges if respect_ranges else None)
+        columns = draw_rows(self.model_, component, rng, self._ranges if respect_ranges else None)
         return write_table(self.model_.schema, columns), component
 
     # Fitted values ----------------------------------------------------------------------------------------------
