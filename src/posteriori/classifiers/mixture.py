@@ -38,7 +38,7 @@ from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance
 from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
-from posteriori.tables.schema import categorical_column
+from posteriori.tables.columns import categorical_column
 from posteriori.tables.writing import write_table
 from posteriori.typing import Array
 

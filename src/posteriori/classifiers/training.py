@@ -24,7 +24,7 @@ from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Column, Scan, Schema
 from posteriori.tables.lazy import LazyTable
-from posteriori.tables.schema import UnseenCategoryError
+from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 

@@ -16,7 +16,8 @@ from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.tail_moments import TailMoments
 from posteriori.tables.batch import Numbers
-from posteriori.tables.schema import CellKind, Column, flat_cuts
+from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.schema import flat_cuts
 from posteriori.typing import Array
 
 Bins = int | Literal["mdlp"] | tuple[float, ...]

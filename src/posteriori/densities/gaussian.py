@@ -18,7 +18,8 @@ from posteriori.parameter_count import n_unrestricted_gaussian
 from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column, quote
+from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
 # The smallest variance, as a share of the variance of the column over all rows. A column that is constant within

@@ -15,7 +15,8 @@ from posteriori.invariants import check_not_negative, check_numbers
 from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column, quote
+from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
 _ROUNDING = 1e-12

@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.densities import ApproximatingDensity, Density, implements
 from posteriori.invariants import require
 from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
-from posteriori.tables.schema import infinite_cell
+from posteriori.tables.messages import infinite_cell
 
 
 @dataclass(frozen=True)

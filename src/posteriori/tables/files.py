@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from posteriori.lazy_polars import pl
+from posteriori.tables.columns import MAX_CATEGORIES
 from posteriori.tables.dialects import SEPARATORS, AskedDialect
 from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
+from posteriori.tables.messages import quote
 from posteriori.tables.names import exactly
 from posteriori.tables.opening import TableFile
 from posteriori.tables.progress import start_progress
@@ -26,7 +28,6 @@ from posteriori.tables.scanning import (
     resolve_files,
     resolve_types,
 )
-from posteriori.tables.schema import MAX_CATEGORIES, quote
 from posteriori.tables.targets import TargetCuts
 from posteriori.tables.text import Types, reason_of, short_row
 from posteriori.tables.times import TimeType, dtype_of_format, parsed

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from posteriori.lazy_polars import pl
+from posteriori.tables.columns import Column, categorical_column, kind_of
 from posteriori.tables.encoding import distinct_numbers, encode_distinct, encode_numbers, encode_present
+from posteriori.tables.messages import unusable
 from posteriori.tables.objects import (
     encode_objects,
     hash_strings,
@@ -22,7 +24,7 @@ from posteriori.tables.objects import (
     plain_cell,
     whole_numbers,
 )
-from posteriori.tables.schema import Column, Schema, categorical_column, kind_of, unusable
+from posteriori.tables.schema import Schema
 from posteriori.tables.table import name_twice
 from posteriori.tables.times import TimeType, times_of_pandas, times_of_polars, type_of_pandas, type_of_polars
 from posteriori.typing import Array

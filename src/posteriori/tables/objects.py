@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.tables.columns import Cell, Column, categorical_column, kind_of
 from posteriori.tables.missing import is_missing
-from posteriori.tables.schema import Cell, Column, categorical_column, kind_of
 from posteriori.typing import Array
 
 
