@@ -14,11 +14,11 @@ from posteriori.lazy_polars import pl
 from posteriori.tables.columns import MAX_CATEGORIES
 from posteriori.tables.dialects import SEPARATORS, AskedDialect
 from posteriori.tables.forking import require_threads
-from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
 from posteriori.tables.messages import quote
 from posteriori.tables.names import exactly
 from posteriori.tables.opening import TableFile
+from posteriori.tables.polars import PolarsTable
 from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
     common_types,

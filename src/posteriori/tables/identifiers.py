@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from posteriori.tables.columns import Column
-from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.partitioned import PartitionedTable, add
+from posteriori.tables.polars import PolarsTable
 from posteriori.tables.table import Table
 from posteriori.typing import Array
 

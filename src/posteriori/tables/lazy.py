@@ -12,7 +12,7 @@ import numpy as np
 
 from posteriori.lazy_polars import pl
 from posteriori.tables.columns import Column
-from posteriori.tables.frames import PolarsTable, needs_cells
+from posteriori.tables.polars import PolarsTable, needs_cells
 from posteriori.tables.schema import Schema
 from posteriori.tables.table import Table
 from posteriori.tables.times import TimeType

@@ -35,3 +35,8 @@ def unusable(name: str, dtype: str) -> TypeError:
     return TypeError(
         f"column {name!r} is {dtype}; turn it into a number or a category (a date into its year, say) or drop it"
     )
+
+
+def not_numeric(name: str, dtype: str) -> ValueError:
+    """Return the error for a column of numbers that holds something else after the fit."""
+    return ValueError(f"column {name!r} was numeric in training but is {dtype} now; convert it")

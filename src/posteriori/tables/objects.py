@@ -14,6 +14,8 @@ from posteriori.tables.columns import Cell, Column, categorical_column, kind_of
 from posteriori.tables.missing import is_missing
 from posteriori.typing import Array
 
+FEW_CELLS = 1000  # look-ups of so many cells one by one beat the set-up of an Enum or a hash table
+
 
 def plain_cell(cell: Any, name: str) -> Cell:
     """Return a cell as a Python str, bool, int or float.

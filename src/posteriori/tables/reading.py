@@ -16,10 +16,11 @@ from posteriori.tables.blocks import Blocks, needs_dense, open_blocks, open_spar
 from posteriori.tables.columns import Column
 from posteriori.tables.dates import Parts, extended_dates, find_dates
 from posteriori.tables.forking import require_threads
-from posteriori.tables.frames import PolarsTable, pandas_table
 from posteriori.tables.identifiers import find_identifiers
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
+from posteriori.tables.pandas import pandas_table
+from posteriori.tables.polars import PolarsTable
 from posteriori.tables.records import read_records
 from posteriori.tables.schema import Schema
 from posteriori.tables.table import Table, name_twice
