@@ -87,7 +87,7 @@ class GaussianDiscriminant(DiscriminantGeometry, GenerativeEstimator):
     Attributes
     ----------
     classes_ : ndarray (C,)
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
+    .. shared:: class_prior_
     means_ : ndarray (C, d)
         In data units, for the continuous columns in their order.
     covariance_ : ndarray (d, d) or (C, d, d)
@@ -104,9 +104,7 @@ class GaussianDiscriminant(DiscriminantGeometry, GenerativeEstimator):
     log_likelihood_trace_ : ndarray
         Log-likelihood before each M-step of EM, in nats; empty if no cell and no label was missing.
     .. shared:: n_iter_, unlabelled_weight_, transduction_
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: n_parameters_, feature_names_in_
 
     Notes
     -----

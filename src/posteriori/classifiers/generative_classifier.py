@@ -139,8 +139,7 @@ class GenerativeClassifier(UpdatingPool):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_features_in_ : int
-    feature_names_in_ : ndarray (d,)
-        Names of the features, if the columns had names.
+    .. shared:: feature_names_in_
 
     Notes
     -----

@@ -98,9 +98,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         Log-likelihood before each M-step of the selected initialization, in nats.
     n_iter_ : int
     converged_ : bool
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: n_parameters_, feature_names_in_
 
     Notes
     -----
