@@ -66,6 +66,14 @@ class Categorical:
     References
     ----------
     Gelman et al., Bayesian Data Analysis, 3rd ed., section 3.4 (the Dirichlet posterior mean).
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> X, y = [["u"], ["v"], ["u"]], ["a", "b", "a"]
+    >>> model = po.NaiveBayes(distributions={"x0": po.Categorical(alpha=0.5)}).fit(X, y)
+    >>> model.predict_proba([["u"]]).round(3)
+    array([[0.87, 0.13]])
     """
 
     alpha: float = 1.0

@@ -109,6 +109,14 @@ class Gaussian:
     ----------
     Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6 (the scaled inverse-χ² prior). Murphy, Conjugate
     Bayesian analysis of the Gaussian distribution (2007), section 5.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> X, y = [[0.0], [2.0], [4.0], [8.0]], ["a", "a", "b", "b"]
+    >>> model = po.NaiveBayes(distributions={"x0": po.Gaussian()}).fit(X, y)
+    >>> model.theta_.ravel()
+    array([1., 6.])
     """
 
     smoothing: float = 1.0

@@ -61,6 +61,14 @@ class Poisson:
     References
     ----------
     Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6 (the gamma prior of a Poisson rate).
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> X, y = [[0], [2], [4], [8]], ["a", "a", "b", "b"]
+    >>> model = po.NaiveBayes(distributions={"x0": po.Poisson()}).fit(X, y)
+    >>> model.rate_.ravel()
+    array([1.83333333, 5.16666667])
     """
 
     smoothing: float = 1.0

@@ -64,6 +64,16 @@ def plot_network(
         The evidence names an unknown variable or state, or is impossible.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("rain", "wet")])
+    >>> net.add_cpt("rain", [0.2, 0.8], states=["yes", "no"])
+    >>> net.add_cpt("wet", [[0.9, 0.1], [0.1, 0.9]], states=["yes", "no"])
+    >>> ax = po.plotting.plot_network(net, {"wet": "yes"})
+    >>> [text.get_text() for text in ax.texts][:3]
+    ['rain', 'yes', '69%']
     """
     known = dict(evidence or {})
     shown = len(network.variables) <= _MOST_WITH_BARS if bars is None else bars

@@ -59,6 +59,16 @@ class Scan(StreamedTable):
         The columns of numbers that the files write with a unit or with separators of thousands, such as $1,000.
     formats : mapping of str to str
         The formats of the columns of text files whose strings are dates.
+
+    Examples
+    --------
+    >>> import os, tempfile, posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> path = os.path.join(tempfile.mkdtemp(), "penguins.parquet")
+    >>> load_penguins().write_parquet(path)
+    >>> rows = po.scan(path, target="species")
+    >>> rows.n_rows, rows.types["body_mass_g"]
+    (344, Int64)
     """
 
     paths: tuple[Path, ...]
