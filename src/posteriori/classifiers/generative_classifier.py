@@ -27,7 +27,12 @@ from posteriori.classifiers.pool_updates import HeldOutSample
 from posteriori.classifiers.pool_updating import UpdatingPool
 from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
-from posteriori.classifiers.validation import categorical_places, column_of, warn_of_empty_columns
+from posteriori.classifiers.validation import (
+    categorical_places,
+    column_of,
+    warn_of_empty_columns,
+    warn_of_one_class,
+)
 from posteriori.deprecation import Renamed
 from posteriori.draws import generator
 from posteriori.learning.cross_fitting import CrossFitted
@@ -139,8 +144,7 @@ class GenerativeClassifier(UpdatingPool):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_features_in_ : int
-    feature_names_in_ : ndarray (d,)
-        Names of the features, if the columns had names.
+    .. shared:: feature_names_in_
 
     Notes
     -----
@@ -285,9 +289,12 @@ class GenerativeClassifier(UpdatingPool):
         Warns
         -----
         UserWarning
-            A candidate is left out because of its cost or because it fails, or a column has no value.
+            A candidate is left out because of its cost or because it fails, a column has no value, or there is only one
+            class.
         """
-        return self._fit(X, y, sample_weight, None, progress)
+        self._fit(X, y, sample_weight, None, progress)
+        warn_of_one_class(self.target_, self.schema_.target, stacklevel=2)
+        return self
 
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, classes: Any, progress: Callable[[int], None] | None = None

@@ -62,10 +62,7 @@ class GenerativeForest(DependenceEstimator):
     information_gain_ : ndarray (d,)
         Information about the class that the splits of each column gain, in nats per row: the mean over the trees of
         Σ n_node/n·I(side; y | node), from the training rows. `importance_` measures held-out rows instead.
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: class_prior_, n_parameters_, feature_names_in_
 
     Notes
     -----

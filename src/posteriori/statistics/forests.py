@@ -15,7 +15,7 @@ from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.moments import gather
 from posteriori.statistics.row_sample import splitmix64
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 _MOST_ROWS = 200_000  # that trees grow on
