@@ -149,3 +149,8 @@ def test_what_does_not_apply_is_refused(penguins):
         plot_tree(tan, max_depth=2)
     _, ax = plt.subplots()
     assert plot_tree(penguins, ax=ax) is ax
+
+
+def test_an_empty_category_is_visible():
+    forest = po.GenerativeForest(n_trees=2).fit([["", "u"], ["x", "v"], ["", "v"], ["x", "u"]] * 9, [0, 0, 1, 1] * 9)
+    assert '= ""' in str(forest.outline(max_depth=9))

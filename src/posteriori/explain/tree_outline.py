@@ -164,7 +164,7 @@ def conditions(column: Column, cut: int, sides: Array) -> tuple[str, str]:
 
 def _set_text(categories: Sequence[Any]) -> str:
     """Name as many of some categories as fit, and the number of the others."""
-    names = [cell_text(category, _LONGEST) for category in categories]
+    names = [cell_text(category, _LONGEST) or '""' for category in categories]
     lengths = np.cumsum([len(name) + 2 for name in names])
     most = max(1, int(np.count_nonzero(lengths <= _LONGEST_SET)))
     return listed(names, most, "or")
