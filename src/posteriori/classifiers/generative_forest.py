@@ -6,12 +6,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.dependence import MISSING, DependenceEstimator
 from posteriori.classifiers.shared_parameters import COLUMN_CONSTRAINTS, PRIOR_CONSTRAINTS, insert_shared_docs
 from posteriori.densities import Density, RandomTrees
 from posteriori.draws import generator
+from posteriori.explain.tree_outline import TreeOutline, outline_of_tree
 from posteriori.tables import Schema
 from posteriori.typing import Array
 
@@ -206,6 +208,47 @@ class GenerativeForest(DependenceEstimator):
         """Number of leaves of all trees."""
         assert self._trees.structure is not None
         return self._trees.structure.n_leaves
+
+    def outline(self, tree: int = 0, *, max_depth: int = 3) -> TreeOutline:
+        """Return one tree as an outline, which prints as text with one node per line.
+
+        Parameters
+        ----------
+        tree : int, default 0
+            Which tree, from 0 to `n_trees` − 1.
+        max_depth : int, default 3
+            Levels below the root; deeper nodes are folded.
+
+        Returns
+        -------
+        TreeOutline
+
+        Raises
+        ------
+        ValueError
+            There is no such tree, or the depth is negative.
+        TypeError
+            The tree or the depth is no integer.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> forest = po.GenerativeForest(n_trees=20).fit(load_penguins(), "species")
+        >>> print(forest.outline(max_depth=1))
+        tree 0 of 20: 21 leaves
+        all rows                     100%  Adelie 0.44, Gentoo 0.36, Chinstrap 0.20
+        ├ flipper_length_mm < 210.5   71%  Adelie 0.62, Chinstrap 0.27, Gentoo 0.10  … 18 leaves
+        └ flipper_length_mm ≥ 210.5   29%  Gentoo 0.98, Chinstrap 0.01  … 3 leaves
+        """
+        self._check_fitted()
+        check_scalar(tree, "tree", Integral, min_val=0, max_val=self._fitted.parameters[0].trees.n_trees - 1)
+        check_scalar(max_depth, "max_depth", Integral, min_val=0)
+        model, block = self._fitted, self._fitted.blocks[0]
+        columns = [model.schema.columns[j] for j in block.columns]
+        return outline_of_tree(
+            model.parameters[0], columns, self.classes_.tolist(), self.class_prior_, int(tree), int(max_depth)
+        )
 
     @property
     def information_gain_(self) -> Array:
