@@ -89,25 +89,26 @@ class DealtRows:
     def grow(self, ordered: Array, growth: Growth, n_jobs: int | None) -> TreeStructure:
         """Grow the trees, each on the rows outside its fold; the result does not depend on the number of threads."""
         rows, n_classes = self.rows, self.rows.n_components
-        columns = np.ascontiguousarray(rows.codes.T)
         widths = np.asarray(rows.cardinalities, np.int64) + 1
         n_trees = growth.trees_for(len(rows.hashes))
         fewest = max(growth.fewest, len(rows.hashes) * n_trees * n_classes / _MOST_CELLS)
-        outside = [np.flatnonzero(self.fold != k).astype(np.int32) for k in range(self.folds)]
+        by_class = np.argsort(rows.component, kind="stable").astype(np.int32)
+        outside = [by_class[self.fold[by_class] != k] for k in range(self.folds)]
+        of_class = [np.bincount(rows.component[chosen], minlength=n_classes) for chosen in outside]
         seeds = np.random.default_rng(growth.seed).integers(2**63, size=n_trees).astype(np.uint64)
         folds = self.fold_of_trees(n_trees)
 
         def grown(t: int) -> tuple[Array, Array, Array]:
             tree: tuple[Array, Array, Array] = kernels.grow_tree(
-                columns,
-                rows.component,
+                rows.codes,
                 rows.weight,
                 outside[folds[t]].copy(),
+                of_class[folds[t]],
                 widths,
                 ordered,
-                n_classes,
                 growth.tried(len(widths)),
                 growth.at_random,
+                bool((rows.weight != 1.0).any()),
                 fewest,
                 _WHOLE,
                 seeds[t],
