@@ -407,10 +407,11 @@ def _make_scratch(codes, n_rows, width, n_classes, is_weighted, seed):
 
 
 @kernel(is_part=True)
-def _write_sides(sides, n_sides, width, split, scratch):
+def _write_sides(sides, n_sides, width, split, path, depth, nodes, scratch):
     """Append the sides of the codes of a split of categories; return the sides, which may be a longer copy.
 
-    A code that no judged row of the node has goes to a side at random, with the share of the others.
+    A code that no judged row of the node has goes to a side at random, with the share of the others; it has none if
+    the splits above, `path` (depth + 1,), keep it out.
     """
     while n_sides + width > len(sides):
         sides = _doubled_sides(sides)
@@ -420,6 +421,12 @@ def _write_sides(sides, n_sides, width, split, scratch):
         sides[n_sides + code] = 1 if _draw(scratch.state) < share else 2
     for position in range(split.n_chosen):
         sides[n_sides + scratch.chosen[position]] = 1 if position < split.n_left else 2
+    for level in range(depth):
+        column, above, child = nodes[path[level], 0], nodes[path[level], 1], nodes[path[level], 2]
+        if column == split.column:
+            for code in range(1, width):
+                if sides[above + code] != 1 + path[level + 1] - child:
+                    sides[n_sides + code] = 0
     return sides
 
 
@@ -431,7 +438,7 @@ def grow_tree(
 
     A node is (column, cut, child): rows whose code of the column is at most the cut go to node `child`, others to
     `child + 1`. If the column is not ordered, `cut` is the start of its sides: 1 is left, 2 is right, and 0 marks a
-    missing cell. The column of a leaf is −1. Children have greater indices than their parent.
+    missing cell, or a code that does not come here. The column of a leaf is −1. Children have greater indices than their parent.
 
     Parameters
     ----------
@@ -453,7 +460,7 @@ def grow_tree(
     scratch = _make_scratch(codes, len(rows), width, n_classes, is_weighted, seed)
     waiting = np.empty((2 * _DEEPEST + 4, 4), np.int64)  # node, first row, last row, depth
     of_class = np.empty((2 * _DEEPEST + 4, n_classes), np.int64)
-    of_node = np.empty(n_classes, np.int64)
+    of_node, path = np.empty(n_classes, np.int64), np.empty(_DEEPEST + 1, np.int64)
     nodes, share = np.empty((64, 3), np.int32), np.empty(64)
     sides = np.empty(256, np.uint8)
     n_nodes, n_sides, n_waiting = 1, 0, 1
@@ -466,6 +473,7 @@ def grow_tree(
         last, depth = waiting[n_waiting, 2], waiting[n_waiting, 3]
         nodes[node, 0], nodes[node, 1], nodes[node, 2] = -1, 0, 0
         share[node] = 0.5
+        path[depth] = node
         inside = rows[first:last]
         for z in range(n_classes):
             of_node[z] = of_class[n_waiting, z]
@@ -484,7 +492,7 @@ def grow_tree(
         cut, is_ordered = split.cut, ordered[split.column]
         if not is_ordered:
             cut = n_sides
-            sides = _write_sides(sides, n_sides, widths[split.column], split, scratch)
+            sides = _write_sides(sides, n_sides, widths[split.column], split, path, depth, nodes, scratch)
             n_sides += widths[split.column]
         if is_weighted and len(inside) > MOST_JUDGED:
             for i in range(len(inside)):
