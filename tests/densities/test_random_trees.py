@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from posteriori.densities import RandomTrees
-from posteriori.densities.tree_growing import DealtRows
+from posteriori.densities.tree_growing import DealtRows, trees_for
 from posteriori.statistics.forests import CodedRows, CountLeaves
 from posteriori.tables import Assignment, Codes
 
@@ -275,8 +275,7 @@ def test_a_split_of_categories_moves_with_them_and_a_new_one_goes_both_ways():
 
 @pytest.mark.parametrize(("rows", "trees"), [(1, 100), (10_000, 100), (20_000, 50), (1_000_000, 25)])
 def test_many_rows_take_fewer_trees(rows, trees):
-    assert RandomTrees(()).growth.trees_for(rows) == trees
-    assert RandomTrees((), 7).growth.trees_for(rows) == 7
+    assert trees_for(rows) == trees
 
 
 def test_a_tree_without_anything_to_learn_is_a_leaf():

@@ -94,7 +94,7 @@ class RandomTrees:
     ordered : tuple of int
         The columns of numbers, which a cut splits, by their positions. The others split by two sets of categories.
     n_trees : int, optional
-        None for a number that suits the number of rows (`Growth.trees_for`).
+        None for a number that suits the number of rows (`trees_for`).
     splits : {"random", "best"}
         Each node tries some columns that vary in it, and takes the split of the greatest information: with one random
         cut per column, or with the best one. Categories are ordered by a random projection of their class distribution

@@ -28,6 +28,14 @@ _FEW_COLUMNS = 10  # tried per node by random cuts, although the table has fewer
 _WHOLE = np.concatenate([[0.0], np.arange(1, 4096) * np.log(np.arange(1, 4096))])
 
 
+def trees_for(n_rows: int) -> int:
+    """Return the number of trees: 100 up to 10,000 rows, beyond in inverse proportion to the rows, but at least 25.
+
+    The mean over trees reduces their variance, which is less on many rows.
+    """
+    return min(_MOST_TREES, max(FEWEST_TREES, _ROWS_OF_TREES // max(n_rows, 1)))
+
+
 @dataclass(frozen=True)
 class Growth:
     """How trees grow.
@@ -50,15 +58,6 @@ class Growth:
     n_tried: int | None
     fewest: float
     seed: int
-
-    def trees_for(self, n_rows: int) -> int:
-        """Return the number of trees: 100 up to 10,000 rows, beyond in inverse proportion to the rows, but at least 25.
-
-        The mean over trees reduces their variance, which is less on many rows.
-        """
-        if self.n_trees is not None:
-            return self.n_trees
-        return min(_MOST_TREES, max(FEWEST_TREES, _ROWS_OF_TREES // max(n_rows, 1)))
 
     def tried(self, n_columns: int) -> int:
         """Return the number of columns to try: √d for best cuts, d/2 for random ones, but at most max(10, √d)."""
@@ -90,7 +89,7 @@ class DealtRows:
         """Grow the trees, each on the rows outside its fold; the result does not depend on the number of threads."""
         rows, n_classes = self.rows, self.rows.n_components
         widths = np.asarray(rows.cardinalities, np.int64) + 1
-        n_trees = growth.trees_for(len(rows.hashes))
+        n_trees = growth.n_trees or trees_for(len(rows.hashes))
         fewest = max(growth.fewest, len(rows.hashes) * n_trees * n_classes / _MOST_CELLS)
         by_class = np.argsort(rows.component, kind="stable").astype(np.int32)
         outside = [by_class[self.fold[by_class] != k] for k in range(self.folds)]
