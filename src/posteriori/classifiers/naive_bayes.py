@@ -17,7 +17,6 @@ from posteriori.classifiers.shared_parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
-    WEIGHTS_CONSTRAINTS,
     insert_shared_docs,
     prior_of,
 )
@@ -84,7 +83,11 @@ class NaiveBayes(GenerativeEstimator):
     rate_smoothing : float, default 1.0
         Pseudo-rows that shrink the Poisson rate of a class to the mean of all rows.
     .. shared:: missing, unlabelled, unlabelled_weight, components_per_class, label_noise, n_init, random_state,
-       tol, max_iter, feature_weights, n_jobs
+       tol, max_iter, feature_weights
+    feature_weights : "cells"
+        The same with more parameters: one number t_jy(k) per category or bin k in the place of log p(x_j = k | y) (see
+        Notes). `feature_weights_` are then 1. Numbers need ``distributions="binned"``; 24 bins or more suit it.
+    .. shared:: n_jobs
 
     Attributes
     ----------
@@ -131,6 +134,16 @@ class NaiveBayes(GenerativeEstimator):
     EM, if labels are hidden, estimates; parameters are integrated out at its end. The log-odds are not linear or
     quadratic, so `linear_form` refuses.
 
+    With ``feature_weights="cells"`` the posterior is that of learned tables (Zaidi et al. 2017; Greiner et al. 2005):
+
+    .. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_{j \text{ observed}} t_{jy}(x_j)\Bigr), \quad
+              t_{jy}(k) = w_j \log p(x_j = k \mid y) + \delta_{jy}(k)
+
+    with w_j ≥ 0 and δ of greatest penalised conditional likelihood. The prior of δ is Gaussian: independent for
+    categories, a line and a random walk over neighbouring bins. Held-out rows choose its strength, and whether all w_j
+    are 0. A missing cell adds 0, as an approximation: a learned table has no exact marginal. p(x) and `sample` stay
+    those of the generative model. At most 20,000 rows are used, a stratified subsample.
+
     .. shared:: unlabelled rows
 
     .. shared:: informative missingness
@@ -144,7 +157,9 @@ class NaiveBayes(GenerativeEstimator):
     missing data, Biometrika 63 (1976). Little & Rubin, Statistical Analysis with Missing Data, 2nd ed., chapter 15.
     Murphy, Conjugate Bayesian analysis of the Gaussian distribution (2007), on `predictive`.
     Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine
-    Learning 39 (2000).
+    Learning 39 (2000). Zaidi, Webb, Carman, Petitjean & Cerquides, ALRn: accelerated higher-order logistic regression,
+    Machine Learning 104 (2016). Greiner, Su, Shen & Zhou, Structural extension to logistic regression: discriminative
+    parameter learning of belief net classifiers, Machine Learning 59 (2005).
 
     Examples
     --------
@@ -183,7 +198,7 @@ class NaiveBayes(GenerativeEstimator):
         **PRIOR_CONSTRAINTS,
         **COLUMN_CONSTRAINTS,
         **EM_CONSTRAINTS,
-        **WEIGHTS_CONSTRAINTS,
+        "feature_weights": [None, StrOptions({"conditional", "cells"})],
     }
 
     def __init__(
@@ -302,7 +317,12 @@ class NaiveBayes(GenerativeEstimator):
                 columns_of.setdefault((self._density("categorical"), None), []).append(j)
             columns_of.setdefault((density, j if column.kind == "counts" else None), []).append(j)
         blocks = [Block(density, tuple(columns)) for (density, _), columns in columns_of.items()]
-        return (*blocks, *missingness_of(self.missing, self.alpha, schema))
+        blocks += missingness_of(self.missing, self.alpha, schema)
+        if self.feature_weights == "cells":
+            from posteriori.learning.cells import check_cells
+
+            check_cells(blocks, schema)
+        return tuple(blocks)
 
     @staticmethod
     def _check_kind(density: Density, j: int, schema: Schema) -> None:

@@ -16,6 +16,7 @@ from posteriori.classifiers.pool_updates import (
     rescaled,
     warn_of_unable,
     with_common_backoff,
+    reason_of_cells,
     with_feature_weights,
     without_feature_weights,
 )
@@ -49,6 +50,10 @@ def merge_pools(pools: Sequence[Any], merge_members: Callable[[Sequence[Any]], A
             unable[name] = "not every pool has it"
             continue
         each = [pool.members_[name] for pool in pools]
+        reason = reason_of_cells(each[0])
+        if reason is not None:
+            unable[name] = reason
+            continue
         try:
             merged = merge_members(with_common_backoff([without_feature_weights(one) for one in each]))
         except (TypeError, ValueError) as error:

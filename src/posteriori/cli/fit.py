@@ -70,6 +70,7 @@ class Weights(StrEnum):
     """Weighting of the factors of a model."""
 
     conditional = "conditional"
+    cells = "cells"
 
 
 class Pooling(StrEnum):
