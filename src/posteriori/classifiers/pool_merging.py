@@ -13,10 +13,10 @@ from posteriori.classifiers.pool_predicting import log_prior_ratio
 from posteriori.classifiers.pool_updates import (
     class_shares,
     moved_bias,
+    reason_of_cells,
     rescaled,
     warn_of_unable,
     with_common_backoff,
-    reason_of_cells,
     with_feature_weights,
     without_feature_weights,
 )

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,12 @@ from posteriori.typing import Array
 
 MOST_ROWS = 20_000  # rows that cells are learned from
 MOST_FACTORS = 1 << 20  # rows times classes times columns
-PENALTIES = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)  # λ of `fit_cells`, from which held-out rows choose
+PENALTIES = (100.0, 20.0, 5.0, 1.0, 0.2)  # λ of `fit_cells`, from which held-out rows choose
 _FOLDS = 3  # of the choice of λ
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
+_MOST_DIRECTIONS = 16  # of a random walk over bins
 _WEAK = 0.1  # β of `CellProblem`
-_LIMITS = {"maxiter": 300, "maxcor": 10, "ftol": 1e-9, "gtol": 1e-6}
+_LIMITS = {"maxiter": 300, "maxcor": 10, "ftol": 1e-8, "gtol": 1e-6}
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,10 @@ class CellProblem:
         bias, weight, eta = np.split(position, [n_classes, n_classes + d])
         return bias, weight, eta.reshape(-1, n_classes)
 
+    @cached_property
+    def _transposed(self) -> tuple[Any, Any]:
+        return self.rows.cells.T, self.basis.T  # made once: that takes as long as a product
+
     def __call__(self, position: Array) -> tuple[float, Array]:
         """Return the loss and its gradient."""
         bias, weight, eta = self.parts(position)
@@ -120,8 +126,8 @@ class CellProblem:
         scores /= total[:, np.newaxis]
         scores[n, rows.y_true] -= 1.0
         scores *= of_row[:, np.newaxis]
-        of_eta = rows.cells.T @ scores
-        of_eta = self.basis.T @ of_eta + self.penalty * eta
+        to_slots, to_eta = self._transposed
+        of_eta = to_eta @ (to_slots @ scores) + self.penalty * eta
         moved = bias - self.log_prior
         common = (_WEAK + _OF_WEIGHTS * weight.sum()) / (_WEAK + _OF_WEIGHTS * len(weight))
         apart = weight - common
@@ -141,13 +147,15 @@ class CellProblem:
 
     def minimum(self, start: Array | None = None) -> Array:
         """Return the optimum, by L-BFGS from a point near it, or from the generative solution."""
-        from scipy.optimize import minimize  # imported here, because prediction does not need it
+        from scipy.optimize import Bounds, minimize  # imported here, because prediction does not need it
 
         n_classes, d = self.rows.factors.shape[1:]
         size = self.basis.shape[1] * n_classes
         if start is None:
             start = np.concatenate([self.log_prior, np.ones(d), np.zeros(size)])
-        bounds = [(None, None)] * n_classes + [(0.0, None)] * d + [(None, None)] * size
+        lowest = np.full(len(start), -np.inf)
+        lowest[n_classes : n_classes + d] = 0.0
+        bounds = Bounds(lowest, np.inf) if d else None
         found: Array = minimize(self, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
         return found
 
@@ -302,7 +310,8 @@ def _prior_roots(model: GenerativeModel, block: Block, counts: Counts) -> Iterat
 
     Those of categories are independent, of variance 1. Those of m bins are a line in the standardised centres z of the
     bins, of variance 1 per unit, and a random walk W from bin to bin, of variance 1 from end to end:
-    :math:`\operatorname{cov} = z z^\top + W W^\top`, where W is centred.
+    :math:`\operatorname{cov} = z z^\top + W W^\top`, where W is centred. Of the walk, the 16 directions of the greatest
+    variance are kept: they hold 96 % of it.
     """
     for position, j in enumerate(block.columns):
         size = counts.cardinalities[position]
@@ -311,6 +320,8 @@ def _prior_roots(model: GenerativeModel, block: Block, counts: Counts) -> Iterat
             weight = counts.column(position).sum(axis=0)
             steps = np.arange(1, size) / size
             walk = ((np.arange(size)[:, np.newaxis] >= np.arange(1, size)) - (1.0 - steps)) / np.sqrt(size)
+            directions, spreads, _ = np.linalg.svd(walk, full_matrices=False)
+            walk = (directions * spreads)[:, :_MOST_DIRECTIONS]
             root = np.column_stack([_standardised(_bin_centres(model, j), weight), walk])
         yield np.vstack([np.zeros(root.shape[1]), root])
 
@@ -339,7 +350,9 @@ def _standardised(values: Array, weight: Array) -> Array:
 def _block_diagonal(parts: list[Array]) -> Any:
     from scipy.sparse import block_diag
 
-    return block_diag(parts, format="csr")
+    joined = block_diag(parts, format="csr")
+    joined.eliminate_zeros()  # of a column of many categories nearly all entries
+    return joined
 
 
 def _as_log_probabilities(tables: Array, counts: Counts) -> Array:
