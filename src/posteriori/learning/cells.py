@@ -41,7 +41,8 @@ _FOLDS = 3  # of the choice of λ
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
 _MOST_DIRECTIONS = 16  # of a random walk over bins
 _WEAK = 0.1  # β of `CellProblem`
-_LIMITS = {"maxiter": 300, "maxcor": 10, "ftol": 1e-8, "gtol": 1e-6}
+_LIMITS = {"maxiter": 300, "maxcor": 10, "gtol": 1e-6}
+_SEARCH, _FINAL = 1e-6, 1e-8  # L-BFGS ends if a step lowers the loss by less, relative to it
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ class CellProblem:
         scores = rows.cells @ (self.basis @ eta) + rows.factors @ weight + bias
         return float(rows.weight @ (log_sum(scores) - scores[np.arange(len(scores)), rows.y_true]))
 
-    def minimum(self, start: Array | None = None) -> Array:
+    def minimum(self, start: Array | None = None, tolerance: float = _FINAL) -> Array:
         """Return the optimum, by L-BFGS from a point near it, or from the generative solution."""
         from scipy.optimize import Bounds, minimize  # imported here, because prediction does not need it
 
@@ -156,7 +157,8 @@ class CellProblem:
         lowest = np.full(len(start), -np.inf)
         lowest[n_classes : n_classes + d] = 0.0
         bounds = Bounds(lowest, np.inf) if d else None
-        found: Array = minimize(self, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
+        options = _LIMITS | {"ftol": tolerance}
+        found: Array = minimize(self, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         return found
 
 
@@ -206,7 +208,7 @@ def _search(rows: CellRows, basis: Any, log_prior: Array) -> tuple[float, float,
     for penalty in PENALTIES:
         loss = 0.0
         for k, (part, held_out) in enumerate(parts):
-            optima[k] = CellProblem(part, basis, log_prior, penalty).minimum(optima[k])
+            optima[k] = CellProblem(part, basis, log_prior, penalty).minimum(optima[k], _SEARCH)
             loss += CellProblem(held_out, basis, log_prior, 0.0).log_loss(optima[k])
         if loss >= best[0]:
             break
@@ -245,8 +247,12 @@ def learn_cells(
     batch, _ = sampled_rows(source, sample, most)
     labels = batch.assignment
     assert labels is not None
-    seen = batch if to_observed_codes is None else replace(to_observed_codes(batch), assignment=labels)
     present = np.flatnonzero(np.isfinite(model.log_prior))  # a class of prior 0 has no finite bias
+    if len(present) < n_classes:
+        kept = np.flatnonzero(np.isin(labels.component, present))
+        labels = labels.rows(kept)
+        batch = replace(batch.rows(kept), assignment=labels)
+    seen = batch if to_observed_codes is None else replace(to_observed_codes(batch), assignment=labels)
     places = [b for b, block in enumerate(model.blocks) if isinstance(block.density, Categorical)]
     counts = [statistics.blocks[b] for b in places]
     codes = [model.blocks[b].tile(seen).values for b in places]
