@@ -83,11 +83,7 @@ class NaiveBayes(GenerativeEstimator):
     rate_smoothing : float, default 1.0
         Pseudo-rows that shrink the Poisson rate of a class to the mean of all rows.
     .. shared:: missing, unlabelled, unlabelled_weight, components_per_class, label_noise, n_init, random_state,
-       tol, max_iter, feature_weights
-    feature_weights : "cells"
-        The same with more parameters: one number t_jy(k) per category or bin k in the place of log p(x_j = k | y) (see
-        Notes). `feature_weights_` are then 1. Numbers need ``distributions="binned"``; 24 bins or more suit it.
-    .. shared:: n_jobs
+       tol, max_iter, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -142,7 +138,8 @@ class NaiveBayes(GenerativeEstimator):
     with w_j ≥ 0 and δ of greatest penalised conditional likelihood. The prior of δ is Gaussian: independent for
     categories, a line and a random walk over neighbouring bins. Held-out rows choose its strength, and whether all w_j
     are 0. A missing cell adds 0, as an approximation: a learned table has no exact marginal. p(x) and `sample` stay
-    those of the generative model. At most 20,000 rows are used, a stratified subsample.
+    those of the generative model. Numbers need ``distributions="binned"``, and many bins suit it (``bins=64``). All
+    `feature_weights_` are 1. At most 20,000 rows are used, a stratified subsample.
 
     .. shared:: unlabelled rows
 
