@@ -140,7 +140,8 @@ class GenerativeClassifier(ReadingPool):
     covariance ("lda predictive"), one per class ("qda predictive") and half-way ("rda predictive"), all with their
     parameters integrated out (`predictive`), so that few rows make no member too sure; naive Bayes
     with bins ("binned weighted") and k-dependence ("kdb weighted"), both with one weight per feature
-    (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); averaged
+    (`feature_weights="conditional"`); naive Bayes with one learned number per category or bin and class ("cells");
+    trees with little and with much smoothing ("tan 5", "tan 30"); averaged
     one-dependence on two kinds of bins ("aode 5", "aode 8 bins"); and, on at most 1,000,000 cells, generative forests,
     with random cuts ("forest") and with the best cut of each column ("forest best").
 
