@@ -58,6 +58,11 @@ def decline_fractions(table: TableSummary) -> str | None:
     return None if table.whole_counts else "some counts of words are fractions"
 
 
+def decline_counts(table: TableSummary) -> str | None:
+    """Return why a model of categories and bins does not apply to counts of words; None if there are none."""
+    return "counts of words have neither categories nor bins" if table.n_counts else None
+
+
 def decline_without_numbers(table: TableSummary) -> str | None:
     """Return why a model of numbers does not apply to a table of categories; None if the table holds numbers."""
     return None if table.n_continuous else "no column holds numbers"
@@ -264,6 +269,16 @@ _SPECS = (
         {"distributions": "binned", **_WEIGHTED},
         options=_EM_OPTIONS | {"binned", "counts"},
         decline=decline_without_others,
+        in_pool=True,
+    ),
+    ModelSpec(
+        "cells",
+        "naive Bayes, learned tables",
+        "nb with 64 bins, one learned number per category, bin and class",
+        _NAIVE_BAYES,
+        {"distributions": "binned", "bins": 64, "feature_weights": "cells"},
+        options=frozenset({"binned", "feature_weights"}),
+        decline=decline_counts,
         in_pool=True,
     ),
     ModelSpec(

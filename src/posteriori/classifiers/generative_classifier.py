@@ -19,7 +19,7 @@ from posteriori.classifiers.pool_updates import HeldOutSample
 from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.time_budget import TimeBudget, clock, fit_within
-from posteriori.classifiers.validation import warn_of_empty_columns
+from posteriori.classifiers.validation import warn_of_empty_columns, warn_of_one_class
 from posteriori.deprecation import Renamed
 from posteriori.draws import generator
 from posteriori.learning.cross_fitting import CrossFitted
@@ -132,8 +132,7 @@ class GenerativeClassifier(ReadingPool):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_features_in_ : int
-    feature_names_in_ : ndarray (d,)
-        Names of the features, if the columns had names.
+    .. shared:: feature_names_in_
 
     Notes
     -----
@@ -141,14 +140,15 @@ class GenerativeClassifier(ReadingPool):
     covariance ("lda predictive"), one per class ("qda predictive") and half-way ("rda predictive"), all with their
     parameters integrated out (`predictive`), so that few rows make no member too sure; naive Bayes
     with bins ("binned weighted") and k-dependence ("kdb weighted"), both with one weight per feature
-    (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); averaged
+    (`feature_weights="conditional"`); naive Bayes with one learned number per category or bin and class ("cells");
+    trees with little and with much smoothing ("tan 5", "tan 30"); averaged
     one-dependence on two kinds of bins ("aode 5", "aode 8 bins"); and, on at most 1,000,000 cells, generative forests,
     with random cuts ("forest") and with the best cut of each column ("forest best").
 
     A forest is not fitted again without each fold. Each of its trees leaves out one of the folds of the pool, and a row
     is predicted by the trees that did not see it, a fifth of all. Their posteriors are held out, though not those of a
     refit: a forest of all trees is better, so that its weight is too low rather than too high. The cut points of its
-    bins and the strength of its back-off are those of all rows.
+    bins, the strength of its back-off, and the number of steps that learn its leaves are those of all rows.
 
     If X has columns of text, or of counts of words (a sparse matrix, or `posteriori.Blocks`), naive Bayes models them
     too: "nb predictive" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled
@@ -281,9 +281,12 @@ class GenerativeClassifier(ReadingPool):
         Warns
         -----
         UserWarning
-            A candidate is left out because of its cost or because it fails, or a column has no value.
+            A candidate is left out because of its cost or because it fails, a column has no value, or there is only one
+            class.
         """
-        return self._fit(X, y, sample_weight, None, progress)
+        self._fit(X, y, sample_weight, None, progress)
+        warn_of_one_class(self.target_, self.schema_.target, stacklevel=2)
+        return self
 
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, classes: Any, progress: Callable[[int], None] | None = None
