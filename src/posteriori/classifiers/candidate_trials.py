@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -93,20 +94,22 @@ def try_costly(
         return Trial({}, dict.fromkeys(names, f"{figures}, {lower}; it takes {least:.1%}"))
     skipped = {}
     while len(chosen) > 1:
-        others = {m: losses([c for c in chosen if c != m]) for m in chosen}
-        weakest = min(others, key=lambda m: _mean(others[m], folded))
-        added = _mean(others[weakest] - best, folded)
+        of_rest = {m: losses([c for c in chosen if c != m]) for m in chosen}
+        mean_of_rest = {m: _mean(of_rest[m], folded) for m in chosen}
+        weakest = min(chosen, key=lambda m: mean_of_rest[m])
+        added = mean_of_rest[weakest] - _mean(best, folded)
         if added > min(_SHARE_OF_GAIN * gain, _LEAST_GAIN * _mean(best, folded)):
             break
         chosen.remove(weakest)
-        best = others[weakest]
+        best = of_rest[weakest]
         skipped[names[weakest]] = (
             f"{figures}, it lowers the log-loss of the pool, {_mean(best, folded):.4f}, by {max(added, 0.0):.4f}; "
             f"it takes {_LEAST_GAIN:.1%}, and {_SHARE_OF_GAIN:.0%} of what the costly candidates gain together"
         )
     kept = {}
     for m in chosen:
-        strength = fitted[m].full.model.blocks[0].density.strength or 0.0
+        density: Any = fitted[m].full.model.blocks[0].density
+        strength = density.strength or 0.0
         weight = float(np.clip(_WEIGHT_PER_STRENGTH * strength, 2.0, _MOST_WEIGHT))
         kept[names[m]] = clone(costly[names[m]]).set_params(min_weight=weight)
         if gain < _LARGE_GAIN * of_all:
