@@ -96,6 +96,14 @@ PoolKind = Annotated[
         show_default=False,
     ),
 ]
+TimeBudget = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Time for the models of the pool.",
+        show_default=False,
+    ),
+]
 MissingCells = Annotated[
     Missing,
     typer.Option(help="Whether it matters that a cell is missing."),
@@ -153,6 +161,7 @@ class FitRequest:
     text: list[str] | None
     model: str | None
     pool: Pooling | None
+    time_budget: float | None
     missing: Missing
     weights: Weights | None
     output: Path
@@ -196,6 +205,7 @@ def fit(
     text: Text = None,
     model: ModelName = None,
     pool: PoolKind = None,
+    time_budget: TimeBudget = None,
     missing: MissingCells = Missing.at_random,
     weights: FactorWeighting = None,
     output: Output = None,
@@ -233,6 +243,7 @@ def fit(
         text=text,
         model=model,
         pool=pool,
+        time_budget=time_budget,
         missing=missing,
         weights=weights,
         output=output or Path(f"{stem_of(table)}.posteriori"),
@@ -389,6 +400,12 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
         if spec.name != "pool":
             raise UserError(f"--pool goes with --model pool, not {spec.name}; remove it")
         estimator.set_params(pool=request.pool.value.replace("-", "_"))
+    if request.time_budget is not None:
+        if spec.name != "pool":
+            raise UserError(f"--time-budget goes with --model pool, not {spec.name}; remove it")
+        if not request.time_budget > 0:
+            raise UserError(f"--time-budget is {request.time_budget:g} seconds; give more than 0")
+        estimator.set_params(time_budget=request.time_budget)
     if request.missing is Missing.informative:
         if "missing" not in spec.options:
             raise UserError(f"--missing informative needs --model {names_with('missing')}, not {spec.name}")
