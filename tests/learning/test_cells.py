@@ -17,6 +17,7 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.learning import cells as learning
 from posteriori.learning.cells import CellProblem, CellRows, fit_cells
+from posteriori.model_selection import out_of_fold
 
 REASONS = {
     "check_fit_score_takes_y": "tables take all rows at once, and it calls partial_fit",
@@ -176,7 +177,7 @@ def test_a_file_keeps_the_tables(tmp_path):
 def test_the_tables_of_a_fold_are_learned_without_it(monkeypatch):
     monkeypatch.setattr(learning, "_FOLDS", 10**6)  # then there are too few rows to choose a prior
     penguins = load_penguins().drop_nulls("species")
-    found = po.out_of_fold(MODEL, penguins, "species", folds=3)
+    found = out_of_fold(MODEL, penguins, "species", folds=3)
     for k in range(3):
         alone = clone(MODEL).fit(penguins.filter(found.fold != k), "species")
         held_out = penguins.filter(found.fold == k)
