@@ -63,7 +63,7 @@ def decline_fractions(table: TableSummary) -> str | None:
 def decline_cells(table: TableSummary) -> str | None:
     """Return why one number per category or bin and class cannot be learned from a table; None if it can."""
     if table.n_counts:
-        return "counts of words have neither categories nor bins"
+        return "counts of words have no categories and no bins"
     size = table.n_classes * sum(column.cardinality or CELL_BINS for column in table.columns)
     return (
         f"it would learn {size:,} numbers at once (limit {MAX_LEARNED_CELLS:,})" if size > MAX_LEARNED_CELLS else None

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from posteriori.learning.weights import sampled_rows
 from posteriori.model import Block, FactorWeights, GenerativeModel, log_sum
 from posteriori.sources import LabelledSource
 from posteriori.statistics import Counts, JointStatistics
-from posteriori.tables import Batch, Schema
+from posteriori.tables import Batch, Codes, Schema
 from posteriori.typing import Array
 
 MOST_ROWS = 20_000  # rows that cells are learned from
@@ -181,7 +181,7 @@ class CellProblem:
             of_weight + _OF_WEIGHTS,
             (of_eta[:, np.newaxis] * spread + self.penalty).ravel(),
         ]
-        return np.concatenate(parts) / total + 1e-12
+        return np.asarray(np.concatenate(parts) / total + 1e-12)
 
 
 @dataclass(frozen=True)
@@ -229,8 +229,9 @@ def _search(rows: CellRows, basis: Any, log_prior: Array) -> tuple[float, float]
     for penalty in PENALTIES:
         loss = 0.0
         for k, (part, held_out) in enumerate(parts):
-            optima[k] = CellProblem(part, basis, log_prior, penalty).minimum(optima[k], _SEARCH)
-            loss += CellProblem(held_out, basis, log_prior, 0.0).log_loss(optima[k])
+            optimum = CellProblem(part, basis, log_prior, penalty).minimum(optima[k], _SEARCH)
+            loss += CellProblem(held_out, basis, log_prior, 0.0).log_loss(optimum)
+            optima[k] = optimum
         if loss >= best[0]:
             break
         best = loss, penalty
@@ -276,7 +277,7 @@ def learn_cells(
     seen = batch if to_observed_codes is None else replace(to_observed_codes(batch), assignment=labels)
     places = [b for b, block in enumerate(model.blocks) if isinstance(block.density, Categorical)]
     counts = [statistics.blocks[b] for b in places]
-    codes = [model.blocks[b].tile(seen).values for b in places]
+    codes = [cast(Codes, model.blocks[b].tile(seen)).values for b in places]
     used = start is None or start.on_factors
     factors = left_out_factors(model, statistics, seen)[:, present] if used else np.zeros((len(seen), len(present), 0))
     rows = CellRows(
