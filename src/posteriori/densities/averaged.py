@@ -15,7 +15,7 @@ from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Codes
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.columns import CellKind, Column
 from posteriori.typing import Array
 
 

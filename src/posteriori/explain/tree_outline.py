@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori.densities import RandomTreesParameters
 from posteriori.formatting import cell_text, count, listed, percent, plural
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 _LONGEST_COLUMN, _LONGEST = 40, 24  # characters of the name of a column, and of a category or a class

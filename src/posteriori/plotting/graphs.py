@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.plotting.boxes import LETTER, POINTS, box_size, draw_node, open_inches, scale_on, text_length
+from posteriori.plotting.boxes import (
+    LETTER,
+    POINTS,
+    box_size,
+    draw_arrow,
+    draw_node,
+    open_inches,
+    scale_on,
+    text_length,
+)
 from posteriori.plotting.canvas import GREY, INK, class_names, shorten
 from posteriori.plotting.forest_trees import draw_forest_tree
 from posteriori.plotting.layout import Layout, layered
@@ -56,6 +65,16 @@ def plot_network(
         The evidence names an unknown variable or state, or is impossible.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("rain", "wet")])
+    >>> net.add_cpt("rain", [0.2, 0.8], states=["yes", "no"])
+    >>> net.add_cpt("wet", [[0.9, 0.1], [0.1, 0.9]], states=["yes", "no"])
+    >>> ax = po.plotting.plot_network(net, {"wet": "yes"})
+    >>> [text.get_text() for text in ax.texts][:3]
+    ['rain', 'yes', '69%']
     """
     known = dict(evidence or {})
     shown = len(network.variables) <= _MOST_WITH_BARS if bars is None else bars
@@ -215,7 +234,6 @@ def _draw_edge(
     note: str | None = None,
 ) -> None:
     """Draw an edge from the bottom of the parent box to the top of the child box."""
-    from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
     (x0, y0), (x1, y1) = layout.centre[parent], layout.centre[child]
@@ -227,17 +245,7 @@ def _draw_edge(
         middle = (ya + yb) / 2.0
         vertices += [(xa, middle), (xb, middle), (xb, yb)]
         codes += [Path.CURVE4] * 3
-    arrow = FancyArrowPatch(
-        path=Path(np.array(vertices), codes),
-        arrowstyle=f"-|>,head_length={4 + width},head_width={1.8 + 0.5 * width}",
-        lw=width * scale,
-        color=GREY,
-        shrinkA=0.0,
-        shrinkB=0.0,
-        mutation_scale=scale,
-        zorder=1,
-    )
-    ax.add_patch(arrow)
+    draw_arrow(ax, vertices, codes, width, GREY, scale)
     if note:
         (_, ya), (xb, yb) = points[-2:]
         ax.text(
