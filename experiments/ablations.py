@@ -27,13 +27,12 @@ import numpy as np
 import posteriori as po
 from experiments.ablation_candidates import discriminant_of_scores, kdb_ensemble, nearest_rows, two_dependence
 from experiments.ablation_cells import Cells, binned
-from experiments.ablation_kernels import kernel_copula, kernel_naive_bayes, smoothed_bins
+from experiments.ablation_kernels import fine_bins, kernel_copula, kernel_naive_bayes, smoothed_bins
 from experiments.page import DOCS, markdown_table, replace_block
 from experiments.real_tables import FOLDS, SEED, Table, data_folder, in_first_half, tables
 from posteriori.learning.pool import clip_log_posteriors, fit_pool
 
 PAGE = DOCS / "pool.md"
-MEMBER = "binned fine"  # the candidate of the pool that these measurements added to it
 MOST_ROWS = 1500
 _FEW_ROWS = 200  # as in `GenerativeClassifier`
 _MOST_SLOTS = 300  # of the codes of all columns side by side, for tables of triples
@@ -54,17 +53,25 @@ CANDIDATES: dict[str, Candidate] = {
     "QDA of normal scores": partial(discriminant_of_scores, pooling="per_class"),
     "Gaussian copula": partial(kernel_copula, pooled=0.5),
     "kernel densities": kernel_naive_bayes,
+    "fine bins": fine_bins,
     "smoothed bins": smoothed_bins,
     "nearest rows": nearest_rows,
 }
-_OF_NUMBERS = {"LDA of normal scores", "QDA of normal scores", "Gaussian copula", "kernel densities", "smoothed bins"}
+_OF_NUMBERS = {
+    "LDA of normal scores",
+    "QDA of normal scores",
+    "Gaussian copula",
+    "kernel densities",
+    "fine bins",
+    "smoothed bins",
+}
 
 
 def applies(name: str, cells: Cells) -> bool:
     """Return whether a candidate has a use for these columns, and its tables fit into memory."""
     if name == "A2DE":
         return int(binned(cells, cells, 5)[2].sum()) <= _MOST_SLOTS
-    return name not in _OF_NUMBERS or cells.numbers.shape[1] > 0
+    return name in _OF_ANY or cells.numbers.shape[1] > 0
 
 
 def members_of(table: Table) -> dict[str, np.ndarray]:
@@ -73,7 +80,7 @@ def members_of(table: Table) -> dict[str, np.ndarray]:
     found = po.cross_validate(list(names), table.X, table.y, folds=FOLDS, random_state=SEED)
     with np.errstate(divide="ignore"):
         log_posteriors = np.stack([np.log(one) for one in found.posteriors.values()], axis=2)
-    return {"names": np.array(names), "L": log_posteriors, "y": found.y_true, "fold": found.fold}
+    return {"L": log_posteriors, "y": found.y_true, "fold": found.fold}
 
 
 def predicted(candidate: Candidate, cells: Cells, y: np.ndarray, fold: np.ndarray, n_classes: int) -> np.ndarray:
@@ -98,23 +105,18 @@ def pooled_loss(log_posteriors: np.ndarray, y: np.ndarray, fold: np.ndarray) -> 
 
 
 def measure(table: Table, names: list[str], keep: Path | None) -> dict[str, tuple[float, float]]:
-    """Return the log-loss of the pool without and with each candidate.
-
-    The pool without `MEMBER` is compared with the pool of today, and that one with each candidate in addition.
-    """
+    """Return the log-loss of the pool without and with each candidate."""
     stored = keep / f"{table.name}.npz" if keep is not None else None
     if stored is not None and stored.exists():
         with np.load(stored) as file:
-            members = {name: file[name] for name in ("names", "L", "y", "fold")}
+            members = {name: file[name] for name in ("L", "y", "fold")}
     else:
         members = members_of(table)
         if stored is not None:
             np.savez(stored, **members)
     log_posteriors, y, fold = members["L"], members["y"], members["fold"]
     cells, base = Cells.of(table.X), pooled_loss(log_posteriors, y, fold)
-    others = members["names"] != MEMBER
     losses = dict.fromkeys(names, (base, base))
-    losses[MEMBER] = (base if others.all() else pooled_loss(log_posteriors[:, :, others], y, fold), base)
     for name in names:
         if not applies(name, cells):
             continue
@@ -135,7 +137,7 @@ def summary(losses: dict[str, dict[str, tuple[float, float]]]) -> str:
     A table to which a candidate does not apply counts with the pool as it is.
     """
     lines = []
-    for name in (MEMBER, *CANDIDATES):
+    for name in CANDIDATES:
         if any(name not in of for of in losses.values()):
             continue
         cells = []

@@ -19,10 +19,8 @@ from typing import Any
 
 from posteriori.model_cost import (
     EM_STEPS,
-    FINE_BINS,
     MOST_PARAMETERS,
     ROWS_PER_COLUMN,
-    ROWS_PER_FINE_BIN,
     CostModel,
     TableSummary,
     cost_of_averaged_pairs,
@@ -60,16 +58,14 @@ def decline_fractions(table: TableSummary) -> str | None:
     return None if table.whole_counts else "some counts of words are fractions"
 
 
+def decline_counts(table: TableSummary) -> str | None:
+    """Return why a model of categories and bins does not apply to counts of words; None if there are none."""
+    return "counts of words have neither categories nor bins" if table.n_counts else None
+
+
 def decline_without_numbers(table: TableSummary) -> str | None:
     """Return why a model of numbers does not apply to a table of categories; None if the table holds numbers."""
     return None if table.n_continuous else "no column holds numbers"
-
-
-def decline_fine_bins(table: TableSummary) -> str | None:
-    """Return why fine bins do not apply: no numbers, or fewer than two rows per bin; None if they do."""
-    few = table.n_rows < ROWS_PER_FINE_BIN * FINE_BINS
-    too_few = f"{FINE_BINS} bins of a number take {ROWS_PER_FINE_BIN * FINE_BINS} rows" if few else None
-    return decline_without_numbers(table) or too_few
 
 
 def decline_uncertain_covariance(table: TableSummary) -> str | None:
@@ -276,13 +272,13 @@ _SPECS = (
         in_pool=True,
     ),
     ModelSpec(
-        "binned fine",
-        "naive Bayes, 100 bins, weighted",
-        "nb with numbers in 100 bins of equal counts, little smoothing, one weight per feature",
+        "cells",
+        "naive Bayes, learned tables",
+        "nb with 64 bins, one learned number per category, bin and class",
         _NAIVE_BAYES,
-        {"distributions": "binned", "bins": FINE_BINS, "alpha": 0.1, **_WEIGHTED},
-        options=_EM_OPTIONS | {"binned", "counts"},
-        decline=decline_fine_bins,
+        {"distributions": "binned", "bins": 64, "feature_weights": "cells"},
+        options=frozenset({"binned", "feature_weights"}),
+        decline=decline_counts,
         in_pool=True,
     ),
     ModelSpec(

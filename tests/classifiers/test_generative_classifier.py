@@ -265,33 +265,20 @@ def test_what_costs_too_much_is_left_out_with_a_warning():
 def test_covariances_with_more_than_two_parameters_per_number_are_not_tried():
     own = {"rda predictive", "qda predictive"}
     for n_rows in (9, 10):  # two classes of 19·20 / 2 parameters each; 19 numbers per row
-        selected = select_candidates(replace(numbers(19), n_rows=n_rows), MemberOptions())
-        declined = set(selected.declined) - {"binned fine"}
+        declined = set(select_candidates(replace(numbers(19), n_rows=n_rows), MemberOptions()).declined)
         assert declined == (own if 2 * n_rows * 19 < 19 * 20 else set())
     few = replace(numbers(30, n_incomplete=1), n_rows=79)
     selected = select_candidates(few, MemberOptions())
-    assert set(selected.declined) == {"lda predictive", "binned fine", *own}
+    assert set(selected.declined) == {"lda predictive", *own}
     assert "30 columns with 79 rows" in selected.declined["lda predictive"]
-    for enough in (replace(few, n_rows=80), replace(few, n_incomplete=0)):
-        assert set(select_candidates(enough, MemberOptions()).declined) == {"binned fine"}
-
-
-def test_fine_bins_take_two_rows_each():
-    few = select_candidates(replace(numbers(2), n_rows=199), MemberOptions())
-    assert few.declined["binned fine"] == "100 bins of a number take 200 rows"
-    assert "binned fine" in select_candidates(replace(numbers(2), n_rows=200), MemberOptions()).estimators
-    frame, y = mixed()
-    model = MODELS["binned fine"].make().fit(pl.concat([frame] * 2), np.tile(y, 2))
-    alone = po.NaiveBayes(distributions="binned", bins=100, alpha=0.1, feature_weights="conditional")
-    alone.fit(pl.concat([frame] * 2), np.tile(y, 2))
-    assert_allclose(model.predict_proba(frame), alone.predict_proba(frame), atol=1e-12)
+    assert not select_candidates(replace(few, n_rows=80), MemberOptions()).declined
+    assert not select_candidates(replace(few, n_incomplete=0), MemberOptions()).declined
 
 
 def test_models_of_numbers_decline_a_table_of_categories():
     frame, y = mixed()
     found = po.GenerativeClassifier().fit(frame.select("kind"), y)
-    gaussian = {"nb predictive", "lda predictive", "rda predictive", "qda predictive"}
-    assert set(found.skipped_) == {*gaussian, "aode 8 bins", "binned fine"}
+    assert set(found.skipped_) == {"nb predictive", "lda predictive", "rda predictive", "qda predictive", "aode 8 bins"}
     assert set(found.skipped_.values()) == {"no column holds numbers"}
 
 

@@ -138,12 +138,12 @@ class GenerativeClassifier(ReadingPool):
     -----
     The candidates of "auto" are: Gaussian naive Bayes ("nb predictive") and Gaussian discriminant analysis with one
     covariance ("lda predictive"), one per class ("qda predictive") and half-way ("rda predictive"), all with their
-    parameters integrated out (`predictive`), so that few rows make no member too sure; naive Bayes with bins ("binned
-    weighted"), from 200 rows on also with 100 bins per number and little smoothing ("binned fine"), and k-dependence
-    ("kdb weighted"), all three with one weight per feature (`feature_weights="conditional"`); trees with little and
-    with much smoothing ("tan 5", "tan 30"); averaged one-dependence on two kinds of bins ("aode 5", "aode 8 bins");
-    and, on at most 1,000,000 cells, generative forests, with random cuts ("forest") and with the best cut of each
-    column ("forest best").
+    parameters integrated out (`predictive`), so that few rows make no member too sure; naive Bayes
+    with bins ("binned weighted") and k-dependence ("kdb weighted"), both with one weight per feature
+    (`feature_weights="conditional"`); naive Bayes with one learned number per category or bin and class ("cells");
+    trees with little and with much smoothing ("tan 5", "tan 30"); averaged
+    one-dependence on two kinds of bins ("aode 5", "aode 8 bins"); and, on at most 1,000,000 cells, generative forests,
+    with random cuts ("forest") and with the best cut of each column ("forest best").
 
     A forest is not fitted again without each fold. Each of its trees leaves out one of the folds of the pool, and a row
     is predicted by the trees that did not see it, a fifth of all. Their posteriors are held out, though not those of a
