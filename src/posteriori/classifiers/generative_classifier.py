@@ -159,7 +159,7 @@ class GenerativeClassifier(UpdatingPool):
     A forest is not fitted again without each fold. Each of its trees leaves out one of the folds of the pool, and a row
     is predicted by the trees that did not see it, a fifth of all. Their posteriors are held out, though not those of a
     refit: a forest of all trees is better, so that its weight is too low rather than too high. The cut points of its
-    bins and the strength of its back-off are those of all rows.
+    bins, the strength of its back-off, and the number of steps that learn its leaves are those of all rows.
 
     If X has columns of text, or of counts of words (a sparse matrix, or `posteriori.Blocks`), naive Bayes models them
     too: "nb predictive" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled

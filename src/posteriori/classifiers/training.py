@@ -101,7 +101,8 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         self._check_plan(rows.source, blocks, complete=False)
         source = rows.source.with_schema(with_missing_cuts(rows.source.schema, blocks))
         blocks = carry_over_structure(blocks, self.model_.blocks)
-        blocks = with_categories_of(blocks, self.model_.schema, source.schema)
+        components = rows.target.places_in(self.target_)
+        blocks = with_categories_of(blocks, self.model_.schema, source.schema, components)
         past = self._past_statistics(source.schema, rows.target, blocks)  # raises its errors before the rows are read
         self._check_size(source.schema, rows.target)
         return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)), past)
@@ -207,5 +208,4 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
             [schema.columns[j].places_in(old.schema.columns[j]) for j in block.indexed(schema)] or None
             for block in blocks
         ]
-        components = [self.target_.lookup.get(label, 0) - 1 for label in target.categories]
-        return statistics.reindexed(components, moves)
+        return statistics.reindexed(target.places_in(self.target_), moves)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.leaf_weights import conditional_changes
 from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, smoothed_prior
 from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
@@ -97,6 +98,9 @@ class RandomTrees:
     seed : int
     strength : float, optional
         s in rows. None until it is learned.
+    leaf_weights : {None, "conditional"}
+        With "conditional", log p(y | leaf) is changed so that the trees together predict the classes of the training
+        rows best (`conditional_changes`). p(y | leaf) stays a distribution, so that all else is the same.
     structure : TreeStructure, optional
         None until `refine` has grown the trees.
     n_jobs : int, optional
@@ -118,6 +122,7 @@ class RandomTrees:
     fewest: float = 2.0
     seed: int = 0
     strength: float | None = None
+    leaf_weights: Literal["conditional"] | None = None
     structure: TreeStructure | None = None
     n_jobs: int | None = None
     name = "random trees"
@@ -167,6 +172,10 @@ class RandomTrees:
             return self
         return replace(self, structure=self.structure.reindexed(columns))
 
+    def with_components(self, components: Sequence[int]) -> RandomTrees:
+        """Return the density for other components, by their indices here, −1 for a new one."""
+        return self if self.structure is None else replace(self, structure=self.structure.with_components(components))
+
     def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[RandomTrees, LeafCounts]:
         """Return the density with its trees and its strength, and the weights in their leaves.
 
@@ -190,9 +199,12 @@ class RandomTrees:
         trees = dealt.grow(ordered, self.growth, self.n_jobs)
         counts, outside = dealt.count(trees)
         strength = self.strength
+        prior = smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
         if strength is None:
-            prior = smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
             strength = dealt.strength(trees, replace(counts, leaves=outside), prior)
+        if self.leaf_weights == "conditional":
+            changed = conditional_changes(dealt, trees, replace(counts, leaves=outside), strength, prior, self.n_jobs)
+            trees = replace(trees, change=changed)
         return replace(self, structure=trees, strength=strength, n_jobs=None), counts, outside
 
     def of_trees(self, first: int, last: int) -> tuple[RandomTrees, slice]:

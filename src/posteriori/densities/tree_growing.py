@@ -211,7 +211,27 @@ class WeighedTrees:
 
     def smoothed(self, strength: float, prior: Array, leaves_only: bool = False) -> Array:
         """Return log p(y | node) − log p(y) in nats, (nodes, Z), with p(y) of the tree."""
-        given_node = np.empty(self.weight.shape)
+        return self._smoothed(strength, prior, self.trees.change, leaves_only)[0]
+
+    def leaf_distributions(self, strength: float, prior: Array) -> Array:
+        """Return log p(y | leaf) in nats from counts alone, (leaves, Z)."""
+        given_node, of_tree = self._smoothed(strength, prior, np.empty((0, 0), np.float32), True)
+        is_leaf = self.trees.nodes[:, 0] < 0
+        tree = np.repeat(np.arange(self.trees.n_trees), np.diff(self.trees.roots))[is_leaf]
+        found: Array = given_node[is_leaf] + np.log(of_tree)[tree]
+        return found
+
+    def leaf_shares(self) -> Array:
+        """Return the share of each leaf in its tree, (leaves,)."""
+        nodes, share = self.trees.nodes, np.ones(len(self.trees.nodes))
+        for at, right in self.trees.levels():
+            share[right - 1] = share[at] * self.share[at]
+            share[right] = share[at] * (1.0 - self.share[at])
+        found: Array = share[nodes[:, 0] < 0]
+        return found
+
+    def _smoothed(self, strength: float, prior: Array, change: Array, leaves_only: bool) -> tuple[Array, Array]:
+        given_node, of_tree = np.empty(self.weight.shape), np.empty((self.trees.n_trees, len(prior)))
         kernels.smooth_nodes(
             self.weight,
             self.trees.nodes,
@@ -219,10 +239,12 @@ class WeighedTrees:
             self.share,
             float(strength),
             prior,
+            change,
             leaves_only,
             given_node,
+            of_tree,
         )
-        return given_node
+        return given_node, of_tree
 
 
 def smoothed_prior(weight: Array) -> Array:

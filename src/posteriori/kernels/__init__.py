@@ -29,6 +29,7 @@ from posteriori.kernels.forests import (
 )
 from posteriori.kernels.growing import grow_tree
 from posteriori.kernels.joint_counts import add_joint_counts, gather_joint_counts, pair_information
+from posteriori.kernels.leaf_weights import improve_leaves, leave_one_out, leaves_of_rows, start_posterior
 from posteriori.kernels.left_out import (
     SmoothedCounts,
     chain_left_out,
@@ -99,9 +100,12 @@ __all__ = [
     "first_numbers",
     "gather_joint_counts",
     "grow_tree",
+    "improve_leaves",
     "index_distinct_rows",
     "integer_ranges",
     "integrate_out",
+    "leave_one_out",
+    "leaves_of_rows",
     "log_evidence",
     "log_factorials",
     "log_linear_loss",
@@ -118,6 +122,7 @@ __all__ = [
     "shared_deviations",
     "smooth_nodes",
     "smoothed_tables",
+    "start_posterior",
     "sum_out_families",
     "sum_out_left_out",
     "tree_left_out",

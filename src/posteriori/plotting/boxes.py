@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posteriori.formatting import percent
 from posteriori.plotting.canvas import INK, PALETTE, open_axes, shorten
 
 if TYPE_CHECKING:
@@ -23,11 +24,6 @@ def box_size(name: str, states: Mapping[str, float]) -> tuple[float, float]:
     inside = max(map(text_length, states), default=0.0) + PAD + BAR + 5 * LETTER if states else 0.0
     width = max(1.1 * text_length(shorten(name)), inside) + 2 * PAD
     return width, LINE * (1 + len(states)) + 2 * PAD
-
-
-def percent(probability: float) -> str:
-    """Return a probability in percent, with a decimal if it is small."""
-    return f"{probability:.0%}" if probability >= 0.0995 or probability in (0, 1) else f"{probability:.1%}"
 
 
 def text_length(text: str) -> float:

@@ -147,6 +147,8 @@ class TreeStructure:
         The share of the training rows of a node that goes left: the weights by which a row without the cell counts.
     sides : ndarray of uint8
         For each split of categories, from code 0: 1 is left, 2 is right, 0 is both.
+    change : ndarray of float32 (leaves, Z)
+        What is added to log p(y | leaf), up to a constant of the leaf, in nats; empty for nothing.
     """
 
     cardinalities: tuple[int, ...]
@@ -155,11 +157,12 @@ class TreeStructure:
     nodes: Array
     share: Array
     sides: Array
+    change: Array = field(default_factory=lambda: np.empty((0, 0), np.float32))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        names = ("ordered", "roots", "nodes", "share", "sides")
+        names = ("ordered", "roots", "nodes", "share", "sides", "change")
         return (
             isinstance(other, TreeStructure)
             and self.cardinalities == other.cardinalities
@@ -192,6 +195,9 @@ class TreeStructure:
         children = np.concatenate([child[inner], child[inner] + 1, self.roots[:-1]])
         require(len(np.unique(children)) == n == len(children), "a node has not one parent")
         require(self.depth() <= 60, "a tree is deeper than 60 levels")
+        require(self.change.dtype == np.float32 and self.change.ndim == 2, "the changes of leaves are not float32")
+        require(len(self.change) in (0, len(leaves)), "there is not one change per leaf")
+        require(bool(np.isfinite(self.change).all()), "a change of a leaf is not finite")
         for j, size in enumerate(self.cardinalities):
             cuts = cut[column == j]
             if len(cuts) and self.ordered[j]:
@@ -244,8 +250,16 @@ class TreeStructure:
         before = int(np.count_nonzero(self.nodes[:low, 0] < 0))
         nodes[:, 2] -= np.where(inner, low, before)
         roots = self.roots[first : last + 1] - low
-        taken = replace(self, roots=roots, nodes=nodes, share=self.share[low:high])
-        return taken, slice(before, before + int(np.count_nonzero(~inner)))
+        leaves = slice(before, before + int(np.count_nonzero(~inner)))
+        taken = replace(self, roots=roots, nodes=nodes, share=self.share[low:high], change=self.change[leaves])
+        return taken, leaves
+
+    def with_components(self, components: Sequence[int]) -> TreeStructure:
+        """Return the structure for other components, by their indices here, −1 for a new one."""
+        if not len(self.change) or list(components) == list(range(self.change.shape[1])):
+            return self
+        moved = gather(np.ascontiguousarray(self.change.T), components).T
+        return replace(self, change=np.ascontiguousarray(moved, np.float32))
 
     def reindexed(self, columns: Sequence[Sequence[int]]) -> TreeStructure:
         """Return the structure for other categories, by their indices here, −1 for a new one, which goes both ways."""

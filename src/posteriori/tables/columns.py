@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from posteriori.formatting import number
 from posteriori.invariants import require
 from posteriori.lazy_polars import pl
 from posteriori.tables.bags import Bags
@@ -160,6 +161,11 @@ class Column:
         inner = (f"[{low}, {high})" for low, high in itertools.pairwise(cuts))
         return (f"< {cuts[0]}", *inner, f"≥ {cuts[-1]}")
 
+    @cached_property
+    def cut_texts(self) -> list[str]:
+        """Each cut point as a number with six digits, or as many as keep them distinct."""
+        return _distinct(self.cuts or (), number, 6)
+
     def places_in(self, past: Column) -> list[int]:
         """Return the position of each category, bin or word in a former state of this column, −1 for a new one."""
         if self.kind == "counts":
@@ -300,9 +306,13 @@ def kind_of(cell: Cell) -> str:
 
 
 def _shortest(cuts: tuple[float, ...]) -> list[str]:
+    return _distinct(cuts, lambda cut, digits: f"{cut:.{digits}g}", 4)
+
+
+def _distinct(cuts: tuple[float, ...], write: Callable[[float, int], str], fewest: int) -> list[str]:
     """Write cut points with as few digits as keep them distinct."""
-    for digits in range(4, 18):
-        written = [f"{cut:.{digits}g}" for cut in cuts]
+    for digits in range(fewest, 18):
+        written = [write(cut, digits) for cut in cuts]
         if len(set(written)) == len(cuts):
             break
     return written
