@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from posteriori.densities import RandomTrees
-from posteriori.densities.tree_growing import DealtRows
+from posteriori.densities.tree_growing import DealtRows, trees_for
 from posteriori.statistics.forests import CodedRows, CountLeaves
 from posteriori.tables import Assignment, Codes
 
@@ -92,9 +92,8 @@ def test_a_row_with_any_missing_cells_has_the_marginal_of_each_tree(splits):
         )
         joint = np.array([joint_of(density, parameters, t, row) for row in rows.values])
         evidence = joint.sum(axis=1, keepdims=True)
-        assert_allclose(
-            tree.log_scores(of_tree, rows), np.log(joint / evidence / prior_of(density, parameters, t)), atol=1e-9
-        )
+        expected = np.log(joint / evidence / prior_of(density, parameters, t))
+        assert_allclose(tree.log_scores(of_tree, rows), expected - expected[:, :1], atol=1e-9)
         found = np.log(parameters.prior) + tree.log_density(of_tree, rows)
         assert_allclose(np.logaddexp.reduce(found, axis=1), np.log(evidence[:, 0]), atol=1e-9)
         assert_allclose(joint[(rows.values > 0).all(axis=1)].sum(), 1.0)
@@ -107,7 +106,8 @@ def test_the_forest_is_the_geometric_or_the_arithmetic_mean_of_its_trees_and_p_x
     joint = np.array([[joint_of(density, parameters, t, row) for row in rows.values] for t in range(density.n_trees)])
     prior = np.array([prior_of(density, parameters, t) for t in range(density.n_trees)])[:, np.newaxis]
     ratio = joint / joint.sum(axis=2, keepdims=True) / prior
-    assert_allclose(density.log_scores(parameters, rows), np.log(ratio).mean(axis=0), atol=1e-9)
+    expected = np.log(ratio).mean(axis=0)
+    assert_allclose(density.log_scores(parameters, rows), expected - expected[:, :1], atol=1e-9)
     of_mean = replace(parameters, geometric=False)
     posterior = ratio * parameters.prior
     posterior /= posterior.sum(axis=2, keepdims=True)
@@ -275,8 +275,7 @@ def test_a_split_of_categories_moves_with_them_and_a_new_one_goes_both_ways():
 
 @pytest.mark.parametrize(("rows", "trees"), [(1, 100), (10_000, 100), (20_000, 50), (1_000_000, 25)])
 def test_many_rows_take_fewer_trees(rows, trees):
-    assert RandomTrees(()).growth.trees_for(rows) == trees
-    assert RandomTrees((), 7).growth.trees_for(rows) == 7
+    assert trees_for(rows) == trees
 
 
 def test_a_tree_without_anything_to_learn_is_a_leaf():

@@ -163,7 +163,8 @@ class MemberOptions:
             return "it reads dense columns, and X holds sparse counts only"
         if self.missing == "informative" and "missing" not in spec.options:
             return "it does not model which cells are missing"
-        if "distributions" in spec.make().get_params():
+        known = spec.make().get_params()
+        if "distributions" in known and known["feature_weights"] != "cells":
             return self._reason_of_counts(spec)
         own = "binned" if "binned" in spec.options else "gaussian"
         for name in self.numbers:

@@ -50,6 +50,7 @@ class Weights(StrEnum):
     """Weighting of the factors of a model."""
 
     conditional = "conditional"
+    cells = "cells"
 
 
 class Pooling(StrEnum):

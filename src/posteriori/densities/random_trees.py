@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.leaf_weights import conditional_changes
-from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, smoothed_prior
+from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, leaf_values, mean_scores, smoothed_prior
 from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
 from posteriori.tables.batch import Codes
@@ -52,6 +53,14 @@ class RandomTreesParameters:
         """The number of categories or bins of each column."""
         return self.trees.cardinalities
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without `leaf_values`
+
+    @cached_property
+    def leaf_values(self) -> Array:
+        """What each leaf adds to the scores of its rows, (leaves, Z − 1) or (leaves, Z): see `leaf_values`."""
+        return leaf_values(self.trees, self.given_node, self.prior, self.geometric)
+
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
@@ -85,7 +94,7 @@ class RandomTrees:
     ordered : tuple of int
         The columns of numbers, which a cut splits, by their positions. The others split by two sets of categories.
     n_trees : int, optional
-        None for a number that suits the number of rows (`Growth.trees_for`).
+        None for a number that suits the number of rows (`trees_for`).
     splits : {"random", "best"}
         Each node tries some columns that vary in it, and takes the split of the greatest information: with one random
         cut per column, or with the best one. Categories are ordered by a random projection of their class distribution
@@ -228,22 +237,8 @@ class RandomTrees:
 
     def log_density(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
         """Return log p(x | z) = log p(z | x) + log p(x) − log p(z) in nats, (n, Z)."""
-        log_p = np.full(len(tile.values), -np.inf)
-        scores = self._scores(parameters, tile, log_p)
-        normalised = scores + np.log(parameters.prior)
-        log_evidence = np.empty(len(scores))
-        kernels.log_evidence(np.ascontiguousarray(normalised), log_evidence)
-        independent = _log_masses(parameters, tile).sum(axis=1)
-        return np.asarray(scores + (log_p + independent - log_evidence)[:, np.newaxis])
-
-    def log_scores(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
-        """Return log p(x | z) up to a constant per row, (n, Z): log p(z | x) − log p(z)."""
-        return self._scores(parameters, tile, np.empty(0))
-
-    def _scores(self, parameters: RandomTreesParameters, tile: Codes, log_p: Array) -> Array:
-        trees = parameters.trees
-        out = np.zeros((len(tile.values), len(parameters.prior)))
-        kernels.score_forest(
+        trees, log_p = parameters.trees, np.full(len(tile.values), -np.inf)
+        kernels.forest_evidence(
             codes_of(tile),
             trees.nodes,
             trees.roots,
@@ -252,12 +247,23 @@ class RandomTrees:
             parameters.share,
             parameters.log_edge,
             parameters.given_node,
-            parameters.prior,
-            parameters.geometric,
-            out,
             log_p,
         )
-        return out if parameters.geometric else np.log(out)
+        scores = self.log_scores(parameters, tile)
+        normalised = scores + np.log(parameters.prior)
+        log_evidence = np.empty(len(scores))
+        kernels.log_evidence(np.ascontiguousarray(normalised), log_evidence)
+        independent = _log_masses(parameters, tile).sum(axis=1)
+        return np.asarray(scores + (log_p + independent - log_evidence)[:, np.newaxis])
+
+    def log_scores(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
+        """Return log p(x | z) up to a constant per row, (n, Z).
+
+        That is log p(z | x) − log p(z), less that of the first class for the geometric mean.
+        """
+        trees, geometric = parameters.trees, parameters.geometric
+        means = mean_scores(trees, parameters, parameters.leaf_values, codes_of(tile), slice(0, trees.n_trees))
+        return np.pad(means, ((0, 0), (1, 0))) if geometric else np.log(means)
 
     def log_factors(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
         """Return what each column adds to `log_density` in nats, (n, Z, d), 0 for a missing cell.

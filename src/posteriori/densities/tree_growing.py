@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,14 @@ _MOST_JUDGED = 20_000  # rows, for the strength
 _MOST_CELLS = 1 << 24  # of the table of leaves and classes of all trees; larger nodes become leaves beyond
 _FEW_COLUMNS = 10  # tried per node by random cuts, although the table has fewer than 100 columns
 _WHOLE = np.concatenate([[0.0], np.arange(1, 4096) * np.log(np.arange(1, 4096))])
+
+
+def trees_for(n_rows: int) -> int:
+    """Return the number of trees: 100 up to 10,000 rows, beyond in inverse proportion to the rows, but at least 25.
+
+    The mean over trees reduces their variance, which is less on many rows.
+    """
+    return min(_MOST_TREES, max(FEWEST_TREES, _ROWS_OF_TREES // max(n_rows, 1)))
 
 
 @dataclass(frozen=True)
@@ -49,15 +58,6 @@ class Growth:
     n_tried: int | None
     fewest: float
     seed: int
-
-    def trees_for(self, n_rows: int) -> int:
-        """Return the number of trees: 100 up to 10,000 rows, beyond in inverse proportion to the rows, but at least 25.
-
-        The mean over trees reduces their variance, which is less on many rows.
-        """
-        if self.n_trees is not None:
-            return self.n_trees
-        return min(_MOST_TREES, max(FEWEST_TREES, _ROWS_OF_TREES // max(n_rows, 1)))
 
     def tried(self, n_columns: int) -> int:
         """Return the number of columns to try: √d for best cuts, d/2 for random ones, but at most max(10, √d)."""
@@ -88,25 +88,26 @@ class DealtRows:
     def grow(self, ordered: Array, growth: Growth, n_jobs: int | None) -> TreeStructure:
         """Grow the trees, each on the rows outside its fold; the result does not depend on the number of threads."""
         rows, n_classes = self.rows, self.rows.n_components
-        columns = np.ascontiguousarray(rows.codes.T)
         widths = np.asarray(rows.cardinalities, np.int64) + 1
-        n_trees = growth.trees_for(len(rows.hashes))
+        n_trees = growth.n_trees or trees_for(len(rows.hashes))
         fewest = max(growth.fewest, len(rows.hashes) * n_trees * n_classes / _MOST_CELLS)
-        outside = [np.flatnonzero(self.fold != k).astype(np.int32) for k in range(self.folds)]
+        by_class = np.argsort(rows.component, kind="stable").astype(np.int32)
+        outside = [by_class[self.fold[by_class] != k] for k in range(self.folds)]
+        of_class = [np.bincount(rows.component[chosen], minlength=n_classes) for chosen in outside]
         seeds = np.random.default_rng(growth.seed).integers(2**63, size=n_trees).astype(np.uint64)
         folds = self.fold_of_trees(n_trees)
 
         def grown(t: int) -> tuple[Array, Array, Array]:
             tree: tuple[Array, Array, Array] = kernels.grow_tree(
-                columns,
-                rows.component,
+                rows.codes,
                 rows.weight,
                 outside[folds[t]].copy(),
+                of_class[folds[t]],
                 widths,
                 ordered,
-                n_classes,
                 growth.tried(len(widths)),
                 growth.at_random,
+                bool((rows.weight != 1.0).any()),
                 fewest,
                 _WHOLE,
                 seeds[t],
@@ -253,28 +254,74 @@ def smoothed_prior(weight: Array) -> Array:
     return prior
 
 
+def leaf_values(trees: TreeStructure, given_node: Array, prior: Array, geometric: bool) -> Array:
+    """Return what each leaf adds to the scores of its rows.
+
+    For the geometric mean log p(y | leaf) − log p(y), less that of the first class, without this class,
+    (leaves, Z − 1); for the arithmetic one p(y | leaf) / p(y), (leaves, Z).
+    """
+    given = given_node[trees.nodes[:, 0] < 0]
+    if geometric:
+        return np.ascontiguousarray(given[:, 1:] - given[:, :1])
+    ratio = np.exp(given)
+    return np.asarray(ratio / (ratio @ prior)[:, np.newaxis])
+
+
+def mean_scores(trees: TreeStructure, smoothed: Any, values: Array, codes: Array, chosen: slice) -> Array:
+    """Return the mean over the chosen trees of what they add to the scores of each row, (n, Z − 1) or (n, Z).
+
+    Parameters
+    ----------
+    trees : TreeStructure
+    smoothed : object
+        With `share`, `log_edge`, `given_node`, `prior` and `geometric`, as `RandomTreesParameters`.
+    values : ndarray
+        From `leaf_values`.
+    codes : ndarray (n, d)
+    chosen : slice
+        Consecutive trees.
+    """
+    out = np.zeros((len(codes), values.shape[1]))
+    kernels.score_forest(
+        codes,
+        trees.steps._replace(start=trees.steps.start[chosen]),
+        trees.nodes,
+        trees.roots[chosen.start : chosen.stop + 1],
+        trees.sides,
+        trees.ordered,
+        smoothed.share,
+        smoothed.log_edge,
+        smoothed.given_node,
+        values,
+        smoothed.prior,
+        smoothed.geometric,
+        out,
+    )
+    out /= chosen.stop - chosen.start
+    return out
+
+
+@dataclass(frozen=True)
+class _Smoothed:
+    """What `mean_scores` needs of parameters."""
+
+    share: Array
+    log_edge: Array
+    given_node: Array
+    prior: Array
+    geometric: bool = True
+
+
 def _losses(weighed: WeighedTrees, given_node: Array, rows: CodedRows, first: int, last: int, prior: Array) -> Array:
     """Return the summed log-loss of some rows by the trees from first to before last, and by half of them."""
     middle = (first + last) // 2
     bounds = [(first, middle), (middle, last)] if middle > first else [(first, last)]
+    smoothed = _Smoothed(weighed.share, weighed.log_edge, given_node, prior)
+    values = leaf_values(weighed.trees, given_node, prior, True)
     parts, sizes = [], []
     for low, high in bounds:
-        out = np.zeros((len(rows.codes), len(prior)))
-        kernels.score_forest(
-            rows.codes,
-            weighed.trees.nodes,
-            weighed.trees.roots[low : high + 1],
-            weighed.trees.sides,
-            weighed.trees.ordered,
-            weighed.share,
-            weighed.log_edge,
-            given_node,
-            prior,
-            True,
-            out,
-            np.empty(0),
-        )
-        parts.append(out)
+        means = mean_scores(weighed.trees, smoothed, values, rows.codes, slice(low, high))
+        parts.append(np.pad(means, ((0, 0), (1, 0))))
         sizes.append(high - low)
     whole = np.average(parts, axis=0, weights=sizes)
     halves = np.mean([_loss(part, rows, prior) for part in parts])

@@ -8,6 +8,7 @@ instructions need Numba when they load.
 
 from posteriori.kernels.bayes import log_evidence, normalise, responsibilities_and_evidence
 from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_bins
+from posteriori.kernels.descent import Steps
 from posteriori.kernels.distinct_rows import index_distinct_rows
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
@@ -23,6 +24,7 @@ from posteriori.kernels.family_scores import encode_configurations, score_famili
 from posteriori.kernels.forests import (
     count_leaves,
     explain_forest,
+    forest_evidence,
     score_forest,
     smooth_nodes,
     weigh_edges,
@@ -64,6 +66,7 @@ from posteriori.kernels.words import (
 __all__ = [
     "Families",
     "SmoothedCounts",
+    "Steps",
     "add_averaged",
     "add_categorical",
     "add_complete_moments",
@@ -98,6 +101,7 @@ __all__ = [
     "explain_forest",
     "families_left_out",
     "first_numbers",
+    "forest_evidence",
     "gather_joint_counts",
     "grow_tree",
     "improve_leaves",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.invariants import check_numbers, check_places, require, require_kind
+from posteriori.kernels.descent import BOTH, LEFT, RIGHT
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.moments import gather
@@ -24,11 +26,11 @@ _LARGEST_CODE = (1 << 16) - 1
 
 
 def codes_of(tile: Codes) -> Array:
-    """Return the codes of a tile as uint16, (n, d); a category beyond the 65,535th counts as missing."""
+    """Return the codes of a tile as uint8 or uint16, (n, d); a category beyond the 65,535th counts as missing."""
     codes = tile.values
     if codes.dtype.itemsize > 2:
-        codes = np.where(codes > _LARGEST_CODE, 0, codes)
-    return np.ascontiguousarray(codes, np.uint16)
+        codes = np.where(codes > _LARGEST_CODE, 0, codes).astype(np.uint16)
+    return np.ascontiguousarray(codes)
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,31 @@ class TreeStructure:
 
     def __hash__(self) -> int:
         return hash((self.cardinalities, len(self.nodes), len(self.roots)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without `steps`
+
+    @cached_property
+    def steps(self) -> kernels.Steps:
+        """The inner nodes as rows read them on their way down. Only leaves and inner nodes have numbers here.
+
+        A split of numbers reads its sides from a ramp of LEFT and then RIGHT, which all of them share: from the
+        place where this cut is at the end of the LEFT ones.
+        """
+        column, cut, child = self.nodes.T
+        is_leaf = column < 0
+        place = np.where(is_leaf, ~child, np.cumsum(~is_leaf, dtype=np.int32) - np.int32(1))
+        inner = np.flatnonzero(~is_leaf)
+        column, cut, child = column[inner], cut[inner], child[inner]
+        widest = max([0, *(k for k, is_number in zip(self.cardinalities, self.ordered, strict=True) if is_number)])
+        ramp = np.repeat(np.array([LEFT, RIGHT], np.uint8), [widest + 1, widest])
+        ramp[0] = BOTH
+        nodes = np.empty((len(inner), 4), np.int32)
+        nodes[:, 0] = np.where(self.ordered[column], widest - cut, len(ramp) + cut)
+        nodes[:, 1], nodes[:, 2] = place[child], place[child + 1]
+        nodes[:, 3] = column + np.int32(np.iinfo(np.int32).min)
+        side = np.array([BOTH, LEFT, RIGHT], np.uint8)
+        return kernels.Steps(nodes, np.concatenate([ramp, side[self.sides]]), place[self.roots[:-1]])
 
     def check(self) -> None:
         """Raise ValueError unless every child comes after its parent, in the same tree."""
@@ -364,6 +391,7 @@ class CountLeaves:
             codes_of(tile),
             np.ascontiguousarray(assignment.component, np.int32),
             np.ascontiguousarray(assignment.weight, np.float64),
+            trees.steps,
             trees.nodes,
             trees.share,
             trees.sides,
