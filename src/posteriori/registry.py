@@ -60,7 +60,7 @@ def decline_fractions(table: TableSummary) -> str | None:
 
 def decline_counts(table: TableSummary) -> str | None:
     """Return why a model of categories and bins does not apply to counts of words; None if there are none."""
-    return "counts of words have neither categories nor bins" if table.n_counts else None
+    return "counts of words have no categories and no bins" if table.n_counts else None
 
 
 def decline_without_numbers(table: TableSummary) -> str | None:
