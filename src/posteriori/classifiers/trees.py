@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 from posteriori.classifiers.dependence import COMMON, LEARNED_BACKOFF, DependenceEstimator, smoothing_of
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.validation import em_options_of
-from posteriori.densities import Density, Tree, TreeParameters, coarse_parameters
+from posteriori.densities import BackOff, Density, Tree, TreeParameters, coarse_parameters
 from posteriori.deprecation import Renamed, renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.tables import Schema
@@ -22,7 +22,7 @@ class _TreeEstimator(DependenceEstimator):
     continuous: str
     penalty: Any
     missing: str
-    backoff: float | str | None
+    backoff: float | str | BackOff | None
     tol: float
     max_iter: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -43,7 +43,7 @@ class _TreeEstimator(DependenceEstimator):
         bins: Any = "mdlp",
         penalty: Any = None,
         missing: str = "pairs",
-        backoff: float | str | None = 10.0,
+        backoff: float | str | BackOff | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,

@@ -38,6 +38,7 @@ from posteriori.kernels.left_out import (
 )
 from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
+from posteriori.kernels.pseudo_rows import averaged_left_out, sweep_cells
 from posteriori.kernels.ranges import widen_ranges
 from posteriori.kernels.responsibilities import (
     add_complete_moments,
@@ -82,6 +83,7 @@ __all__ = [
     "add_weighted_counts",
     "add_weighted_moments",
     "add_word_counts",
+    "averaged_left_out",
     "averaged_tables",
     "chain_averaged",
     "chain_left_out",
@@ -120,6 +122,7 @@ __all__ = [
     "smoothed_tables",
     "sum_out_families",
     "sum_out_left_out",
+    "sweep_cells",
     "tree_left_out",
     "tree_log_density",
     "weigh_edges",
