@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -19,7 +19,7 @@ from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
-_MOST_CELLS = 1 << 20  # of the tables that pseudo-rows are learned from
+_MOST_CELLS = 1 << 17  # of the tables that pseudo-rows are learned from
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class AveragedOneDependence:
     def counted_families(self, parameters: AveragedParameters, statistics: JointCounts) -> Iterator[Family]:
         """Return the counts of each column alone, and with each other column as its parent.
 
-        If these tables have more than 2²⁰ cells, only every second, third, … column is a parent.
+        If these tables have more than 2¹⁷ cells, only every second, third, … column is a parent.
         """
         columns, components = range(len(parameters.cardinalities)), range(statistics.n_components)
         cells = len(components) * len(parameters.log_probability) ** 2
@@ -162,9 +162,9 @@ class AveragedOneDependence:
                     yield Family(j, statistics.pair(i, j), components)
 
     def left_out_density(
-        self, statistics: JointCounts, tile: Codes, assignment: Assignment, smoothings: Sequence[BackOff]
-    ) -> Iterator[Array]:
-        """Return log p(x | z) in nats, (n, Z), of each row under the tables without it, for each smoothing.
+        self, statistics: JointCounts, tile: Codes, assignment: Assignment
+    ) -> Callable[[BackOff], Array]:
+        """Return the function from a smoothing to log p(x | z) in nats, (n, Z), of rows under the tables without them.
 
         Cost: O(n·d²·Z) each, and the memory of the parameters.
         """
@@ -177,7 +177,8 @@ class AveragedOneDependence:
             for i in columns:
                 if i != j:
                     pairs[starts[i] : starts[i + 1], lines] = _with_totals(statistics.pair(i, j)).transpose(1, 2, 0)
-        for smoothing in smoothings:
+
+        def log_density(smoothing: BackOff) -> Array:
             pseudo_rows = np.array([smoothing.pseudo_rows(j, 1) for j in columns]).reshape(-1, 2)
             out = np.zeros((len(tile.values), n_components))
             kernels.averaged_left_out(
@@ -191,7 +192,9 @@ class AveragedOneDependence:
                 float(smoothing.alpha),
                 out,
             )
-            yield out
+            return out
+
+        return log_density
 
     def given(self, parameters: AveragedParameters) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the indices of the columns before it."""

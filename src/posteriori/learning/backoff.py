@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +22,9 @@ from posteriori.tables import Batch
 from posteriori.typing import Array
 
 MODE = 20.0  # of the prior of pseudo-rows
-MULTIPLIERS = tuple(2.0**power for power in range(-3, 6))
+POWERS = range(-3, 6)  # of 2, the multipliers that are tried
 _MOST_ROWS = 2000
+_FEW_ROWS = 200  # with gaps
 _MOST_FACTORS = 1 << 18  # rows times components times columns
 _MOST_PRODUCTS = 1 << 21  # rows times components times pairs of columns
 
@@ -44,7 +45,8 @@ def learn_backoff(
     .. math:: \hat m = \operatorname*{argmax}_m \sum_i w_i \log p_{-i}(y_i \mid x_i; m s) + \log m - m
 
     p₋ᵢ is the model without row i, in closed form: the weight of the row is subtracted from the counts. The sum is
-    evaluated at powers of 2 from ⅛ to 32, and its maximum is that of the parabola through the best three.
+    evaluated at powers of 2 from ⅛ to 32, first at every second, and its maximum is that of the parabola through the
+    best and its neighbours.
 
     Parameters
     ----------
@@ -135,13 +137,19 @@ def _best_multiplier(
     own = np.arange(len(rows)), labels.component
     weight = labels.weight * (n_counted / max(len(rows), 1))
     log_prior = left_out_prior(prior, statistics, labels)
-    scores = []
-    for multiplier, log_density in zip(MULTIPLIERS, _left_out_densities(model, statistics, seen), strict=True):
-        log_joint = log_density + log_prior
-        known = ~np.isnan(log_joint).any(axis=1)
-        gain = log_joint[own] - log_sum(log_joint)
-        scores.append(float(weight[known] @ gain[known]) + np.log(multiplier) - multiplier)
-    return _at_maximum(np.array(scores))
+    log_density = _left_out_densities(model, statistics, seen)
+    scores: dict[int, float] = {}
+
+    def score(power: int) -> float:
+        if power not in scores:
+            multiplier = 2.0**power
+            log_joint = log_density(multiplier) + log_prior
+            known = ~np.isnan(log_joint).any(axis=1)
+            gain = log_joint[own] - log_sum(log_joint)
+            scores[power] = float(weight[known] @ gain[known]) + np.log(multiplier) - multiplier
+        return scores[power]
+
+    return float(2.0 ** _at_maximum(score))
 
 
 def _averaged(model: GenerativeModel) -> int | None:
@@ -150,43 +158,49 @@ def _averaged(model: GenerativeModel) -> int | None:
     return has.index(True) if any(has) else None
 
 
-def _left_out_densities(model: GenerativeModel, statistics: JointStatistics, rows: Batch) -> Iterator[Array]:
-    """Return log p(x | z) in nats, (n, Z), of each row under the model without it, for each multiplier."""
+def _left_out_densities(model: GenerativeModel, statistics: JointStatistics, rows: Batch) -> Callable[[float], Array]:
+    """Return the function from a multiplier to log p(x | z) in nats, (n, Z), of each row under the model without it."""
     averaged = _averaged(model)
     if averaged is None:
-        for multiplier in MULTIPLIERS:
-            factor = multiplier
-            blocks = tuple(with_smoothing(block, lambda one, by=factor: one.scaled(by)) for block in model.blocks)
+
+        def sum_of_factors(multiplier: float) -> Array:
+            blocks = tuple(with_smoothing(block, lambda one: one.scaled(multiplier)) for block in model.blocks)
             factors = left_out_factors(replace(model, blocks=blocks), statistics, rows, refit=False)
-            yield np.maximum(factors, FLOOR).sum(axis=2)
-        return
+            return np.asarray(np.maximum(factors, FLOOR).sum(axis=2))
+
+        return sum_of_factors
     block, sums = model.blocks[averaged], statistics.blocks[averaged]
     others = left_out_factors(model, statistics, rows, refit=False, skip=averaged).sum(axis=2)
     tile = block.tile(unseen_as_missing(model, statistics, rows))
     if isinstance(block.density, Grouped):
         sums, tile = sums.coarse, model.parameters[averaged].groups.coarse(tile)
     density: Any = ungrouped(block.density)
-    smoothings = [density.smoothing.scaled(multiplier) for multiplier in MULTIPLIERS]
-    for log_density in density.left_out_density(sums, tile, rows.assignment, smoothings):
-        yield log_density + others
+    log_density = density.left_out_density(sums, tile, rows.assignment)
+    return lambda multiplier: log_density(density.smoothing.scaled(multiplier)) + others
 
 
 def _with_few_gaps(rows: Batch) -> Batch:
-    """Return the complete rows if they are half of all, for which leaving out is fastest; otherwise a tenth of all."""
+    """Return the complete rows if they are half of all, for which leaving out is fastest; otherwise about 200 rows."""
     complete = (rows.codes.values > 0).all(axis=1) if rows.codes.values.size else np.ones(len(rows), np.bool_)
     labels = rows.assignment
     assert labels is not None
-    chosen = np.flatnonzero(complete) if 2 * complete.sum() >= len(rows) else np.arange(0, len(rows), 10)
+    chosen = (
+        np.flatnonzero(complete)
+        if 2 * complete.sum() >= len(rows)
+        else np.arange(0, len(rows), max(1, len(rows) // 200))
+    )
     return replace(rows.rows(chosen), assignment=labels.rows(chosen))
 
 
-def _at_maximum(scores: Array) -> float:
-    """Return the multiplier at the maximum of the parabola through the best of `MULTIPLIERS` and its neighbours."""
-    best = int(scores.argmax())
-    steps = np.log(np.array(MULTIPLIERS))
-    if not 0 < best < len(scores) - 1:
-        return float(MULTIPLIERS[best])
-    before, here, after = scores[best - 1 : best + 2]
+def _at_maximum(score: Callable[[int], float]) -> float:
+    """Return where the parabola through the best of `POWERS` and its neighbours is greatest.
+
+    The neighbours of the best of every second power are tried.
+    """
+    best = max(POWERS[1::2], key=score)
+    best = max(range(best - 1, best + 2), key=score)
+    if not POWERS.start < best < POWERS.stop - 1:
+        return best
+    before, here, after = score(best - 1), score(best), score(best + 1)
     curvature = before - 2.0 * here + after
-    shift = 0.5 * (before - after) / curvature if curvature < 0 else 0.0
-    return float(np.exp(steps[best] + shift * (steps[1] - steps[0])))
+    return best + (0.5 * (before - after) / curvature if curvature < 0 else 0.0)
