@@ -122,8 +122,9 @@ class KDependenceBayes(DependenceEstimator):
     classes_ : ndarray (C,)
     parents_ : dict
         Parents of each column by name, the most important first.
-    backoff_ : float or None
-        The strength of the back-off, as given or as learned, in pseudo-rows.
+    backoff_ : float, dict or None
+        The pseudo-rows of the back-off as given; or if learned, those of each column by name: of p(x | y), and with
+        each more parent.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     .. shared:: feature_weights_
     n_parameters_, n_features_in_ : int
@@ -232,6 +233,9 @@ class AveragedOneDependence(DependenceEstimator):
     Attributes
     ----------
     classes_ : ndarray (C,)
+    backoff_ : float, dict or None
+        The pseudo-rows of the back-off as given; or if learned, those of each column by name: of p(x | y), and with
+        another column as the parent.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
