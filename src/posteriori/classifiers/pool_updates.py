@@ -146,10 +146,11 @@ def without_feature_weights(member: GenerativeEstimator) -> Any:
 
 def with_common_backoff(members: Sequence[Any]) -> Sequence[Any]:
     """Give copies of estimators the geometric mean of the pseudo-rows that they learned; return them."""
-    learned = [getattr(one, "backoff", None) for one in members]
-    pseudo_rows = [one.of_columns for one in learned if isinstance(one, BackOff)]
-    if len(pseudo_rows) == len(members) and len({tuple(map(len, each)) for each in pseudo_rows}) == 1:
-        common = replace(learned[0], of_columns=tuple(map(_geometric_mean, zip(*pseudo_rows, strict=True))))
+    given = [getattr(one, "backoff", None) for one in members]
+    learned = [one for one in given if isinstance(one, BackOff)]
+    if len(learned) == len(members) and len({tuple(map(len, one.of_columns)) for one in learned}) == 1:
+        of_columns = zip(*(one.of_columns for one in learned), strict=True)
+        common = replace(learned[0], of_columns=tuple(map(_geometric_mean, of_columns)))
         for one in members:
             one.backoff = common
             blocks = tuple(with_smoothing(block, lambda _: common) for block in one.model_.blocks)

@@ -116,13 +116,14 @@ class LeftOutCells:
             further = logs + 2.0 * length * change + length**2 * ((twice - once) - change)
             reached, beyond = self._step(further, mode)
             logs = beyond if reached >= least else twice
-        return np.exp(logs)
+        return np.asarray(np.exp(logs))
 
     def _step(self, logs: Array, mode: float) -> tuple[float, Array]:
         """Return the sum that is maximised, and the logarithm of the pseudo-rows after an EM step from these."""
         pseudo_rows = np.exp(logs)
         log_likelihood, by_prior, exposure = self.sweep(pseudo_rows)
-        return log_likelihood + (logs - pseudo_rows / mode).sum(), np.log((by_prior + 1.0) / (exposure + 1.0 / mode))
+        score = log_likelihood + float((logs - pseudo_rows / mode).sum())
+        return score, np.asarray(np.log((by_prior + 1.0) / (exposure + 1.0 / mode)))
 
 
 def _cells_of(family: Family, alpha: float, n_parents: int) -> tuple[int, tuple[Array, Array, Array, Array]]:

@@ -44,7 +44,8 @@ def learn_backoff(
 
     .. math:: \hat m = \operatorname*{argmax}_m \sum_i w_i \log p_{-i}(y_i \mid x_i; m s) + \log m - m
 
-    p₋ᵢ is the model without row i, in closed form: the weight of the row is subtracted from the counts. The sum is
+    p₋ᵢ is the model without row i, in closed form: the weight of the row, or 1 of more, is subtracted from the counts,
+    so that a row of weight 2 counts as two rows. The sum is
     evaluated at powers of 2 from ⅛ to 32, first at every second, and its maximum is that of the parabola through the
     best and its neighbours.
 
@@ -133,9 +134,11 @@ def _best_multiplier(
     labels = rows.assignment
     if labels is None or not len(rows):
         return 1.0
+    weight = labels.weight * (n_counted / len(rows))
+    labels = replace(labels, weight=np.minimum(labels.weight, 1.0))  # of a row of weight 2 one half is left out
+    rows = replace(rows, assignment=labels)
     seen = rows if to_observed_codes is None else replace(to_observed_codes(rows), assignment=labels)
     own = np.arange(len(rows)), labels.component
-    weight = labels.weight * (n_counted / max(len(rows), 1))
     log_prior = left_out_prior(prior, statistics, labels)
     log_density = _left_out_densities(model, statistics, seen)
     scores: dict[int, float] = {}
