@@ -41,8 +41,9 @@ class GenerativeForest(DependenceEstimator):
         The least weight of the rows of a node that is split. It is raised if the leaves of all trees would hold more
         than about 16 million probabilities.
     strength : float, optional
-        Pseudo-rows s of the back-off, p(y | node) = (n_y + s·p(y | parent)) / (n + s). Default: the one of 0.03, 0.1,
-        0.3, …, 1000 with the lowest log-loss on the rows that trees did not see.
+        Pseudo-rows s of the back-off, p(y | node) = (n_y + s·p(y | parent)) / (n + s). Default: one for nodes of 1, 2,
+        4, 8, … rows each, those of the greatest likelihood of the rows in the trees that did not see them, times one
+        factor, which has the lowest log-loss of the mean of these trees.
     bins : as in `TreeAugmentedNaiveBayes`, default 255
     random_state : int, RandomState, Generator or None, default 0
         Seed of the trees.
@@ -51,8 +52,9 @@ class GenerativeForest(DependenceEstimator):
     Attributes
     ----------
     classes_ : ndarray (C,)
-    strength_ : float
-        The pseudo-rows of the back-off, as given or as chosen.
+    strength_ : float or tuple of float
+        The pseudo-rows of the back-off as given; or as learned, by the whole part of the binary logarithm of the weight
+        of the node, the last also of heavier nodes.
     n_leaves_ : int
         Number of leaves of all trees.
     information_gain_ : ndarray (d,)
@@ -69,7 +71,7 @@ class GenerativeForest(DependenceEstimator):
     projection of their class distribution (by p(y | category) for two classes) and cut in this order.
 
     Rows are dealt to five folds. A tree grows on the rows outside one of them, and the rows of this fold serve to
-    choose `strength`. The leaves of the final trees count all rows. A row of weight k counts as k rows in splits and
+    learn `strength`. The leaves of the final trees count all rows. A row of weight k counts as k rows in splits and
     leaves, but it is in one fold, where k equal rows may be in several.
 
     In a leaf, p(x_j | l) is the distribution of the column in all rows, truncated to the leaf. So a tree has exact
@@ -182,9 +184,9 @@ class GenerativeForest(DependenceEstimator):
         return density
 
     @property
-    def strength_(self) -> float:
-        """The pseudo-rows of the back-off, as given or as chosen."""
-        return float(self._trees.strength or 0.0)
+    def strength_(self) -> float | tuple[float, ...]:
+        """The pseudo-rows of the back-off as given; or as learned, by the binary logarithm of the weight of a node."""
+        return self._trees.of_weights or float(self._trees.strength or 0.0)
 
     @property
     def n_leaves_(self) -> int:

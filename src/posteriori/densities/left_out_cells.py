@@ -9,11 +9,8 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.conditional import with_sums
+from posteriori.densities.fixed_point import maximise
 from posteriori.typing import Array
-
-_STEPS = 50  # of SQUAREM, with three EM steps each
-_TOLERANCE = 1e-3  # of the logarithm of the pseudo-rows
-_LONGEST = 64.0  # of a step of SQUAREM, in EM steps
 
 
 @dataclass(frozen=True)
@@ -88,42 +85,8 @@ class LeftOutCells:
         return float(log_likelihood), by_prior, exposure
 
     def learned_pseudo_rows(self, mode: float) -> Array:
-        r"""Return the pseudo-rows of the greatest leave-one-out likelihood, (d, 1 + T), under a Gamma prior.
-
-        .. math:: \hat s = \operatorname*{argmax}_s \sum_c w_c \log p_{-1}(c; s) + \sum_{j,t} (\log s_{jt} - s_{jt} / m)
-
-        An EM step sets s to (E + 1) / (D + 1/m), where E is the expected number of draws from pseudo-rows and D the sum
-        of 1 / (N + s) over the expected draws; the gradient in log s is E − s·D + 1 − s/m, so that a step never lowers
-        the sum (Minka, *Estimating a Dirichlet distribution*, 2000, for a table without back-off). SQUAREM (Varadhan &
-        Roland 2008) makes the steps longer, for each column by itself, because the columns are independent. Where no
-        cell of a level exists, s is the mode.
-
-        Parameters
-        ----------
-        mode : float
-            m > 0, the mode of the Gamma(2, m) prior of each s, in rows.
-        """
-        logs = np.full((self.n_columns, self.own.shape[1]), np.log(mode))
-        for _ in range(_STEPS):
-            _, once = self._step(logs, mode)
-            if np.abs(once - logs).max(initial=0.0) < _TOLERANCE:
-                break
-            least, twice = self._step(once, mode)
-            change = once - logs
-            bend = np.sqrt((((twice - once) - change) ** 2).sum(axis=1, keepdims=True))
-            size = np.sqrt((change**2).sum(axis=1, keepdims=True))
-            length = np.clip(np.divide(size, bend, out=np.ones_like(size), where=bend > 0), 1.0, _LONGEST)
-            further = logs + 2.0 * length * change + length**2 * ((twice - once) - change)
-            reached, beyond = self._step(further, mode)
-            logs = beyond if reached >= least else twice
-        return np.asarray(np.exp(logs))
-
-    def _step(self, logs: Array, mode: float) -> tuple[float, Array]:
-        """Return the sum that is maximised, and the logarithm of the pseudo-rows after an EM step from these."""
-        pseudo_rows = np.exp(logs)
-        log_likelihood, by_prior, exposure = self.sweep(pseudo_rows)
-        score = log_likelihood + float((logs - pseudo_rows / mode).sum())
-        return score, np.asarray(np.log((by_prior + 1.0) / (exposure + 1.0 / mode)))
+        """Return the pseudo-rows of the greatest leave-one-out likelihood, (d, 1 + T); see `maximise`."""
+        return maximise(self.sweep, (self.n_columns, self.own.shape[1]), mode)
 
 
 def _cells_of(family: Family, alpha: float, n_parents: int) -> tuple[int, tuple[Array, Array, Array, Array]]:

@@ -72,8 +72,9 @@ class RandomTrees:
               p(x_j \mid l) = p(x_j) \, [x_j \in l] \, / \, P(x_j \in l)
 
     The distribution of a column within a leaf is that of all rows, truncated to the leaf. p(y | leaf) is backed off to
-    every node above it, p(y | node) = (n_y + s·p(y | parent)) / (n + s), with the strength s that predicts best the
-    rows that trees did not see. A missing cell sends a row down both sides, which is the exact marginal of p_t.
+    every node above it, p(y | node) = (n_y + s·p(y | parent)) / (n + s), with the strengths s, by the weight of the
+    node, that predict best the rows that trees did not see. A missing cell sends a row down both sides, which is the
+    exact marginal of p_t.
 
     Trees are combined by the geometric mean of p_t(y | x), relative to p_t(y), so that a row without any cell has the
     class prior: p(y | x) ∝ p(y)·Π_t (p_t(x | y) / p_t(x))^{1/T}; or by the arithmetic mean of p_t(y | x). p(x) is the
@@ -96,7 +97,9 @@ class RandomTrees:
         The least weight of a node to be split.
     seed : int
     strength : float, optional
-        s in rows. None until it is learned.
+        s in rows, the same for all nodes. None: learned by the weight of the node.
+    of_weights : tuple of float
+        s of nodes by the whole part of the binary logarithm of their weight, the last also of heavier ones, if learned.
     structure : TreeStructure, optional
         None until `refine` has grown the trees.
     n_jobs : int, optional
@@ -120,6 +123,7 @@ class RandomTrees:
     strength: float | None = None
     structure: TreeStructure | None = None
     n_jobs: int | None = None
+    of_weights: tuple[float, ...] = ()
     name = "random trees"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
@@ -130,7 +134,8 @@ class RandomTrees:
     def check(self) -> None:
         """Raise ValueError if a number is negative."""
         check_not_negative("the number of trees", 1 if self.n_trees is None else self.n_trees - 1)
-        check_not_negative("the strength", self.strength or 0.0)
+        for strength in (self.strength or 0.0, *self.of_weights):
+            check_not_negative("the strength", strength)
 
     def check_fitted(self, parameters: RandomTreesParameters) -> None:
         """Raise ValueError unless the parameters are those of these trees."""
@@ -168,7 +173,7 @@ class RandomTrees:
         return replace(self, structure=self.structure.reindexed(columns))
 
     def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[RandomTrees, LeafCounts]:
-        """Return the density with its trees and its strength, and the weights in their leaves.
+        """Return the density with its trees and its strengths, and the weights in their leaves.
 
         Leaves count all rows, also those that a tree did not grow on. If the rows are a sample, that takes a second
         pass.
@@ -179,7 +184,7 @@ class RandomTrees:
         return refined, counts if statistics.is_complete else look(refined.sufficient_statistics)
 
     def grown(self, dealt: DealtRows) -> tuple[RandomTrees, LeafCounts, Array]:
-        """Return the density with trees grown on these rows, and its strength learned from them.
+        """Return the density with trees grown on these rows, and its strengths learned from them.
 
         The other results are the counts of all these rows, and in each leaf those of the rows that are not in the fold
         of its tree.
@@ -189,11 +194,11 @@ class RandomTrees:
         ordered[list(self.ordered)] = True
         trees = dealt.grow(ordered, self.growth, self.n_jobs)
         counts, outside = dealt.count(trees)
-        strength = self.strength
-        if strength is None:
+        of_weights = self.of_weights
+        if self.strength is None:
             prior = smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
-            strength = dealt.strength(trees, replace(counts, leaves=outside), prior)
-        return replace(self, structure=trees, strength=strength, n_jobs=None), counts, outside
+            of_weights = tuple(dealt.strengths(trees, replace(counts, leaves=outside), prior).tolist())
+        return replace(self, structure=trees, of_weights=of_weights, n_jobs=None), counts, outside
 
     def of_trees(self, first: int, last: int) -> tuple[RandomTrees, slice]:
         """Return the density of the trees from first to before last, and the numbers of their leaves."""
@@ -208,7 +213,8 @@ class RandomTrees:
         """Return the smoothed class distributions of all nodes."""
         prior = smoothed_prior(statistics.leaves.sum(axis=0) / self._trees.n_trees)
         weighed = WeighedTrees.of(self._trees, statistics)
-        given_node = weighed.smoothed(self.strength or 0.0, prior)
+        strengths = self.of_weights or (self.strength or 0.0,)
+        given_node = weighed.smoothed(np.array(strengths, np.float64), prior)
         geometric = self.combine == "geometric"
         return RandomTreesParameters(
             self._trees, geometric, weighed.share, weighed.log_edge, given_node, weighed.mass, prior

@@ -151,12 +151,18 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
     return 0
 
 
+@kernel(is_part=True)
+def level_of(n, n_levels):
+    """Return the whole part of the binary logarithm of the weight n of a node, from 0 to before n_levels."""
+    return min(int(math.log2(n)), n_levels - 1) if n >= 2.0 else 0
+
+
 @kernel
-def smooth_nodes(weight, nodes, roots, share, strength, prior, leaves_only, given_node):
+def smooth_nodes(weight, nodes, roots, share, strengths, prior, leaves_only, given_node):
     """Fill given_node (nodes, Z), log p(y | node) − log p(y) of the tree, from the weights in the nodes.
 
     p(y | node) = (n_y + s·p(y | parent)) / (n + s) in the leaves, and above them the mean over the leaves below with
-    their shares.
+    their shares. s is strengths[level_of(n)].
     """
     n_nodes, n_classes = weight.shape
     smoothed = np.empty((n_nodes, n_classes))
@@ -165,10 +171,11 @@ def smooth_nodes(weight, nodes, roots, share, strength, prior, leaves_only, give
         for z in range(n_classes):
             smoothed[first, z] = prior[z]  # what the root backs off to
         for v in range(first, last):
-            n = strength
+            n = 0.0
             for z in range(n_classes):
                 n += weight[v, z]
-            scale = 1.0 / n
+            strength = strengths[level_of(n, len(strengths))]
+            scale = 1.0 / (n + strength)
             for z in range(n_classes):
                 smoothed[v, z] = (weight[v, z] + strength * smoothed[v, z]) * scale
             if nodes[v, 0] >= 0:
