@@ -18,13 +18,13 @@ from posteriori.tables.batch import Assignment, Codes
 from posteriori.typing import Array
 
 FOLDS = 5  # of the rows, one of which each tree leaves out
-_LEVELS = 13  # of the weight of nodes, by its binary logarithm
+LEVELS = 13  # of the weight of nodes, by its binary logarithm
 _MODE = 1.0  # of the prior of their strengths
 _FACTORS = range(-8, 9)  # quarters of the decimal logarithm of the factor of all strengths
 _MOST_PATHS = 1 << 16  # of rows in trees, for the strength of each level
 _MOST_TREES, FEWEST_TREES = 100, 25
 _ROWS_OF_TREES = 1_000_000  # rows times trees
-_MOST_JUDGED = 20_000  # rows, for the factor
+_MOST_JUDGED = 5_000  # rows, for the factor
 _MOST_CELLS = 1 << 24  # of the table of leaves and classes of all trees; larger nodes become leaves beyond
 _FEW_COLUMNS = 10  # tried per node by random cuts, although the table has fewer than 100 columns
 _WHOLE = np.concatenate([[0.0], np.arange(1, 4096) * np.log(np.arange(1, 4096))])
@@ -165,14 +165,14 @@ class DealtRows:
             mine = judged[self.fold[judged] == k][:: -(-n_paths // _MOST_PATHS)]
             first, last = np.searchsorted(folds, [k, k + 1]).tolist()
             if len(mine):
-                paths.append(_Paths.of(weighed, self.rows._take(mine), trees.roots[first : last + 1], prior))
+                paths.append(Paths.of(weighed, self.rows._take(mine), trees.roots[first : last + 1], prior))
 
         def sweep(strengths: Array) -> tuple[float, Array, Array]:
             by_prior, exposure = np.zeros(strengths.shape), np.zeros(strengths.shape)
             total = sum(each.sweep(strengths[0], by_prior[0], exposure[0]) for each in paths)
             return float(total), by_prior, exposure
 
-        return maximise(sweep, (1, _LEVELS), _MODE)[0]
+        return maximise(sweep, (1, LEVELS), _MODE)[0]
 
     def _loss(self, weighed: WeighedTrees, strengths: Array, judged: Array, folds: Array, prior: Array) -> float:
         """Return the log-loss of the judged rows by as many trees as there are, but none that saw the row."""
@@ -253,7 +253,7 @@ class WeighedTrees:
 
 
 @dataclass(frozen=True)
-class _Paths:
+class Paths:
     """Rows in the trees of one fold: the nodes on their paths, side by side (see `kernels.follow_paths`)."""
 
     starts: Array
@@ -264,7 +264,8 @@ class _Paths:
     root: Array
 
     @classmethod
-    def of(cls, weighed: WeighedTrees, rows: CodedRows, roots: Array, prior: Array) -> _Paths:
+    def of(cls, weighed: WeighedTrees, rows: CodedRows, roots: Array, prior: Array) -> Paths:
+        """Return the paths of all these rows in the trees with these roots; the last root ends the last tree."""
         trees, n_trees = weighed.trees, len(roots) - 1
         starts = np.zeros(len(rows.codes) * n_trees + 1, np.int64)
         size = 0
@@ -278,7 +279,7 @@ class _Paths:
                 trees.sides,
                 trees.ordered,
                 weighed.weight,
-                _LEVELS,
+                LEVELS,
                 starts,
                 level,
                 own,
