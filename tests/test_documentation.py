@@ -11,9 +11,13 @@ import sys
 import warnings
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
 
 import posteriori as po
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -24,6 +28,7 @@ MODULES = sorted(
 @pytest.mark.parametrize("name", MODULES)
 def test_doctests(name):
     results = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    plt.close("all")
     assert results.failed == 0
 
 

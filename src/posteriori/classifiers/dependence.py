@@ -114,7 +114,8 @@ class KDependenceBayes(DependenceEstimator):
     ----------
     k : int, default 2
         Maximum number of parents per feature, ≥ 0. The default had the best scores of 0 to 3 in docs/dependence.md.
-    bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    .. shared:: bins
+    backoff, alpha : as in `TreeAugmentedNaiveBayes`
     .. shared:: priors, prior_alpha, categorical_features, keep, dates, missing, feature_weights, n_jobs
 
     Attributes
@@ -125,11 +126,7 @@ class KDependenceBayes(DependenceEstimator):
     backoff_ : float, dict or None
         The pseudo-rows of the back-off as given; or if learned, those of each column by name: of p(x | y), and with
         each more parent.
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    .. shared:: feature_weights_
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: class_prior_, feature_weights_, n_parameters_, feature_names_in_
 
     Notes
     -----
@@ -143,10 +140,7 @@ class KDependenceBayes(DependenceEstimator):
     In `explain`, the factor of a feature with a missing parent is log p(x_j | observed features before it, y), in the
     order of the parents, so that the factors of a row add up to log p(x | y).
 
-    A column with more than 30 categories enters the dependences through groups of its categories:
-    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
-    most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
-    has the details.
+    .. shared:: groups of categories
 
     .. shared:: informative missingness
 
@@ -227,7 +221,8 @@ class AveragedOneDependence(DependenceEstimator):
 
     Parameters
     ----------
-    bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    .. shared:: bins
+    backoff, alpha : as in `TreeAugmentedNaiveBayes`
     .. shared:: priors, prior_alpha, categorical_features, keep, dates, missing, n_jobs
 
     Attributes
@@ -236,10 +231,7 @@ class AveragedOneDependence(DependenceEstimator):
     backoff_ : float, dict or None
         The pseudo-rows of the back-off as given; or if learned, those of each column by name: of p(x | y), and with
         another column as the parent.
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: class_prior_, n_parameters_, feature_names_in_
 
     Notes
     -----
@@ -248,10 +240,7 @@ class AveragedOneDependence(DependenceEstimator):
 
     The published rule drops parents whose value occurs in fewer than 30 rows; back-off reduces their effect gradually.
 
-    A column with more than 30 categories enters the dependences through groups of its categories:
-    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
-    most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
-    has the details.
+    .. shared:: groups of categories
 
     .. shared:: informative missingness
 
@@ -321,7 +310,7 @@ class FullJointClassifier(DependenceEstimator):
     verbose : bool, default False
         Log the number of cells and parameters before memory is allocated, at level INFO to the logger ``posteriori``.
         `n_cells_` and `n_parameters_` give these numbers for a fitted model.
-    bins : as in `TreeAugmentedNaiveBayes`
+    .. shared:: bins
     .. shared:: priors, prior_alpha, categorical_features, keep, dates, n_jobs
 
     Attributes
@@ -329,10 +318,7 @@ class FullJointClassifier(DependenceEstimator):
     classes_ : ndarray (C,)
     n_cells_ : int
         C·Π_j K_j.
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: class_prior_, n_parameters_, feature_names_in_
 
     Notes
     -----

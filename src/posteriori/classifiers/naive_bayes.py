@@ -89,8 +89,7 @@ class NaiveBayes(GenerativeEstimator):
     Attributes
     ----------
     classes_ : ndarray (C,)
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-        p(y), its log in nats, and the total weight of the rows of each class.
+    .. shared:: class_prior_
     theta_, var_ : ndarray (C, number of Gaussian columns)
         Means and variances, in data units and squared data units; squared scales of the t with ``predictive=True``.
     feature_log_prob_ : list of ndarray (C, K)
@@ -111,8 +110,7 @@ class NaiveBayes(GenerativeEstimator):
         Number of free parameters: C − 1 for the prior, and per column C·(K − 1) if categorical, C·(K − 1) + 2 if
         binned, 2·C if Gaussian, C if Poisson.
     n_features_in_ : int
-    feature_names_in_ : ndarray (d,)
-        Names of the features, if the columns had names.
+    .. shared:: feature_names_in_
     schema_ : Schema
         Names, kinds and categories of the columns.
 

@@ -37,8 +37,8 @@ from posteriori.tables import (
     read_table,
     read_teaching_labels,
 )
+from posteriori.tables.columns import categorical_column
 from posteriori.tables.missing import is_missing
-from posteriori.tables.schema import categorical_column
 from posteriori.tables.texts import CountedText, Texts
 
 

@@ -126,9 +126,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     continuous : {"binned", "gaussian"}, default "binned"
         Continuous columns are cut into bins; or they are Gaussian given a category and linear Gaussian given a number,
         and a categorical column never depends on a continuous one.
-    bins : int, "mdlp" or sequence of float, default "mdlp"
-        How continuous columns are cut: "mdlp" is the supervised rule of Fayyad & Irani (1993), which may give a column
-        without information about the class one bin; an int gives that many quantile bins; a sequence the cut points.
+    .. shared:: bins
     penalty : {"aic", "bic"}, optional
         Penalty per parameter of an edge, in nats of log-likelihood: 1 for AIC, ½·log n for BIC. Edges that gain less
         are dropped, so the result may be a forest.
@@ -163,10 +161,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     log_likelihood_trace_ : ndarray
         Log-likelihood of the observed cells before each step of EM, in nats; empty without EM.
     .. shared:: n_iter_, unlabelled_weight_
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: class_prior_, n_parameters_, feature_names_in_
 
     Notes
     -----
@@ -175,13 +170,12 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     Each step of EM learns the parents again (as Meilă & Jordan do for mixtures of trees). With ``missing="em"`` the
     parents remain those learned from the labelled rows.
 
-    The statistics are counts of all pairs of columns, over the rows in which both cells are observed: one pass,
-    O(n·d²), and 8·C·Σ_ij (K_i + 1)(K_j + 1) bytes. A column with more than 30 categories enters the dependences through
-    groups of its categories, p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j), so that K is at most 64, and there is a second
-    pass. The groups minimise the MODL criterion of Boullé (2005). `partial_fit` keeps them, and a new category joins
-    the group with the most categories. There are no groups if
-    labels or components are hidden. `partial_fit` chooses the tree again from all rows seen; the bins remain those of
-    the first call.
+    .. shared:: groups of categories
+
+    The statistics are counts of all pairs of columns, over the rows in which both cells are observed: one pass (two if
+    categories are grouped), O(n·d²), and 8·C·Σ_ij (K_i + 1)(K_j + 1) bytes, where K counts groups. There are no groups
+    if labels or components are hidden. `partial_fit` chooses the tree again from all rows seen; the bins remain those
+    of the first call.
 
     The defaults of `continuous`, `bins`, `penalty` and `backoff` had the best scores on 28 real tables
     (docs/dependence.md).
@@ -242,10 +236,7 @@ class ChowLiuClassifier(_TreeEstimator):
         For each class (or pair of class and component), the parent of each column by name; None for a root.
     edge_information_ : dict
         For each class, the information of each edge (parent, child), in nats per row, minus its penalty.
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: class_prior_, n_parameters_, feature_names_in_
 
     References
     ----------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import reprlib
 import warnings
 from dataclasses import dataclass
 from enum import StrEnum
@@ -280,7 +279,7 @@ def run(request: FitRequest) -> dict[str, Any]:
     import polars as pl
 
     labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
-    folds = _check_rows(request, data.description, labels)
+    folds = _check_rows(request, data.description)
     learner = _make_estimator(spec, request, data.chosen).set_params(
         keep=data.keep, dates=parts_of_dates(request.dates)
     )
@@ -363,15 +362,12 @@ def _columns_of_options(request: FitRequest, features: list[str]) -> dict[str, l
     return chosen
 
 
-def _check_rows(request: FitRequest, description: ScannedTable, labels: pl.Series) -> int:
+def _check_rows(request: FitRequest, description: ScannedTable) -> int:
     """Return the number of folds, at most the number of labelled rows."""
     n_labelled = description.n_labelled
     if n_labelled < 2:
         kind = "row" if description.n_rows < 2 else "row with a label"
         raise UserError(f"{request.title!r} has only one {kind}; cross-validation needs at least two")
-    if len(labels) == 1:
-        label = reprlib.repr(labels[0])
-        warn(f"the target {request.target!r} has only one class, {label}: every prediction will be that class")
     if request.folds > n_labelled:
         rows = "rows" if n_labelled == description.n_rows else "rows with a label"
         warn(f"there are only {n_labelled} {rows}, so each of them is a fold")

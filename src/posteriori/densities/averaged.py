@@ -16,7 +16,7 @@ from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.columns import CellKind, Column
 from posteriori.typing import Array
 
 _MOST_CELLS = 1 << 17  # of the tables that pseudo-rows are learned from

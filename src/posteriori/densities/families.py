@@ -15,7 +15,7 @@ from posteriori.densities.conditional import ROUNDING, BackOff, with_sums
 from posteriori.invariants import check_equal, check_numbers, require
 from posteriori.statistics.joint_counts import JointCounts
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 Parents = tuple[tuple[int, ...], ...]

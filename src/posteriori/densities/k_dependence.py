@@ -16,7 +16,7 @@ from posteriori.invariants import check_equal, check_not_negative
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import CellKind
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 MOST_CELLS = 1 << 20  # the limit on the tables that eliminate the missing columns of one row, over all components

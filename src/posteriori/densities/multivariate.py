@@ -33,7 +33,8 @@ from posteriori.statistics.moments import Moments, sums_from_responsibilities
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column, quote
+from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, smoothed_prior
+from posteriori.densities.leaf_weights import conditional_changes
+from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, leaf_values, mean_scores, smoothed_prior
 from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
 from posteriori.tables.batch import Codes
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.columns import CellKind, Column
 from posteriori.typing import Array
 
 
@@ -51,6 +53,14 @@ class RandomTreesParameters:
         """The number of categories or bins of each column."""
         return self.trees.cardinalities
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without `leaf_values`
+
+    @cached_property
+    def leaf_values(self) -> Array:
+        """What each leaf adds to the scores of its rows, (leaves, Z − 1) or (leaves, Z): see `leaf_values`."""
+        return leaf_values(self.trees, self.given_node, self.prior, self.geometric)
+
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
@@ -72,9 +82,8 @@ class RandomTrees:
               p(x_j \mid l) = p(x_j) \, [x_j \in l] \, / \, P(x_j \in l)
 
     The distribution of a column within a leaf is that of all rows, truncated to the leaf. p(y | leaf) is backed off to
-    every node above it, p(y | node) = (n_y + s·p(y | parent)) / (n + s), with the strengths s, by the weight of the
-    node, that predict best the rows that trees did not see. A missing cell sends a row down both sides, which is the
-    exact marginal of p_t.
+    every node above it, p(y | node) = (n_y + s·p(y | parent)) / (n + s), with the strength s that predicts best the
+    rows that trees did not see. A missing cell sends a row down both sides, which is the exact marginal of p_t.
 
     Trees are combined by the geometric mean of p_t(y | x), relative to p_t(y), so that a row without any cell has the
     class prior: p(y | x) ∝ p(y)·Π_t (p_t(x | y) / p_t(x))^{1/T}; or by the arithmetic mean of p_t(y | x). p(x) is the
@@ -85,7 +94,7 @@ class RandomTrees:
     ordered : tuple of int
         The columns of numbers, which a cut splits, by their positions. The others split by two sets of categories.
     n_trees : int, optional
-        None for a number that suits the number of rows (`Growth.trees_for`).
+        None for a number that suits the number of rows (`trees_for`).
     splits : {"random", "best"}
         Each node tries some columns that vary in it, and takes the split of the greatest information: with one random
         cut per column, or with the best one. Categories are ordered by a random projection of their class distribution
@@ -97,9 +106,10 @@ class RandomTrees:
         The least weight of a node to be split.
     seed : int
     strength : float, optional
-        s in rows, the same for all nodes. None: learned by the weight of the node.
-    of_weights : tuple of float
-        s of nodes by the whole part of the binary logarithm of their weight, the last also of heavier ones, if learned.
+        s in rows. None until it is learned.
+    leaf_weights : {None, "conditional"}
+        With "conditional", log p(y | leaf) is changed so that the trees together predict the classes of the training
+        rows best (`conditional_changes`). p(y | leaf) stays a distribution, so that all else is the same.
     structure : TreeStructure, optional
         None until `refine` has grown the trees.
     n_jobs : int, optional
@@ -121,9 +131,9 @@ class RandomTrees:
     fewest: float = 2.0
     seed: int = 0
     strength: float | None = None
+    leaf_weights: Literal["conditional"] | None = None
     structure: TreeStructure | None = None
     n_jobs: int | None = None
-    of_weights: tuple[float, ...] = ()
     name = "random trees"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
@@ -134,8 +144,7 @@ class RandomTrees:
     def check(self) -> None:
         """Raise ValueError if a number is negative."""
         check_not_negative("the number of trees", 1 if self.n_trees is None else self.n_trees - 1)
-        for strength in (self.strength or 0.0, *self.of_weights):
-            check_not_negative("the strength", strength)
+        check_not_negative("the strength", self.strength or 0.0)
 
     def check_fitted(self, parameters: RandomTreesParameters) -> None:
         """Raise ValueError unless the parameters are those of these trees."""
@@ -172,8 +181,12 @@ class RandomTrees:
             return self
         return replace(self, structure=self.structure.reindexed(columns))
 
+    def with_components(self, components: Sequence[int]) -> RandomTrees:
+        """Return the density for other components, by their indices here, −1 for a new one."""
+        return self if self.structure is None else replace(self, structure=self.structure.with_components(components))
+
     def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[RandomTrees, LeafCounts]:
-        """Return the density with its trees and its strengths, and the weights in their leaves.
+        """Return the density with its trees and its strength, and the weights in their leaves.
 
         Leaves count all rows, also those that a tree did not grow on. If the rows are a sample, that takes a second
         pass.
@@ -184,7 +197,7 @@ class RandomTrees:
         return refined, counts if statistics.is_complete else look(refined.sufficient_statistics)
 
     def grown(self, dealt: DealtRows) -> tuple[RandomTrees, LeafCounts, Array]:
-        """Return the density with trees grown on these rows, and its strengths learned from them.
+        """Return the density with trees grown on these rows, and its strength learned from them.
 
         The other results are the counts of all these rows, and in each leaf those of the rows that are not in the fold
         of its tree.
@@ -194,11 +207,14 @@ class RandomTrees:
         ordered[list(self.ordered)] = True
         trees = dealt.grow(ordered, self.growth, self.n_jobs)
         counts, outside = dealt.count(trees)
-        of_weights = self.of_weights
-        if self.strength is None:
-            prior = smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
-            of_weights = tuple(dealt.strengths(trees, replace(counts, leaves=outside), prior).tolist())
-        return replace(self, structure=trees, of_weights=of_weights, n_jobs=None), counts, outside
+        strength = self.strength
+        prior = smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
+        if strength is None:
+            strength = dealt.strength(trees, replace(counts, leaves=outside), prior)
+        if self.leaf_weights == "conditional":
+            changed = conditional_changes(dealt, trees, replace(counts, leaves=outside), strength, prior, self.n_jobs)
+            trees = replace(trees, change=changed)
+        return replace(self, structure=trees, strength=strength, n_jobs=None), counts, outside
 
     def of_trees(self, first: int, last: int) -> tuple[RandomTrees, slice]:
         """Return the density of the trees from first to before last, and the numbers of their leaves."""
@@ -213,8 +229,7 @@ class RandomTrees:
         """Return the smoothed class distributions of all nodes."""
         prior = smoothed_prior(statistics.leaves.sum(axis=0) / self._trees.n_trees)
         weighed = WeighedTrees.of(self._trees, statistics)
-        strengths = self.of_weights or (self.strength or 0.0,)
-        given_node = weighed.smoothed(np.array(strengths, np.float64), prior)
+        given_node = weighed.smoothed(self.strength or 0.0, prior)
         geometric = self.combine == "geometric"
         return RandomTreesParameters(
             self._trees, geometric, weighed.share, weighed.log_edge, given_node, weighed.mass, prior
@@ -222,22 +237,8 @@ class RandomTrees:
 
     def log_density(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
         """Return log p(x | z) = log p(z | x) + log p(x) − log p(z) in nats, (n, Z)."""
-        log_p = np.full(len(tile.values), -np.inf)
-        scores = self._scores(parameters, tile, log_p)
-        normalised = scores + np.log(parameters.prior)
-        log_evidence = np.empty(len(scores))
-        kernels.log_evidence(np.ascontiguousarray(normalised), log_evidence)
-        independent = _log_masses(parameters, tile).sum(axis=1)
-        return np.asarray(scores + (log_p + independent - log_evidence)[:, np.newaxis])
-
-    def log_scores(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
-        """Return log p(x | z) up to a constant per row, (n, Z): log p(z | x) − log p(z)."""
-        return self._scores(parameters, tile, np.empty(0))
-
-    def _scores(self, parameters: RandomTreesParameters, tile: Codes, log_p: Array) -> Array:
-        trees = parameters.trees
-        out = np.zeros((len(tile.values), len(parameters.prior)))
-        kernels.score_forest(
+        trees, log_p = parameters.trees, np.full(len(tile.values), -np.inf)
+        kernels.forest_evidence(
             codes_of(tile),
             trees.nodes,
             trees.roots,
@@ -246,12 +247,23 @@ class RandomTrees:
             parameters.share,
             parameters.log_edge,
             parameters.given_node,
-            parameters.prior,
-            parameters.geometric,
-            out,
             log_p,
         )
-        return out if parameters.geometric else np.log(out)
+        scores = self.log_scores(parameters, tile)
+        normalised = scores + np.log(parameters.prior)
+        log_evidence = np.empty(len(scores))
+        kernels.log_evidence(np.ascontiguousarray(normalised), log_evidence)
+        independent = _log_masses(parameters, tile).sum(axis=1)
+        return np.asarray(scores + (log_p + independent - log_evidence)[:, np.newaxis])
+
+    def log_scores(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
+        """Return log p(x | z) up to a constant per row, (n, Z).
+
+        That is log p(z | x) − log p(z), less that of the first class for the geometric mean.
+        """
+        trees, geometric = parameters.trees, parameters.geometric
+        means = mean_scores(trees, parameters, parameters.leaf_values, codes_of(tile), slice(0, trees.n_trees))
+        return np.pad(means, ((0, 0), (1, 0))) if geometric else np.log(means)
 
     def log_factors(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
         """Return what each column adds to `log_density` in nats, (n, Z, d), 0 for a missing cell.

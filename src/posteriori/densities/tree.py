@@ -24,7 +24,7 @@ from posteriori.statistics.joint_counts import JointCounts
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.pairs import Pairs
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers, split_by_component
-from posteriori.tables.schema import CellKind
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 

@@ -8,6 +8,7 @@ instructions need Numba when they load.
 
 from posteriori.kernels.bayes import log_evidence, normalise, responsibilities_and_evidence
 from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_bins
+from posteriori.kernels.descent import Steps
 from posteriori.kernels.distinct_rows import index_distinct_rows
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
@@ -23,12 +24,14 @@ from posteriori.kernels.family_scores import encode_configurations, score_famili
 from posteriori.kernels.forests import (
     count_leaves,
     explain_forest,
+    forest_evidence,
     score_forest,
     smooth_nodes,
     weigh_edges,
 )
 from posteriori.kernels.growing import grow_tree
 from posteriori.kernels.joint_counts import add_joint_counts, gather_joint_counts, pair_information
+from posteriori.kernels.leaf_weights import improve_leaves, leave_one_out, leaves_of_rows, start_posterior
 from posteriori.kernels.left_out import (
     SmoothedCounts,
     chain_left_out,
@@ -38,7 +41,7 @@ from posteriori.kernels.left_out import (
 )
 from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
-from posteriori.kernels.pseudo_rows import averaged_left_out, follow_paths, sweep_cells, sweep_paths
+from posteriori.kernels.pseudo_rows import averaged_left_out, sweep_cells
 from posteriori.kernels.ranges import widen_ranges
 from posteriori.kernels.responsibilities import (
     add_complete_moments,
@@ -64,6 +67,7 @@ from posteriori.kernels.words import (
 __all__ = [
     "Families",
     "SmoothedCounts",
+    "Steps",
     "add_averaged",
     "add_categorical",
     "add_complete_moments",
@@ -99,12 +103,15 @@ __all__ = [
     "explain_forest",
     "families_left_out",
     "first_numbers",
-    "follow_paths",
+    "forest_evidence",
     "gather_joint_counts",
     "grow_tree",
+    "improve_leaves",
     "index_distinct_rows",
     "integer_ranges",
     "integrate_out",
+    "leave_one_out",
+    "leaves_of_rows",
     "log_evidence",
     "log_factorials",
     "log_linear_loss",
@@ -121,10 +128,10 @@ __all__ = [
     "shared_deviations",
     "smooth_nodes",
     "smoothed_tables",
+    "start_posterior",
     "sum_out_families",
     "sum_out_left_out",
     "sweep_cells",
-    "sweep_paths",
     "tree_left_out",
     "tree_log_density",
     "weigh_edges",

@@ -9,9 +9,9 @@ import math
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
+from posteriori.kernels.descent import MOST_ROWS, NO_LEAF, descend, make_scratch
 
 _DEEPEST = 64
-_ROWS = 256  # that go down a tree together
 
 
 @kernel(is_part=True)
@@ -24,56 +24,30 @@ def _side(code, cut, is_ordered, sides):
     return int(sides[cut + code])
 
 
-@kernel(is_part=True)
-def _descend(codes, first, last, nodes, root, sides, ordered, reached, active):
-    """Send the rows from first to before last down a tree: reached[i − first] is a leaf, or where a cell is missing.
-
-    Rows take a step each in turn, so that the processor reads the nodes of several rows at once. Indices are unsigned:
-    signed ones are compared with 0 first.
-    """
-    n_active = last - first
-    for i in range(n_active):
-        reached[i] = root
-        active[i] = i
-    while n_active > 0:
-        kept = 0
-        for k in range(n_active):
-            row = np.uint64(active[np.uint64(k)])
-            node = np.uint64(reached[row])
-            column, cut = nodes[node, np.uint64(0)], nodes[node, np.uint64(1)]
-            if column < 0:
-                continue
-            code = int(codes[np.uint64(first) + row, np.uint64(column)])
-            if code == 0:
-                continue
-            at_right = 1 if code > cut else 0
-            if not ordered[np.uint64(column)]:
-                side = int(sides[np.uint64(cut + code)])
-                if side == 0:
-                    continue
-                at_right = side - 1
-            reached[row] = nodes[node, np.uint64(2)] + at_right
-            active[np.uint64(kept)] = row
-            kept += 1
-        n_active = kept
-
-
 @kernel
-def count_leaves(codes, component, weight, nodes, share, sides, ordered, roots, fold, fold_of_tree, out, outside):
+def count_leaves(
+    codes, component, weight, steps, nodes, share, sides, ordered, roots, fold, fold_of_tree, out, outside
+):
     """Add the weight of each row to its leaf in each tree, out (leaves, Z); outside those of its own fold to `outside`.
 
     A row that lacks the cell of a split goes down both sides, with weights in proportion to their shares. `outside` may
     be empty.
     """
     waiting, weights = np.empty(2 * _DEEPEST, np.int64), np.empty(2 * _DEEPEST)
-    reached, active = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64)
-    for t in range(len(roots) - 1):
-        for first in range(0, len(codes), _ROWS):
-            last = min(first + _ROWS, len(codes))
-            _descend(codes, first, last, nodes, roots[t], sides, ordered, reached, active)
-            for i in range(first, last):
+    scratch = make_scratch(len(codes))
+    for first in range(0, len(codes), MOST_ROWS):
+        n_rows = min(len(codes) - first, MOST_ROWS)
+        for t in range(len(roots) - 1):
+            descend(codes, first, n_rows, steps, t, scratch)
+            for k in range(n_rows):
+                i, leaf = np.uint64(first + k), scratch.reached[k]
                 counts = len(outside) > 0 and fold[i] != fold_of_tree[t]
-                waiting[0], weights[0], n_waiting = reached[i - first], weight[i], 1
+                if leaf > NO_LEAF:
+                    out[np.uint64(~leaf), np.uint64(component[i])] += weight[i]
+                    if counts:
+                        outside[np.uint64(~leaf), np.uint64(component[i])] += weight[i]
+                    continue
+                waiting[0], weights[0], n_waiting = roots[t], weight[i], 1
                 while n_waiting > 0:
                     n_waiting -= 1
                     node, w = waiting[n_waiting], weights[n_waiting]
@@ -151,18 +125,12 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
     return 0
 
 
-@kernel(is_part=True)
-def level_of(n, n_levels):
-    """Return the whole part of the binary logarithm of the weight n of a node, from 0 to before n_levels."""
-    return min(int(math.log2(n)), n_levels - 1) if n >= 2.0 else 0
-
-
 @kernel
-def smooth_nodes(weight, nodes, roots, share, strengths, prior, leaves_only, given_node):
-    """Fill given_node (nodes, Z), log p(y | node) − log p(y) of the tree, from the weights in the nodes.
+def smooth_nodes(weight, nodes, roots, share, strength, prior, change, leaves_only, given_node, of_tree):
+    """Fill given_node (nodes, Z), log p(y | node) − log p_t(y), from the weights in the nodes; and of_tree (T, Z), p_t.
 
     p(y | node) = (n_y + s·p(y | parent)) / (n + s) in the leaves, and above them the mean over the leaves below with
-    their shares. s is strengths[level_of(n)].
+    their shares. p_t is that of the root. If `change` (leaves, Z) is not empty, p(y | leaf) ∝ (n_y + …)·exp(change).
     """
     n_nodes, n_classes = weight.shape
     smoothed = np.empty((n_nodes, n_classes))
@@ -171,11 +139,10 @@ def smooth_nodes(weight, nodes, roots, share, strengths, prior, leaves_only, giv
         for z in range(n_classes):
             smoothed[first, z] = prior[z]  # what the root backs off to
         for v in range(first, last):
-            n = 0.0
+            n = strength
             for z in range(n_classes):
                 n += weight[v, z]
-            strength = strengths[level_of(n, len(strengths))]
-            scale = 1.0 / (n + strength)
+            scale = 1.0 / n
             for z in range(n_classes):
                 smoothed[v, z] = (weight[v, z] + strength * smoothed[v, z]) * scale
             if nodes[v, 0] >= 0:
@@ -183,32 +150,53 @@ def smooth_nodes(weight, nodes, roots, share, strengths, prior, leaves_only, giv
                 for z in range(n_classes):
                     smoothed[child, z] = smoothed[v, z]
                     smoothed[child + 1, z] = smoothed[v, z]
-        for v in range(last - 1, first - 1, -1):
-            if nodes[v, 0] >= 0:
-                child, at_left = nodes[v, 2], share[v]
-                for z in range(n_classes):
-                    smoothed[v, z] = at_left * smoothed[child, z] + (1.0 - at_left) * smoothed[child + 1, z]
+        _average(smoothed, nodes, first, last, share, change)
         for v in range(last - 1, first - 1, -1):
             if nodes[v, 0] < 0 or not leaves_only:
                 for z in range(n_classes):
                     given_node[v, z] = math.log(smoothed[v, z] / smoothed[first, z])
+        for z in range(n_classes):
+            of_tree[t, z] = smoothed[first, z]
     return 0
 
 
 @kernel(is_part=True)
-def _score_row(row, nodes, root, sides, ordered, share, log_edge, given_node, node, with_density, scores):
-    """Write log p(y | x) − log p(y) of one row in one tree to scores; return log p(x), or 0 without the density.
+def _average(p, nodes, first, last, share, change):
+    """Change p(y | leaf) of a tree, and fill p(y | node) of the nodes above, the mean of their children."""
+    for v in range(last - 1, first - 1, -1):
+        child, at_left = nodes[v, 2], share[v]
+        if nodes[v, 0] >= 0:
+            for z in range(p.shape[1]):
+                p[v, z] = at_left * p[child, z] + (1.0 - at_left) * p[child + 1, z]
+        elif len(change) > 0:
+            _reweigh(p[v], change[child])
 
-    `node` is the one that the row reaches by the cells that it has. Without the density, the edges above it do not
-    matter, because all leaves that the row reaches have them.
+
+@kernel(is_part=True)
+def _reweigh(p, change):
+    """Multiply the probabilities of a leaf by exp(change), and normalise them."""
+    most, total = -math.inf, 0.0
+    for z in range(len(p)):
+        most = max(most, change[z])
+    for z in range(len(p)):
+        p[z] *= math.exp(change[z] - most)
+        total += p[z]
+    for z in range(len(p)):
+        p[z] = max(p[z] / total, 1e-300)
+
+
+@kernel(is_part=True)
+def _score_row(row, nodes, root, sides, ordered, share, log_edge, given_node, scores):
+    """Write log p(y | x) − log p(y) of one row in one tree to scores; return log p(x).
+
+    A missing cell sends the row down both sides: over the leaves l that it reaches,
+
+        p(x, y) = Σ_l p(y | l) Π_edges, where an edge is the share of its side if the cell of the split is missing, and
+        otherwise that share divided by p(x_j on this side | x_j in the cell of the node).
     """
     n_classes = len(scores)
-    if nodes[node, 0] < 0 and not with_density:
-        for z in range(n_classes):
-            scores[z] = given_node[node, z]
-        return 0.0
     waiting, logs = np.empty(2 * _DEEPEST, np.int64), np.empty(2 * _DEEPEST)
-    waiting[0], logs[0], n_waiting = root if with_density else node, 0.0, 1
+    waiting[0], logs[0], n_waiting = root, 0.0, 1
     shift, total = -math.inf, 0.0
     for z in range(n_classes):
         scores[z] = 0.0
@@ -244,45 +232,53 @@ def _score_row(row, nodes, root, sides, ordered, share, log_edge, given_node, no
 
 
 @kernel(few_rows=True)
-def score_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_node, prior, geometric, out, log_p):
-    """Add to out (n, Z) the mean over the trees of log p(x | y) − log p(x), or of p(y | x); to log_p (n,) log p(x).
+def score_forest(
+    codes, steps, nodes, roots, sides, ordered, share, log_edge, given_node, values, prior, geometric, out
+):
+    """Add to out (n, V) what each tree adds to the score of a row.
 
-    log p(x) is that of the mixture of trees, relative to independent columns; it is not computed if log_p is empty. A
-    missing cell sends a row down both sides: over the leaves l that it reaches,
-
-        p(x, y) = Σ_l p(y | l) Π_edges, where an edge is the share of its side if the cell of the split is missing, and
-        otherwise that share divided by p(x_j on this side | x_j in the cell of the node).
+    That is the value of the leaf that the row reaches, a row of `values` (leaves, V). Of a row that goes both ways
+    somewhere, it is log p(y | x) − log p(y) less that of the first class, without this class, if the mean is
+    `geometric`; else p(y | x) / p(y).
     """
-    n_classes, n_trees = out.shape[1], len(roots) - 1
-    scores, of_tree = np.empty(n_classes), 1.0 / n_trees
-    reached, active = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64)
-    for t in range(n_trees):
-        for first in range(0, len(codes), _ROWS):
-            last = min(first + _ROWS, len(codes))
-            _descend(codes, first, last, nodes, roots[t], sides, ordered, reached, active)
-            for i in range(first, last):
-                node = np.uint64(reached[np.uint64(i - first)])
-                if nodes[node, 0] < 0 and geometric and len(log_p) == 0:
-                    for z in range(n_classes):
-                        out[np.uint64(i), np.uint64(z)] += given_node[node, np.uint64(z)] * of_tree
+    scratch, scores = make_scratch(len(codes)), np.empty(len(prior))
+    n_values = out.shape[1]
+    for first in range(0, len(codes), MOST_ROWS):
+        n_rows = min(len(codes) - first, MOST_ROWS)
+        for t in range(len(roots) - 1):
+            descend(codes, first, n_rows, steps, t, scratch)
+            for k in range(n_rows):
+                i, leaf = np.uint64(first + k), scratch.reached[k]
+                if leaf > NO_LEAF:
+                    for z in range(n_values):
+                        out[i, np.uint64(z)] += values[np.uint64(~leaf), np.uint64(z)]
                     continue
-                known = len(log_p) > 0
-                log_tree = _score_row(
-                    codes[i], nodes, roots[t], sides, ordered, share, log_edge, given_node, int(node), known, scores
-                )
+                _score_row(codes[i], nodes, roots[t], sides, ordered, share, log_edge, given_node, scores)
                 if geometric:
-                    for z in range(n_classes):
-                        out[i, z] += scores[z] * of_tree
+                    for z in range(n_values):
+                        out[i, z] += scores[z + 1] - scores[0]
                 else:
                     evidence = 0.0
-                    for z in range(n_classes):
+                    for z in range(n_values):
                         evidence += prior[z] * math.exp(scores[z])
-                    for z in range(n_classes):
-                        out[i, z] += math.exp(scores[z]) / (evidence * n_trees)
-                if len(log_p):
-                    log_tree -= math.log(n_trees)
-                    higher, lower = max(log_p[i], log_tree), min(log_p[i], log_tree)
-                    log_p[i] = higher + math.log1p(math.exp(lower - higher))
+                    for z in range(n_values):
+                        out[i, z] += math.exp(scores[z]) / evidence
+    return 0
+
+
+@kernel(few_rows=True)
+def forest_evidence(codes, nodes, roots, sides, ordered, share, log_edge, given_node, log_p):
+    """Add the evidence p_t(x) of each tree to that of the mixture of trees, whose logarithm is log_p (n,).
+
+    It is relative to independent columns.
+    """
+    n_trees, scores = len(roots) - 1, np.empty(given_node.shape[1])
+    for t in range(n_trees):
+        for i in range(len(codes)):
+            log_tree = _score_row(codes[i], nodes, roots[t], sides, ordered, share, log_edge, given_node, scores)
+            log_tree -= math.log(n_trees)
+            higher, lower = max(log_p[i], log_tree), min(log_p[i], log_tree)
+            log_p[i] = higher + math.log1p(math.exp(lower - higher))
     return 0
 
 

@@ -29,7 +29,8 @@ from posteriori.sql.dialects import (
 )
 from posteriori.sql.factors import Factor, FactorContext, writer_of
 from posteriori.sql.steps import Steps
-from posteriori.tables.schema import kind_of, quote
+from posteriori.tables.columns import kind_of
+from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
 Label = str | bool | int | float

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.invariants import check_numbers, check_places, require, require_kind
+from posteriori.kernels.descent import BOTH, LEFT, RIGHT
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.moments import gather
 from posteriori.statistics.row_sample import splitmix64
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 _MOST_ROWS = 200_000  # that trees grow on
@@ -24,11 +26,11 @@ _LARGEST_CODE = (1 << 16) - 1
 
 
 def codes_of(tile: Codes) -> Array:
-    """Return the codes of a tile as uint16, (n, d); a category beyond the 65,535th counts as missing."""
+    """Return the codes of a tile as uint8 or uint16, (n, d); a category beyond the 65,535th counts as missing."""
     codes = tile.values
     if codes.dtype.itemsize > 2:
-        codes = np.where(codes > _LARGEST_CODE, 0, codes)
-    return np.ascontiguousarray(codes, np.uint16)
+        codes = np.where(codes > _LARGEST_CODE, 0, codes).astype(np.uint16)
+    return np.ascontiguousarray(codes)
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,8 @@ class TreeStructure:
         The share of the training rows of a node that goes left: the weights by which a row without the cell counts.
     sides : ndarray of uint8
         For each split of categories, from code 0: 1 is left, 2 is right, 0 is both.
+    change : ndarray of float32 (leaves, Z)
+        What is added to log p(y | leaf), up to a constant of the leaf, in nats; empty for nothing.
     """
 
     cardinalities: tuple[int, ...]
@@ -155,11 +159,12 @@ class TreeStructure:
     nodes: Array
     share: Array
     sides: Array
+    change: Array = field(default_factory=lambda: np.empty((0, 0), np.float32))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        names = ("ordered", "roots", "nodes", "share", "sides")
+        names = ("ordered", "roots", "nodes", "share", "sides", "change")
         return (
             isinstance(other, TreeStructure)
             and self.cardinalities == other.cardinalities
@@ -168,6 +173,31 @@ class TreeStructure:
 
     def __hash__(self) -> int:
         return hash((self.cardinalities, len(self.nodes), len(self.roots)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without `steps`
+
+    @cached_property
+    def steps(self) -> kernels.Steps:
+        """The inner nodes as rows read them on their way down. Only leaves and inner nodes have numbers here.
+
+        A split of numbers reads its sides from a ramp of LEFT and then RIGHT, which all of them share: from the
+        place where this cut is at the end of the LEFT ones.
+        """
+        column, cut, child = self.nodes.T
+        is_leaf = column < 0
+        place = np.where(is_leaf, ~child, np.cumsum(~is_leaf, dtype=np.int32) - np.int32(1))
+        inner = np.flatnonzero(~is_leaf)
+        column, cut, child = column[inner], cut[inner], child[inner]
+        widest = max([0, *(k for k, is_number in zip(self.cardinalities, self.ordered, strict=True) if is_number)])
+        ramp = np.repeat(np.array([LEFT, RIGHT], np.uint8), [widest + 1, widest])
+        ramp[0] = BOTH
+        nodes = np.empty((len(inner), 4), np.int32)
+        nodes[:, 0] = np.where(self.ordered[column], widest - cut, len(ramp) + cut)
+        nodes[:, 1], nodes[:, 2] = place[child], place[child + 1]
+        nodes[:, 3] = column + np.int32(np.iinfo(np.int32).min)
+        side = np.array([BOTH, LEFT, RIGHT], np.uint8)
+        return kernels.Steps(nodes, np.concatenate([ramp, side[self.sides]]), place[self.roots[:-1]])
 
     def check(self) -> None:
         """Raise ValueError unless every child comes after its parent, in the same tree."""
@@ -192,6 +222,9 @@ class TreeStructure:
         children = np.concatenate([child[inner], child[inner] + 1, self.roots[:-1]])
         require(len(np.unique(children)) == n == len(children), "a node has not one parent")
         require(self.depth() <= 60, "a tree is deeper than 60 levels")
+        require(self.change.dtype == np.float32 and self.change.ndim == 2, "the changes of leaves are not float32")
+        require(len(self.change) in (0, len(leaves)), "there is not one change per leaf")
+        require(bool(np.isfinite(self.change).all()), "a change of a leaf is not finite")
         for j, size in enumerate(self.cardinalities):
             cuts = cut[column == j]
             if len(cuts) and self.ordered[j]:
@@ -244,8 +277,16 @@ class TreeStructure:
         before = int(np.count_nonzero(self.nodes[:low, 0] < 0))
         nodes[:, 2] -= np.where(inner, low, before)
         roots = self.roots[first : last + 1] - low
-        taken = replace(self, roots=roots, nodes=nodes, share=self.share[low:high])
-        return taken, slice(before, before + int(np.count_nonzero(~inner)))
+        leaves = slice(before, before + int(np.count_nonzero(~inner)))
+        taken = replace(self, roots=roots, nodes=nodes, share=self.share[low:high], change=self.change[leaves])
+        return taken, leaves
+
+    def with_components(self, components: Sequence[int]) -> TreeStructure:
+        """Return the structure for other components, by their indices here, −1 for a new one."""
+        if not len(self.change) or list(components) == list(range(self.change.shape[1])):
+            return self
+        moved = gather(np.ascontiguousarray(self.change.T), components).T
+        return replace(self, change=np.ascontiguousarray(moved, np.float32))
 
     def reindexed(self, columns: Sequence[Sequence[int]]) -> TreeStructure:
         """Return the structure for other categories, by their indices here, −1 for a new one, which goes both ways."""
@@ -350,6 +391,7 @@ class CountLeaves:
             codes_of(tile),
             np.ascontiguousarray(assignment.component, np.int32),
             np.ascontiguousarray(assignment.weight, np.float64),
+            trees.steps,
             trees.nodes,
             trees.share,
             trees.sides,
