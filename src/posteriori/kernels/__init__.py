@@ -41,7 +41,7 @@ from posteriori.kernels.left_out import (
 )
 from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
-from posteriori.kernels.pseudo_rows import averaged_left_out, sweep_cells
+from posteriori.kernels.pseudo_rows import averaged_left_out, follow_paths, sweep_cells, sweep_paths
 from posteriori.kernels.ranges import widen_ranges
 from posteriori.kernels.responsibilities import (
     add_complete_moments,
@@ -103,6 +103,7 @@ __all__ = [
     "explain_forest",
     "families_left_out",
     "first_numbers",
+    "follow_paths",
     "forest_evidence",
     "gather_joint_counts",
     "grow_tree",
@@ -132,6 +133,7 @@ __all__ = [
     "sum_out_families",
     "sum_out_left_out",
     "sweep_cells",
+    "sweep_paths",
     "tree_left_out",
     "tree_log_density",
     "weigh_edges",

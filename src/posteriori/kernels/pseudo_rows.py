@@ -1,10 +1,11 @@
-"""Likelihood of rows left out of the tables of `BackOff`, for learning their pseudo-rows."""
+"""Likelihood of rows left out of the tables of `BackOff` or of trees, for learning their pseudo-rows."""
 
 import math
 
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
+from posteriori.kernels.forests import _side, level_of
 
 
 @kernel
@@ -162,3 +163,53 @@ def _add_term(term, log_sum):
     for z in range(len(term)):
         higher, lower = max(log_sum[z], term[z]), min(log_sum[z], term[z])
         log_sum[z] = higher + math.log1p(math.exp(lower - higher))
+
+
+@kernel
+def follow_paths(codes, component, nodes, roots, sides, ordered, weight, n_levels, starts, level, own, total):
+    """Write the nodes that rows (n, d) pass in each tree: of row i and tree t, path i·T + t, from starts[path] on.
+
+    A path ends at a leaf, or where the cell of a split is missing. level is that of the weight of a node, own the
+    weight of the component of the row in it, and total that of all. If level is empty, only starts is filled.
+    """
+    n_trees, n_classes = len(roots) - 1, weight.shape[1]
+    end = 0
+    for i in range(len(codes)):
+        for t in range(n_trees):
+            starts[i * n_trees + t] = end
+            node = roots[t]
+            while node >= 0:
+                if len(level):
+                    n = 0.0
+                    for z in range(n_classes):
+                        n += weight[node, z]
+                    level[end], own[end], total[end] = level_of(n, n_levels), weight[node, component[i]], n
+                end += 1
+                column = nodes[node, 0]
+                side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides) if column >= 0 else 0
+                node = np.int64(nodes[node, 2]) + side - 1 if side > 0 else np.int64(-1)
+    starts[len(codes) * n_trees] = end
+    return 0
+
+
+@kernel
+def sweep_paths(starts, level, own, total, weight, root, strengths, by_prior, exposure):
+    """Do for paths in trees what `sweep_cells` does for cells: p = (n_y + s·p(parent)) / (n + s) from the root down.
+
+    root (paths,) is what the root backs off to, weight (paths,) that of the row.
+    """
+    total_log, below = 0.0, np.empty(len(level) + 1)
+    for path in range(len(weight)):
+        first, last = starts[path], starts[path + 1]
+        p = root[path]
+        for k in range(first, last):
+            s = strengths[level[k]]
+            below[k - first] = s * p
+            p = (own[k] + s * p) / (total[k] + s)
+        total_log += weight[path] * math.log(p)
+        draws = weight[path]
+        for k in range(last - 1, first - 1, -1):
+            exposure[level[k]] += draws / (total[k] + strengths[level[k]])
+            draws *= below[k - first] / (own[k] + below[k - first])
+            by_prior[level[k]] += draws
+    return total_log
