@@ -51,6 +51,7 @@ class Weights(StrEnum):
 
     conditional = "conditional"
     cells = "cells"
+    cells = "cells"
 
 
 class Pooling(StrEnum):
