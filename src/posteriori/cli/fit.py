@@ -46,6 +46,14 @@ PoolKind = Annotated[
         show_default=False,
     ),
 ]
+TimeBudget = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Time for the models of the pool.",
+        show_default=False,
+    ),
+]
 MissingCells = Annotated[
     Missing,
     typer.Option(help="Whether it matters that a cell is missing."),
@@ -102,6 +110,7 @@ def fit(
     text: Text = None,
     model: ModelName = None,
     pool: PoolKind = None,
+    time_budget: TimeBudget = None,
     missing: MissingCells = Missing.at_random,
     weights: FactorWeighting = None,
     output: Output = None,
@@ -139,6 +148,7 @@ def fit(
         text=text,
         model=model,
         pool=pool,
+        time_budget=time_budget,
         missing=missing,
         weights=weights,
         output=output or Path(f"{stem_of(table)}.posteriori"),

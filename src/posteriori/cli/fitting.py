@@ -51,6 +51,7 @@ class Weights(StrEnum):
 
     conditional = "conditional"
     cells = "cells"
+    cells = "cells"
 
 
 class Pooling(StrEnum):
@@ -73,6 +74,7 @@ class FitRequest:
     text: list[str] | None
     model: str | None
     pool: Pooling | None
+    time_budget: float | None
     missing: Missing
     weights: Weights | None
     output: Path
@@ -228,6 +230,12 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
         if spec.name != "pool":
             raise UserError(f"--pool goes with --model pool, not {spec.name}; remove it")
         estimator.set_params(pool=request.pool.value.replace("-", "_"))
+    if request.time_budget is not None:
+        if spec.name != "pool":
+            raise UserError(f"--time-budget goes with --model pool, not {spec.name}; remove it")
+        if not request.time_budget > 0:
+            raise UserError(f"--time-budget is {request.time_budget:g} seconds; give more than 0")
+        estimator.set_params(time_budget=request.time_budget)
     if request.missing is Missing.informative:
         if "missing" not in spec.options:
             raise UserError(f"--missing informative needs --model {names_with('missing')}, not {spec.name}")
