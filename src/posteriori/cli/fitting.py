@@ -51,7 +51,6 @@ class Weights(StrEnum):
 
     conditional = "conditional"
     cells = "cells"
-    cells = "cells"
 
 
 class Pooling(StrEnum):
