@@ -1,7 +1,7 @@
-"""Rules over several columns, each of which tells nothing by itself: what the pool takes forests for.
+"""Rules over several columns, none of which informs by itself: what the pool takes forests for.
 
 The tables are made up after mux6, parity5_5, three_of_9 and monks_2 of the Penn Machine Learning Benchmarks: the same
-columns, numbers of rows and kinds of rules. The limits hold on rows that are drawn anew.
+columns, numbers of rows and kinds of rules. The limits hold on rows that are drawn for the test.
 """
 
 import itertools
