@@ -1,6 +1,7 @@
 """Candidates on codes and on distances that were tried as members of a pool: small and readable, not fast.
 
 Each takes training rows with their classes and other rows, as `Cells`, and returns log p(y | x) of these, (n, C).
+The kDB ensemble and A2DE read a missing cell as a category.
 """
 
 from __future__ import annotations

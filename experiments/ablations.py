@@ -57,14 +57,7 @@ CANDIDATES: dict[str, Candidate] = {
     "smoothed bins": smoothed_bins,
     "nearest rows": nearest_rows,
 }
-_OF_NUMBERS = {
-    "LDA of normal scores",
-    "QDA of normal scores",
-    "Gaussian copula",
-    "kernel densities",
-    "fine bins",
-    "smoothed bins",
-}
+_OF_ANY = {"kDB ensemble", "nearest rows"}  # columns; A2DE too, and the others are about numbers
 
 
 def applies(name: str, cells: Cells) -> bool:

@@ -234,13 +234,12 @@ class GenerativeForest(DependenceEstimator):
         Examples
         --------
         >>> import posteriori as po
-        >>> from posteriori.datasets import load_penguins
-        >>> forest = po.GenerativeForest(n_trees=20).fit(load_penguins(), "species")
-        >>> print(forest.outline(max_depth=1))
-        tree 0 of 20: 18 leaves
-        all rows                     100%  Adelie 0.44, Gentoo 0.36, Chinstrap 0.20
-        ├ flipper_length_mm < 210.5   71%  Adelie 0.62, Chinstrap 0.27, Gentoo 0.10  … 15 leaves
-        └ flipper_length_mm ≥ 210.5   29%  Gentoo 0.99, Chinstrap 0.01  … 3 leaves
+        >>> X, y = [["red", 1], ["blue", 1]] * 20, ["stop", "go"] * 20
+        >>> print(po.GenerativeForest(n_trees=5, strength=1.0).fit(X, y).outline())
+        tree 0 of 5: 2 leaves
+        all rows     100%  go 0.50, stop 0.50
+        ├ x0 = blue   50%  go 0.99, stop 0.01
+        └ x0 = red    50%  stop 0.99, go 0.01
         """
         self._check_fitted()
         check_scalar(tree, "tree", Integral, min_val=0, max_val=self._fitted.parameters[0].trees.n_trees - 1)
