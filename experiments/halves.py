@@ -93,8 +93,9 @@ _CELLS = {
     "pool": {"without cells": PoolWithoutCells(n_jobs=1), "with cells": po.GenerativeClassifier(n_jobs=1)},
 }
 _STRENGTHS = {
-    "TAN": {one: po.TreeAugmentedNaiveBayes(backoff=one, n_jobs=1) for one in (5.0, 10.0, 20.0, "learned")},
-    "kDB 2": {one: po.KDependenceBayes(backoff=one, n_jobs=1) for one in (5.0, 10.0, 20.0, "learned")},
+    "TAN": po.TreeAugmentedNaiveBayes(n_jobs=1),
+    "kDB 2": po.KDependenceBayes(n_jobs=1),
+    "AODE": po.AveragedOneDependence(n_jobs=1),
 }
 
 
@@ -105,7 +106,10 @@ def models_of(what: str) -> dict[str, dict[str, Any]]:
     if what in ("forest", "cells"):
         return _FORESTS if what == "forest" else _CELLS
     order = [10.0, 5.0, 20.0, "learned"]
-    return {name: {f"back-off {one}": of_model[one] for one in order} for name, of_model in _STRENGTHS.items()}
+    return {
+        name: {f"back-off {one}": clone(model).set_params(backoff=one) for one in order}
+        for name, model in _STRENGTHS.items()
+    }
 
 
 def measure(what: str, table: Table) -> dict[tuple[str, str], float]:

@@ -18,7 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from posteriori.model_cost import (
+    CELL_BINS,
     EM_STEPS,
+    MAX_LEARNED_CELLS,
     MOST_PARAMETERS,
     ROWS_PER_COLUMN,
     CostModel,
@@ -58,9 +60,14 @@ def decline_fractions(table: TableSummary) -> str | None:
     return None if table.whole_counts else "some counts of words are fractions"
 
 
-def decline_counts(table: TableSummary) -> str | None:
-    """Return why a model of categories and bins does not apply to counts of words; None if there are none."""
-    return "counts of words have neither categories nor bins" if table.n_counts else None
+def decline_cells(table: TableSummary) -> str | None:
+    """Return why one number per category or bin and class cannot be learned from a table; None if it can."""
+    if table.n_counts:
+        return "counts of words have no categories and no bins"
+    size = table.n_classes * sum(column.cardinality or CELL_BINS for column in table.columns)
+    return (
+        f"it would learn {size:,} numbers at once (limit {MAX_LEARNED_CELLS:,})" if size > MAX_LEARNED_CELLS else None
+    )
 
 
 def decline_without_numbers(table: TableSummary) -> str | None:
@@ -276,9 +283,9 @@ _SPECS = (
         "naive Bayes, learned tables",
         "nb with 64 bins, one learned number per category, bin and class",
         _NAIVE_BAYES,
-        {"distributions": "binned", "bins": 64, "feature_weights": "cells"},
-        options=frozenset({"binned", "feature_weights"}),
-        decline=decline_counts,
+        {"distributions": "binned", "bins": CELL_BINS, "feature_weights": "cells"},
+        options=_EM_OPTIONS | {"binned"},
+        decline=decline_cells,
         in_pool=True,
     ),
     ModelSpec(

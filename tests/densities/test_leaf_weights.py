@@ -36,13 +36,13 @@ def grown(tile, labels, n_trees=10, strength=0.7, **options):
 
 def groups_of(tile, labels, **options):
     dealt, density, counts, prior = grown(tile, labels, **options)
-    return dealt, density, counts, _groups(dealt, density.structure, counts, density.strength, prior)
+    return dealt, density, counts, _groups(dealt, density.structure, counts, density.strengths, prior)
 
 
 def test_the_posterior_of_held_out_rows_is_that_of_the_density_with_the_learned_leaves():
     tile, labels = draw_rows()
     dealt, density, counts, prior = grown(tile, labels)
-    structure, (group, *_) = density.structure, _groups(dealt, density.structure, counts, density.strength, prior)
+    structure, (group, *_) = density.structure, _groups(dealt, density.structure, counts, density.strengths, prior)
     group.start()
     for pace in (1.0, 2.0, 4.0):
         group.improve(pace)
@@ -51,7 +51,7 @@ def test_the_posterior_of_held_out_rows_is_that_of_the_density_with_the_learned_
         part.cardinalities, part.ordered, part.roots, part.nodes, part.share, part.sides, group.change()
     )
     weighed = WeighedTrees.of(changed, type(counts)(counts.singles, counts.leaves[numbers]))
-    given = weighed.smoothed(density.strength, prior)
+    given = weighed.smoothed(density.strengths, prior)
     at = np.flatnonzero(group.held_out)
     leaves = np.flatnonzero(changed.nodes[:, 0] < 0)[group.leaf[:, at]]
     expected = softmax(np.log(prior) + given[leaves].mean(axis=0), axis=1)
@@ -104,7 +104,7 @@ def test_a_row_sees_each_leaf_as_counted_without_the_row(strength):
     dealt, density, counts, prior = grown(tile, labels, strength=strength)
     structure = density.structure
     weighed = WeighedTrees.of(structure, counts)
-    (group, *_) = _groups(dealt, structure, counts, strength, prior)
+    (group, *_) = _groups(dealt, structure, counts, density.strengths, prior)
     part, numbers = structure.take(0, 2)
     for row in np.flatnonzero(group.weight)[:12]:
         y = group.component[row]
@@ -132,9 +132,9 @@ def test_leaf_distributions_and_shares_give_the_class_distribution_of_each_tree(
     tile, labels = draw_rows(missing=0.1)
     _, density, counts, prior = grown(tile, labels)
     weighed = WeighedTrees.of(density.structure, counts)
-    p, share = np.exp(weighed.leaf_distributions(0.7, prior)), weighed.leaf_shares()
+    p, share = np.exp(weighed.leaf_distributions(density.strengths, prior)), weighed.leaf_shares()
     assert_allclose(p.sum(axis=1), 1.0)
-    given = weighed.smoothed(0.7, prior)[density.structure.nodes[:, 0] < 0]
+    given = weighed.smoothed(density.strengths, prior)[density.structure.nodes[:, 0] < 0]
     for t in range(3):
         numbers = density.structure.take(t, t + 1)[1]
         assert_allclose(share[numbers].sum(), 1.0)
@@ -174,4 +174,6 @@ def test_one_class_has_nothing_to_learn():
     one = Assignment(np.zeros(30, np.int32), np.ones(30), 1)
     dealt = DealtRows.by_rank(CodedRows.of(tile, one))
     density, counts, _ = RandomTrees((1,), 5, strength=1.0).grown(dealt)
-    assert_array_equal(conditional_changes(dealt, density.structure, counts, 1.0, np.ones(1), 1), np.empty((0, 0)))
+    assert_array_equal(
+        conditional_changes(dealt, density.structure, counts, np.ones((2, 1)), np.ones(1), 1), np.empty((0, 0))
+    )

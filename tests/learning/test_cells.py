@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array, eye_array
 from scipy.special import log_softmax, softmax
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -16,6 +17,7 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.learning import cells as learning
 from posteriori.learning.cells import CellProblem, CellRows, fit_cells
+from posteriori.model_selection import out_of_fold
 
 REASONS = {
     "check_fit_score_takes_y": "tables take all rows at once, and it calls partial_fit",
@@ -170,6 +172,16 @@ def test_a_file_keeps_the_tables(tmp_path):
     again = po.load(tmp_path / "model.posteriori")
     assert_array_equal(again.predict_proba(penguins), model.predict_proba(penguins))
     assert again.model_.weights.penalty == model.model_.weights.penalty in learning.PENALTIES
+
+
+def test_the_tables_of_a_fold_are_learned_without_it(monkeypatch):
+    monkeypatch.setattr(learning, "_FOLDS", 10**6)  # then there are too few rows to choose a prior
+    penguins = load_penguins().drop_nulls("species")
+    found = out_of_fold(MODEL, penguins, "species", folds=3)
+    for k in range(3):
+        alone = clone(MODEL).fit(penguins.filter(found.fold != k), "species")
+        held_out = penguins.filter(found.fold == k)
+        assert_allclose(found.posterior[found.fold == k], alone.predict_proba(held_out), atol=1e-6)
 
 
 def test_what_it_cannot_do_is_refused():

@@ -109,7 +109,7 @@ def try_costly(
     kept = {}
     for m in chosen:
         density: Any = fitted[m].full.model.blocks[0].density
-        strength = density.strength or 0.0
+        strength = float(np.exp(np.log(np.maximum(density.strengths[0], 1e-6)).mean()))
         weight = float(np.clip(_WEIGHT_PER_STRENGTH * strength, 2.0, _MOST_WEIGHT))
         kept[names[m]] = clone(costly[names[m]]).set_params(min_weight=weight)
         if gain < _LARGE_GAIN * of_all:

@@ -43,8 +43,9 @@ class GenerativeForest(DependenceEstimator):
         The least weight of the rows of a node that is split. It is raised if the leaves of all trees would hold more
         than about 16 million probabilities.
     strength : float, optional
-        Pseudo-rows s of the back-off, p(y | node) = (n_y + s·p(y | parent)) / (n + s). Default: the one of 0.03, 0.1,
-        0.3, …, 1000 with the lowest log-loss on the rows that trees did not see.
+        Pseudo-rows s of the back-off, p(y | node) = (n_y + s·p(y | parent)) / (n + s). Default: one for nodes of 1, 4,
+        16, … rows each, those of the greatest likelihood of the rows in the trees that did not see them, times one
+        factor of inner nodes and one of leaves, which have the lowest log-loss of the mean of these trees.
     leaf_weights : {"conditional", None}, default "conditional"
         "conditional" changes p(y | l) of all leaves, from the back-off on, so that the trees together predict the
         classes of the training rows best (see Notes). None keeps those of the back-off; so does `combine`
@@ -57,8 +58,8 @@ class GenerativeForest(DependenceEstimator):
     Attributes
     ----------
     classes_ : ndarray (C,)
-    strength_ : float
-        The pseudo-rows of the back-off, as given or as chosen.
+    strength_ : float or tuple of tuple of float
+        The pseudo-rows of the back-off as given; or as learned, of inner nodes and of leaves of 1, 4, 16, … rows.
     n_leaves_ : int
         Number of leaves of all trees.
     information_gain_ : ndarray (d,)
@@ -199,9 +200,9 @@ class GenerativeForest(DependenceEstimator):
         return density
 
     @property
-    def strength_(self) -> float:
-        """The pseudo-rows of the back-off, as given or as chosen."""
-        return float(self._trees.strength or 0.0)
+    def strength_(self) -> float | tuple[tuple[float, ...], ...]:
+        """The pseudo-rows of the back-off as given; or as learned, of inner nodes and of leaves by their weight."""
+        return self._trees.of_weights or float(self._trees.strength or 0.0)
 
     @property
     def n_leaves_(self) -> int:
@@ -236,10 +237,10 @@ class GenerativeForest(DependenceEstimator):
         >>> from posteriori.datasets import load_penguins
         >>> forest = po.GenerativeForest(n_trees=20).fit(load_penguins(), "species")
         >>> print(forest.outline(max_depth=1))
-        tree 0 of 20: 21 leaves
+        tree 0 of 20: 18 leaves
         all rows                     100%  Adelie 0.44, Gentoo 0.36, Chinstrap 0.20
-        ├ flipper_length_mm < 210.5   71%  Adelie 0.62, Chinstrap 0.27, Gentoo 0.10  … 18 leaves
-        └ flipper_length_mm ≥ 210.5   29%  Gentoo 0.98, Chinstrap 0.01  … 3 leaves
+        ├ flipper_length_mm < 210.5   71%  Adelie 0.62, Chinstrap 0.27, Gentoo 0.10  … 15 leaves
+        └ flipper_length_mm ≥ 210.5   29%  Gentoo 0.99, Chinstrap 0.01  … 3 leaves
         """
         self._check_fitted()
         check_scalar(tree, "tree", Integral, min_val=0, max_val=self._fitted.parameters[0].trees.n_trees - 1)

@@ -20,7 +20,7 @@ _LEAST_GAIN = 0.002  # of the held-out log-loss, by a look at all trees
 
 
 def conditional_changes(
-    dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strength: float, prior: Array, n_jobs: int | None
+    dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strengths: Array, prior: Array, n_jobs: int | None
 ) -> Array:
     r"""Return what is added to log p(y | leaf) so that the trees predict classes best, (leaves, Z); empty for nothing.
 
@@ -38,8 +38,8 @@ def conditional_changes(
     trees : TreeStructure
     counts : LeafCounts
         Of the rows outside the fold of each tree.
-    strength : float
-        Of the back-off, in rows.
+    strengths : ndarray (2, L)
+        Of the back-off, in rows (`DealtRows.strengths`).
     prior : ndarray (Z,)
     n_jobs : int, optional
 
@@ -51,7 +51,7 @@ def conditional_changes(
     """
     if len(prior) < 2:
         return np.empty((0, 0), np.float32)
-    groups = _groups(dealt, trees, counts, strength, prior)
+    groups = _groups(dealt, trees, counts, strengths, prior)
     n_threads = min(len(groups), (os.cpu_count() or 1) if n_jobs is None or n_jobs < 1 else n_jobs)
     with ThreadPoolExecutor(n_threads) as threads:
         least = sum(threads.map(_Group.start, groups))
@@ -152,11 +152,11 @@ class _Group:
         return float(-self.held_out[judged] @ np.log(self.posterior[judged, self.component[judged]]))
 
 
-def _groups(dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strength: float, prior: Array) -> list[_Group]:
+def _groups(dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strengths: Array, prior: Array) -> list[_Group]:
     """Return the trees that leave out each fold."""
     rows, folds = dealt.rows, dealt.fold_of_trees(trees.n_trees)
     weighed = WeighedTrees.of(trees, counts)
-    log_p, share = weighed.leaf_distributions(strength, prior), weighed.leaf_shares()
+    log_p, share = weighed.leaf_distributions(strengths, prior), weighed.leaf_shares()
     n_rows, n_classes = len(rows.codes), len(prior)
     groups = []
     for k in np.unique(folds).tolist():
@@ -170,7 +170,7 @@ def _groups(dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strength
         place = np.empty((part.n_leaves, n_classes), np.int64)
         left_out = np.empty((0, n_classes))
         for _ in range(2):  # first to count the pairs
-            n_pairs = kernels.leave_one_out(weighed.weight[nodes], part.nodes, float(strength), prior, place, left_out)
+            n_pairs = kernels.leave_one_out(weighed.weight[nodes], part.nodes, strengths, prior, place, left_out)
             left_out = left_out if len(left_out) == n_pairs else np.empty((n_pairs, n_classes))
         groups.append(
             _Group(

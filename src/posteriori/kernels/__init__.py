@@ -41,6 +41,7 @@ from posteriori.kernels.left_out import (
 )
 from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
+from posteriori.kernels.pseudo_rows import averaged_left_out, follow_paths, sweep_cells, sweep_paths
 from posteriori.kernels.ranges import widen_ranges
 from posteriori.kernels.responsibilities import (
     add_complete_moments,
@@ -86,6 +87,7 @@ __all__ = [
     "add_weighted_counts",
     "add_weighted_moments",
     "add_word_counts",
+    "averaged_left_out",
     "averaged_tables",
     "chain_averaged",
     "chain_left_out",
@@ -101,6 +103,7 @@ __all__ = [
     "explain_forest",
     "families_left_out",
     "first_numbers",
+    "follow_paths",
     "forest_evidence",
     "gather_joint_counts",
     "grow_tree",
@@ -129,6 +132,8 @@ __all__ = [
     "start_posterior",
     "sum_out_families",
     "sum_out_left_out",
+    "sweep_cells",
+    "sweep_paths",
     "tree_left_out",
     "tree_log_density",
     "weigh_edges",

@@ -125,12 +125,19 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
     return 0
 
 
+@kernel(is_part=True)
+def level_of(n, n_levels):
+    """Return the whole part of the logarithm to base 4 of the weight n of a node, from 0 to before n_levels."""
+    return min(int(math.log2(n)) // 2, n_levels - 1) if n >= 4.0 else 0
+
+
 @kernel
-def smooth_nodes(weight, nodes, roots, share, strength, prior, change, leaves_only, given_node, of_tree):
+def smooth_nodes(weight, nodes, roots, share, strengths, prior, change, leaves_only, given_node, of_tree):
     """Fill given_node (nodes, Z), log p(y | node) − log p_t(y), from the weights in the nodes; and of_tree (T, Z), p_t.
 
     p(y | node) = (n_y + s·p(y | parent)) / (n + s) in the leaves, and above them the mean over the leaves below with
-    their shares. p_t is that of the root. If `change` (leaves, Z) is not empty, p(y | leaf) ∝ (n_y + …)·exp(change).
+    their shares. s is strengths[is leaf, level_of(n)]. p_t is that of the root. If `change` (leaves, Z) is not empty,
+    p(y | leaf) ∝ (n_y + …)·exp(change).
     """
     n_nodes, n_classes = weight.shape
     smoothed = np.empty((n_nodes, n_classes))
@@ -139,10 +146,11 @@ def smooth_nodes(weight, nodes, roots, share, strength, prior, change, leaves_on
         for z in range(n_classes):
             smoothed[first, z] = prior[z]  # what the root backs off to
         for v in range(first, last):
-            n = strength
+            n = 0.0
             for z in range(n_classes):
                 n += weight[v, z]
-            scale = 1.0 / n
+            strength = strengths[1 if nodes[v, 0] < 0 else 0, level_of(n, strengths.shape[1])]
+            scale = 1.0 / (n + strength)
             for z in range(n_classes):
                 smoothed[v, z] = (weight[v, z] + strength * smoothed[v, z]) * scale
             if nodes[v, 0] >= 0:

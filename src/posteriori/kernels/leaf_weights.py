@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
+from posteriori.kernels.forests import level_of
 
 _DEEPEST = 64
 _LEAST = 1e-30  # posterior probability: so that it can rise again
@@ -71,7 +72,7 @@ def _set_given(first, last, log_p, share, log_prior, given):
 
 
 @kernel
-def leave_one_out(weight, nodes, strength, prior, place, out):
+def leave_one_out(weight, nodes, strengths, prior, place, out):
     """Fill out (pairs, Z) with log p(y | leaf) as a row of the leaf sees it: without the row in any node of its path.
 
     A row is of weight 1. place (leaves, Z) becomes the place in out of the distribution for a row of a class, −1 for a
@@ -97,7 +98,7 @@ def leave_one_out(weight, nodes, strength, prior, place, out):
             if own <= 0.0:
                 continue
             if n_pairs < len(out):
-                _back_off_without(weight, path, depth, y, own, strength, prior, p)
+                _back_off_without(weight, path, depth, y, own, strengths, prior, p)
                 for z in range(n_classes):
                     out[n_pairs, z] = math.log(p[z])
             n_pairs += 1
@@ -105,14 +106,16 @@ def leave_one_out(weight, nodes, strength, prior, place, out):
 
 
 @kernel(is_part=True)
-def _back_off_without(weight, path, depth, y, own, strength, prior, p):
+def _back_off_without(weight, path, depth, y, own, strengths, prior, p):
     """Write p(y | leaf) to p, backed off along a path from the leaf up, without a row of class y and weight own."""
     for z in range(len(p)):
         p[z] = prior[z]
     for k in range(depth - 1, -1, -1):
-        n = strength - own
+        n = -own
         for z in range(len(p)):
             n += weight[path[k], z]
+        strength = strengths[1 if k == 0 else 0, level_of(n, strengths.shape[1])]
+        n += strength
         for z in range(len(p)):
             rest = weight[path[k], z] - (own if z == y else 0.0)
             p[z] = (max(rest, 0.0) + strength * p[z]) / n

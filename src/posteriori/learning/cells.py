@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from posteriori.learning.weights import sampled_rows
 from posteriori.model import Block, FactorWeights, GenerativeModel, log_sum
 from posteriori.sources import LabelledSource
 from posteriori.statistics import Counts, JointStatistics
-from posteriori.tables import Batch, Schema
+from posteriori.tables import Batch, Codes, Schema
 from posteriori.typing import Array
 
 MOST_ROWS = 20_000  # rows that cells are learned from
@@ -181,7 +181,7 @@ class CellProblem:
             of_weight + _OF_WEIGHTS,
             (of_eta[:, np.newaxis] * spread + self.penalty).ravel(),
         ]
-        return np.concatenate(parts) / total + 1e-12
+        return np.asarray(np.concatenate(parts) / total + 1e-12)
 
 
 @dataclass(frozen=True)
@@ -209,32 +209,32 @@ def fit_cells(rows: CellRows, basis: Any, log_prior: Array, penalty: float | Non
         λ. Default: the one of `PENALTIES` with the least log-loss of three folds, going down from the largest one until
         the log-loss rises; without the factors of the rows if this is better. Fewer than six rows choose the largest λ.
     """
-    start = None
     if penalty is None:
-        plain = rows.without_factors()
-        searched = [(one, *_search(one, basis, log_prior)) for one in (rows, plain)]
-        rows, _, penalty, start = min(searched, key=lambda found: found[1])
+        searched = [(one, *_search(one, basis, log_prior)) for one in (rows, rows.without_factors())]
+        rows, _, penalty = min(searched, key=lambda found: found[1])
     problem = CellProblem(rows, basis, log_prior, penalty)
-    bias, weight, eta = problem.parts(problem.minimum(start))
+    # Always from the same point: where the search ended would decide the last digits.
+    bias, weight, eta = problem.parts(problem.minimum())
     return Cells(bias, weight, basis @ eta, penalty)
 
 
-def _search(rows: CellRows, basis: Any, log_prior: Array) -> tuple[float, float, Array | None]:
-    """Return the least log-loss of held-out rows in nats, the λ that attains it, and the mean optimum of the folds."""
+def _search(rows: CellRows, basis: Any, log_prior: Array) -> tuple[float, float]:
+    """Return the least log-loss of held-out rows in nats, and the λ that attains it."""
     if len(rows.y_true) < 2 * _FOLDS:
-        return 0.0, PENALTIES[0], None
+        return 0.0, PENALTIES[0]
     fold = assign_folds(rows.y_true, _FOLDS, seed=0)
     parts = [(rows.at(fold != k), rows.at(fold == k)) for k in range(_FOLDS)]
-    best: tuple[float, float, Array | None] = (np.inf, PENALTIES[0], None)
+    best = np.inf, PENALTIES[0]
     optima: list[Array | None] = [None] * _FOLDS
     for penalty in PENALTIES:
         loss = 0.0
         for k, (part, held_out) in enumerate(parts):
-            optima[k] = CellProblem(part, basis, log_prior, penalty).minimum(optima[k], _SEARCH)
-            loss += CellProblem(held_out, basis, log_prior, 0.0).log_loss(optima[k])
+            optimum = CellProblem(part, basis, log_prior, penalty).minimum(optima[k], _SEARCH)
+            loss += CellProblem(held_out, basis, log_prior, 0.0).log_loss(optimum)
+            optima[k] = optimum
         if loss >= best[0]:
             break
-        best = loss, penalty, np.mean(optima, axis=0)
+        best = loss, penalty
     return best
 
 
@@ -277,7 +277,7 @@ def learn_cells(
     seen = batch if to_observed_codes is None else replace(to_observed_codes(batch), assignment=labels)
     places = [b for b, block in enumerate(model.blocks) if isinstance(block.density, Categorical)]
     counts = [statistics.blocks[b] for b in places]
-    codes = [model.blocks[b].tile(seen).values for b in places]
+    codes = [cast(Codes, model.blocks[b].tile(seen)).values for b in places]
     used = start is None or start.on_factors
     factors = left_out_factors(model, statistics, seen)[:, present] if used else np.zeros((len(seen), len(present), 0))
     rows = CellRows(
