@@ -64,12 +64,13 @@ def test_the_order_of_the_candidates_is_that_of_the_registry():
 @pytest.mark.parametrize(("rule", "kept"), [(parity, True), (independent, False)])
 def test_a_large_table_is_tried_on_a_sample(monkeypatch, rule, kept):
     monkeypatch.setattr(candidate_trials, "_MOST_TRIED", 700)
-    monkeypatch.setattr(candidate_trials, "_FEWEST_SAMPLED", 600)
-    monkeypatch.setattr(candidate_trials, "_MOST_SAMPLED", 600)
-    model = po.GenerativeClassifier().fit(*rule(1500, 0))
+    monkeypatch.setattr(candidate_trials, "_FEWEST_SAMPLED", 2000)
+    monkeypatch.setattr(candidate_trials, "_MOST_SAMPLED", 2000)
+    monkeypatch.setattr(candidate_trials, "_LEAST_GAIN_ON_SAMPLE", 0.05)  # far above chance, far below a rule
+    model = po.GenerativeClassifier().fit(*rule(3000, 0))
     assert bool(FORESTS & set(model.cv_results_["member"])) == kept
     for reason in (model.skipped_[name] for name in FORESTS & set(model.skipped_)):
-        assert "on 600 rows" in reason
+        assert "on 2,000 rows" in reason
 
 
 def test_a_sample_of_rows_has_the_cells_labels_weights_and_folds_of_the_table():

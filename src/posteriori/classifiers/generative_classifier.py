@@ -147,8 +147,8 @@ class GenerativeClassifier(ReadingPool):
     and with the best cut of each column ("forest best"), if they can matter.
 
     Forests take longer than all other candidates together. From 500 rows on they are tried first, with 12 trees, on all
-    rows or on a sample of larger tables: they are fitted if they lower the held-out log-loss of the pool by 0.8 % (0.4
-    % on a sample) within one standard error, and one of the two is left out if the other does as well. The trial also
+    rows or on a sample of larger tables. They are fitted if they lower the held-out log-loss of the pool by 0.8 %, or
+    0.4 % on a sample, within one standard error; one of the two is left out if the other does as well. The trial also
     chooses the number of trees and the least weight of a node. `skipped_` has the figures. Forests that `members` names
     are not tried.
 
