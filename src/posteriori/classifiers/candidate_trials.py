@@ -103,7 +103,8 @@ def try_costly(
         )
     kept = {}
     for m in chosen:
-        strength = float(np.exp(np.log(np.maximum(fitted[m].full.model.blocks[0].density.strengths[0], 1e-6)).mean()))
+        density: Any = fitted[m].full.model.blocks[0].density
+        strength = float(np.exp(np.log(np.maximum(density.strengths[0], 1e-6)).mean()))
         weight = float(np.clip(_WEIGHT_PER_STRENGTH * strength, 2.0, _MOST_WEIGHT))
         kept[names[m]] = clone(costly[names[m]]).set_params(min_weight=weight)
         if gain < _LARGE_GAIN * of_all:
