@@ -96,6 +96,7 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m benchmarks.hidden
 	$(PYTHON) -m benchmarks.pool
 	$(PYTHON) -m benchmarks.wide
+	$(PYTHON) -m benchmarks.forest
 	$(PYTHON) -m benchmarks.text
 	$(PYTHON) -m benchmarks.sources
 	$(PYTHON) -m benchmarks.large --full

@@ -53,6 +53,11 @@ def test_every_parameter_of_what_is_public_is_described(name, thing):
     assert not missing, f"{name} does not describe {missing}"
 
 
+@pytest.mark.parametrize("name", po.plotting.__all__)
+def test_every_plot_has_an_example(name):
+    assert ">>> ax = po.plotting." in inspect.getdoc(getattr(po.plotting, name))
+
+
 @pytest.mark.parametrize("name", ["fit", "partial_fit", "predict", "predict_proba", "sample", "explain"])
 def test_every_method_is_described(name):
     assert inspect.getdoc(getattr(po.NaiveBayes, name))

@@ -18,7 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from posteriori.model_cost import (
+    CELL_BINS,
     EM_STEPS,
+    MAX_LEARNED_CELLS,
     MOST_PARAMETERS,
     ROWS_PER_COLUMN,
     CostModel,
@@ -56,6 +58,16 @@ def decline_two_classes(table: TableSummary) -> str | None:
 def decline_fractions(table: TableSummary) -> str | None:
     """Return why a model of whole counts of words does not apply; None if all counts are whole."""
     return None if table.whole_counts else "some counts of words are fractions"
+
+
+def decline_cells(table: TableSummary) -> str | None:
+    """Return why one number per category or bin and class cannot be learned from a table; None if it can."""
+    if table.n_counts:
+        return "counts of words have no categories and no bins"
+    size = table.n_classes * sum(column.cardinality or CELL_BINS for column in table.columns)
+    return (
+        f"it would learn {size:,} numbers at once (limit {MAX_LEARNED_CELLS:,})" if size > MAX_LEARNED_CELLS else None
+    )
 
 
 def decline_without_numbers(table: TableSummary) -> str | None:
@@ -264,6 +276,16 @@ _SPECS = (
         {"distributions": "binned", **_WEIGHTED},
         options=_EM_OPTIONS | {"binned", "counts"},
         decline=decline_without_others,
+        in_pool=True,
+    ),
+    ModelSpec(
+        "cells",
+        "naive Bayes, learned tables",
+        "nb with 64 bins, one learned number per category, bin and class",
+        _NAIVE_BAYES,
+        {"distributions": "binned", "bins": CELL_BINS, "feature_weights": "cells"},
+        options=_EM_OPTIONS | {"binned"},
+        decline=decline_cells,
         in_pool=True,
     ),
     ModelSpec(

@@ -64,7 +64,8 @@ def test_the_order_of_the_candidates_is_that_of_the_registry():
 @pytest.mark.parametrize(("rule", "kept"), [(parity, True), (independent, False)])
 def test_a_large_table_is_tried_on_a_sample(monkeypatch, rule, kept):
     monkeypatch.setattr(candidate_trials, "_MOST_TRIED", 700)
-    monkeypatch.setattr(candidate_trials, "_SAMPLED", 600)
+    monkeypatch.setattr(candidate_trials, "_FEWEST_SAMPLED", 600)
+    monkeypatch.setattr(candidate_trials, "_MOST_SAMPLED", 600)
     model = po.GenerativeClassifier().fit(*rule(1500, 0))
     assert bool(FORESTS & set(model.cv_results_["member"])) == kept
     for reason in (model.skipped_[name] for name in FORESTS & set(model.skipped_)):

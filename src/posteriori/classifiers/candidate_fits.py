@@ -14,7 +14,7 @@ from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.pool import clip_log_posteriors
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.tables import Batch
-from posteriori.tables.progress import without_passes
+from posteriori.tables.progress import report_score, without_passes
 from posteriori.typing import Array
 
 
@@ -93,7 +93,16 @@ class CandidateFitter:
             All of them fail.
         """
         fitted, (found, models, batch), failed = fit_or_skip(estimators, self._fit)
-        return CandidateFits(fitted, clip_log_posteriors(found), models, batch, failed)
+        log_posterior = clip_log_posteriors(found)
+        self._report_scores(fitted, log_posterior)
+        return CandidateFits(fitted, log_posterior, models, batch, failed)
+
+    def _report_scores(self, names: Iterable[str], log_posterior: Array) -> None:
+        """Report the log-loss of each candidate on the rows of the first assignment to folds."""
+        y_true, weight = self.folded.y_true, self.folded.weight
+        of_truth = log_posterior[np.arange(len(y_true)), y_true]
+        for name, log_loss in zip(names, -(weight @ of_truth) / weight.sum(), strict=True):
+            report_score(name, float(log_loss))
 
     def _fit(self, some: Sequence[GenerativeEstimator]) -> tuple[Array, list[CrossFitted], Batch]:
         folded = self.folded

@@ -10,7 +10,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.predicting import PredictingEstimator
-from posteriori.densities import MissingnessParameters, MultivariateGaussian, MultivariateGaussianParameters
+from posteriori.densities import MissingnessParameters, MultivariateGaussianParameters
+from posteriori.densities.multivariate_expectation import expected_rows
 from posteriori.densities.singular import orient
 from posteriori.explain import QuadraticForm
 from posteriori.tables import Batch
@@ -30,14 +31,13 @@ class DiscriminantGeometry(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pr
         cell is replaced by its expectation given the other cells of its row, averaged over the posterior of the
         classes.
         """
-        gaussian = self._gaussian
+        parameters = self._gaussian[1]
         directions, centre = self.scalings_, self.xbar_
 
         def project(batch: Batch) -> Array:
-            block, parameters = gaussian
             values = batch.numbers.values
             if np.isnan(values).any():
-                values = _filled(block.density, parameters, values, self.model_.component_posterior(batch))
+                values = expected_rows(parameters, values, self.model_.component_posterior(batch))
             return (values - centre) @ directions
 
         return self._source(X).map(project)
@@ -167,10 +167,3 @@ class DiscriminantGeometry(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pr
         """b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, (C,), in nats; only if the covariance is shared."""
         intercept: Array = -0.5 * (self.coef_ * self.means_).sum(axis=1) + self.class_log_prior_ + self._log_present
         return intercept
-
-
-def _filled(density: MultivariateGaussian, parameters: Any, values: Array, posterior: Array) -> Array:
-    filled = np.zeros(values.shape)
-    for z in range(len(parameters.mean)):
-        filled += posterior[:, z : z + 1] * density.expected_rows(parameters, values, z)
-    return np.where(np.isnan(values), filled, values)

@@ -237,10 +237,10 @@ class GenerativeForest(DependenceEstimator):
         >>> from posteriori.datasets import load_penguins
         >>> forest = po.GenerativeForest(n_trees=20).fit(load_penguins(), "species")
         >>> print(forest.outline(max_depth=1))
-        tree 0 of 20: 21 leaves
+        tree 0 of 20: 18 leaves
         all rows                     100%  Adelie 0.44, Gentoo 0.36, Chinstrap 0.20
-        ├ flipper_length_mm < 210.5   71%  Adelie 0.62, Chinstrap 0.27, Gentoo 0.10  … 18 leaves
-        └ flipper_length_mm ≥ 210.5   29%  Gentoo 0.98, Chinstrap 0.01  … 3 leaves
+        ├ flipper_length_mm < 210.5   71%  Adelie 0.62, Chinstrap 0.27, Gentoo 0.10  … 15 leaves
+        └ flipper_length_mm ≥ 210.5   29%  Gentoo 0.99, Chinstrap 0.01  … 3 leaves
         """
         self._check_fitted()
         check_scalar(tree, "tree", Integral, min_val=0, max_val=self._fitted.parameters[0].trees.n_trees - 1)

@@ -121,7 +121,7 @@ def update_members(
     unable: dict[str, str] = {}
     for name, member in members.items():
         plain = without_feature_weights(member)
-        reason = reason_against(plain)
+        reason = reason_of_cells(member) or reason_against(plain)
         if reason is not None:
             unable[name] = reason
             continue
@@ -131,6 +131,13 @@ def update_members(
         listed = "; ".join(f"{name}: {reason}" for name, reason in unable.items())
         raise ValueError(f"no member of the pool can be updated: {listed}")
     return updated, unable
+
+
+def reason_of_cells(member: GenerativeEstimator) -> str | None:
+    """Return why the learned tables of a member cannot be updated; None if it has none."""
+    if member.feature_weights != "cells":
+        return None
+    return 'feature_weights="cells" learns its tables from all rows at once'
 
 
 def without_feature_weights(member: GenerativeEstimator) -> Any:

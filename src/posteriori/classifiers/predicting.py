@@ -66,12 +66,8 @@ class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
     def _terms(self) -> ExplanationTerms:
         model = self.model_
 
-        def factors(batch: Batch) -> Array:
-            factors = model.log_factors(batch)
-            return factors if model.weights is None else model.weights.weighted(factors)
-
         words = partial(word_factors, model) if model.schema.of_kind("counts") else None
-        return ExplanationTerms(model.bias, factors, model.given, model.weights is not None, words)
+        return ExplanationTerms(model.bias, model.explaining_factors, model.given, model.weights is not None, words)
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""

@@ -104,7 +104,8 @@ feature_weights : {"conditional"}, optional
     exp(b_y + Σ_j w_j·log p(x_j | …, y)), by penalised conditional likelihood of the leave-one-out factors of
     each row. This reduces the overconfidence caused by redundant features. It affects `predict`,
     `predict_proba`, `predict_log_proba` and `explain` only: `score_samples`, `sample` and
-    `predict_joint_log_proba` remain those of the generative model. It needs `fit` and complete labels.
+    `predict_joint_log_proba` remain those of the generative model. It needs `fit` and complete labels. `NaiveBayes`
+    also has "cells": one learned number per category or bin and class in the place of its log-probability.
 n_jobs : int, optional
     Number of threads; None or −1 uses one per core. The result does not depend on it.
 component_classes_ : ndarray (Z,)

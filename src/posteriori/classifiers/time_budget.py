@@ -76,24 +76,24 @@ def fit_within(
     refused = 0
     forecast = _Forecast(folded)
     for name, one in estimators.items():
-        candidate: GenerativeEstimator | None = one
-        expected = 0.0
+        candidate, expected = one, 0.0
         if fits is not None:
             if budget.left() <= 0 or refused == _MOST_REFUSED:
                 skipped[name] = f"too little time is left of the budget of {budget.seconds:g} s"
                 continue
             try:
-                candidate, expected = forecast.affordable(one, budget)
+                suited, expected = forecast.affordable(one, budget)
             except Exception as error:
                 errors[name] = error
                 continue
-            if candidate is None:
+            if suited is None:
                 refused += 1
                 skipped[name] = (
                     f"it would take about {expected:.2g} s, and {max(budget.left(), 0.0):.2g} s are left of the budget "
                     f"of {budget.seconds:g} s"
                 )
                 continue
+            candidate = suited
         begun = clock()
         try:
             found = fitter.fit({name: candidate})

@@ -278,7 +278,7 @@ def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
     """Return the scores without each column, (d, n, C); wrong for columns that have to be made missing."""
     d, weights = len(model.schema.columns), model.weights
     total = np.tile(model.log_prior if weights is None else weights.bias, (d, len(batch), 1))
-    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+    for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
         if block.shared:
             continue
         columns, others = list(block.columns), np.delete(np.arange(d), block.columns)

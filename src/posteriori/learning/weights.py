@@ -70,8 +70,11 @@ def fit_weights(
     JMLR 14 (2013), section 4 (weights of conditional likelihood, learned from the training rows).
     """
     present = np.flatnonzero(np.isfinite(log_prior))  # a class of prior 0 has no finite bias
+    factors = log_factors
+    if len(present) < len(log_prior):
+        kept = np.flatnonzero(np.isin(y_true, present))
+        factors, y_true, weight = log_factors[kept][:, present], y_true[kept], weight[kept]
     class_index = np.searchsorted(present, y_true)
-    factors = log_factors if len(present) == len(log_prior) else log_factors[:, present]
     if np.isinf(penalty):
         factors = np.maximum(factors, FLOOR).sum(axis=2, keepdims=True)  # w_j = w̄: one feature, their sum
     # A factor that never differs between classes changes no posterior, so its optimum is w_j = w̄.

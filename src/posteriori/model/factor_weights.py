@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +21,26 @@ class FactorWeights:
         In nats.
     weight : ndarray (d,)
         The weight of the factor of each column, ≥ 0.
+    parameters : tuple
+        The parameters of each block from which the factors are computed, if they were learned for the posterior;
+        empty if the factors are those of the model.
+    penalty : float
+        The strength of the penalty that was chosen for these parameters; 0 if there are none.
+    on_factors : bool
+        Whether these parameters include the weighted factors of the generative model.
     """
 
     bias: Array
     weight: Array
+    parameters: tuple[Any, ...] = ()
+    penalty: float = 0.0
+    on_factors: bool = False
 
     def check_against(self, n_columns: int, n_components: int) -> None:
         """Raise ValueError unless there is a bias for each component and a weight for each column."""
         check_numbers("the biases", self.bias, (n_components,))
         check_numbers("the weights of factors", self.weight, (n_columns,), 0.0)
+        check_numbers("the penalty", np.array([self.penalty]), (1,), 0.0)
 
     def weighted(self, log_factors: Array) -> Array:
         """Return the log factors (n, Z, d) times the weights of their columns; weight 0 gives 0, even for −inf."""

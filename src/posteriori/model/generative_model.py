@@ -68,6 +68,8 @@ class GenerativeModel:
         if self.weights is not None:
             require(not of_class, "factors are weighted, but a class has several components")
             self.weights.check_against(len(self.schema.columns), n_components)
+            for block, parameters in zip(self.blocks, self.weights.parameters, strict=bool(self.weights.parameters)):
+                self._check_parameters(block, parameters)
 
     def _check_parameters(self, block: Block, parameters: Any) -> None:
         kind = getattr(block.density, "fitted", object)
@@ -221,7 +223,7 @@ class GenerativeModel:
         size = max(1, _BLOCK_FACTORS // (self.n_components * len(self.schema.columns)))
         for start in range(0, len(batch), size):
             part = batch.rows(slice(start, start + size))
-            scores[start : start + size] = self.scored(self.log_prior, self._log_factors(part, with_shared=False))
+            scores[start : start + size] = self.scored(self.log_prior, self._posterior_factors(part))
         return scores
 
     def scored(self, log_prior: Array, log_factors: Array) -> Array:
@@ -282,13 +284,23 @@ class GenerativeModel:
 
     def log_factors(self, batch: Batch) -> Array:
         """Return factors of p(x | y) in nats, (n, C, d), each conditional on the columns in `given`."""
-        factors = self._log_factors(batch, with_shared=True)
+        factors = self._log_factors(batch, self.parameters, with_shared=True)
         return self._chained(factors) if self.of_class else factors
 
-    def _log_factors(self, batch: Batch, with_shared: bool) -> Array:
+    @property
+    def posterior_parameters(self) -> tuple[Any, ...]:
+        """The parameters of each block from which the posterior is computed."""
+        learned = () if self.weights is None else self.weights.parameters
+        return learned or self.parameters
+
+    def _posterior_factors(self, batch: Batch) -> Array:
+        """Return the log factors of the posterior given the component, before weights, (n, Z, d)."""
+        return self._log_factors(batch, self.posterior_parameters, with_shared=False)
+
+    def _log_factors(self, batch: Batch, of_blocks: Sequence[Any], with_shared: bool) -> Array:
         every = tuple(range(len(self.schema.columns)))
         factors = np.zeros((len(batch), self.n_components, len(every)))
-        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+        for block, parameters in zip(self.blocks, of_blocks, strict=True):
             reject_outside(block, batch)
             if block.shared and not with_shared:
                 continue
@@ -300,9 +312,15 @@ class GenerativeModel:
                 factors[:, :, block.columns] += of_block
         return factors
 
+    def explaining_factors(self, batch: Batch) -> Array:
+        """Return the log factors of the posterior in nats, (n, C, d): weighted, with shared factors."""
+        if self.weights is None:
+            return self.log_factors(batch)
+        return self.weights.weighted(self._log_factors(batch, self.posterior_parameters, with_shared=True))
+
     def posterior_factors(self, batch: Batch) -> Array:
         """Return the log factors of the posterior in nats, (n, C, d): weighted, without shared factors."""
-        factors = self._log_factors(batch, with_shared=False)
+        factors = self._posterior_factors(batch)
         if self.of_class:
             return self._chained(factors)
         return factors if self.weights is None else self.weights.weighted(factors)

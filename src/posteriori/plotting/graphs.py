@@ -131,6 +131,16 @@ def plot_tree(
         The model has no tree, or is no forest and tree or max_depth is given.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins().drop("island", "sex")
+    >>> model = po.TreeAugmentedNaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_tree(model)
+    >>> sorted({text.get_text() for text in ax.texts} & set(table.columns))
+    ['bill_depth_mm', 'bill_length_mm', 'body_mass_g', 'flipper_length_mm', 'year']
     """
     if hasattr(model, "outline"):
         if label is not None:
