@@ -9,11 +9,15 @@ import numpy as np
 from posteriori.typing import Array
 
 _STEPS = 50  # with three EM steps each
-_TOLERANCE = 1e-3  # of the logarithm of the pseudo-rows
 _LONGEST = 64.0  # of a step, in EM steps
 
 
-def maximise(sweep: Callable[[Array], tuple[float, Array, Array]], shape: tuple[int, int], mode: float) -> Array:
+def maximise(
+    sweep: Callable[[Array], tuple[float, Array, Array]],
+    shape: tuple[int, int],
+    mode: float,
+    tolerance: float = 1e-3,
+) -> Array:
     r"""Return the pseudo-rows of the greatest likelihood under a Gamma(2, m) prior of each, of a shape (d, L).
 
     .. math:: \hat s = \operatorname*{argmax}_s L(s) + \sum_{j,t} (\log s_{jt} - s_{jt} / m)
@@ -30,6 +34,8 @@ def maximise(sweep: Callable[[Array], tuple[float, Array, Array]], shape: tuple[
     shape : tuple of int
     mode : float
         m > 0, in rows; also the start.
+    tolerance : float, default 1e-3
+        The change of log s in an EM step at which to stop.
     """
 
     def step(logs: Array) -> tuple[float, Array]:
@@ -41,7 +47,7 @@ def maximise(sweep: Callable[[Array], tuple[float, Array, Array]], shape: tuple[
     logs = np.full(shape, np.log(mode))
     for _ in range(_STEPS):
         _, once = step(logs)
-        if np.abs(once - logs).max(initial=0.0) < _TOLERANCE:
+        if np.abs(once - logs).max(initial=0.0) < tolerance:
             break
         least, twice = step(once)
         change = once - logs

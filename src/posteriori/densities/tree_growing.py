@@ -21,7 +21,8 @@ from posteriori.typing import Array
 FOLDS = 5  # of the rows, one of which each tree leaves out
 LEVELS = 7  # of the weight of nodes, by its logarithm to base 4
 _MODE = 1.0  # of the prior of their strengths
-_FACTORS = range(-12, 13)  # quarters of the decimal logarithm of the factors of all strengths
+_TOLERANCE = 0.03  # of their logarithm
+_FACTORS = range(-8, 9)  # quarters of the decimal logarithm of the factors of all strengths
 _MOST_PATHS = 1 << 13  # of rows in trees, for the strength of each level
 _MOST_TREES, FEWEST_TREES = 100, 25
 _ROWS_OF_TREES = 1_000_000  # rows times trees
@@ -157,7 +158,7 @@ class DealtRows:
             return losses[quarters]
 
         best = 0, 0
-        for both, leaves in ((2, 0), (-2, 0), (0, -2), (0, 2), (1, 0), (-1, 0), (0, -1), (0, 1)):
+        for both, leaves in ((2, 0), (-2, 0), (0, -4), (0, -2), (0, 2), (1, 0), (-1, 0)):
             while loss((best[0] + both, best[1] + both + leaves)) < loss(best):
                 best = best[0] + both, best[1] + both + leaves
         return scaled(best)
@@ -177,7 +178,7 @@ class DealtRows:
             total = sum(each.sweep(strengths[0], by_prior[0], exposure[0]) for each in paths)
             return float(total), by_prior, exposure
 
-        return maximise(sweep, (1, LEVELS), _MODE)
+        return maximise(sweep, (1, LEVELS), _MODE, _TOLERANCE)
 
     def _loss(self, weighed: WeighedTrees, strengths: Array, judged: Array, folds: Array, prior: Array) -> float:
         """Return the log-loss of the judged rows by as many trees as there are, but none that saw the row."""
