@@ -1,12 +1,14 @@
 """Compare candidates for a default with the default, on the half of the tables that tunes it and on the other half.
 
-Usage: python -m experiments.halves {predictive,backoff,forest} [--rows N] [--keep FILE] [--write]
+Usage: python -m experiments.halves {predictive,backoff,forest,cells} [--rows N] [--keep FILE] [--write]
 
 "predictive" compares Gaussian models whose parameters are estimated with those that integrate them out, on the
 columns of numbers and categories of every table with numbers. "backoff" compares learned strengths of back-off with
 constants. "forest" compares generative forests by their splits and means, and pools without forests, with them, and
-with those of the arithmetic mean in addition. With --keep, scores are stored in a file, and those already in it are not
-measured again. With --write, the figures are put into docs/pool.md or docs/dependence.md; without it they are printed.
+with those of the arithmetic mean in addition. "cells" compares naive Bayes with one learned weight per feature and with
+one learned number per cell, and pools without and with the latter. With --keep, scores are stored in a file, and those
+already in it are not measured again. With --write, the figures are put into docs/pool.md or docs/dependence.md;
+without it they are printed.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
@@ -19,7 +21,7 @@ import json
 import os
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -31,8 +33,13 @@ from experiments.page import DOCS, markdown_table, replace_block
 from experiments.real_tables import FOLDS, SEED, Table, data_folder, halves, tables
 from posteriori.model_selection.metrics import fill_undefined, log_loss
 
-PAGES: dict[str, Path] = {"predictive": DOCS / "pool.md", "backoff": DOCS / "dependence.md", "forest": DOCS / "pool.md"}
-ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000}
+PAGES: dict[str, Path] = {
+    "predictive": DOCS / "pool.md",
+    "backoff": DOCS / "dependence.md",
+    "forest": DOCS / "pool.md",
+    "cells": DOCS / "pool.md",
+}
+ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000, "cells": 1000}
 _QDA: dict[str, Any] = {"pooling": "per_class", "n_jobs": 1}
 _GAUSSIAN = {
     "naive Bayes": (po.NaiveBayes(n_jobs=1), po.NaiveBayes(predictive=True, n_jobs=1)),
@@ -44,9 +51,17 @@ _GAUSSIAN = {
 class PoolWithoutForests(po.GenerativeClassifier):
     """The pool without the candidates that are forests."""
 
+    left_out: ClassVar[str] = "forest"
+
     def _estimators(self, *arguments: Any) -> Any:
         estimators, too_costly = super()._estimators(*arguments)
-        return {name: one for name, one in estimators.items() if not name.startswith("forest")}, too_costly
+        return {name: one for name, one in estimators.items() if not name.startswith(self.left_out)}, too_costly
+
+
+class PoolWithoutCells(PoolWithoutForests):
+    """The pool without the candidate whose tables are learned."""
+
+    left_out = "cells"
 
 
 class PoolWithArithmeticForests(po.GenerativeClassifier):
@@ -70,9 +85,17 @@ _FORESTS = {
         "and arithmetic means": PoolWithArithmeticForests(n_jobs=1),
     },
 }
+_CELLS = {
+    "naive Bayes, 64 bins": {
+        weights: po.NaiveBayes(distributions="binned", bins=64, feature_weights=weights, n_jobs=1)
+        for weights in ("conditional", "cells")
+    },
+    "pool": {"without cells": PoolWithoutCells(n_jobs=1), "with cells": po.GenerativeClassifier(n_jobs=1)},
+}
 _STRENGTHS = {
-    "TAN": {one: po.TreeAugmentedNaiveBayes(backoff=one, n_jobs=1) for one in (5.0, 10.0, 20.0, "learned")},
-    "kDB 2": {one: po.KDependenceBayes(backoff=one, n_jobs=1) for one in (5.0, 10.0, 20.0, "learned")},
+    "TAN": po.TreeAugmentedNaiveBayes(n_jobs=1),
+    "kDB 2": po.KDependenceBayes(n_jobs=1),
+    "AODE": po.AveragedOneDependence(n_jobs=1),
 }
 
 
@@ -80,10 +103,13 @@ def models_of(what: str) -> dict[str, dict[str, Any]]:
     """Return the estimators to compare by the name of the model and of the variant; the first one is the base."""
     if what == "predictive":
         return {name: {"estimated": base, "predictive": other} for name, (base, other) in _GAUSSIAN.items()}
-    if what == "forest":
-        return _FORESTS
+    if what in ("forest", "cells"):
+        return _FORESTS if what == "forest" else _CELLS
     order = [10.0, 5.0, 20.0, "learned"]
-    return {name: {f"back-off {one}": of_model[one] for one in order} for name, of_model in _STRENGTHS.items()}
+    return {
+        name: {f"back-off {one}": clone(model).set_params(backoff=one) for one in order}
+        for name, model in _STRENGTHS.items()
+    }
 
 
 def measure(what: str, table: Table) -> dict[tuple[str, str], float]:

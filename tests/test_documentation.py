@@ -11,9 +11,13 @@ import sys
 import warnings
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
 
 import posteriori as po
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -24,6 +28,7 @@ MODULES = sorted(
 @pytest.mark.parametrize("name", MODULES)
 def test_doctests(name):
     results = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    plt.close("all")
     assert results.failed == 0
 
 
@@ -46,6 +51,11 @@ def test_every_parameter_of_what_is_public_is_described(name, thing):
     described = {word.strip(" *") for group in described for word in group.split(",")}
     missing = set(inspect.signature(thing).parameters) - described - {"self"}
     assert not missing, f"{name} does not describe {missing}"
+
+
+@pytest.mark.parametrize("name", po.plotting.__all__)
+def test_every_plot_has_an_example(name):
+    assert ">>> ax = po.plotting." in inspect.getdoc(getattr(po.plotting, name))
 
 
 @pytest.mark.parametrize("name", ["fit", "partial_fit", "predict", "predict_proba", "sample", "explain"])

@@ -4,10 +4,15 @@ import importlib
 import pkgutil
 import re
 
+import numpy as np
+import polars as pl
 import pytest
 
 import benchmarks
 import experiments
+from experiments import ablation_candidates
+from experiments.ablation_cells import Cells
+from experiments.ablations import CANDIDATES, pooled_loss, predicted
 from experiments.page import DOCS, markdown_table, replace_block
 
 ROOT = DOCS.parent
@@ -47,3 +52,41 @@ def test_a_block_is_replaced_and_the_rest_stays(tmp_path):
     assert path.read_text() == expected
     with pytest.raises(ValueError, match=r"page.md has no block <!-- others -->"):
         replace_block("others", "", path)
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 150)
+    numbers = {f"x{j}": y * (j + 1) + rng.normal(size=150) for j in range(2)}
+    numbers["x0"][::9] = np.nan
+    kind = pl.Series(np.where(rng.random(150) < 0.7, y, rng.integers(0, 3, 150)).astype(str)).to_list()
+    X = pl.DataFrame(numbers | {"kind": [None if i % 7 == 0 else one for i, one in enumerate(kind)]}, strict=False)
+    return Cells.of(X.with_columns(pl.col("x0").fill_nan(None))), y, np.arange(150) % 5
+
+
+@pytest.mark.parametrize("name", list(CANDIDATES))
+def test_a_candidate_of_the_ablations_predicts_rows_that_it_has_not_seen(name, labelled, monkeypatch):
+    interpreted = ablation_candidates._two_dependence.py_func  # compiling it takes longer than these few rows
+    monkeypatch.setattr(ablation_candidates, "_two_dependence", interpreted)
+    cells, y, fold = labelled
+    log_posterior = predicted(CANDIDATES[name], cells, y, fold, 3)
+    np.testing.assert_allclose(np.exp(log_posterior).sum(axis=1), 1.0, atol=1e-6)
+    assert -log_posterior[np.arange(150), y].mean() < 0.6 * np.log(3)
+    others = np.random.default_rng(1).permutation(y)  # labels without information
+    by_chance = predicted(CANDIDATES[name], cells, others, fold, 3)
+    assert -by_chance[np.arange(150), others].mean() > 0.9 * np.log(3)
+
+
+def test_a_pool_gains_by_an_informative_member_and_hardly_loses_by_noise(labelled):
+    _, y, fold = labelled
+    rng = np.random.default_rng(2)
+
+    def member(scale):
+        scores = scale * np.eye(3)[y] + rng.normal(size=(150, 3))
+        return (scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)))[:, :, np.newaxis]
+
+    base, other, noise = member(1.5), member(1.5), member(0.0)
+    loss = pooled_loss(base, y, fold)
+    assert pooled_loss(np.concatenate([base, other], axis=2), y, fold) < loss - 0.05
+    assert abs(pooled_loss(np.concatenate([base, noise], axis=2), y, fold) - loss) < 0.03

@@ -30,6 +30,7 @@ ROWS = st.dictionaries(st.sampled_from(sorted(_CELLS)), st.none()).flatmap(
 MODELS = {
     "nb": po.NaiveBayes(),
     "nb binned": po.NaiveBayes(distributions="binned", feature_weights="conditional"),
+    "nb cells": po.NaiveBayes(distributions="binned", feature_weights="cells"),
     "nb informative": po.NaiveBayes(missing="informative"),
     "nb parts": po.NaiveBayes(components_per_class=2, random_state=0),
     "gda": po.GaussianDiscriminant(),

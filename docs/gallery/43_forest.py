@@ -60,3 +60,8 @@ forest = models["forest"]
 dict(
     zip(forest.classes_.tolist(), forest.predict_proba([row])[0].round(3).tolist())
 )
+
+# %%
+# One of its trees. The width of an edge is its share of the rows:
+po.plotting.plot_tree(forest, tree=1)
+plt.show()

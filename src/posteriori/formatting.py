@@ -55,6 +55,17 @@ def probability(value: float, decimals: int = 4, smallest: float = 5e-5, small: 
     return f"{value:{small}}" if 0 < value < smallest else f"{value:.{decimals}f}"
 
 
+def percent(share: float) -> str:
+    """Format a share or a probability in percent, with a decimal if it is small.
+
+    Examples
+    --------
+    >>> percent(0.25), percent(0.0123), percent(0.0)
+    ('25%', '1.2%', '0%')
+    """
+    return f"{share:.0%}" if share >= 0.0995 or share in (0, 1) else f"{share:.1%}"
+
+
 def exponential(log_value: float) -> str:
     """Format exp(log_value), also if a float cannot hold it.
 
@@ -104,16 +115,18 @@ def plural_of(noun: str) -> str:
 
     Examples
     --------
-    >>> plural_of("row"), plural_of("class"), plural_of("category"), plural_of("day")
-    ('rows', 'classes', 'categories', 'days')
+    >>> plural_of("row"), plural_of("class"), plural_of("category"), plural_of("day"), plural_of("leaf")
+    ('rows', 'classes', 'categories', 'days', 'leaves')
     """
+    if noun.endswith("leaf"):
+        return f"{noun[:-1]}ves"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
     return f"{noun}{'es' if noun.endswith('s') else 's'}"
 
 
-def listed(words: Sequence[str], most: int = 8) -> str:
-    """Join words with commas, and the last one with "and".
+def listed(words: Sequence[str], most: int = 8, conjunction: str = "and") -> str:
+    """Join words with commas, and the last one with "and" or another conjunction.
 
     Examples
     --------
@@ -121,7 +134,7 @@ def listed(words: Sequence[str], most: int = 8) -> str:
     ('a', 'a, b and c', 'a, b and 1 more')
     """
     shown = list(words) if len(words) <= most else [*words[:most], f"{len(words) - most} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {conjunction} {shown[-1]}"
 
 
 def cell_text(cell: Any, longest: int | None = 40) -> str:

@@ -76,6 +76,15 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         The folder does not exist or is not writable, or the path is a folder.
     sklearn.exceptions.NotFittedError
         The model is not fitted.
+
+    Examples
+    --------
+    >>> import os, tempfile, posteriori as po
+    >>> model = po.NaiveBayes().fit([["u"], ["v"], ["u"]], ["a", "b", "a"])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.posteriori")
+    >>> po.save(model, path)
+    >>> po.load(path).predict([["v"]])
+    array(['b'], dtype='<U1')
     """
     from posteriori import __version__
 
@@ -116,6 +125,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     -----
     The checksum detects damage; it does not prove who wrote the file. Nothing in a file is executed, and every array is
     checked against what it indexes, so an untrusted file can be loaded safely. Its predictions are not trustworthy.
+
+    Examples
+    --------
+    >>> import os, tempfile, posteriori as po
+    >>> model = po.NaiveBayes().fit([["u"], ["v"], ["u"]], ["a", "b", "a"])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.posteriori")
+    >>> po.save(model, path)
+    >>> po.load(path)
+    NaiveBayes()
     """
     metadata, arrays = read_file(Path(path))
     with refuse_unknown(Path(path)):

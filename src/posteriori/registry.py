@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from posteriori.model_cost import (
+    CELL_BINS,
     EM_STEPS,
-    MAX_FOREST_CELLS,
+    MAX_LEARNED_CELLS,
     MOST_PARAMETERS,
     ROWS_PER_COLUMN,
     CostModel,
@@ -48,21 +49,6 @@ def decline_without_others(table: TableSummary) -> str | None:
     return None if table.columns else "there is no column but counts of words"
 
 
-def decline_large(table: TableSummary) -> str | None:
-    """Return why forests are not tried on a table; None if they are.
-
-    They are the only candidates that are not sums over rows. Measured on 200,000 rows and 50 columns, CPU seconds and
-    log-loss on new rows of the pool without and with forests: 6 and 31 s, 0.607 and 0.606.
-    """
-    n_cells = table.n_rows * len(table.columns)
-    if n_cells > MAX_FOREST_CELLS:
-        return (
-            f"on {n_cells:,} cells it takes longer than the other candidates (limit {MAX_FOREST_CELLS:,}); name it in "
-            "members to try it"
-        )
-    return decline_without_others(table)
-
-
 def decline_two_classes(table: TableSummary) -> str | None:
     """Return why complements of classes do not apply: of two classes, each is the other; None if there are more."""
     two = "of two classes, each is the complement of the other, and multinomial is the same model"
@@ -72,6 +58,16 @@ def decline_two_classes(table: TableSummary) -> str | None:
 def decline_fractions(table: TableSummary) -> str | None:
     """Return why a model of whole counts of words does not apply; None if all counts are whole."""
     return None if table.whole_counts else "some counts of words are fractions"
+
+
+def decline_cells(table: TableSummary) -> str | None:
+    """Return why one number per category or bin and class cannot be learned from a table; None if it can."""
+    if table.n_counts:
+        return "counts of words have no categories and no bins"
+    size = table.n_classes * sum(column.cardinality or CELL_BINS for column in table.columns)
+    return (
+        f"it would learn {size:,} numbers at once (limit {MAX_LEARNED_CELLS:,})" if size > MAX_LEARNED_CELLS else None
+    )
 
 
 def decline_without_numbers(table: TableSummary) -> str | None:
@@ -136,6 +132,8 @@ class ModelSpec:
         Whether the pool tries it only if a column holds counts of words; it takes numbers as binned.
     generative : bool
         Whether it has p(x, y) and can be saved; otherwise it is a peer for comparisons.
+    is_costly : bool
+        Whether the pool fits it to all rows only if a trial shows its use.
     """
 
     name: str
@@ -149,6 +147,7 @@ class ModelSpec:
     in_pool: bool = False
     of_counts: bool = False
     generative: bool = True
+    is_costly: bool = False
 
     @property
     def estimator_class(self) -> type[Any]:
@@ -177,7 +176,11 @@ _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
 _PAIRS: dict[str, Any] = {"options": frozenset({"binned", "missing", "feature_weights"}), "cost": cost_of_pairs}
 _AVERAGED: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "cost": cost_of_averaged_pairs}
-_TREES: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "decline": decline_large}
+_TREES: dict[str, Any] = {
+    "options": frozenset({"binned", "missing"}),
+    "decline": decline_without_others,
+    "is_costly": True,
+}
 _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 _WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}
@@ -273,6 +276,16 @@ _SPECS = (
         {"distributions": "binned", **_WEIGHTED},
         options=_EM_OPTIONS | {"binned", "counts"},
         decline=decline_without_others,
+        in_pool=True,
+    ),
+    ModelSpec(
+        "cells",
+        "naive Bayes, learned tables",
+        "nb with 64 bins, one learned number per category, bin and class",
+        _NAIVE_BAYES,
+        {"distributions": "binned", "bins": CELL_BINS, "feature_weights": "cells"},
+        options=_EM_OPTIONS | {"binned"},
+        decline=decline_cells,
         in_pool=True,
     ),
     ModelSpec(

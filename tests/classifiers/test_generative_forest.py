@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
@@ -56,7 +57,8 @@ def test_held_out_posteriors_do_not_depend_on_the_label_of_the_row(parity, split
     X, y = X[:120], y[:120]
     other = y.copy()
     other[7] = "odd" if y[7] == "even" else "even"
-    member = po.GenerativeForest(10, splits=splits, strength=1.0)
+    # Where to stop learning weights of leaves is chosen on all rows, as the strength is.
+    member = po.GenerativeForest(10, splits=splits, strength=1.0, leaf_weights=None)
     members = {"forest": member, "nb": "nb"}
     found = [_fold_of_row(members, X, labels, 7) for labels in (y, other)]
     assert_array_equal(found[0], found[1])
@@ -163,6 +165,38 @@ def test_a_new_category_and_a_new_class_extend_the_forest():
     assert list(model.classes_) == ["u", "v", "w"]
     assert model.predict([["a", 1.0]]) == "u"
     assert model.predict_proba([["c", 1.0]])[0, 2] > 0.03
+
+
+def test_weights_of_leaves_predict_new_rows_better_and_stay_when_rows_are_added(tmp_path):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(900, 4))
+    y = np.where(np.sin(3 * X[:, 0]) + X[:, 1] > 0, "v", "u")
+    train, new = slice(0, 400), slice(400, None)
+    counted = po.GenerativeForest(leaf_weights=None).fit(X[train], y[train])
+    model = po.GenerativeForest().fit(X[train], y[train])
+    losses = [log_loss(y[new], one.predict_proba(X[new])) for one in (counted, model)]
+    assert losses[1] < 0.9 * losses[0]
+    change = model.model_.blocks[0].density.structure.change
+    assert change.shape == (model.n_leaves_, 2)
+    po.save(model, tmp_path / "forest.posteriori")
+    loaded = po.load(tmp_path / "forest.posteriori")
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    loaded.partial_fit(X[:2] + 1.0, ["w", "w"])  # the new class is the third
+    assert_array_equal(loaded.model_.blocks[0].density.structure.change, np.column_stack([change, 0 * change[:, 0]]))
+    earlier = loaded.partial_fit(X[:2] - 1.0, ["a", "a"])
+    assert_array_equal(earlier.model_.blocks[0].density.structure.change[:, 1:3], change)
+    merged = po.merge([model, model])
+    assert_array_equal(merged.model_.blocks[0].density.structure.change, change)
+    assert_allclose(merged.explain(X[:3]).posterior, merged.predict_proba(X[:3]), atol=1e-9)
+
+
+def test_where_counts_predict_best_they_are_kept():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    model = po.GenerativeForest(20).fit(X, y)
+    counted = po.GenerativeForest(20, leaf_weights=None).fit(X, y)
+    assert not len(model.model_.blocks[0].density.structure.change)
+    assert_allclose(model.predict_proba(X), counted.predict_proba(X), atol=1e-6)
 
 
 def test_forests_of_the_same_trees_are_merged_and_others_refused(parity):

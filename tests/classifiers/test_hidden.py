@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.learning.em import expect_hidden
+from posteriori.learning.e_step import expect_hidden
 from posteriori.learning.fit import Collect
 from posteriori.model_selection import out_of_fold
 from posteriori.sources import local_source

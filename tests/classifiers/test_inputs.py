@@ -870,6 +870,20 @@ def test_one_row_one_class(constructor):
     assert np.isfinite(model.score_samples(table)).all()
 
 
+@pytest.mark.parametrize("model", [po.NaiveBayes(), po.GenerativeClassifier(members=["nb", "tan"])])
+def test_one_class_is_warned_of_once(model):
+    table = pl.DataFrame({"sky": ["clear", "grey"] * 4, "y": ["only"] * 8})
+    for X, y, labels in ((table, "y", "the target 'y'"), (table.drop("y"), table["y"], "y")):
+        with pytest.warns(UserWarning, match="only one class") as caught:
+            model.fit(X, y)
+        sentence = f"{labels} has only one class, 'only': every prediction will be that class"
+        assert [(str(one.message), one.filename) for one in caught] == [(sentence, __file__)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        po.ChowLiuTree().fit(table.drop("y"))
+        po.NaiveBayes().partial_fit(table, "y")
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import posteriori as po
 
-pytestmark = pytest.mark.filterwarnings("ignore::posteriori.tables.schema.IgnoredColumnWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::posteriori.tables.IgnoredColumnWarning")
 SCRIPT = "<script>alert(1)</script>"
 TITLE = "parameters, by scikit-learn"
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posteriori as po
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters, Poisson, PoissonParameters
 from posteriori.densities.within_ranges import Box, draw_within, truncated_normal
-from posteriori.model import GenerativeModel
+from posteriori.model import GenerativeModel, draw_rows
 from posteriori.statistics import ColumnRanges
 
 CELL = st.one_of(st.none(), st.integers(-5, 5).map(float), st.floats(-1e9, 1e9))
@@ -297,8 +297,8 @@ def test_ranges_do_not_change_the_columns_that_are_drawn_raw():
     assert isinstance(model.model_, GenerativeModel)
     assert isinstance(model.statistics_.ranges, ColumnRanges)
     component = np.zeros(10, np.int64)
-    raw = model.model_.sample(component, np.random.default_rng(3))
-    nothing = model.model_.sample(component, np.random.default_rng(3), ColumnRanges.empty(len(rows.columns)))
+    raw = draw_rows(model.model_, component, np.random.default_rng(3))
+    nothing = draw_rows(model.model_, component, np.random.default_rng(3), ColumnRanges.empty(len(rows.columns)))
     for one, other in zip(raw, nothing, strict=True):
         assert_array_equal(one, other)
 

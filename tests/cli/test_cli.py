@@ -359,7 +359,7 @@ def test_tiny_tables_have_as_many_folds_as_rows():
 
 def test_one_class_is_fitted_with_a_warning():
     write("t.csv", "x,z,y\n" + "1,u,a\n2,v,a\n" * 4)
-    code, _, err = run("fit", "t.csv", "--target", "y")
+    code, _, err = run("fit", "t.csv", "--target", "y", "--quiet")
     assert code == 0
     assert err == "warning: the target 'y' has only one class, 'a': every prediction will be that class\n"
     code, _, err = run("evaluate", "t.posteriori", "t.csv")

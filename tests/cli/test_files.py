@@ -18,7 +18,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.cli import fit, main, progress
+from posteriori.cli import fitting, main, progress
 from posteriori.statistics import description
 from posteriori.tables.progress import report_progress
 from tests.cli.command_line import CommandLine
@@ -228,14 +228,14 @@ def test_types_that_differ_between_files_are_named():
 def test_a_file_that_vanishes_is_named(monkeypatch):
     for name in ("a.parquet", "b.parquet"):
         table(300).write_parquet(name)
-    open_and_summarise = fit.open_and_summarise
+    open_and_summarise = fitting.open_and_summarise
 
     def vanish(*arguments):
         found = open_and_summarise(*arguments)
         Path("b.parquet").unlink()
         return found
 
-    monkeypatch.setattr(fit, "open_and_summarise", vanish)
+    monkeypatch.setattr(fitting, "open_and_summarise", vanish)
     assert "'b.parquet' is gone" in refused("fit", "*.parquet", "--target", "y", "--output", "m.posteriori")
     assert not Path("m.posteriori").exists()
 

@@ -72,6 +72,17 @@ def test_the_pool_takes_options_of_its_members():
     assert (code, "--pool goes with --model pool" in err) == (2, True)
 
 
+def test_the_time_budget_is_one_of_the_pool():
+    arguments = ("fit", "penguins.csv", "--target", "species", "--output", "b.posteriori", "--force", "--json")
+    assert json.loads(succeeds(*arguments, "--time-budget", "1e-6"))["model"] == "pool"
+    model = po.load("b.posteriori")
+    assert (model.time_budget, len(model.cv_results_["member"])) == (1e-6, 2)
+    code, _, err = run(*arguments, "--model", "nb", "--time-budget", "5")
+    assert (code, "--time-budget goes with --model pool" in err) == (2, True)
+    code, _, err = run(*arguments, "--time-budget", "0")
+    assert (code, "--time-budget is 0 seconds; give more than 0" in err) == (2, True)
+
+
 def test_candidates_weights_and_the_choice_of_the_pool_are_explained(fitted):
     shown = " ".join(succeeds("show", "penguins.posteriori").split())
     assert all(

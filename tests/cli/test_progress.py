@@ -156,6 +156,24 @@ def test_a_pool_reports_the_steps_that_are_planned(many, monkeypatch, caplog):
     assert [record.message for record in caplog.records].count("statistics") == 1
 
 
+def test_a_pool_reports_the_log_loss_of_each_candidate(caplog):
+    scores = {}
+    with caplog.at_level(logging.INFO, "posteriori"), report_progress(lambda what, n: int, score=scores.__setitem__):
+        model = po.GenerativeClassifier(members=["nb", "tan"], n_jobs=1).fit(table(), "y")
+    results = dict(zip(model.cv_results_["member"], model.cv_results_["log_loss"], strict=True))
+    assert scores == pytest.approx({"nb": results["nb"], "tan": results["tan"]})
+    assert f"nb: log-loss {results['nb']:.4f}" in [record.message for record in caplog.records]
+
+
+def test_a_line_ends_with_the_best_candidate_so_far():
+    estimate = WorkEstimate(Clock())
+    estimate.begin("fitting candidate", 3)
+    assert estimate.best == ""
+    estimate.score("tan", 0.25)
+    estimate.score("nb", 0.5)
+    assert progress.line_of(estimate) == "fitting candidate 1 of 3; best of 2 so far: tan, log-loss 0.250"
+
+
 def test_lines_where_nobody_looks_at_a_terminal(monkeypatch):
     printed = threading.Event()
 

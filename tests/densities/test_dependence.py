@@ -439,9 +439,10 @@ def test_expected_counts_are_those_of_enumeration(rows, one_tree):
 
 @pytest.mark.parametrize("strength", [None, 0.0, 5.0])
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_the_kernel_of_few_parents_agrees_with_tables_of_any_number_of_parents(strength, alpha):
+@pytest.mark.parametrize("of_columns", [(), ((2.0, 7.0, 0.5),)])
+def test_the_kernel_of_few_parents_agrees_with_tables_of_any_number_of_parents(strength, alpha, of_columns):
     rng = np.random.default_rng(0)
-    smoothing = BackOff(strength, alpha)
+    smoothing = BackOff(strength, alpha, of_columns)
     for shape in ((3, 5), (2, 4, 5), (2, 1, 5), (3, 4, 1), (2, 3, 5, 4), (2, 1, 4, 3), (2, 3, 1, 4)):
         counts = np.where(rng.random(shape) < 0.4, 3.0 * rng.random(shape), 0.0)
         with np.errstate(all="ignore"):

@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 
 import posteriori as po
 from posteriori.densities import AveragedOneDependence, BackOff, FamilyTables, KDependence, k_dependence
+from posteriori.model import log_marginal_of_codes
 from posteriori.tables.batch import Assignment, Codes
 
 SMOOTHING = [BackOff(), BackOff(2.0, 0.3), BackOff(0.0, 0.0), BackOff(None, 0.5)]
@@ -276,7 +277,7 @@ def test_information_is_that_of_the_marginals(name, frame):
             row = codes.values[0].copy()
             row[j] = code
             expected = enumerated(density, parameters, row, codes.cardinalities)
-            assert_allclose(model.log_marginal_of_codes(j)[code - 1], expected, rtol=1e-10)
+            assert_allclose(log_marginal_of_codes(model, j)[code - 1], expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["kdb 1", "kdb 2", "aode"])

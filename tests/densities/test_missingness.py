@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import posteriori as po
 from posteriori.densities import Missingness
 from posteriori.learning.information import mutual_information
+from posteriori.model import log_marginal, log_marginal_of_codes
 from posteriori.model_selection import out_of_fold
 from posteriori.plotting.reading import Feature
 from posteriori.statistics import Presence
@@ -286,8 +287,8 @@ def test_a_column_alone_is_drawn_as_if_present(name):
     frame, y = table()
     told, plain = like(INFORMATIVE[name]).fit(frame, y), at_random(INFORMATIVE[name]).fit(frame, y)
     cells = np.linspace(-3, 3, 50)
-    assert_allclose(told.model_.log_marginal(1, cells), plain.model_.log_marginal(1, cells), atol=1e-6)
-    assert_allclose(np.exp(told.model_.log_marginal_of_codes(0)).sum(axis=0), 1.0)
+    assert_allclose(log_marginal(told.model_, 1, cells), log_marginal(plain.model_, 1, cells), atol=1e-6)
+    assert_allclose(np.exp(log_marginal_of_codes(told.model_, 0)).sum(axis=0), 1.0)
     assert_allclose(mutual_information(told.model_), mutual_information(plain.model_), atol=1e-6)
     assert not np.isnan(Feature.of(told, "x").sample(np.zeros(100, int))).any()
 

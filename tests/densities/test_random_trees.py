@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
 
 from posteriori.densities import RandomTrees
-from posteriori.densities.tree_growing import DealtRows
+from posteriori.densities.tree_growing import LEVELS, DealtRows, Growth, Paths, WeighedTrees, trees_for
+from posteriori.kernels.forests import level_of
 from posteriori.statistics.forests import CodedRows, CountLeaves
 from posteriori.tables import Assignment, Codes
 
@@ -153,20 +155,76 @@ def test_factors_on_a_path_are_the_changes_of_p_y_given_the_node():
             assert_allclose(found - found[:1], expected - expected[:1], atol=1e-9)
 
 
-def test_leaves_back_off_to_their_ancestors():
-    density, parameters, counts = fitted(*draw_rows(missing=0.0))
-    trees, s = density.structure, density.strength
+@pytest.mark.parametrize("strength", [0.7, None])
+def test_leaves_back_off_to_their_ancestors(strength):
+    density, parameters, counts = fitted(*draw_rows(missing=0.0), strength=strength)
+    strengths = density.strengths
+    assert (np.ptp(strengths) > 0) == (strength is None)
+    trees = density.structure
     weight = trees.weights(counts.leaves)
     for t in range(density.n_trees):
         prior = prior_of(density, parameters, t)
         waiting = [(int(trees.roots[t]), parameters.prior)]
         while waiting:
             node, lower = waiting.pop()
+            s = strengths[int(trees.nodes[node, 0] < 0), level_of(weight[node].sum(), strengths.shape[1])]
             smoothed = (weight[node] + s * lower) / (weight[node].sum() + s)
             if trees.nodes[node, 0] < 0:
                 assert_allclose(prior * np.exp(parameters.given_node[node]), smoothed)
             else:
                 waiting += [(int(trees.nodes[node, 2]) + k, smoothed) for k in (0, 1)]
+
+
+def held_out_paths(seed):
+    """Return the paths of rows in the trees of a fold that did not see them, and what these come from."""
+    dealt = DealtRows.by_rank(CodedRows.of(*draw_rows(seed=seed)))
+    trees = dealt.grow(np.array([False, True, False]), Growth(5, True, None, 2.0, seed), 1)
+    counts, outside = dealt.count(trees)
+    weighed = WeighedTrees.of(trees, replace(counts, leaves=outside))
+    rows, prior = dealt.rows._take(np.flatnonzero(dealt.fold == 2)), np.array([0.5, 0.3, 0.2])
+    return Paths.of(weighed, rows, trees.roots[2:4], prior), weighed, rows, prior
+
+
+@given(st.integers(0, 1000))
+@settings(max_examples=10, deadline=None)
+def test_paths_have_the_likelihood_of_rows_in_trees_and_its_gradient(seed):
+    paths, weighed, rows, prior = held_out_paths(seed)
+    trees, strengths = weighed.trees, np.random.default_rng(seed).gamma(2.0, 2.0, LEVELS)
+    total = 0.0
+    for row, z, w in zip(rows.codes, rows.component, rows.weight, strict=True):
+        node, p = int(trees.roots[2]), prior[z]
+        while True:
+            n = weighed.weight[node].sum()
+            s = strengths[level_of(n, LEVELS)]
+            p = (weighed.weight[node, z] + s * p) / (n + s)
+            j, cut, child = trees.nodes[node].tolist()
+            if j < 0 or row[j] == 0:
+                break
+            right = row[j] > cut if trees.ordered[j] else trees.sides[cut + int(row[j])] == 2
+            if not trees.ordered[j] and trees.sides[cut + int(row[j])] == 0:
+                break
+            node = child + int(right)
+        total += w * np.log(p)
+    by_prior, exposure = np.zeros(LEVELS), np.zeros(LEVELS)
+
+    def likelihood(logs):
+        return paths.sweep(np.exp(logs), np.zeros(LEVELS), np.zeros(LEVELS))
+
+    assert_allclose(paths.sweep(strengths, by_prior, exposure), total)
+    gradient = approx_fprime(np.log(strengths), likelihood, 1e-6)
+    assert_allclose(by_prior - strengths * exposure, gradient, atol=1e-3)
+
+
+def test_learned_strengths_follow_the_noise_of_the_class():
+    rng = np.random.default_rng(0)
+    codes = Codes(rng.integers(1, 4, (300, 3)).astype(np.uint8), (3, 3, 3))
+    rule = np.where(codes.values[:, 0] == codes.values[:, 1], 1, 0).astype(np.int32)
+    found = []
+    for component in (rule, rng.integers(0, 2, 300).astype(np.int32)):
+        labels = Assignment(component, np.ones(300), 2)
+        density = RandomTrees((), 20)
+        found.append(density.refine(density.sufficient_statistics.of(codes, labels), None)[0].strengths)
+    assert np.exp(np.mean(np.log(found[0]))) < 0.1 * np.exp(np.mean(np.log(found[1])))
 
 
 def test_the_best_split_is_the_best_of_all_prefixes():
@@ -275,8 +333,7 @@ def test_a_split_of_categories_moves_with_them_and_a_new_one_goes_both_ways():
 
 @pytest.mark.parametrize(("rows", "trees"), [(1, 100), (10_000, 100), (20_000, 50), (1_000_000, 25)])
 def test_many_rows_take_fewer_trees(rows, trees):
-    assert RandomTrees(()).growth.trees_for(rows) == trees
-    assert RandomTrees((), 7).growth.trees_for(rows) == 7
+    assert trees_for(rows) == trees
 
 
 def test_a_tree_without_anything_to_learn_is_a_leaf():

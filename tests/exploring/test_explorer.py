@@ -21,6 +21,7 @@ from posteriori.datasets import load_penguins
 from posteriori.exploring import explore
 from posteriori.exploring.data import sampled_rows
 from posteriori.javascript import to_javascript
+from posteriori.model import log_marginal_of_codes
 from posteriori.networks import read_network
 from tests.cli.command_line import CommandLine
 from tests.exploring.browser import Browser
@@ -204,7 +205,7 @@ def test_the_value_of_a_question_is_its_mutual_information(browser, tmp_path):
     shown = {name: float(nats) for name, nats, _ in table_under(browser, "questions")}
     prior = model.class_prior_
     for name, column in (("u", 0), ("v", 1)):
-        given = np.exp(model.model_.log_marginal_of_codes(column))  # (K, C)
+        given = np.exp(log_marginal_of_codes(model.model_, column))  # (K, C)
         joint = given * prior
         total = joint.sum(axis=1, keepdims=True)
         information = (joint * np.log(joint / (total * prior))).sum()
@@ -231,7 +232,7 @@ def test_questions_are_worth_the_cost_that_their_answers_save(browser, tmp_path)
     prior = np.array([0.15, *(0.85 * others)])
     without = min(2 * 0.85, 5 * 0.15)
     for column, name in enumerate(("u", "v")):
-        joint = np.exp(model.model_.log_marginal_of_codes(column)) * prior  # (K, C)
+        joint = np.exp(log_marginal_of_codes(model.model_, column)) * prior  # (K, C)
         decided = np.minimum(2 * joint[:, 1:].sum(axis=1), 5 * joint[:, 0])
         assert shown[name] == pytest.approx(without - decided.sum(), abs=6e-5)
     assert shown["u"] > 0.1

@@ -137,6 +137,9 @@ MODELS = {
     "bins": lambda: _fitted(po.NaiveBayes(distributions={"length": "binned", "mass": po.Binned(4)}), mixed_table()),
     "informative missing cells": lambda: _fitted(po.NaiveBayes(missing="informative"), mixed_table()),
     "factor weights": lambda: _fitted(po.NaiveBayes(feature_weights="conditional"), mixed_table()),
+    "learned tables": lambda: _fitted(
+        po.NaiveBayes(distributions="binned", bins=8, feature_weights="cells"), mixed_table()
+    ),
     "several components": lambda: _fitted(
         po.NaiveBayes(components_per_class=2, random_state=0, n_init=1), mixed_table()
     ),

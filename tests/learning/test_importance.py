@@ -27,6 +27,7 @@ ESTIMATORS = {
     "naive Bayes": po.NaiveBayes(),
     "binned": po.NaiveBayes(distributions="binned"),
     "weighted": po.NaiveBayes(distributions="binned", feature_weights="conditional"),
+    "learned tables": po.NaiveBayes(distributions="binned", feature_weights="cells"),
     "impossible classes": po.NaiveBayes(alpha=0.0),
     "lda": po.GaussianDiscriminant(),
     "qda": po.GaussianDiscriminant(pooling="per_class"),

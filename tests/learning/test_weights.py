@@ -282,3 +282,13 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main(["fit", "penguins.csv", "--target", "species", "--weights", "conditional", "--model", "aode"]) == 2
     assert "--weights does not go with --model aode" in capsys.readouterr().err
+
+
+def test_rows_of_a_class_of_prior_0_are_left_out():
+    factors, log_prior, components, weight = draw_factors(0)
+    log_prior = np.array([np.log(0.4), -np.inf, np.log(0.6)])
+    found = fit_weights(factors, log_prior, components, weight)
+    others = components != 1
+    expected = fit_weights(factors[others][:, [0, 2]], log_prior[[0, 2]], components[others] // 2, weight[others])
+    assert_allclose(found.weight, expected.weight)
+    assert_allclose(found.bias, [expected.bias[0], -np.inf, expected.bias[1]])

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import posteriori as po
 from posteriori.networks import CPT
+from posteriori.networks.block_tokens import BlockReader
+from posteriori.networks.reading import Reading
 from tests.networks.test_networks import random_network
 
 SUFFIXES = [".net", ".dne", ".xdsl", ".uai", ".json"]
@@ -189,6 +191,19 @@ def test_a_damaged_file_is_read_or_refused_with_a_sentence(tmp_path_factory, nam
         po.read_network(path)
     except ValueError as error:
         assert re.search(r"line \d+: ", str(error)), error  # noqa: PT017
+
+
+@given(st.lists(st.sampled_from(["0.5", "off", "a/b", "(", ")", ",", "\n", " ", "\t"]), max_size=20), st.booleans())
+def test_a_value_of_plain_words_is_read_as_one_with_a_comment(parts, ends):
+    def read(comment):
+        reader = BlockReader(f"\n {' '.join(parts)} {comment}{';' if ends else ''} next", Reading("a.net"))
+        try:
+            words = reader.value()
+        except ValueError as error:
+            return str(error)
+        return [(word, words.line_of(k)) for k, word in enumerate(words.texts)], reader.next
+
+    assert read("") == read("/* not plain */")
 
 
 def test_a_large_file_is_read_in_linear_time(tmp_path):

@@ -8,7 +8,7 @@ from posteriori.sources import local_source, source_of
 from posteriori.sources.labelling import Labelling
 from posteriori.tables import Labels, infer_schema
 from posteriori.tables.arrays import ArrayTable
-from posteriori.tables.schema import categorical_column
+from posteriori.tables.columns import categorical_column
 
 CLASSES = categorical_column("y", [0, 1, 2], "int64")
 

@@ -100,6 +100,7 @@ MODELS = {
         PENGUINS,
     ),
     "naive Bayes with weights": (po.NaiveBayes(feature_weights="conditional"), PENGUINS),
+    "naive Bayes with learned tables": (po.NaiveBayes(distributions="binned", feature_weights="cells"), PENGUINS),
     "naive Bayes of components": (po.NaiveBayes(components_per_class=2, random_state=0), PENGUINS),
     "lda": (po.GaussianDiscriminant(), PENGUINS),
     "lda with weights": (po.GaussianDiscriminant(feature_weights="conditional"), PENGUINS.drop_nulls()),

@@ -9,7 +9,7 @@ import numpy as np
 from posteriori.classifiers.predicting import PredictingEstimator
 from posteriori.classifiers.removal import remove_rows
 from posteriori.classifiers.training import TrainedEstimator
-from posteriori.classifiers.validation import components_of
+from posteriori.classifiers.validation import components_of, warn_of_one_class
 from posteriori.deprecation import Renamed
 from posteriori.invariants import check_equal, check_numbers, check_share
 from posteriori.learning.importance import Predictor
@@ -59,7 +59,17 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
             name, or a weight is negative. The message names the place and the remedy.
         TypeError
             X is not a table, or a column holds something other than numbers, strings and booleans.
+
+        Warns
+        -----
+        UserWarning
+            There is only one class, or the rows do not determine an estimate.
         """
+        self._fit_rows(X, y, sample_weight)
+        warn_of_one_class(self.target_, self.schema_.target, stacklevel=2)
+        return self
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._learn(self._first_statistics(X, y, None, sample_weight, complete=True))
         self._begin(None)
         return self

@@ -163,7 +163,11 @@ class MemberOptions:
             return "it reads dense columns, and X holds sparse counts only"
         if self.missing == "informative" and "missing" not in spec.options:
             return "it does not model which cells are missing"
-        if "distributions" in spec.make().get_params():
+        known = spec.make().get_params()
+        learns_cells = known.get("feature_weights") == "cells"
+        if learns_cells and self.missing == "informative":
+            return "its learned tables have no number for a missing cell"
+        if "distributions" in known and not learns_cells:
             return self._reason_of_counts(spec)
         own = "binned" if "binned" in spec.options else "gaussian"
         for name in self.numbers:

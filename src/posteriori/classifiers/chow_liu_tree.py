@@ -120,7 +120,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
             Weight of each row, ≥ 0.
         """
         self._validate_params()
-        return self._store_fit(self._classifier().fit, X, sample_weight)
+        return self._store_fit(self._classifier()._fit_rows, X, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; the tree is that of all rows, with the bins of the first call."""

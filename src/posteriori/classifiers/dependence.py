@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ from posteriori.classifiers.validation import PSEUDO_COUNT, missingness_of
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
 from posteriori.deprecation import renamed_parameters
-from posteriori.learning.backoff import strength_of
+from posteriori.learning.backoff import smoothing_in
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.model_cost import MANY_CATEGORIES
@@ -37,12 +38,14 @@ COMMON: dict[str, list[Any]] = {
     **COLUMN_CONSTRAINTS,
 }
 BACKOFF: list[Any] = [None, PSEUDO_COUNT]
-LEARNED_BACKOFF: list[Any] = [*BACKOFF, StrOptions({"learned"})]
+LEARNED_BACKOFF: list[Any] = [*BACKOFF, StrOptions({"learned"}), BackOff]
 MISSING: dict[str, list[Any]] = {"missing": [StrOptions({"at_random", "informative"})]}
 
 
 def smoothing_of(backoff: Any, alpha: float) -> BackOff:
     """Return the smoothing of an estimator. A strength that is to be learned starts at the default."""
+    if isinstance(backoff, BackOff):
+        return replace(backoff, alpha=alpha)
     return BackOff(BackOff().strength if isinstance(backoff, str) else backoff, alpha)
 
 
@@ -63,10 +66,12 @@ class DependenceEstimator(GenerativeEstimator):
     def _density(self) -> Density: ...
 
     @property
-    def backoff_(self) -> float | None:
-        """The strength of the back-off in pseudo-rows, as given or as learned; None without back-off."""
-        strengths = [strength_of(block) for block in self._fitted.blocks]
-        return next((strength for strength in strengths if strength is not None), None)
+    def backoff_(self) -> float | dict[str, tuple[float, ...]] | None:
+        """The pseudo-rows of the back-off: as given, or of each column by name as learned; None without back-off."""
+        smoothing, schema = smoothing_in(self._fitted.blocks), self._fitted.schema
+        if smoothing is None or not smoothing.of_columns:
+            return None if smoothing is None else smoothing.strength
+        return dict(zip((schema.names[j] for j in schema.dense), smoothing.of_columns, strict=True))
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         binned = self._binned(schema)
@@ -109,7 +114,8 @@ class KDependenceBayes(DependenceEstimator):
     ----------
     k : int, default 2
         Maximum number of parents per feature, ≥ 0. The default had the best scores of 0 to 3 in docs/dependence.md.
-    bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    .. shared:: bins
+    backoff, alpha : as in `TreeAugmentedNaiveBayes`
     .. shared:: priors, prior_alpha, categorical_features, keep, dates, missing, feature_weights, n_jobs
 
     Attributes
@@ -117,13 +123,10 @@ class KDependenceBayes(DependenceEstimator):
     classes_ : ndarray (C,)
     parents_ : dict
         Parents of each column by name, the most important first.
-    backoff_ : float or None
-        The strength of the back-off, as given or as learned, in pseudo-rows.
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    .. shared:: feature_weights_
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    backoff_ : float, dict or None
+        The pseudo-rows of the back-off as given; or if learned, those of each column by name: of p(x | y), and with
+        each more parent.
+    .. shared:: class_prior_, feature_weights_, n_parameters_, feature_names_in_
 
     Notes
     -----
@@ -137,10 +140,7 @@ class KDependenceBayes(DependenceEstimator):
     In `explain`, the factor of a feature with a missing parent is log p(x_j | observed features before it, y), in the
     order of the parents, so that the factors of a row add up to log p(x | y).
 
-    A column with more than 30 categories enters the dependences through groups of its categories:
-    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
-    most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
-    has the details.
+    .. shared:: groups of categories
 
     .. shared:: informative missingness
 
@@ -174,7 +174,7 @@ class KDependenceBayes(DependenceEstimator):
         k: int = 2,
         *,
         bins: Any = "mdlp",
-        backoff: float | str | None = 10.0,
+        backoff: float | str | BackOff | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
@@ -221,16 +221,17 @@ class AveragedOneDependence(DependenceEstimator):
 
     Parameters
     ----------
-    bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    .. shared:: bins
+    backoff, alpha : as in `TreeAugmentedNaiveBayes`
     .. shared:: priors, prior_alpha, categorical_features, keep, dates, missing, n_jobs
 
     Attributes
     ----------
     classes_ : ndarray (C,)
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    backoff_ : float, dict or None
+        The pseudo-rows of the back-off as given; or if learned, those of each column by name: of p(x | y), and with
+        another column as the parent.
+    .. shared:: class_prior_, n_parameters_, feature_names_in_
 
     Notes
     -----
@@ -239,10 +240,7 @@ class AveragedOneDependence(DependenceEstimator):
 
     The published rule drops parents whose value occurs in fewer than 30 rows; back-off reduces their effect gradually.
 
-    A column with more than 30 categories enters the dependences through groups of its categories:
-    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
-    most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
-    has the details.
+    .. shared:: groups of categories
 
     .. shared:: informative missingness
 
@@ -263,13 +261,13 @@ class AveragedOneDependence(DependenceEstimator):
     array(['same', 'other'], dtype='<U5')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"backoff": BACKOFF, **MISSING, **COMMON}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"backoff": LEARNED_BACKOFF, **MISSING, **COMMON}
 
     def __init__(
         self,
         *,
         bins: Any = "mdlp",
-        backoff: float | None = 10.0,
+        backoff: float | str | BackOff | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
@@ -291,7 +289,7 @@ class AveragedOneDependence(DependenceEstimator):
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:
-        return AveragedDensity(BackOff(self.backoff, self.alpha))
+        return AveragedDensity(smoothing_of(self.backoff, self.alpha))
 
 
 @insert_shared_docs
@@ -312,7 +310,7 @@ class FullJointClassifier(DependenceEstimator):
     verbose : bool, default False
         Log the number of cells and parameters before memory is allocated, at level INFO to the logger ``posteriori``.
         `n_cells_` and `n_parameters_` give these numbers for a fitted model.
-    bins : as in `TreeAugmentedNaiveBayes`
+    .. shared:: bins
     .. shared:: priors, prior_alpha, categorical_features, keep, dates, n_jobs
 
     Attributes
@@ -320,10 +318,7 @@ class FullJointClassifier(DependenceEstimator):
     classes_ : ndarray (C,)
     n_cells_ : int
         C·Π_j K_j.
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: class_prior_, n_parameters_, feature_names_in_
 
     Notes
     -----

@@ -22,8 +22,8 @@ from posteriori.densities import (
 from posteriori.densities.pooling import PerClass, Pooled
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.tables import Column, Schema
+from posteriori.tables.columns import categorical_column
 from posteriori.tables.objects import plain_cell
-from posteriori.tables.schema import categorical_column
 from posteriori.typing import Array
 
 

@@ -6,12 +6,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.dependence import MISSING, DependenceEstimator
 from posteriori.classifiers.shared_parameters import COLUMN_CONSTRAINTS, PRIOR_CONSTRAINTS, insert_shared_docs
 from posteriori.densities import Density, RandomTrees
 from posteriori.draws import generator
+from posteriori.explain.tree_outline import TreeOutline, outline_of_tree
 from posteriori.tables import Schema
 from posteriori.typing import Array
 
@@ -41,8 +43,13 @@ class GenerativeForest(DependenceEstimator):
         The least weight of the rows of a node that is split. It is raised if the leaves of all trees would hold more
         than about 16 million probabilities.
     strength : float, optional
-        Pseudo-rows s of the back-off, p(y | node) = (n_y + s·p(y | parent)) / (n + s). Default: the one of 0.03, 0.1,
-        0.3, …, 1000 with the lowest log-loss on the rows that trees did not see.
+        Pseudo-rows s of the back-off, p(y | node) = (n_y + s·p(y | parent)) / (n + s). Default: one for nodes of 1, 4,
+        16, … rows each, those of the greatest likelihood of the rows in the trees that did not see them, times one
+        factor of inner nodes and one of leaves, which have the lowest log-loss of the mean of these trees.
+    leaf_weights : {"conditional", None}, default "conditional"
+        "conditional" changes p(y | l) of all leaves, from the back-off on, so that the trees together predict the
+        classes of the training rows best (see Notes). None keeps those of the back-off; so does `combine`
+        "arithmetic".
     bins : as in `TreeAugmentedNaiveBayes`, default 255
     random_state : int, RandomState, Generator or None, default 0
         Seed of the trees.
@@ -51,17 +58,14 @@ class GenerativeForest(DependenceEstimator):
     Attributes
     ----------
     classes_ : ndarray (C,)
-    strength_ : float
-        The pseudo-rows of the back-off, as given or as chosen.
+    strength_ : float or tuple of tuple of float
+        The pseudo-rows of the back-off as given; or as learned, of inner nodes and of leaves of 1, 4, 16, … rows.
     n_leaves_ : int
         Number of leaves of all trees.
     information_gain_ : ndarray (d,)
         Information about the class that the splits of each column gain, in nats per row: the mean over the trees of
         Σ n_node/n·I(side; y | node), from the training rows. `importance_` measures held-out rows instead.
-    class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: class_prior_, n_parameters_, feature_names_in_
 
     Notes
     -----
@@ -82,11 +86,19 @@ class GenerativeForest(DependenceEstimator):
     `score_samples` is that of the mixture of the trees, and `sample` draws from it. In growth, a row without the cell
     of a split goes to one side at random; in the leaves it counts on both, with the shares.
 
+    With ``leaf_weights="conditional"``, the p(y | l) of all trees that leave out the same fold are changed together, so
+    that their mean predicts the classes of the rows outside this fold best. This starts from the back-off and is
+    shrunk to it, so that a tree is a joint distribution as before, whose p(y | l) are no longer shares of classes. A
+    row sees each leaf without itself, and the steps end where the rows in the folds are predicted best, so that the
+    back-off is kept where it is better. Lower log-loss is the gain; that the tables of leaves can no longer be counted
+    by hand is the price.
+
     Explanations are exact sums along the paths of all trees. A split adds the change of log p(y | node) to its column.
     If the cell is missing, the parts of both sides are weighed by the mean of their weight along the straight line from
     the values without cells to those with them, which has a closed form (Aumann & Shapley 1974).
 
-    `partial_fit`, `unlearn` and `merge` change the weights in the leaves, exactly, and keep the splits and `strength`.
+    `partial_fit`, `unlearn` and `merge` change the weights in the leaves, exactly, and keep the splits, `strength` and
+    the changes of p(y | l).
     Trees grow on at most 200,000 rows (fewer with more than 167 columns), those with the smallest hashes of their
     cells; the leaves count all rows. So a table outside memory takes one pass, or two beyond this limit.
 
@@ -98,7 +110,9 @@ class GenerativeForest(DependenceEstimator):
     References
     ----------
     Correia, Peharz & de Campos, Joints in random forests, NeurIPS 2020. Geurts, Ernst & Wehenkel, Extremely randomized
-    trees, Machine Learning 63 (2006). Aumann & Shapley, Values of non-atomic games (1974).
+    trees, Machine Learning 63 (2006). Aumann & Shapley, Values of non-atomic games (1974). Ren, Cao, Wei & Sun, Global
+    refinement of random forest, CVPR 2015. Zaidi et al., Efficient parameter learning of Bayesian network classifiers,
+    Machine Learning 106 (2017).
 
     Examples
     --------
@@ -117,6 +131,7 @@ class GenerativeForest(DependenceEstimator):
         "columns_per_split": [None, Interval(Integral, 1, None, closed="left")],
         "min_weight": [Interval(Real, 0, None, closed="left")],
         "strength": [None, Interval(Real, 1e-6, 1e6, closed="both")],
+        "leaf_weights": [None, StrOptions({"conditional"})],
         "bins": [Interval(Integral, 2, 60_000, closed="both"), StrOptions({"mdlp"}), "array-like"],
         "random_state": ["random_state", np.random.Generator],
         **MISSING,
@@ -134,6 +149,7 @@ class GenerativeForest(DependenceEstimator):
         columns_per_split: int | None = None,
         min_weight: float = 2.0,
         strength: float | None = None,
+        leaf_weights: str | None = "conditional",
         bins: Any = 255,
         random_state: Any = 0,
         priors: Any = None,
@@ -150,6 +166,7 @@ class GenerativeForest(DependenceEstimator):
         self.columns_per_split = columns_per_split
         self.min_weight = min_weight
         self.strength = strength
+        self.leaf_weights = leaf_weights
         self.bins = bins
         self.random_state = random_state
         self.priors = priors
@@ -174,6 +191,7 @@ class GenerativeForest(DependenceEstimator):
             float(self.min_weight),
             int(generator(self.random_state).integers(2**31)),
             None if self.strength is None else float(self.strength),
+            self.leaf_weights if self.combine == "geometric" else None,  # type: ignore[arg-type]
             n_jobs=self.n_jobs,
         )
 
@@ -184,15 +202,56 @@ class GenerativeForest(DependenceEstimator):
         return density
 
     @property
-    def strength_(self) -> float:
-        """The pseudo-rows of the back-off, as given or as chosen."""
-        return float(self._trees.strength or 0.0)
+    def strength_(self) -> float | tuple[tuple[float, ...], ...]:
+        """The pseudo-rows of the back-off as given; or as learned, of inner nodes and of leaves by their weight."""
+        return self._trees.of_weights or float(self._trees.strength or 0.0)
 
     @property
     def n_leaves_(self) -> int:
         """Number of leaves of all trees."""
         assert self._trees.structure is not None
         return self._trees.structure.n_leaves
+
+    def outline(self, tree: int = 0, *, max_depth: int = 3) -> TreeOutline:
+        """Return one tree as an outline, which prints as text with one node per line.
+
+        Parameters
+        ----------
+        tree : int, default 0
+            Which tree, from 0 to `n_trees` − 1.
+        max_depth : int, default 3
+            Levels below the root; deeper nodes are folded.
+
+        Returns
+        -------
+        TreeOutline
+
+        Raises
+        ------
+        ValueError
+            There is no such tree, or the depth is negative.
+        TypeError
+            The tree or the depth is no integer.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> forest = po.GenerativeForest(n_trees=20).fit(load_penguins(), "species")
+        >>> print(forest.outline(max_depth=1))
+        tree 0 of 20: 18 leaves
+        all rows                     100%  Adelie 0.44, Gentoo 0.36, Chinstrap 0.20
+        ├ flipper_length_mm < 210.5   71%  Adelie 0.62, Chinstrap 0.27, Gentoo 0.10  … 15 leaves
+        └ flipper_length_mm ≥ 210.5   29%  Gentoo 0.99, Chinstrap 0.01  … 3 leaves
+        """
+        self._check_fitted()
+        check_scalar(tree, "tree", Integral, min_val=0, max_val=self._fitted.parameters[0].trees.n_trees - 1)
+        check_scalar(max_depth, "max_depth", Integral, min_val=0)
+        model, block = self._fitted, self._fitted.blocks[0]
+        columns = [model.schema.columns[j] for j in block.columns]
+        return outline_of_tree(
+            model.parameters[0], columns, self.classes_.tolist(), self.class_prior_, int(tree), int(max_depth)
+        )
 
     @property
     def information_gain_(self) -> Array:

@@ -113,7 +113,7 @@ def _merged(members: Sequence[Any]) -> Any:
     """Return the model of the sums of all members."""
     merged = clone(members[0])
     schema, target = _joined_schema(members), _joined_classes(members)
-    blocks = _common_blocks(merged, members, schema)
+    blocks = _common_blocks(merged, members, schema, target)
     merged._check_size(schema, target)
     statistics = functools.reduce(operator.add, (model._past_statistics(schema, target, blocks) for model in members))
     learned = FitResult(estimate(schema, blocks, merged.component_prior(target), statistics), statistics)
@@ -256,11 +256,14 @@ def _difference_of_names(names: Sequence[str], others: Sequence[str], position: 
     return f"model {position} has the columns of model 0 in another order; bring them into one and fit again"
 
 
-def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema) -> tuple[Block, ...]:
+def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema, target: Column) -> tuple[Block, ...]:
     """Return the blocks of the merged model, with the structure that those of all members have in common."""
     common, *others = (
         with_categories_of(
-            carry_over_structure(merged._blocks(schema), model.model_.blocks), model.model_.schema, schema
+            carry_over_structure(merged._blocks(schema), model.model_.blocks),
+            model.model_.schema,
+            schema,
+            target.places_in(model.target_),
         )
         for model in members
     )

@@ -32,13 +32,13 @@ from posteriori.learning.em import EMOptions, FitResult, first_model, learn, war
 from posteriori.learning.fit import Collect
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.restarts import best_of
-from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.model import Block, GenerativeModel, Prior, draw_rows
 from posteriori.scoring import ModelRows, Posterior, Scorer
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance
 from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
-from posteriori.tables.schema import categorical_column
+from posteriori.tables.columns import categorical_column
 from posteriori.tables.writing import write_table
 from posteriori.typing import Array
 
@@ -98,9 +98,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         Log-likelihood before each M-step of the selected initialization, in nats.
     n_iter_ : int
     converged_ : bool
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Names of the features, if the columns had names.
+    .. shared:: n_parameters_, feature_names_in_
 
     Notes
     -----
@@ -349,7 +347,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         n = check_draw(n, len(self.schema_.columns))
         rng = generator(random_state)
         component = rng.choice(len(self.weights_), size=n, p=self.weights_)
-        columns = self.model_.sample(component, rng, self._ranges if respect_ranges else None)
+        columns = draw_rows(self.model_, component, rng, self._ranges if respect_ranges else None)
         return write_table(self.model_.schema, columns), component
 
     # Fitted values ----------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from posteriori.classifiers.pool_predicting import log_prior_ratio
 from posteriori.classifiers.pool_updates import (
     class_shares,
     moved_bias,
+    reason_of_cells,
     rescaled,
     warn_of_unable,
     with_common_backoff,
@@ -49,6 +50,10 @@ def merge_pools(pools: Sequence[Any], merge_members: Callable[[Sequence[Any]], A
             unable[name] = "not every pool has it"
             continue
         each = [pool.members_[name] for pool in pools]
+        reason = reason_of_cells(each[0])
+        if reason is not None:
+            unable[name] = reason
+            continue
         try:
             merged = merge_members(with_common_backoff([without_feature_weights(one) for one in each]))
         except (TypeError, ValueError) as error:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.learning.backoff import with_strength
+from posteriori.densities import BackOff
+from posteriori.learning.backoff import smoothing_in, with_smoothing
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.log_linear import FLOOR
 from posteriori.learning.pool import ROWS_PER_PARAMETER
@@ -120,7 +121,7 @@ def update_members(
     unable: dict[str, str] = {}
     for name, member in members.items():
         plain = without_feature_weights(member)
-        reason = reason_against(plain)
+        reason = reason_of_cells(member) or reason_against(plain)
         if reason is not None:
             unable[name] = reason
             continue
@@ -132,11 +133,18 @@ def update_members(
     return updated, unable
 
 
+def reason_of_cells(member: GenerativeEstimator) -> str | None:
+    """Return why the learned tables of a member cannot be updated; None if it has none."""
+    if member.feature_weights != "cells":
+        return None
+    return 'feature_weights="cells" learns its tables from all rows at once'
+
+
 def without_feature_weights(member: GenerativeEstimator) -> Any:
     """Return a shallow copy of an estimator whose features have no weights, with a fixed strength of its back-off."""
     plain: Any = copy.copy(member)
     if isinstance(getattr(plain, "backoff", None), str):
-        plain.backoff = plain.backoff_
+        plain.backoff = smoothing_in(plain.model_.blocks)
     if member.feature_weights is not None:
         plain.feature_weights = None
         plain.model_ = replace(plain.model_, weights=None)
@@ -144,14 +152,21 @@ def without_feature_weights(member: GenerativeEstimator) -> Any:
 
 
 def with_common_backoff(members: Sequence[Any]) -> Sequence[Any]:
-    """Give copies of estimators the geometric mean of the strengths that they learned; return them."""
-    strengths = [getattr(one, "backoff", None) for one in members]
-    if len(set(strengths)) > 1 and all(strengths):
-        common = float(np.exp(np.mean(np.log(np.array(strengths)))))
+    """Give copies of estimators the geometric mean of the pseudo-rows that they learned; return them."""
+    given = [getattr(one, "backoff", None) for one in members]
+    learned = [one for one in given if isinstance(one, BackOff)]
+    if len(learned) == len(members) and len({tuple(map(len, one.of_columns)) for one in learned}) == 1:
+        of_columns = zip(*(one.of_columns for one in learned), strict=True)
+        common = replace(learned[0], of_columns=tuple(map(_geometric_mean, of_columns)))
         for one in members:
             one.backoff = common
-            one.model_ = replace(one.model_, blocks=tuple(with_strength(block, common) for block in one.model_.blocks))
+            blocks = tuple(with_smoothing(block, lambda _: common) for block in one.model_.blocks)
+            one.model_ = replace(one.model_, blocks=blocks)
     return members
+
+
+def _geometric_mean(of_column: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    return tuple(np.exp(np.log(np.array(of_column)).mean(axis=0)).tolist())
 
 
 def with_feature_weights(plain: Any, members: Sequence[Any], shares: Sequence[float]) -> Any:

@@ -14,7 +14,7 @@ from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.sql_export import WritesSQL
 from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier
 from posteriori.explain.words import word_factors
-from posteriori.model import GenerativeModel, log_sum
+from posteriori.model import GenerativeModel, draw_components, draw_rows, log_sum
 from posteriori.scoring import ModelRows, Posterior, Scorer
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.tables import Batch
@@ -66,12 +66,8 @@ class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
     def _terms(self) -> ExplanationTerms:
         model = self.model_
 
-        def factors(batch: Batch) -> Array:
-            factors = model.log_factors(batch)
-            return factors if model.weights is None else model.weights.weighted(factors)
-
         words = partial(word_factors, model) if model.schema.of_kind("counts") else None
-        return ExplanationTerms(model.bias, factors, model.given, model.weights is not None, words)
+        return ExplanationTerms(model.bias, model.explaining_factors, model.given, model.weights is not None, words)
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
@@ -97,7 +93,7 @@ class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
                 raise ValueError(f"{unseen!r} is not a class; the classes are {self.classes_.tolist()}")
             component = np.array(positions)
         ranges = self._ranges if respect_ranges else None
-        columns = self.model_.sample(self.model_.draw_components(component, rng), rng, ranges)
+        columns = draw_rows(self.model_, draw_components(self.model_, component, rng), rng, ranges)
         return columns, self.classes_[component]
 
     def to_network(self) -> BayesianNetwork:

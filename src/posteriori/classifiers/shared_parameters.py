@@ -41,6 +41,9 @@ _DOCS = r"""
 categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
     Numeric columns to treat as categorical. Columns with a categorical type (strings, booleans, categories)
     always are.
+bins : int, "mdlp" or sequence of float, default "mdlp"
+    How continuous columns are cut: "mdlp" is the supervised rule of Fayyad & Irani (1993), which may give a column
+    without information about the class one bin; an int gives that many quantile bins; a sequence the cut points.
 keep : list of names or indices, or "all", optional
     Columns to model even if they identify rows. Other columns that do are ignored, with a warning: they keep
     their place in the table, and influence no prediction. A column of strings identifies rows if at least 90 %
@@ -101,7 +104,8 @@ feature_weights : {"conditional"}, optional
     exp(b_y + Σ_j w_j·log p(x_j | …, y)), by penalised conditional likelihood of the leave-one-out factors of
     each row. This reduces the overconfidence caused by redundant features. It affects `predict`,
     `predict_proba`, `predict_log_proba` and `explain` only: `score_samples`, `sample` and
-    `predict_joint_log_proba` remain those of the generative model. It needs `fit` and complete labels.
+    `predict_joint_log_proba` remain those of the generative model. It needs `fit` and complete labels. `NaiveBayes`
+    also has "cells": one learned number per category or bin and class in the place of its log-probability.
 n_jobs : int, optional
     Number of threads; None or −1 uses one per core. The result does not depend on it.
 component_classes_ : ndarray (Z,)
@@ -116,6 +120,10 @@ unlabelled_weight_ : float
     Weight of a row without label, as given or as chosen.
 transduction_ : ndarray (n,)
     Labels of the rows of the last `fit`, including inferred ones, if `unlabelled` is not "error".
+class_prior_, class_log_prior_, class_count_ : ndarray (C,)
+    p(y), log p(y) in nats, and the weight of the training rows of each class.
+n_parameters_, n_features_in_ : int
+    Number of free parameters, and number of columns of the training table.
 feature_names_in_ : ndarray (d,)
     Names of the features, if the columns had names.
 """
@@ -126,6 +134,12 @@ Rows without label are learned from by EM (Dempster, Laird & Rubin 1977), starti
 rows: the E-step computes their posterior over the classes, and the M-step counts them in each class with that
 weight. With maximum-likelihood estimates EM never decreases log p(x, y) of the labelled rows plus log p(x) of the
 others. Labels are assumed to be missing at random.
+""",
+    "groups of categories": r"""
+A column with more than 30 categories enters the dependences through groups of its categories:
+p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
+most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
+has the details.
 """,
     "informative missingness": r"""
 With ``missing="informative"`` the model includes the indicators m_j = 1 of missing cells (Little & Rubin):

@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.training_rows import TrainingRowReader
-from posteriori.classifiers.validation import warn_of_empty_columns, warn_of_few_rows
+from posteriori.classifiers.validation import warn_of_empty_columns, warn_of_few_rows, warn_of_one_class
 from posteriori.learning.cut_points import binned_schema, bins_of
 from posteriori.learning.em import FitResult, learn, warn_not_converged
 from posteriori.learning.fit import Collect
@@ -24,7 +24,7 @@ from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Column, Scan, Schema
 from posteriori.tables.lazy import LazyTable
-from posteriori.tables.schema import UnseenCategoryError
+from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
@@ -74,10 +74,12 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         ConvergenceWarning
             EM stopped before it converged.
         UserWarning
-            A component has hardly any rows, a column has no value, or the rows do not determine an estimate.
+            There is only one class, a component has hardly any rows, a column has no value, or the rows do not
+            determine an estimate.
         """
         self._classes_closed = False
         self._store_fit(fit, rows.target, rows.source.unlabelled_weight)
+        warn_of_one_class(rows.target, rows.source.schema.target, stacklevel=3)
         if held_out is not None:
             self._keep_held_out(held_out)
         return self
@@ -99,7 +101,8 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         self._check_plan(rows.source, blocks, complete=False)
         source = rows.source.with_schema(with_missing_cuts(rows.source.schema, blocks))
         blocks = carry_over_structure(blocks, self.model_.blocks)
-        blocks = with_categories_of(blocks, self.model_.schema, source.schema)
+        components = rows.target.places_in(self.target_)
+        blocks = with_categories_of(blocks, self.model_.schema, source.schema, components)
         past = self._past_statistics(source.schema, rows.target, blocks)  # raises its errors before the rows are read
         self._check_size(source.schema, rows.target)
         return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)), past)
@@ -205,5 +208,4 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
             [schema.columns[j].places_in(old.schema.columns[j]) for j in block.indexed(schema)] or None
             for block in blocks
         ]
-        components = [self.target_.lookup.get(label, 0) - 1 for label in target.categories]
-        return statistics.reindexed(components, moves)
+        return statistics.reindexed(target.places_in(self.target_), moves)

@@ -37,8 +37,8 @@ from posteriori.tables import (
     read_table,
     read_teaching_labels,
 )
+from posteriori.tables.columns import categorical_column
 from posteriori.tables.missing import is_missing
-from posteriori.tables.schema import categorical_column
 from posteriori.tables.texts import CountedText, Texts
 
 
@@ -173,7 +173,7 @@ class TrainingRowReader(ModelEstimator):
         """The parameter that is learned from leave-one-out predictions, for messages; empty if none is."""
         if self._learns_backoff:
             return 'backoff="learned"'
-        return "" if self.feature_weights is None else 'feature_weights="conditional"'
+        return "" if self.feature_weights is None else f'feature_weights="{self.feature_weights}"'
 
     @property
     def _learns_backoff(self) -> bool:
@@ -201,9 +201,12 @@ class TrainingRowReader(ModelEstimator):
             model = learn_backoff(source, learned, prior, to_observed_codes, sample)
         if self.feature_weights is None:
             return model
-        from posteriori.learning.weights import learn_weights
+        if self.feature_weights == "cells":
+            from posteriori.learning.cells import learn_cells as learn
+        else:
+            from posteriori.learning.weights import learn_weights as learn
 
-        weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
+        weights = learn(source, model, learned.statistics, to_observed_codes, start, sample)
         return replace(model, weights=weights)
 
     def _read_labels(self, y: Any, table: Table, complete: bool) -> Labels | PartialLabels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -262,6 +263,18 @@ def warn_of_few_rows(weight: Array, stacklevel: int) -> None:
             f"components with hardly a row: {listed}; ask for fewer, or raise pseudo_rows or n_init",
             UserWarning,
             stacklevel=stacklevel,
+        )
+
+
+def warn_of_one_class(classes: Column, name: str | None, stacklevel: int) -> None:
+    """Warn if there is only one class; name is that of the column of labels, if they are one."""
+    if classes.cardinality == 1:
+        labels = "y" if name is None else f"the target {name!r}"
+        label = reprlib.repr(classes.categories[0])
+        warnings.warn(
+            f"{labels} has only one class, {label}: every prediction will be that class",
+            UserWarning,
+            stacklevel=stacklevel + 1,
         )
 
 

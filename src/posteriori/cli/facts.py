@@ -13,6 +13,7 @@ from posteriori.densities import CorrelatedDensity, DescribedDensity, Unrestrict
 from posteriori.explain.column_distributions import column_distributions
 from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.learning.information import mutual_information
+from posteriori.model import log_marginal_of_codes
 from posteriori.model_selection import metrics
 from posteriori.model_selection.scores import area_under_curve
 from posteriori.parameter_count import count_full_joint
@@ -169,7 +170,7 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     for j in model.schema.coded:
         column = model.schema.columns[j]
         columns[j]["categories"] = list(column.labels)
-        columns[j]["probability"] = np.exp(model.log_marginal_of_codes(j)).T
+        columns[j]["probability"] = np.exp(log_marginal_of_codes(model, j)).T
         if column.is_binned:
             columns[j]["cuts"] = list(column.cuts or ())
     classifies = hasattr(estimator, "classes_")

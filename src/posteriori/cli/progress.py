@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _DELAY = 1.0  # seconds of work before a bar appears
+_WIDE = 120  # columns of a terminal that shows the best candidate beside the bar
 _PERIOD = 5.0  # seconds between lines, and before the first one
 
 
@@ -45,7 +46,7 @@ def work_progress(wanted: bool = True) -> Iterator[None]:
     from posteriori.tables.progress import report_progress
 
     estimate = WorkEstimate(_clock)
-    with report_progress(estimate.begin, estimate.plan), _shown(estimate):
+    with report_progress(estimate.begin, estimate.plan, estimate.score), _shown(estimate):
         yield
 
 
@@ -69,9 +70,10 @@ def _print_lines(estimate: WorkEstimate, ended: threading.Event) -> None:
 
 
 def line_of(estimate: WorkEstimate) -> str:
-    """Return the step, the share that is done and the time left as one line."""
+    """Return the step, the share that is done, the time left and the best candidate so far as one line."""
     share = f", {estimate.share:.0%} done" if estimate.share else ""
-    return f"{estimate.title}{share}{_time_left(estimate, ', ')}"
+    best = f"; {estimate.best}" if estimate.best else ""
+    return f"{estimate.title}{share}{_time_left(estimate, ', ')}{best}"
 
 
 def _time_left(estimate: WorkEstimate, before: str = "") -> str:
@@ -113,10 +115,15 @@ def _new_bar(estimate: WorkEstimate) -> Progress:
         def render(self, task: Task) -> Text:
             return Text(_time_left(estimate))
 
+    class Best(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(estimate.best)
+
     # stdout may be read by another program: the bar must not change it.
     console = Console(stderr=True)
-    bar = Progress(
-        Title(), BarColumn(), TaskProgressColumn(), TimeLeft(), console=console, transient=True, redirect_stdout=False
-    )
+    columns: list[ProgressColumn] = [Title(), BarColumn(), TaskProgressColumn(), TimeLeft()]
+    if console.width >= _WIDE:
+        columns.append(Best())
+    bar = Progress(*columns, console=console, transient=True, redirect_stdout=False)
     bar.add_task("", total=1.0)
     return bar

@@ -52,6 +52,7 @@ class WorkEstimate:
     _expected: dict[str, Step] = field(default_factory=dict, init=False)
     _finished: list[tuple[float, float]] = field(default_factory=list, init=False)  # cost and seconds of each step
     _current: _Current | None = field(default=None, init=False)
+    _scores: dict[str, float] = field(default_factory=dict, init=False)  # log-loss of each candidate so far
     _shown: float = field(default=0.0, init=False)  # the largest share so far
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
@@ -78,6 +79,20 @@ class WorkEstimate:
                 current.done += done
 
         return advance
+
+    def score(self, candidate: str, log_loss: float) -> None:
+        """Take the log-loss of a candidate."""
+        with self._lock:
+            self._scores[candidate] = log_loss
+
+    @property
+    def best(self) -> str:
+        """The candidate with the least log-loss so far, as text; empty without any."""
+        with self._lock:
+            if not self._scores:
+                return ""
+            name, log_loss = min(self._scores.items(), key=lambda pair: pair[1])
+            return f"best of {len(self._scores)} so far: {name}, log-loss {log_loss:.3f}"
 
     def _next(self, what: str) -> _Current:
         wanted = what.removesuffix(_CANDIDATE)

@@ -42,6 +42,17 @@ class CrossValidation:
         The class index, the fold, and the weight of each row. `components` is the same as `y_true`.
     classes : ndarray (C,)
         The classes, in the order of the columns of the posteriors.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> found = po.cross_validate(["nb", "lda"], table, "species")
+    >>> found.table["model"].to_list()
+    ['naive Bayes', 'LDA']
+    >>> found.posteriors["LDA"].shape
+    (344, 3)
     """
 
     table: pl.DataFrame

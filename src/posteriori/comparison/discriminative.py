@@ -21,7 +21,7 @@ from posteriori.table_estimator import TableEstimator
 from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
 from posteriori.tables.blocks import BlockTable, needs_dense
 from posteriori.tables.matching import matched_places
-from posteriori.tables.schema import infinite_cell
+from posteriori.tables.messages import infinite_cell
 from posteriori.tables.texts import text_columns
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.tables.writing import write_column

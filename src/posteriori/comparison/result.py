@@ -39,6 +39,17 @@ class Comparison:
     notes : polars DataFrame
         Warnings of the models: ``model``, ``n_rows``, ``message``, and ``repeats``, the number of repeats with the
         warning.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> comparison = po.compare(table, "species", models=["nb", "lda"], sizes=[50, 200], repeats=2)
+    >>> comparison.scores.columns
+    ['model', 'n_rows', 'repeat', 'accuracy', 'log_loss', 'brier', 'fit_seconds', 'predict_seconds']
+    >>> comparison.generative, comparison.discriminative
+    (('naive Bayes', 'LDA'), ())
     """
 
     scores: pl.DataFrame

@@ -53,7 +53,7 @@ from posteriori.densities.tree_parameters import Forest, TreeParameters
 from posteriori.statistics import Statistics, StatisticsFactory
 from posteriori.statistics.missing_patterns import MissingPatterns
 from posteriori.tables.batch import Assignment
-from posteriori.tables.schema import CellKind
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 __all__ = [

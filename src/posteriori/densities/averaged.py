@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -11,12 +11,15 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.conditional import ROUNDING, BackOff, draw
+from posteriori.densities.left_out_cells import Family
 from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
-from posteriori.tables.batch import Codes
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.batch import Assignment, Codes
+from posteriori.tables.columns import CellKind, Column
 from posteriori.typing import Array
+
+_MOST_CELLS = 1 << 17  # of the tables that pseudo-rows are learned from
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,10 @@ class AveragedOneDependence:
     has_full_support = True
     fitted = AveragedParameters
 
+    def check_fitted(self, parameters: AveragedParameters) -> None:
+        """Raise ValueError unless the smoothing is that of these columns."""
+        self.smoothing.check_columns(len(parameters.cardinalities))
+
     @property
     def sufficient_statistics(self) -> CountTogether:
         """The counts of all pairs of columns."""
@@ -108,8 +115,7 @@ class AveragedOneDependence:
         """Return the smoothed tables of every ordered pair."""
         cardinalities = statistics.cardinalities
         columns, n_components = range(len(cardinalities)), statistics.n_components
-        single = np.concatenate([self.smoothing.log_conditional(statistics.single(j)) for j in columns], axis=1)
-        strength = self.smoothing.strength
+        single = np.concatenate([self.smoothing.log_conditional(statistics.single(j), j) for j in columns], axis=1)
         table = np.empty((single.shape[1], single.shape[1], n_components))
         kernels.averaged_tables(
             statistics.cells,
@@ -117,9 +123,9 @@ class AveragedOneDependence:
             np.asarray(cardinalities, np.int64) + 1,
             slot_offsets(cardinalities),
             np.ascontiguousarray(single.T),
-            0.0 if strength is None else float(strength),
+            np.array([self.smoothing.pseudo_rows(j, 1)[1] for j in columns]),
             float(self.smoothing.alpha),
-            strength is not None,
+            self.smoothing.strength is not None,
             table,
         )
         return AveragedParameters(cardinalities, table.swapaxes(1, 2))
@@ -139,6 +145,56 @@ class AveragedOneDependence:
         factors = np.empty((len(codes), parameters.log_probability.shape[1], codes.shape[1]))
         kernels.chain_averaged(codes, parameters.starts, parameters.by_pair, factors)
         return factors
+
+    most_parents: ClassVar[int] = 1
+
+    def counted_families(self, parameters: AveragedParameters, statistics: JointCounts) -> Iterator[Family]:
+        """Return the counts of each column alone, and with each other column as its parent.
+
+        If these tables have more than 2¹⁷ cells, only every second, third, … column is a parent.
+        """
+        columns, components = range(len(parameters.cardinalities)), range(statistics.n_components)
+        cells = len(components) * len(parameters.log_probability) ** 2
+        for j in columns:
+            yield Family(j, statistics.single(j), components)
+            for i in columns[:: -(-cells // _MOST_CELLS)]:
+                if i != j:
+                    yield Family(j, statistics.pair(i, j), components)
+
+    def left_out_density(
+        self, statistics: JointCounts, tile: Codes, assignment: Assignment
+    ) -> Callable[[BackOff], Array]:
+        """Return the function from a smoothing to log p(x | z) in nats, (n, Z), of rows under the tables without them.
+
+        Cost: O(n·d²·Z) each, and the memory of the parameters.
+        """
+        starts, n_components = slot_offsets(statistics.cardinalities), statistics.n_components
+        columns = range(len(statistics.cardinalities))
+        singles, pairs = np.zeros((starts[-1], n_components)), np.zeros((starts[-1], starts[-1], n_components))
+        for j in columns:
+            lines = slice(starts[j], starts[j + 1])
+            singles[lines] = _with_totals(statistics.single(j)).T
+            for i in columns:
+                if i != j:
+                    pairs[starts[i] : starts[i + 1], lines] = _with_totals(statistics.pair(i, j)).transpose(1, 2, 0)
+
+        def log_density(smoothing: BackOff) -> Array:
+            pseudo_rows = np.array([smoothing.pseudo_rows(j, 1) for j in columns]).reshape(-1, 2)
+            out = np.zeros((len(tile.values), n_components))
+            kernels.averaged_left_out(
+                tile.values,
+                assignment.component,
+                assignment.weight,
+                pairs,
+                singles,
+                starts,
+                pseudo_rows,
+                float(smoothing.alpha),
+                out,
+            )
+            return out
+
+        return log_density
 
     def given(self, parameters: AveragedParameters) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the indices of the columns before it."""
@@ -164,3 +220,10 @@ class AveragedOneDependence:
         free = np.maximum(cardinalities - 1, 0)
         pairs = np.outer(cardinalities, free).sum() - (cardinalities * free).sum()
         return int(parameters.log_probability.shape[1] * (free.sum() + pairs))
+
+
+def _with_totals(counts: Array) -> Array:
+    """Return weights (Z, …, K + 1) with the sum over the present codes of the child in place of code 0."""
+    totals = counts.copy()
+    totals[..., 0] = counts[..., 1:].sum(axis=-1)
+    return totals

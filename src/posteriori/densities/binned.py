@@ -16,7 +16,8 @@ from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.tail_moments import TailMoments
 from posteriori.tables.batch import Numbers
-from posteriori.tables.schema import CellKind, Column, flat_cuts
+from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.schema import flat_cuts
 from posteriori.typing import Array
 
 Bins = int | Literal["mdlp"] | tuple[float, ...]
@@ -107,6 +108,14 @@ class Binned:
     ----------
     Cover & Thomas, Elements of Information Theory, 2nd ed., section 12.1 (distributions of maximum entropy).
     Fayyad & Irani, Multi-interval discretization of continuous-valued attributes, IJCAI 1993.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> X, y = [[0.0], [1.0], [4.0], [8.0]], ["a", "a", "b", "b"]
+    >>> model = po.NaiveBayes(distributions={"x0": po.Binned(2)}).fit(X, y)
+    >>> model.cuts_
+    {'x0': array([2.5])}
     """
 
     bins: Bins = "mdlp"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from posteriori.statistics.moments import Moments
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 

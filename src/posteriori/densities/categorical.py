@@ -16,7 +16,8 @@ from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, slot_offsets
 from posteriori.statistics.left_out import less
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import CellKind, Column, quote
+from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
 
@@ -65,6 +66,14 @@ class Categorical:
     References
     ----------
     Gelman et al., Bayesian Data Analysis, 3rd ed., section 3.4 (the Dirichlet posterior mean).
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> X, y = [["u"], ["v"], ["u"]], ["a", "b", "a"]
+    >>> model = po.NaiveBayes(distributions={"x0": po.Categorical(alpha=0.5)}).fit(X, y)
+    >>> model.predict_proba([["u"]]).round(3)
+    array([[0.87, 0.13]])
     """
 
     alpha: float = 1.0

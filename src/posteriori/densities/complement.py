@@ -15,7 +15,7 @@ from posteriori.statistics.left_out import less
 from posteriori.statistics.word_counts import WordCounts, bags_of, n_words_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.columns import CellKind, Column
 from posteriori.typing import Array
 
 

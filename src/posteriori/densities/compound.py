@@ -16,7 +16,7 @@ from posteriori.statistics.word_counts import bags_of, n_words_of
 from posteriori.statistics.word_repeats import LEVELS, WordRepeats, total_of_bins
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.columns import CellKind, Column
 from posteriori.typing import Array
 
 _MOST_STEPS = 200

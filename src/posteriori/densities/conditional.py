@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_pseudo_count
+from posteriori.invariants import check_pseudo_count, require
 from posteriori.typing import Array
 
 _MOST_PARENTS = 2  # of the kernel
@@ -42,6 +42,9 @@ class BackOff:
         p(x | a, z) = (n + alpha) / (n_a + K·alpha).
     alpha : float
         With back-off: the pseudo-count per category of p(x), and the pseudo-rows that shrink p(x | z) towards p(x).
+    of_columns : tuple of tuple of float
+        For each column the pseudo-rows of its own tables, > 0: those of p(x | z) in place of alpha, then those of the
+        tables with 1, 2, … parents in place of s. Empty: all columns have alpha and s.
 
     References
     ----------
@@ -51,13 +54,40 @@ class BackOff:
 
     strength: float | None = 10.0
     alpha: float = 1.0
+    of_columns: tuple[tuple[float, ...], ...] = ()
 
     def check(self) -> None:
         """Raise ValueError if the strength or alpha is negative."""
         check_pseudo_count("strength", self.strength or 0.0)
         check_pseudo_count("alpha", self.alpha)
+        for of_column in self.of_columns:
+            require(len(of_column) > 0, "a column has no pseudo-rows")
+            for each in of_column:
+                check_pseudo_count("pseudo-rows", each)
 
-    def log_conditional(self, counts: Array) -> Array:
+    def check_columns(self, n_columns: int) -> None:
+        """Raise ValueError unless all columns or none have pseudo-rows of their own."""
+        require(
+            len(self.of_columns) in {0, n_columns},
+            f"there are pseudo-rows of {len(self.of_columns)} columns, and {n_columns} columns",
+        )
+
+    def pseudo_rows(self, j: int, n_parents: int) -> Array:
+        """Return the pseudo-rows of column j, (1 + n_parents,): of p(x | z), and of the tables with more parents.
+
+        Beyond those of `of_columns`, the last one applies.
+        """
+        if not self.of_columns:
+            return np.array([self.alpha, *[self.strength or 0.0] * n_parents], np.float64)
+        known = self.of_columns[j][: 1 + n_parents]
+        return np.array([*known, *[known[-1]] * (1 + n_parents - len(known))], np.float64)
+
+    def scaled(self, factor: float) -> BackOff:
+        """Return the smoothing with all pseudo-rows of columns multiplied by a factor."""
+        scaled = tuple(tuple(factor * each for each in of_column) for of_column in self.of_columns)
+        return replace(self, of_columns=scaled)
+
+    def log_conditional(self, counts: Array, j: int = 0) -> Array:
         """Return log p(x | parents, z) in nats, of the shape of the counts.
 
         Parameters
@@ -65,6 +95,8 @@ class BackOff:
         counts : ndarray (Z, K_1 + 1, …, K_m + 1, K + 1)
             Weights indexed by the codes of the parents, the most important first, and of the child last; code 0 is
             missing.
+        j : int
+            The column, for its own pseudo-rows.
 
         Returns
         -------
@@ -73,31 +105,32 @@ class BackOff:
         """
         n_parents = counts.ndim - 2
         if n_parents > _MOST_PARENTS:
-            return self._of_many_parents(counts)
+            return self._of_many_parents(counts, j)
         table = np.array(counts, np.float64, order="C").reshape(
             *counts.shape[:-1], *[1] * (_MOST_PARENTS - n_parents), -1
         )
-        strength = self.strength
-        kernels.smoothed_tables(table, strength or 0.0, float(self.alpha), strength is not None)
+        pseudo_rows = self.pseudo_rows(j, _MOST_PARENTS)
+        kernels.smoothed_tables(table, pseudo_rows, float(self.alpha), self.strength is not None)
         return table.reshape(counts.shape)
 
-    def _of_many_parents(self, counts: Array) -> Array:
+    def _of_many_parents(self, counts: Array, j: int = 0) -> Array:
         """Do the same for any number of parents."""
         observed = with_sums(counts[..., 1:])
         over_components = observed.sum(axis=0, keepdims=True)
         n_parents = observed.ndim - 2
+        pseudo_rows = self.pseudo_rows(j, n_parents)
         root: tuple[slice | int, ...] = (slice(None), *[0] * n_parents)
         probability, pooled = np.empty(observed.shape), np.empty(over_components.shape)
         pooled[root] = self._marginal(over_components[root])
-        probability[root] = self._shrunk(observed[root], pooled[root], self.alpha)
+        probability[root] = self._shrunk(observed[root], pooled[root], pseudo_rows[0])
         # From few parents to many: the table with t parents backs off to the one with t − 1.
         for t in range(1, n_parents + 1):
             before: tuple[slice | int, ...] = (slice(None),) * t
             rest = (0,) * (n_parents - t)
             given, lower = (*before, slice(1, None), *rest), (*before, 0, *rest)
-            pooled[given] = self._shrunk(over_components[given], np.expand_dims(pooled[lower], t), self.strength)
+            pooled[given] = self._shrunk(over_components[given], np.expand_dims(pooled[lower], t), pseudo_rows[t])
             halfway = (np.expand_dims(probability[lower], t) + pooled[given]) / 2.0
-            probability[given] = self._shrunk(observed[given], halfway, self.strength)
+            probability[given] = self._shrunk(observed[given], halfway, pseudo_rows[t])
         result = np.zeros(counts.shape)
         with np.errstate(divide="ignore"):
             np.log(probability, out=result[..., 1:])
@@ -107,9 +140,9 @@ class BackOff:
         """Return p(x), (1, K), from counts (1, K)."""
         return _shares(counts + self.alpha, np.full(counts.shape, 1.0 / max(counts.shape[1], 1)))
 
-    def _shrunk(self, counts: Array, lower: Array, pseudo_rows: float | None) -> Array:
+    def _shrunk(self, counts: Array, lower: Array, pseudo_rows: float) -> Array:
         """Return the posterior mean with pseudo-rows from a lower-order table, or pseudo-counts without strength."""
-        added = self.alpha if self.strength is None or pseudo_rows is None else pseudo_rows * lower
+        added = self.alpha if self.strength is None else pseudo_rows * lower
         return _shares(counts + added, lower)
 
 

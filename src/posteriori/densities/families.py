@@ -15,7 +15,7 @@ from posteriori.densities.conditional import ROUNDING, BackOff, with_sums
 from posteriori.invariants import check_equal, check_numbers, require
 from posteriori.statistics.joint_counts import JointCounts
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 Parents = tuple[tuple[int, ...], ...]
@@ -110,9 +110,11 @@ class CountsOfFamilies:
         )
 
     def _smoothed(self, smoothing: BackOff) -> kernels.SmoothedCounts:
-        strength = 0.0 if smoothing.strength is None else float(smoothing.strength)
+        starts = self.families.starts
+        most = int(np.diff(starts).max(initial=1)) - 1
+        pseudo_rows = np.array([smoothing.pseudo_rows(j, most) for j in range(len(starts) - 1)]).reshape(-1, 1 + most)
         stepwise = smoothing.strength is not None
-        return kernels.SmoothedCounts(self.counts, self.pooled, strength, float(smoothing.alpha), stepwise)
+        return kernels.SmoothedCounts(self.counts, self.pooled, pseudo_rows, float(smoothing.alpha), stepwise)
 
     @cached_property
     def pooled(self) -> Array:

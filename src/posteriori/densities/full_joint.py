@@ -13,7 +13,7 @@ from posteriori.densities.conditional import ROUNDING, draw
 from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.columns import CellKind, Column
 from posteriori.typing import Array
 
 _MOST_STEPS = 1000

@@ -18,7 +18,8 @@ from posteriori.parameter_count import n_unrestricted_gaussian
 from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column, quote
+from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
 # The smallest variance, as a share of the variance of the column over all rows. A column that is constant within
@@ -108,6 +109,14 @@ class Gaussian:
     ----------
     Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6 (the scaled inverse-χ² prior). Murphy, Conjugate
     Bayesian analysis of the Gaussian distribution (2007), section 5.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> X, y = [[0.0], [2.0], [4.0], [8.0]], ["a", "a", "b", "b"]
+    >>> model = po.NaiveBayes(distributions={"x0": po.Gaussian()}).fit(X, y)
+    >>> model.theta_.ravel()
+    array([1., 6.])
     """
 
     smoothing: float = 1.0

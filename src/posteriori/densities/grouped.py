@@ -18,7 +18,7 @@ from posteriori.statistics.grouped import CountCategories, CountGrouped, CountGr
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.value_grouping import group_values
 from posteriori.tables.batch import Assignment, Mixed
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 _MOST_TABLE_CELLS = 1 << 24  # of one conditional table over categories

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from posteriori.densities.conditional import BackOff, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, lost_cells
+from posteriori.densities.left_out_cells import Family
 from posteriori.densities.spanning_tree import dependence_of_categories
 from posteriori.invariants import check_equal, check_not_negative
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import CellKind
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 MOST_CELLS = 1 << 20  # the limit on the tables that eliminate the missing columns of one row, over all components
@@ -77,6 +78,7 @@ class KDependence:
     def check_fitted(self, parameters: FamilyTables) -> None:
         """Raise ValueError unless the tables have the parents of the density."""
         check_equal("the parents of the tables", parameters.parents, self.parents)
+        self.smoothing.check_columns(len(parameters.parents))
 
     @property
     def sufficient_statistics(self) -> CountTogether:
@@ -109,7 +111,7 @@ class KDependence:
         if self.parents is None:
             raise ValueError("the parents are not known yet; call `refine` on the density first")
         tables = [
-            self.smoothing.log_conditional(statistics.table((*parents, j))) for j, parents in enumerate(self.parents)
+            self.smoothing.log_conditional(statistics.table((*parents, j)), j) for j, parents in enumerate(self.parents)
         ]
         return FamilyTables.of(self.parents, tables)
 
@@ -147,6 +149,16 @@ class KDependence:
         summed.write(factors, sums)
         factors[lost_cells(parameters.inner, statistics, tile, assignment)] = np.nan
         return factors
+
+    @property
+    def most_parents(self) -> int:
+        """The most parents that a column may have."""
+        return self.k
+
+    def counted_families(self, parameters: FamilyTables, statistics: JointCounts) -> Iterator[Family]:
+        """Return the counts of each column with its parents."""
+        for j, parents in enumerate(parameters.parents):
+            yield Family(j, statistics.table((*parents, j)), range(statistics.n_components))
 
     def with_fixed_structure(self, parameters: FamilyTables) -> KDependence:
         """Return the density itself: its parents are fixed already."""

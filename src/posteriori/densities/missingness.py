@@ -15,7 +15,8 @@ from posteriori.invariants import check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, Presence, slot_offsets
 from posteriori.statistics.left_out import less
 from posteriori.tables.batch import Assignment, Mixed
-from posteriori.tables.schema import CellKind, Column, quote
+from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
 

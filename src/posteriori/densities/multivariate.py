@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posteriori import kernels
 from posteriori.densities.capabilities import ConditionalNormal, LinearTerms
 from posteriori.densities.gaussian import check_least_variance
+from posteriori.densities.multivariate_expectation import expect, expect_from_responsibilities
 from posteriori.densities.multivariate_left_out import chain_left_out
 from posteriori.densities.multivariate_parameters import (
     MultivariateGaussianParameters,
-    distance_from_component,
     squared_distances,
 )
 from posteriori.densities.multivariate_patterns import expect_from_patterns
@@ -29,11 +28,12 @@ from posteriori.densities.triangular import solve_lower
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import require
 from posteriori.statistics.missing_patterns import MissingPatterns
-from posteriori.statistics.moments import Moments, sums_from_responsibilities
+from posteriori.statistics.moments import Moments
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column, quote
+from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
 
@@ -249,28 +249,7 @@ class MultivariateGaussian:
         self, parameters: MultivariateGaussianParameters, tile: Numbers, assignment: Assignment
     ) -> tuple[Scatter, float]:
         """Return the expected second moments of the rows and the log-likelihood of their present cells, in nats."""
-        n_components, d = parameters.mean.shape
-        weight = np.bincount(assignment.component, assignment.weight, n_components)
-        offset, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
-        log_likelihood = 0.0
-        for z in range(n_components):
-            chosen = assignment.component == z
-            w, values = assignment.weight[chosen], tile.values[chosen]
-            missing = np.isnan(values)
-            g = parameters.group(z)
-            deviation = np.where(missing, 0.0, values - parameters.mean[z])
-            whitened = deviation @ parameters.whitener[g]
-            distance, log_volume = distance_from_component(parameters, g, missing, whitened)
-            seen = (~missing).sum(axis=1)
-            log_likelihood -= 0.5 * float(w @ (distance + log_volume + seen * math.log(2.0 * math.pi)))
-            kernels.expect_missing(
-                missing, w, whitened, parameters.whitener[g], parameters.precision[g], deviation, scatter[z]
-            )
-            offset[z] = w @ deviation / (weight[z] if weight[z] > 0 else 1.0)
-            apart = (deviation - offset[z]) * np.sqrt(w)[:, np.newaxis]
-            scatter[z] += apart.T @ apart
-        cells = Moments.of(tile, assignment)
-        return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
+        return expect(parameters, tile, assignment)
 
     def expect_from_patterns(
         self, parameters: MultivariateGaussianParameters, patterns: MissingPatterns, statistics: Scatter
@@ -282,24 +261,7 @@ class MultivariateGaussian:
         self, parameters: MultivariateGaussianParameters, tile: Numbers, responsibilities: Array
     ) -> Scatter:
         """Return the expected second moments of rows weighted by their responsibilities, (n, Z)."""
-        n_components, d = parameters.mean.shape
-        offset, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
-        weight = sums_from_responsibilities(responsibilities)
-        absent = np.isnan(tile.values)
-        for z in range(n_components):
-            rows = np.flatnonzero(responsibilities[:, z])
-            w, missing, g = responsibilities[rows, z], absent[rows], parameters.group(z)
-            deviation = np.where(missing, 0.0, tile.values[rows] - parameters.mean[z])
-            whitened = deviation @ parameters.whitener[g]
-            kernels.expect_missing(
-                missing, w, whitened, parameters.whitener[g], parameters.precision[g], deviation, scatter[z]
-            )
-            offset[z] = w @ deviation / (weight[z] if weight[z] > 0 else 1.0)
-            apart = (deviation - offset[z]) * np.sqrt(w)[:, np.newaxis]
-            scatter[z] += apart.T @ apart
-        return Scatter(
-            weight, parameters.mean.copy(), offset, scatter, Moments.from_responsibilities(tile, responsibilities)
-        )
+        return expect_from_responsibilities(parameters, tile, responsibilities)
 
     def to_unconstrained(
         self, parameters: MultivariateGaussianParameters, reference: MultivariateGaussianParameters
@@ -326,18 +288,6 @@ class MultivariateGaussian:
         mean = reference.mean + vector[: reference.mean.size].reshape(reference.mean.shape) * unit
         covariance = factor @ factor.transpose(0, 2, 1) * np.outer(unit, unit)
         return MultivariateGaussianParameters(mean, self._regularised(covariance, statistics))
-
-    def expected_rows(self, parameters: MultivariateGaussianParameters, values: Array, z: int) -> Array:
-        """Return the rows with each missing cell replaced by its expectation given the present cells and z, (n, d)."""
-        missing = np.isnan(values)
-        g = parameters.group(z)
-        deviation = np.where(missing, 0.0, values - parameters.mean[z])
-        whitened = deviation @ parameters.whitener[g]
-        unknown = np.zeros_like(parameters.covariance[g])
-        kernels.expect_missing(
-            missing, np.ones(len(values)), whitened, parameters.whitener[g], parameters.precision[g], deviation, unknown
-        )
-        return np.asarray(parameters.mean[z] + deviation)
 
     def sample(self, parameters: MultivariateGaussianParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw rows, (n, d)."""

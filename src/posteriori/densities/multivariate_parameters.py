@@ -14,7 +14,7 @@ from posteriori import kernels
 from posteriori.densities.student import log_peaks, log_tails
 from posteriori.densities.triangular import solve_lower
 from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 _BLOCK_CELLS = 1 << 18  # whitened cells per block, so that a block stays in the cache

@@ -15,7 +15,8 @@ from posteriori.invariants import check_not_negative, check_numbers
 from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column, quote
+from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
 _ROUNDING = 1e-12
@@ -60,6 +61,14 @@ class Poisson:
     References
     ----------
     Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6 (the gamma prior of a Poisson rate).
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> X, y = [[0], [2], [4], [8]], ["a", "a", "b", "b"]
+    >>> model = po.NaiveBayes(distributions={"x0": po.Poisson()}).fit(X, y)
+    >>> model.rate_.ravel()
+    array([1.83333333, 5.16666667])
     """
 
     smoothing: float = 1.0

@@ -17,7 +17,7 @@ from posteriori.statistics.left_out import less
 from posteriori.statistics.word_counts import bags_of, n_words_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.columns import CellKind, Column
 from posteriori.typing import Array
 
 _LARGEST = 1e300

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.leaf_weights import conditional_changes
 from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, leaf_values, mean_scores, smoothed_prior
 from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
 from posteriori.tables.batch import Codes
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.columns import CellKind, Column
 from posteriori.typing import Array
 
 
@@ -81,8 +82,9 @@ class RandomTrees:
               p(x_j \mid l) = p(x_j) \, [x_j \in l] \, / \, P(x_j \in l)
 
     The distribution of a column within a leaf is that of all rows, truncated to the leaf. p(y | leaf) is backed off to
-    every node above it, p(y | node) = (n_y + s·p(y | parent)) / (n + s), with the strength s that predicts best the
-    rows that trees did not see. A missing cell sends a row down both sides, which is the exact marginal of p_t.
+    every node above it, p(y | node) = (n_y + s·p(y | parent)) / (n + s), with the strengths s, by the weight of
+    the node, that predict best the rows that trees did not see. A missing cell sends a row down both sides, which is
+    the exact marginal of p_t.
 
     Trees are combined by the geometric mean of p_t(y | x), relative to p_t(y), so that a row without any cell has the
     class prior: p(y | x) ∝ p(y)·Π_t (p_t(x | y) / p_t(x))^{1/T}; or by the arithmetic mean of p_t(y | x). p(x) is the
@@ -93,7 +95,7 @@ class RandomTrees:
     ordered : tuple of int
         The columns of numbers, which a cut splits, by their positions. The others split by two sets of categories.
     n_trees : int, optional
-        None for a number that suits the number of rows (`Growth.trees_for`).
+        None for a number that suits the number of rows (`trees_for`).
     splits : {"random", "best"}
         Each node tries some columns that vary in it, and takes the split of the greatest information: with one random
         cut per column, or with the best one. Categories are ordered by a random projection of their class distribution
@@ -105,7 +107,13 @@ class RandomTrees:
         The least weight of a node to be split.
     seed : int
     strength : float, optional
-        s in rows. None until it is learned.
+        s in rows, the same for all nodes. None: learned by the weight of the node.
+    of_weights : tuple of tuple of float
+        If learned: s of inner nodes and of leaves, by the whole part of the logarithm to base 4 of their weight, the
+        last also of heavier ones.
+    leaf_weights : {None, "conditional"}
+        With "conditional", log p(y | leaf) is changed so that the trees together predict the classes of the training
+        rows best (`conditional_changes`). p(y | leaf) stays a distribution, so that all else is the same.
     structure : TreeStructure, optional
         None until `refine` has grown the trees.
     n_jobs : int, optional
@@ -127,8 +135,10 @@ class RandomTrees:
     fewest: float = 2.0
     seed: int = 0
     strength: float | None = None
+    leaf_weights: Literal["conditional"] | None = None
     structure: TreeStructure | None = None
     n_jobs: int | None = None
+    of_weights: tuple[tuple[float, ...], ...] = ()
     name = "random trees"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
@@ -139,7 +149,11 @@ class RandomTrees:
     def check(self) -> None:
         """Raise ValueError if a number is negative."""
         check_not_negative("the number of trees", 1 if self.n_trees is None else self.n_trees - 1)
-        check_not_negative("the strength", self.strength or 0.0)
+        require(
+            len(self.of_weights) in {0, 2} and len(set(map(len, self.of_weights))) < 2, "the strengths are no table"
+        )
+        for strength in (self.strength or 0.0, *(each for line in self.of_weights for each in line)):
+            check_not_negative("the strength", strength)
 
     def check_fitted(self, parameters: RandomTreesParameters) -> None:
         """Raise ValueError unless the parameters are those of these trees."""
@@ -176,8 +190,12 @@ class RandomTrees:
             return self
         return replace(self, structure=self.structure.reindexed(columns))
 
+    def with_components(self, components: Sequence[int]) -> RandomTrees:
+        """Return the density for other components, by their indices here, −1 for a new one."""
+        return self if self.structure is None else replace(self, structure=self.structure.with_components(components))
+
     def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[RandomTrees, LeafCounts]:
-        """Return the density with its trees and its strength, and the weights in their leaves.
+        """Return the density with its trees and its strengths, and the weights in their leaves.
 
         Leaves count all rows, also those that a tree did not grow on. If the rows are a sample, that takes a second
         pass.
@@ -188,7 +206,7 @@ class RandomTrees:
         return refined, counts if statistics.is_complete else look(refined.sufficient_statistics)
 
     def grown(self, dealt: DealtRows) -> tuple[RandomTrees, LeafCounts, Array]:
-        """Return the density with trees grown on these rows, and its strength learned from them.
+        """Return the density with trees grown on these rows, and its strengths learned from them.
 
         The other results are the counts of all these rows, and in each leaf those of the rows that are not in the fold
         of its tree.
@@ -198,11 +216,21 @@ class RandomTrees:
         ordered[list(self.ordered)] = True
         trees = dealt.grow(ordered, self.growth, self.n_jobs)
         counts, outside = dealt.count(trees)
-        strength = self.strength
-        if strength is None:
-            prior = smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
-            strength = dealt.strength(trees, replace(counts, leaves=outside), prior)
-        return replace(self, structure=trees, strength=strength, n_jobs=None), counts, outside
+        learned, prior = self, smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
+        if self.strength is None:
+            found = dealt.strengths(trees, replace(counts, leaves=outside), prior)
+            learned = replace(self, of_weights=tuple(map(tuple, found.tolist())))
+        if self.leaf_weights == "conditional":
+            changed = conditional_changes(
+                dealt, trees, replace(counts, leaves=outside), learned.strengths, prior, self.n_jobs
+            )
+            trees = replace(trees, change=changed)
+        return replace(learned, structure=trees, n_jobs=None), counts, outside
+
+    @property
+    def strengths(self) -> Array:
+        """The pseudo-rows of back-off of inner nodes and of leaves, by the size of their weight, (2, L)."""
+        return np.array(self.of_weights or [[self.strength or 0.0]] * 2, np.float64)
 
     def of_trees(self, first: int, last: int) -> tuple[RandomTrees, slice]:
         """Return the density of the trees from first to before last, and the numbers of their leaves."""
@@ -217,7 +245,7 @@ class RandomTrees:
         """Return the smoothed class distributions of all nodes."""
         prior = smoothed_prior(statistics.leaves.sum(axis=0) / self._trees.n_trees)
         weighed = WeighedTrees.of(self._trees, statistics)
-        given_node = weighed.smoothed(self.strength or 0.0, prior)
+        given_node = weighed.smoothed(self.strengths, prior)
         geometric = self.combine == "geometric"
         return RandomTreesParameters(
             self._trees, geometric, weighed.share, weighed.log_edge, given_node, weighed.mass, prior

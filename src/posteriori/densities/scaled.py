@@ -13,7 +13,7 @@ from posteriori.invariants import check_pseudo_count
 from posteriori.statistics.word_counts import ScaledWordCounts, WordCounts, scaled_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 

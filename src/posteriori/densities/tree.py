@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
@@ -14,6 +14,7 @@ from posteriori import kernels
 from posteriori.densities.capabilities import ConditionalNormal
 from posteriori.densities.conditional import BackOff, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, lost_cells
+from posteriori.densities.left_out_cells import Family
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
 from posteriori.densities.tree_parameters import Forest, TreeParameters, table_starts, table_widths
 from posteriori.densities.tree_tables import Normals, normals_given
@@ -23,7 +24,7 @@ from posteriori.statistics.joint_counts import JointCounts
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.pairs import Pairs
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers, split_by_component
-from posteriori.tables.schema import CellKind
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 
@@ -79,6 +80,7 @@ class Tree:
             self.one_tree == (len(parameters.parents) == 1) or parameters.n_components == 1,
             "the number of trees does not fit the density: one for all components, or one per component",
         )
+        self.smoothing.check_columns(len(parameters.continuous))
         if self.forest is not None:
             check_equal("the trees", parameters.forest.parents, self.forest.parents)
 
@@ -137,7 +139,7 @@ class Tree:
                     regression = normals_given(normals, statistics, int(position[j]), parent, position, self.smoothing)
                     lines.append(regression[components].reshape(-1, 3))
                 else:
-                    table = self.smoothing.log_conditional(_counts_along(codes, position, parent, j))
+                    table = self.smoothing.log_conditional(_counts_along(codes, position, parent, j), j)
                     tables.append(table[components].ravel())
         start, _, _ = table_starts(mask, table_widths(mask, codes.cardinalities), parents, codes.n_components)
         return TreeParameters(
@@ -304,6 +306,17 @@ class Tree:
                 without = replace(parameters, table=table)
                 factors[i, group.start : group.stop] = _gains_of_row(without, tile.codes.values[i], number)[group]
         return factors
+
+    most_parents: ClassVar[int] = 1
+
+    def counted_families(self, parameters: TreeParameters, statistics: Pairs) -> Iterator[Family]:
+        """Return the counts of each column with its parent, in the tree of each component; all columns hold codes."""
+        position = np.arange(len(parameters.continuous))
+        for number, tree in enumerate(parameters.parents.tolist()):
+            shared = len(parameters.parents) == 1
+            components = range(parameters.n_components) if shared else range(number, number + 1)
+            for j, parent in enumerate(tree):
+                yield Family(j, _counts_along(statistics.codes, position, parent, j), components)
 
     def with_fixed_structure(self, parameters: TreeParameters) -> Tree:
         """Return the density with its trees fixed."""

@@ -1,4 +1,4 @@
-"""Randomised trees on coded rows: their growth, and the strength of back-off that predicts held-out rows best."""
+"""Randomised trees on coded rows: their growth, and the strengths of back-off that predict held-out rows best."""
 
 from __future__ import annotations
 
@@ -12,20 +12,31 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.fixed_point import maximise
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.typing import Array
 
 FOLDS = 5  # of the rows, one of which each tree leaves out
-_STRENGTHS = tuple(float(10.0**e) for e in np.arange(-1.5, 3.1, 0.5))
+LEVELS = 7  # of the weight of nodes, by its logarithm to base 4
+_MODE = 1.0  # of the prior of their strengths
+_FACTORS = range(-12, 13)  # quarters of the decimal logarithm of the factors of all strengths
+_MOST_PATHS = 1 << 13  # of rows in trees, for the strength of each level
 _MOST_TREES, FEWEST_TREES = 100, 25
 _ROWS_OF_TREES = 1_000_000  # rows times trees
-_FIRST = 3  # the strength of 1, with which the search starts
-_MOST_JUDGED = 20_000  # rows, for the strength
+_MOST_JUDGED = 5_000  # rows, for the factors
 _MOST_CELLS = 1 << 24  # of the table of leaves and classes of all trees; larger nodes become leaves beyond
 _FEW_COLUMNS = 10  # tried per node by random cuts, although the table has fewer than 100 columns
 _WHOLE = np.concatenate([[0.0], np.arange(1, 4096) * np.log(np.arange(1, 4096))])
+
+
+def trees_for(n_rows: int) -> int:
+    """Return the number of trees: 100 up to 10,000 rows, beyond in inverse proportion to the rows, but at least 25.
+
+    The mean over trees reduces their variance, which is less on many rows.
+    """
+    return min(_MOST_TREES, max(FEWEST_TREES, _ROWS_OF_TREES // max(n_rows, 1)))
 
 
 @dataclass(frozen=True)
@@ -50,15 +61,6 @@ class Growth:
     n_tried: int | None
     fewest: float
     seed: int
-
-    def trees_for(self, n_rows: int) -> int:
-        """Return the number of trees: 100 up to 10,000 rows, beyond in inverse proportion to the rows, but at least 25.
-
-        The mean over trees reduces their variance, which is less on many rows.
-        """
-        if self.n_trees is not None:
-            return self.n_trees
-        return min(_MOST_TREES, max(FEWEST_TREES, _ROWS_OF_TREES // max(n_rows, 1)))
 
     def tried(self, n_columns: int) -> int:
         """Return the number of columns to try: √d for best cuts, d/2 for random ones, but at most max(10, √d)."""
@@ -90,7 +92,7 @@ class DealtRows:
         """Grow the trees, each on the rows outside its fold; the result does not depend on the number of threads."""
         rows, n_classes = self.rows, self.rows.n_components
         widths = np.asarray(rows.cardinalities, np.int64) + 1
-        n_trees = growth.trees_for(len(rows.hashes))
+        n_trees = growth.n_trees or trees_for(len(rows.hashes))
         fewest = max(growth.fewest, len(rows.hashes) * n_trees * n_classes / _MOST_CELLS)
         by_class = np.argsort(rows.component, kind="stable").astype(np.int32)
         outside = [by_class[self.fold[by_class] != k] for k in range(self.folds)]
@@ -124,8 +126,12 @@ class DealtRows:
         codes = Codes(rows.codes, rows.cardinalities)
         return CountLeaves(trees).with_folds(codes, assignment, self.fold, self.fold_of_trees(trees.n_trees))
 
-    def strength(self, trees: TreeStructure, counts: LeafCounts, prior: Array) -> float:
-        """Return the pseudo-rows of back-off with the lowest log-loss of rows by the trees that did not see them.
+    def strengths(self, trees: TreeStructure, counts: LeafCounts, prior: Array) -> Array:
+        """Return the pseudo-rows of back-off of inner nodes and of leaves, by the size of the weight, (2, L).
+
+        Those of greatest likelihood of the rows in the trees that did not see them, each tree by itself, are multiplied
+        by two factors, of inner nodes and of leaves. These have the lowest log-loss of the mean over the trees, in
+        which over-confident leaves do less harm than in a single tree.
 
         `counts` are those of the rows outside the fold of each tree. M = T/K trees did not see a row. The log-loss L of
         a mean of M trees falls as L∞ + b/M, so that L(M) and the loss of half as many trees, L(M/2), give that of all
@@ -135,26 +141,47 @@ class DealtRows:
         judged = np.flatnonzero((self.fold >= 0) & np.isin(self.fold, folds))
         judged = judged[:: max(1, -(-len(judged) // _MOST_JUDGED))]
         if not len(judged):
-            return 1.0
+            return np.ones((2, 1))
         weighed = WeighedTrees.of(trees, counts)
-        losses: dict[int, float] = {}
+        own = self._of_single_trees(weighed, judged, folds, prior)
+        losses: dict[tuple[int, int], float] = {}
 
-        def loss(position: int) -> float:
-            if not 0 <= position < len(_STRENGTHS):
+        def scaled(quarters: tuple[int, int]) -> Array:
+            return np.asarray(own * 10.0 ** (np.array(quarters) / 4.0)[:, np.newaxis])
+
+        def loss(quarters: tuple[int, int]) -> float:
+            if not all(quarter in _FACTORS for quarter in quarters):
                 return np.inf
-            if position not in losses:
-                losses[position] = self._loss(weighed, _STRENGTHS[position], judged, folds, prior)
-            return losses[position]
+            if quarters not in losses:
+                losses[quarters] = self._loss(weighed, scaled(quarters), judged, folds, prior)
+            return losses[quarters]
 
-        best = _FIRST
-        for step in (1, -1):
-            while loss(best + step) < loss(best):
-                best += step
-        return _STRENGTHS[best]
+        best = 0, 0
+        for both, leaves in ((2, 0), (-2, 0), (0, -2), (0, 2), (1, 0), (-1, 0), (0, -1), (0, 1)):
+            while loss((best[0] + both, best[1] + both + leaves)) < loss(best):
+                best = best[0] + both, best[1] + both + leaves
+        return scaled(best)
 
-    def _loss(self, weighed: WeighedTrees, strength: float, judged: Array, folds: Array, prior: Array) -> float:
+    def _of_single_trees(self, weighed: WeighedTrees, judged: Array, folds: Array, prior: Array) -> Array:
+        """Return the strengths with the greatest likelihood of the judged rows by trees that did not see them, (L,)."""
+        trees, n_paths = weighed.trees, len(judged) * len(folds) // self.folds
+        paths = []
+        for k in np.unique(folds).tolist():
+            mine = judged[self.fold[judged] == k][:: -(-n_paths // _MOST_PATHS)]
+            first, last = np.searchsorted(folds, [k, k + 1]).tolist()
+            if len(mine):
+                paths.append(Paths.of(weighed, self.rows._take(mine), trees.roots[first : last + 1], prior))
+
+        def sweep(strengths: Array) -> tuple[float, Array, Array]:
+            by_prior, exposure = np.zeros(strengths.shape), np.zeros(strengths.shape)
+            total = sum(each.sweep(strengths[0], by_prior[0], exposure[0]) for each in paths)
+            return float(total), by_prior, exposure
+
+        return maximise(sweep, (1, LEVELS), _MODE)
+
+    def _loss(self, weighed: WeighedTrees, strengths: Array, judged: Array, folds: Array, prior: Array) -> float:
         """Return the log-loss of the judged rows by as many trees as there are, but none that saw the row."""
-        given_node = weighed.smoothed(strength, prior, leaves_only=True)
+        given_node = weighed.smoothed(strengths, prior, leaves_only=True)
         total = np.zeros(2)
         for k in np.unique(folds).tolist():
             mine = judged[self.fold[judged] == k]
@@ -211,20 +238,87 @@ class WeighedTrees:
         )
         return cls(trees, weight, share, log_edge, mass)
 
-    def smoothed(self, strength: float, prior: Array, leaves_only: bool = False) -> Array:
+    def smoothed(self, strengths: Array, prior: Array, leaves_only: bool = False) -> Array:
         """Return log p(y | node) − log p(y) in nats, (nodes, Z), with p(y) of the tree."""
-        given_node = np.empty(self.weight.shape)
+        return self._smoothed(strengths, prior, self.trees.change, leaves_only)[0]
+
+    def leaf_distributions(self, strengths: Array, prior: Array) -> Array:
+        """Return log p(y | leaf) in nats from counts alone, (leaves, Z)."""
+        given_node, of_tree = self._smoothed(strengths, prior, np.empty((0, 0), np.float32), True)
+        is_leaf = self.trees.nodes[:, 0] < 0
+        tree = np.repeat(np.arange(self.trees.n_trees), np.diff(self.trees.roots))[is_leaf]
+        found: Array = given_node[is_leaf] + np.log(of_tree)[tree]
+        return found
+
+    def leaf_shares(self) -> Array:
+        """Return the share of each leaf in its tree, (leaves,)."""
+        nodes, share = self.trees.nodes, np.ones(len(self.trees.nodes))
+        for at, right in self.trees.levels():
+            share[right - 1] = share[at] * self.share[at]
+            share[right] = share[at] * (1.0 - self.share[at])
+        found: Array = share[nodes[:, 0] < 0]
+        return found
+
+    def _smoothed(self, strengths: Array, prior: Array, change: Array, leaves_only: bool) -> tuple[Array, Array]:
+        given_node, of_tree = np.empty(self.weight.shape), np.empty((self.trees.n_trees, len(prior)))
         kernels.smooth_nodes(
             self.weight,
             self.trees.nodes,
             self.trees.roots,
             self.share,
-            float(strength),
+            strengths,
             prior,
+            change,
             leaves_only,
             given_node,
+            of_tree,
         )
-        return given_node
+        return given_node, of_tree
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Rows in the trees of one fold: the nodes on their paths, side by side (see `kernels.follow_paths`)."""
+
+    starts: Array
+    level: Array
+    own: Array
+    total: Array
+    weight: Array
+    root: Array
+
+    @classmethod
+    def of(cls, weighed: WeighedTrees, rows: CodedRows, roots: Array, prior: Array) -> Paths:
+        """Return the paths of all these rows in the trees with these roots; the last root ends the last tree."""
+        trees, n_trees = weighed.trees, len(roots) - 1
+        starts = np.zeros(len(rows.codes) * n_trees + 1, np.int64)
+        size = 0
+        for _ in range(2):  # the first pass counts the nodes
+            level, own, total = np.empty(size, np.int8), np.empty(size), np.empty(size)
+            kernels.follow_paths(
+                rows.codes,
+                rows.component,
+                trees.nodes,
+                roots,
+                trees.sides,
+                trees.ordered,
+                weighed.weight,
+                LEVELS,
+                starts,
+                level,
+                own,
+                total,
+            )
+            size = int(starts[-1])
+        weight = np.repeat(rows.weight, n_trees)
+        return cls(starts, level, own, total, weight, np.repeat(prior[rows.component], n_trees))
+
+    def sweep(self, strengths: Array, by_prior: Array, exposure: Array) -> float:
+        """Return the log-likelihood in nats, and add the sums of an EM step to the last two."""
+        found: float = kernels.sweep_paths(
+            self.starts, self.level, self.own, self.total, self.weight, self.root, strengths, by_prior, exposure
+        )
+        return found
 
 
 def smoothed_prior(weight: Array) -> Array:

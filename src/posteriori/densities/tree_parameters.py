@@ -13,7 +13,7 @@ from posteriori.densities.families import FamilyTables
 from posteriori.densities.gaussian import SMALLEST_VARIANCE
 from posteriori.invariants import LARGEST_SQUARE, check_equal, check_numbers, check_places, require
 from posteriori.statistics.pairs import numbers_and_codes
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from posteriori import kernels
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
+from posteriori.densities.multivariate_expectation import expected_rows
 from posteriori.densities.pooling import Pooled
 from posteriori.drop_in.base import RowScores, class_prior, result_dtype
 from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined
@@ -204,13 +205,10 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         assert_all_finite(values, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
         values = values.astype(np.float64)
         lacking = np.isnan(values).any(axis=1)
-        rows, parameters, density = values[lacking], self._parameters(), MultivariateGaussian()
+        rows = values[lacking]
         posterior = self._score_incomplete()(rows)
         kernels.normalise(posterior)
-        expected = np.zeros(rows.shape)
-        for z in range(len(parameters.mean)):
-            expected += posterior[:, z : z + 1] * density.expected_rows(parameters, rows, z)
-        values[lacking] = np.where(np.isnan(rows), expected, rows)
+        values[lacking] = expected_rows(self._parameters(), rows, posterior)
         return values
 
     def _scores(self, n_features: int) -> RowScores:

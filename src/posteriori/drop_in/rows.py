@@ -14,7 +14,7 @@ from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Bags, Batch, Column, Labels, Schema, Table
 from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.blocks import open_sparse
-from posteriori.tables.schema import categorical_column
+from posteriori.tables.columns import categorical_column
 from posteriori.typing import Array
 
 

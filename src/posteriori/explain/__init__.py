@@ -2,9 +2,20 @@
 
 from posteriori.explain.forms import LinearForm, QuadraticForm, linear_form
 from posteriori.explain.sums import Explanation, LogOdds, bayes_table
+from posteriori.explain.tree_outline import TreeNode, TreeOutline
 from posteriori.explain.words import WordFactors
 
-__all__ = ["Explanation", "LinearForm", "LogOdds", "QuadraticForm", "WordFactors", "bayes_table", "linear_form"]
+__all__ = [
+    "Explanation",
+    "LinearForm",
+    "LogOdds",
+    "QuadraticForm",
+    "TreeNode",
+    "TreeOutline",
+    "WordFactors",
+    "bayes_table",
+    "linear_form",
+]
 
 
 def __dir__() -> list[str]:

@@ -29,6 +29,14 @@ class LinearForm:
         In nats per data unit, or in nats.
     bias : ndarray (C,)
         In nats.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> model = po.NaiveBayes().fit([["u"], ["v"], ["u"], ["v"]], ["a", "b", "a", "a"])
+    >>> form = po.explain.linear_form(model)
+    >>> form.terms, form.weight.round(3).tolist()
+    ((('x0', 'v'),), [[-0.405], [0.693]])
     """
 
     classes: Array
@@ -87,6 +95,17 @@ class QuadraticForm:
         w_y = Σ_y⁻¹·μ_y, in nats per data unit.
     constant : ndarray (C,)
         b_y, in nats.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> model = po.GaussianDiscriminant(pooling="per_class").fit([[0.0], [1.0], [4.0], [8.0]], ["a", "a", "b", "b"])
+    >>> form = model.quadratic_form()
+    >>> form
+    QuadraticForm(quadratic=array([[[-2.   ]],
+    <BLANKLINE>
+           [[-0.125]]]), linear=array([[2. ],
+           [1.5]]), constant=array([-1.41893853, -6.80523289]))
     """
 
     quadratic: Array

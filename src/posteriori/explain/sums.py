@@ -37,6 +37,16 @@ class LogOdds:
     words : dict
         Contributions of the words of each column of counts or text, by its name, the greatest amounts first. They sum
         to its entry in `factors`, together with what does not depend on the words of the row (`WordFactors.rest`).
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> odds = model.explain(table[:1]).log_odds(0, "Adelie", "Gentoo")
+    >>> round(odds.prior, 3), max(odds.factors, key=odds.factors.get)
+    (0.204, 'flipper_length_mm')
     """
 
     label: Any
@@ -73,6 +83,16 @@ class Explanation:
     words : tuple of dict (n)
         For each row, the factors of columns of counts as sums over their words, by the name of the column; empty
         without such columns.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> explanation = model.explain(table[:2])
+    >>> explanation
+    <Explanation: 2 rows, 3 classes, 7 features; print(….bayes_table(row)) writes Bayes' rule out>
     """
 
     classes: Array

@@ -11,7 +11,7 @@ from posteriori.classifiers.seen_rows import share_of_seen_rows
 from posteriori.classifiers.validation import labels_to_learn
 from posteriori.draws import generator
 from posteriori.formatting import cell_text
-from posteriori.model import GenerativeModel
+from posteriori.model import GenerativeModel, draw_rows
 from posteriori.statistics import ColumnRanges
 from posteriori.tables import Batch, Schema, read_labels, read_rows
 from posteriori.tables.writing import decode
@@ -46,7 +46,7 @@ def _ranges_of(estimator: Any) -> ColumnRanges | None:
 def _drawn_ranges(schema: Schema, model: GenerativeModel) -> ColumnRanges:
     rng = generator(_SEED)
     component = rng.choice(model.n_components, size=_DRAWN, p=np.exp(model.log_prior) / np.exp(model.log_prior).sum())
-    columns = model.sample(component, rng)
+    columns = draw_rows(model, component, rng)
     lowest, highest = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
     whole = np.zeros(len(columns), np.bool_)
     for j in schema.of_kind("continuous"):

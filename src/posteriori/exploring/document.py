@@ -31,6 +31,16 @@ class Explorer(HtmlPage):
     title : str
     html : str
         The complete document: model, evaluator, style and script. It loads nothing.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> page = po.explore(model)
+    >>> page.title
+    'NaiveBayes: predicting species'
     """
 
 

@@ -173,7 +173,10 @@ def _model(name: str, model: GenerativeModel, cuts: dict[tuple[float, ...], int]
         "blocks": [
             {"columns": list(block.columns), "exposure": block.exposure_in(model.schema)}
             | _density(block.density, parameters)
-            for block, parameters in zip(model.blocks, model.parameters, strict=True)
+            | ({} if learned is parameters else {"posterior": _density(block.density, learned)})
+            for block, parameters, learned in zip(
+                model.blocks, model.parameters, model.posterior_parameters, strict=True
+            )
         ],
     }
 

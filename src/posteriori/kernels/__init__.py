@@ -31,6 +31,7 @@ from posteriori.kernels.forests import (
 )
 from posteriori.kernels.growing import grow_tree
 from posteriori.kernels.joint_counts import add_joint_counts, gather_joint_counts, pair_information
+from posteriori.kernels.leaf_weights import improve_leaves, leave_one_out, leaves_of_rows, start_posterior
 from posteriori.kernels.left_out import (
     SmoothedCounts,
     chain_left_out,
@@ -40,6 +41,7 @@ from posteriori.kernels.left_out import (
 )
 from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
+from posteriori.kernels.pseudo_rows import averaged_left_out, follow_paths, sweep_cells, sweep_paths
 from posteriori.kernels.ranges import widen_ranges
 from posteriori.kernels.responsibilities import (
     add_complete_moments,
@@ -85,6 +87,7 @@ __all__ = [
     "add_weighted_counts",
     "add_weighted_moments",
     "add_word_counts",
+    "averaged_left_out",
     "averaged_tables",
     "chain_averaged",
     "chain_left_out",
@@ -100,12 +103,16 @@ __all__ = [
     "explain_forest",
     "families_left_out",
     "first_numbers",
+    "follow_paths",
     "forest_evidence",
     "gather_joint_counts",
     "grow_tree",
+    "improve_leaves",
     "index_distinct_rows",
     "integer_ranges",
     "integrate_out",
+    "leave_one_out",
+    "leaves_of_rows",
     "log_evidence",
     "log_factorials",
     "log_linear_loss",
@@ -122,8 +129,11 @@ __all__ = [
     "shared_deviations",
     "smooth_nodes",
     "smoothed_tables",
+    "start_posterior",
     "sum_out_families",
     "sum_out_left_out",
+    "sweep_cells",
+    "sweep_paths",
     "tree_left_out",
     "tree_log_density",
     "weigh_edges",

@@ -31,10 +31,11 @@ def add_families(codes, families, log_probability, out):
 
 
 @kernel
-def smoothed_tables(table, strength, alpha, backs_off):
+def smoothed_tables(table, pseudo_rows, alpha, backs_off):
     """Replace weights (Z, A, B, K + 1) by log p(x | a, b, z), as `BackOff.log_conditional` defines it.
 
-    Code 0 is missing; an axis of length 1 is that of a parent that does not exist. The work is done in place.
+    Code 0 is missing; an axis of length 1 is that of a parent that does not exist. pseudo_rows (3,) are those of the
+    tables with 0, 1 and 2 parents. The work is done in place.
     """
     n_components, n_first, n_second, width = table.shape
     pooled = np.zeros((n_first, n_second, width))
@@ -47,13 +48,14 @@ def smoothed_tables(table, strength, alpha, backs_off):
     uniform = np.full(width, 1.0 / max(width - 1, 1))
     _shrink(pooled[0, 0], uniform, 0.0, alpha, False)
     for z in range(n_components):
-        _shrink(table[z, 0, 0], pooled[0, 0], alpha, alpha, backs_off)
+        _shrink(table[z, 0, 0], pooled[0, 0], pseudo_rows[0], alpha, backs_off)
     lower = np.empty(width)
     for a in range(n_first):
         for b in range(n_second):
             if a == 0 and b == 0:
                 continue
             before = (0, 0) if b == 0 else (a, 0)  # without the last parent
+            strength = pseudo_rows[1 if b == 0 else 2]
             _shrink(pooled[a, b], pooled[before], strength, alpha, backs_off)
             for z in range(n_components):
                 for x in range(1, width):
@@ -91,11 +93,12 @@ def _shrink(line, lower, pseudo_rows, alpha, backs_off):
 
 
 @kernel
-def averaged_tables(cells, offsets, widths, starts, log_single, strength, alpha, backs_off, out):
+def averaged_tables(cells, offsets, widths, starts, log_single, strengths, alpha, backs_off, out):
     """Write log p(x_j | x_i, z) of all pairs i ≠ j to out[slot of x_i, slot of x_j, z], and log p(x_i | z) for i = j.
 
     The cells (Z, width_i, width_j) of the pairs i < j in lexicographic order start at offsets. log_single is
-    (slots, Z). The equations are those of `BackOff` with one parent; without backs_off only alpha is added.
+    (slots, Z). The equations are those of `BackOff` with one parent, with strengths (d,) of the child; without
+    backs_off only alpha is added.
     """
     d, n_components = len(widths), log_single.shape[1]
     pair = 0
@@ -116,9 +119,9 @@ def averaged_tables(cells, offsets, widths, starts, log_single, strength, alpha,
                         table[z, a, b] = turned[z, b, a] = cells[cell]
                         cell += 1
             below = log_single[starts[j] : starts[j] + widths[j]]
-            _given_parent(table, below, strength, alpha, backs_off, out, starts[i], starts[j])
+            _given_parent(table, below, strengths[j], alpha, backs_off, out, starts[i], starts[j])
             above = log_single[starts[i] : starts[i] + widths[i]]
-            _given_parent(turned, above, strength, alpha, backs_off, out, starts[j], starts[i])
+            _given_parent(turned, above, strengths[i], alpha, backs_off, out, starts[j], starts[i])
             pair += 1
 
 

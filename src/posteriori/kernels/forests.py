@@ -125,12 +125,19 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
     return 0
 
 
+@kernel(is_part=True)
+def level_of(n, n_levels):
+    """Return the whole part of the logarithm to base 4 of the weight n of a node, from 0 to before n_levels."""
+    return min(int(math.log2(n)) // 2, n_levels - 1) if n >= 4.0 else 0
+
+
 @kernel
-def smooth_nodes(weight, nodes, roots, share, strength, prior, leaves_only, given_node):
-    """Fill given_node (nodes, Z), log p(y | node) − log p(y) of the tree, from the weights in the nodes.
+def smooth_nodes(weight, nodes, roots, share, strengths, prior, change, leaves_only, given_node, of_tree):
+    """Fill given_node (nodes, Z), log p(y | node) − log p_t(y), from the weights in the nodes; and of_tree (T, Z), p_t.
 
     p(y | node) = (n_y + s·p(y | parent)) / (n + s) in the leaves, and above them the mean over the leaves below with
-    their shares.
+    their shares. s is strengths[is leaf, level_of(n)]. p_t is that of the root. If `change` (leaves, Z) is not empty,
+    p(y | leaf) ∝ (n_y + …)·exp(change).
     """
     n_nodes, n_classes = weight.shape
     smoothed = np.empty((n_nodes, n_classes))
@@ -139,10 +146,11 @@ def smooth_nodes(weight, nodes, roots, share, strength, prior, leaves_only, give
         for z in range(n_classes):
             smoothed[first, z] = prior[z]  # what the root backs off to
         for v in range(first, last):
-            n = strength
+            n = 0.0
             for z in range(n_classes):
                 n += weight[v, z]
-            scale = 1.0 / n
+            strength = strengths[1 if nodes[v, 0] < 0 else 0, level_of(n, strengths.shape[1])]
+            scale = 1.0 / (n + strength)
             for z in range(n_classes):
                 smoothed[v, z] = (weight[v, z] + strength * smoothed[v, z]) * scale
             if nodes[v, 0] >= 0:
@@ -150,16 +158,39 @@ def smooth_nodes(weight, nodes, roots, share, strength, prior, leaves_only, give
                 for z in range(n_classes):
                     smoothed[child, z] = smoothed[v, z]
                     smoothed[child + 1, z] = smoothed[v, z]
-        for v in range(last - 1, first - 1, -1):
-            if nodes[v, 0] >= 0:
-                child, at_left = nodes[v, 2], share[v]
-                for z in range(n_classes):
-                    smoothed[v, z] = at_left * smoothed[child, z] + (1.0 - at_left) * smoothed[child + 1, z]
+        _average(smoothed, nodes, first, last, share, change)
         for v in range(last - 1, first - 1, -1):
             if nodes[v, 0] < 0 or not leaves_only:
                 for z in range(n_classes):
                     given_node[v, z] = math.log(smoothed[v, z] / smoothed[first, z])
+        for z in range(n_classes):
+            of_tree[t, z] = smoothed[first, z]
     return 0
+
+
+@kernel(is_part=True)
+def _average(p, nodes, first, last, share, change):
+    """Change p(y | leaf) of a tree, and fill p(y | node) of the nodes above, the mean of their children."""
+    for v in range(last - 1, first - 1, -1):
+        child, at_left = nodes[v, 2], share[v]
+        if nodes[v, 0] >= 0:
+            for z in range(p.shape[1]):
+                p[v, z] = at_left * p[child, z] + (1.0 - at_left) * p[child + 1, z]
+        elif len(change) > 0:
+            _reweigh(p[v], change[child])
+
+
+@kernel(is_part=True)
+def _reweigh(p, change):
+    """Multiply the probabilities of a leaf by exp(change), and normalise them."""
+    most, total = -math.inf, 0.0
+    for z in range(len(p)):
+        most = max(most, change[z])
+    for z in range(len(p)):
+        p[z] *= math.exp(change[z] - most)
+        total += p[z]
+    for z in range(len(p)):
+        p[z] = max(p[z] / total, 1e-300)
 
 
 @kernel(is_part=True)

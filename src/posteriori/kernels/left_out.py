@@ -29,7 +29,7 @@ class SmoothedCounts(NamedTuple):
 
     counts: np.ndarray  # (slots, Z)
     pooled: np.ndarray  # (slots,) summed over the components
-    strength: float
+    pseudo_rows: np.ndarray  # (d, 1 + most parents) of p(x_j | z), and of the table with each number of parents
     alpha: float
     stepwise: bool  # whether tables back off
 
@@ -142,7 +142,8 @@ def _write_probabilities(j, own, asked, w, y, families, counts, first, share):
     omitted from the condition.
     """
     weights, pooled = counts.counts, counts.pooled
-    strength, alpha, stepwise = counts.strength, counts.alpha, counts.stepwise
+    pseudo_rows, alpha, stepwise = counts.pseudo_rows, counts.alpha, counts.stepwise
+    strength = pseudo_rows[j, 0]
     child = families.starts[j + 1] - 1
     base, k = families.offsets[j], np.float64(families.cardinalities[j])
     x = np.int64(asked[j])
@@ -154,7 +155,7 @@ def _write_probabilities(j, own, asked, w, y, families, counts, first, share):
         count = _rest(weights[base + x, z + first], mine * of_x)
         total = _rest(weights[base, z + first], mine * of_all)
         if stepwise:
-            share[z] = _shrunk(count, total, overall, alpha * overall, alpha)
+            share[z] = _shrunk(count, total, overall, strength * overall, strength)
         else:
             share[z] = _shrunk(count, total, overall, alpha, k * alpha)
     for position in range(families.starts[j], child):
@@ -165,6 +166,7 @@ def _write_probabilities(j, own, asked, w, y, families, counts, first, share):
         if own[parent] != code:
             of_x = of_all = 0.0
         base += code * families.strides[position]
+        strength = pseudo_rows[j, 1 + position - families.starts[j]]
         added = strength * overall if stepwise else alpha
         in_all = strength if stepwise else k * alpha
         overall = _shrunk(_rest(pooled[base + x], of_x), _rest(pooled[base], of_all), overall, added, in_all)
@@ -178,7 +180,7 @@ def _write_probabilities(j, own, asked, w, y, families, counts, first, share):
 
 @kernel
 def tree_left_out(
-    codes, y, w, parents, widths, start, offsets, counts, pooled, strength, alpha, stepwise, first, table
+    codes, y, w, parents, widths, start, offsets, counts, pooled, pseudo_rows, alpha, stepwise, first, table
 ):
     """Write the tables log p(x_j | x_parent, z) without one row of codes (d,), for the components from `first` on.
 
@@ -190,7 +192,8 @@ def tree_left_out(
     overall = np.empty(widths.max())
     share = np.empty(widths.max())
     for j in range(d):
-        k = widths[j] - 1
+        k, of_single = widths[j] - 1, pseudo_rows[j, 0]
+        strength = pseudo_rows[j, 1] if parents[j] >= 0 else 0.0
         x_own, base = np.int64(codes[j]), offsets[j]
         parent_own = np.int64(codes[parents[j]]) if parents[j] >= 0 else 0
         n_given = widths[parents[j]] if parents[j] >= 0 else 1
@@ -203,7 +206,7 @@ def tree_left_out(
             for x in range(1, k + 1):
                 gone = 1.0 if x == x_own else 0.0
                 overall[x] = _shrunk(_rest(pooled[base + x], gone * seen), total_of_all, 1.0 / k, alpha, k * alpha)
-                added, in_all = (alpha * overall[x], alpha) if stepwise else (alpha, k * alpha)
+                added, in_all = (of_single * overall[x], of_single) if stepwise else (alpha, k * alpha)
                 share[x] = _shrunk(_rest(counts[base + x, z], gone * mine), total, overall[x], added, in_all)
                 table[here + x] = math.log(share[x]) if share[x] > 0.0 else -math.inf
             for a in range(1, n_given):

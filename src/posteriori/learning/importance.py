@@ -19,7 +19,7 @@ from posteriori.densities import ChainedDensity, MarginalDensity
 from posteriori.invariants import check_numbers
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.pool import Pool, clip_log_posteriors
-from posteriori.model import GenerativeModel, log_sum
+from posteriori.model import GenerativeModel, draw_rows, log_sum
 from posteriori.tables import Bags, Batch
 from posteriori.typing import Array
 
@@ -199,7 +199,7 @@ def _chunks(predictor: Predictor, rows: Array) -> Iterator[Array]:
 def _draw(model: GenerativeModel, n: int, rng: np.random.Generator) -> Batch:
     """Draw rows from a model."""
     component = rng.choice(model.n_components, size=n, p=np.exp(model.log_prior))
-    columns, schema = model.sample(component, rng), model.schema
+    columns, schema = draw_rows(model, component, rng), model.schema
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     numbers, codes = np.empty((n, len(continuous))), np.empty((n, len(categorical)), schema.code_dtype)
     for cells, positions in ((numbers, continuous), (codes, categorical)):
@@ -278,7 +278,7 @@ def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
     """Return the scores without each column, (d, n, C); wrong for columns that have to be made missing."""
     d, weights = len(model.schema.columns), model.weights
     total = np.tile(model.log_prior if weights is None else weights.bias, (d, len(batch), 1))
-    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+    for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
         if block.shared:
             continue
         columns, others = list(block.columns), np.delete(np.arange(d), block.columns)

@@ -27,7 +27,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from posteriori.model import GenerativeModel
+from posteriori.model import GenerativeModel, cannot_hold, draw_rows, log_marginal, log_marginal_of_codes
 from posteriori.typing import Array
 
 __all__ = ["mutual_information"]
@@ -75,20 +75,19 @@ def mutual_information(model: GenerativeModel) -> Array:
     array([0.693, 0.189])
     """
     information = np.zeros(len(model.schema.columns))
-    draws = model.ignore_missingness_except(()).sample(
-        np.repeat(np.arange(model.n_components), _DRAWS), np.random.default_rng(0)
-    )
+    component = np.repeat(np.arange(model.n_components), _DRAWS)
+    draws = draw_rows(model.ignore_missingness_except(()), component, np.random.default_rng(0))
     for j, drawn in enumerate(draws):
         if model.schema.columns[j].is_ignored:
             continue
         if j in model.schema.coded:
-            information[j] = _density_times_divergence(model.class_log_prior, model.log_marginal_of_codes(j)).sum()
+            information[j] = _density_times_divergence(model.class_log_prior, log_marginal_of_codes(model, j)).sum()
             continue
-        nodes, weight = _nodes(drawn.reshape(model.n_components, _DRAWS), partial(model.cannot_hold, j))
+        nodes, weight = _nodes(drawn.reshape(model.n_components, _DRAWS), partial(cannot_hold, model, j))
         size = max(1, _MOST_CELLS // (model.n_components * len(draws)))
         for start in range(0, len(nodes), size):
             chunk = slice(start, start + size)
-            gain = _density_times_divergence(model.class_log_prior, model.log_marginal(j, nodes[chunk]))
+            gain = _density_times_divergence(model.class_log_prior, log_marginal(model, j, nodes[chunk]))
             information[j] += weight[chunk] @ gain
     log_prior = model.class_log_prior
     present = log_prior > -np.inf

@@ -21,7 +21,9 @@ def left_out_prior(prior: Prior, statistics: JointStatistics, assignment: Assign
     return prior.estimate(weights_left(statistics.weight, assignment))
 
 
-def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch: Batch, *, refit: bool = True) -> Array:
+def left_out_factors(
+    model: GenerativeModel, statistics: JointStatistics, batch: Batch, *, refit: bool = True, skip: int | None = None
+) -> Array:
     """Return log p(x_j | z) in nats, (n, Z, d), of each row by the model without it; 0 for a missing cell.
 
     Blocks that do not depend on the component are 0, because they do not change the posterior.
@@ -35,17 +37,14 @@ def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch:
         Rows whose components are known.
     refit : bool
         Whether to estimate the parameters again without a row that has no closed form; if not, its factors are NaN.
+    skip : int, optional
+        A block whose factors are 0.
     """
-    # A category that no other row shows is unknown to the model without the row: its cell is a missing one.
-    unseen = _unseen(model, statistics, batch)
-    seen = batch
-    if unseen.any():
-        codes = np.where(unseen, batch.codes.values.dtype.type(0), batch.codes.values)
-        seen = replace(batch, codes=replace(batch.codes, values=codes))
+    seen = unseen_as_missing(model, statistics, batch)
     columns = tuple(range(len(model.schema.columns)))
     factors = None
     for position, block in enumerate(model.blocks):
-        if block.shared:
+        if block.shared or position == skip:
             continue
         of_block = _block_factors(model, statistics, position, batch, seen, refit)
         if block.columns == columns:
@@ -56,19 +55,32 @@ def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch:
     return np.zeros((len(batch), model.n_components, len(columns))) if factors is None else factors
 
 
+def unseen_as_missing(model: GenerativeModel, statistics: JointStatistics, batch: Batch) -> Batch:
+    """Return the rows without the categories that no other row shows: the model without the row does not know them."""
+    unseen = _unseen(model, statistics, batch)
+    if not unseen.any():
+        return batch
+    codes = np.where(unseen, batch.codes.values.dtype.type(0), batch.codes.values)
+    return replace(batch, codes=replace(batch.codes, values=codes))
+
+
 def check_closed_form(model: GenerativeModel, statistics: JointStatistics) -> None:
-    """Raise an error if a row cannot be subtracted from the statistics of a model."""
+    """Raise an error if a row cannot be subtracted from the statistics of a model, or a density has no `left_out`."""
+    check_exact(model, statistics)
+    for block in model.blocks:
+        if not block.shared and not isinstance(block.density, LeaveOneOutDensity):
+            raise TypeError(f"the density {block.density.name!r} has no leave-one-out (`left_out`); choose another")
+
+
+def check_exact(model: GenerativeModel, statistics: JointStatistics) -> None:
+    """Raise ValueError if the statistics of a model are expectations, from which no row can be subtracted."""
     if statistics.hidden > 0:
         raise ValueError(
             "this model was fitted by EM to rows without label, so that no row can be left out of it in closed form; "
             "remove these rows"
         )
     for block, sums in zip(model.blocks, statistics.blocks, strict=True):
-        if block.shared:
-            continue
-        if not isinstance(block.density, LeaveOneOutDensity):
-            raise TypeError(f"the density {block.density.name!r} has no leave-one-out (`left_out`); choose another")
-        if not sums.is_exact():
+        if not block.shared and not sums.is_exact():
             names = quote(model.schema.columns[j].name for j in block.columns)
             raise ValueError(
                 f"this model was fitted by EM because of missing cells in {names}, so that no row can be left out of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -33,14 +34,22 @@ def carry_over_structure(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) 
     return tuple(map(carried_over, blocks, earlier))
 
 
-def with_categories_of(blocks: tuple[Block, ...], earlier: Schema, schema: Schema) -> tuple[Block, ...]:
-    """Return the blocks with the groups and the splits of categories of an earlier schema, for those of this one."""
+def with_categories_of(
+    blocks: tuple[Block, ...], earlier: Schema, schema: Schema, components: Sequence[int]
+) -> tuple[Block, ...]:
+    """Return the blocks with the groups and the splits of categories of an earlier schema, for those of this one.
+
+    `components` are the indices there of the components here, −1 for a new one.
+    """
 
     def moved(block: Block) -> Block:
         if not isinstance(block.density, Grouped | RandomTrees):
             return block
         moves = [schema.columns[j].places_in(earlier.columns[j]) for j in block.coded(schema)]
-        return replace(block, density=block.density.reindexed(moves))
+        density = block.density.reindexed(moves)
+        if isinstance(density, RandomTrees):
+            density = density.with_components(components)
+        return replace(block, density=density)
 
     return tuple(moved(block) for block in blocks)
 

@@ -22,6 +22,7 @@ __all__ = ["PENALTY", "FactorWeights", "fit_weights", "learn_weights"]
 PENALTY = 10.0  # λ of `fit_weights`, in rows
 MOST_ROWS = 5000  # rows that weights are learned from
 MOST_FACTORS = 1 << 20  # rows times components times columns
+_MOST_ESTIMATED = 250  # rows for which the parameters are estimated again
 
 
 def fit_weights(
@@ -69,8 +70,11 @@ def fit_weights(
     JMLR 14 (2013), section 4 (weights of conditional likelihood, learned from the training rows).
     """
     present = np.flatnonzero(np.isfinite(log_prior))  # a class of prior 0 has no finite bias
+    factors = log_factors
+    if len(present) < len(log_prior):
+        kept = np.flatnonzero(np.isin(y_true, present))
+        factors, y_true, weight = log_factors[kept][:, present], y_true[kept], weight[kept]
     class_index = np.searchsorted(present, y_true)
-    factors = log_factors if len(present) == len(log_prior) else log_factors[:, present]
     if np.isinf(penalty):
         factors = np.maximum(factors, FLOOR).sum(axis=2, keepdims=True)  # w_j = w̄: one feature, their sum
     # A factor that never differs between classes changes no posterior, so its optimum is w_j = w̄.
@@ -109,7 +113,8 @@ def learn_weights(
 
     A stratified subsample of at most 5,000 rows is used, and of at most 2²⁰ factors, because only d + C numbers are
     learned. Rows whose leave-one-out factors have no closed form (`LeaveOneOutDensity`) are skipped if at least half of
-    the rows have one. Otherwise the parameters are estimated again without each such row.
+    the rows have one. Otherwise the weights are learned from a subsample of 250 rows, and the parameters are estimated
+    again without each such row.
 
     Parameters
     ----------
@@ -138,13 +143,14 @@ def learn_weights(
     given = rows.assignment
     assert given is not None
     seen = rows if to_observed_codes is None else replace(to_observed_codes(rows), assignment=given)
-    for refit in (False, True):
-        factors = left_out_factors(model, statistics, seen, refit=refit)
-        known = np.flatnonzero(~np.isnan(factors.sum(axis=(1, 2))))  # of rows with a closed form; no factor is +inf
-        if 2 * len(known) >= len(rows):
-            break
-    if len(known) < len(rows):
-        factors, given = factors[known], given.rows(known)
+    factors = left_out_factors(model, statistics, seen, refit=False)
+    known = np.flatnonzero(~np.isnan(factors.sum(axis=(1, 2))))  # of rows with a closed form; no factor is +inf
+    if 2 * len(known) < len(rows):
+        known = stratified_subsample(given.component, _MOST_ESTIMATED)
+        factors = left_out_factors(model, statistics, _with_labels(seen, known), refit=True)
+    elif len(known) < len(rows):
+        factors = factors[known]
+    given = given.rows(known)
     component, weight = given.component, given.weight
     if sample is not None:
         weight = weight * (statistics.weight.sum() / weight.sum())  # so that the penalty is relative to all rows

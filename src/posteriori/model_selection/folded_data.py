@@ -15,6 +15,7 @@ from posteriori.learning.importance import HeldOutRows, Predictor, most_rows
 from posteriori.learning.training import Plan, TrainingRows
 from posteriori.learning.work_steps import SCORING
 from posteriori.sources import LabelledSource
+from posteriori.sources.sampled import sampled_source
 from posteriori.tables import Batch, Column
 from posteriori.tables.progress import step
 from posteriori.typing import Array
@@ -98,6 +99,14 @@ class FoldedData:
         fold = assign_folds(y_true[evaluated], folds, stratified=stratified, groups=group, seed=random_state)
         weight = np.ones(len(evaluated)) if source.weight is None else source.weight[evaluated]
         return cls(source, rows.target, evaluated, y_true[evaluated], fold, weight, n_labelled)
+
+    def sample(self, most: int) -> FoldedData:
+        """Return a stratified sample of the evaluated rows, in memory, with their folds."""
+        chosen = stratified_subsample(self.y_true, most)
+        y_true = self.y_true[chosen]
+        source = sampled_source(self.source, self.evaluated[chosen], y_true)
+        places = np.arange(len(chosen))
+        return FoldedData(source, self.target, places, y_true, self.fold[chosen], self.weight[chosen], len(chosen))
 
     @property
     def rows(self) -> TrainingRows:

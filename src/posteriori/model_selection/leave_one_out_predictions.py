@@ -146,6 +146,11 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
     if not hasattr(model, "statistics_"):
         raise ValueError("this model was built from parameters, and no row can be left out of these; fit it to rows")
     fitted, statistics = model.model_, model.statistics_
+    if fitted.weights is not None and fitted.weights.parameters:
+        raise ValueError(
+            'feature_weights="cells" learns its tables from all rows at once, so that no row can be left out in closed '
+            "form; use cross_validate"
+        )
     check_closed_form(fitted, statistics)
     rows = model.read_learned_rows(X, y, sample_weight)
     source, target = rows.source, rows.target

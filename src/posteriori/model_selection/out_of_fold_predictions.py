@@ -88,7 +88,8 @@ def out_of_fold(
       numbers (hepatitis, colic, autos, sick) posteriors of `GaussianDiscriminant` differ from those of a refit by up to
       0.03, and log-losses by up to 0.0004 nats. If EM stops early (after 20 steps, as for members of
       `GenerativeClassifier`), the differences are up to 0.1 and 0.006 nats.
-    - Factor weights (`feature_weights="conditional"`) agree to 1e-7, the tolerance of their optimiser.
+    - Factor weights (`feature_weights="conditional"`) agree to 1e-7, the tolerance of their optimiser. The prior of
+      learned tables ("cells") is chosen on all rows, for all folds; the tables are learned without the fold.
 
     Rows without label train the models of all folds. They are not evaluated and not returned. With
     ``unlabelled_weight="held_out"`` one weight is chosen on all labelled rows, for all folds.

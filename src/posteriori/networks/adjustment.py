@@ -43,6 +43,15 @@ class AdjustmentSets:
     References
     ----------
     Pearl (2009), Causality, second edition, definitions 3.3.1 and 3.3.3, theorems 3.3.2 and 3.3.4.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("age", "drug"), ("age", "cured"), ("drug", "cured")])
+    >>> net.adjustment_sets("drug", "cured")
+    effect of drug on cured
+    back door {age}: it blocks drug ← age → cured
+    front door: none, because of the edge drug → cured
     """
 
     x: str

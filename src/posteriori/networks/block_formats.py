@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posteriori.networks.block_tokens import BlockReader, Token, quoted
+from posteriori.networks.block_tokens import BlockReader, Token, Words, quoted
 from posteriori.networks.cpt import CPT
 from posteriori.networks.decimals import as_numbers
 from posteriori.networks.identifiers import (
@@ -38,8 +38,8 @@ class _Node:
     states: list[str] | None = None
     n_states: int = 0  # of a node whose states have no names
     parents: tuple[str, ...] = ()
-    numbers: list[Token] | None = None
-    chosen: list[Token] | None = None  # the state of each configuration, of a deterministic node
+    numbers: Words | None = None
+    chosen: Words | None = None  # the state of each configuration, of a deterministic node
     properties: list[str] = field(default_factory=list)
     title: str | None = None  # its name, if that is no identifier
     state_titles: list[str] = field(default_factory=list)
@@ -68,10 +68,10 @@ def read_net(text: str, reading: Reading) -> BayesianNetwork:
         if head.text == "net":
             tokens.expect("{")
             for key, value in _fields(tokens):
-                if key.text == "name" and value:
-                    network_name = value[0].text
-                elif key.text == _PROPERTIES and value:
-                    properties = properties_of(value[0].text)
+                if key.text == "name" and value.texts:
+                    network_name = value.texts[0]
+                elif key.text == _PROPERTIES and value.texts:
+                    properties = properties_of(value.texts[0])
         elif head.text in ("node", "discrete"):
             if head.text == "discrete":
                 tokens.word("'node'")
@@ -88,10 +88,10 @@ def read_net(text: str, reading: Reading) -> BayesianNetwork:
     return _network(nodes, network_name, properties, reading)
 
 
-def _add_hugin_fields(node: _Node, fields: dict[str, list[Token]]) -> None:
+def _add_hugin_fields(node: _Node, fields: dict[str, Words]) -> None:
     if "states" in fields:
-        node.states = [word.text for word in fields["states"]]
-    first = {key: value[0].text for key, value in fields.items() if value}
+        node.states = fields["states"].texts
+    first = {key: value.texts[0] for key, value in fields.items() if value.texts}
     node.title = first.get(_NAME)
     if first.get("label", "") not in ("", node.name, node.title):
         node.properties.append(f"label = {first['label']}")
@@ -117,7 +117,7 @@ def _read_potential(tokens: BlockReader, nodes: dict[str, _Node], head: Token) -
     node.parents = tuple(name.text for name in names[1:])
     tokens.expect("{")
     for key, value in _fields(tokens):
-        if key.text == "model_data" or (key.text == "model_nodes" and value):
+        if key.text == "model_data" or (key.text == "model_nodes" and value.texts):
             raise tokens.fail(f"the potential of {node.name!r} is a function; write it as data in Hugin", key)
         if key.text == "data":
             node.numbers = value
@@ -151,7 +151,7 @@ def read_dne(text: str, reading: Reading) -> BayesianNetwork:
             for field_key, value in _fields(tokens):
                 _add_field(node, field_key, value, tokens)
         elif tokens.is_next("="):
-            texts[key.text] = " ".join(word.text for word in tokens.value())
+            texts[key.text] = " ".join(tokens.value().texts)
             continue
         else:
             tokens.word("a name")
@@ -182,31 +182,31 @@ def _make_titles_properties(node: _Node) -> None:
     node.title, node.state_titles = None, []
 
 
-def _add_field(node: _Node, key: Token, value: list[Token], tokens: BlockReader) -> None:
-    first = value[0].text if value else ""
+def _add_field(node: _Node, key: Token, value: Words, tokens: BlockReader) -> None:
+    first = value.texts[0] if value.texts else ""
     if key.text == "kind" and first != "NATURE":
         raise tokens.fail(f"{node.name!r} is a {first.lower()} node; only nature nodes are read", key)
     if key.text == "discrete" and first == "FALSE":
         raise tokens.fail(f"{node.name!r} is continuous; cut it into intervals in Netica", key)
     if key.text == "states":
-        node.states = [word.text for word in value]
+        node.states = value.texts
     elif key.text == "numstates" and re.fullmatch("[0-9]{1,6}", first):
         node.n_states = int(first)
     elif key.text == "parents":
-        node.parents = tuple(word.text for word in value)
+        node.parents = tuple(value.texts)
     elif key.text == "probs":
         node.numbers = value
     elif key.text == "functable":
         node.chosen = value
-    elif key.text == "title" and value:
+    elif key.text == "title" and value.texts:
         node.title = first
     elif key.text == "statetitles":
-        node.state_titles = [word.text for word in value]
-    elif key.text == "comment" and value:
+        node.state_titles = value.texts
+    elif key.text == "comment" and value.texts:
         node.comment = first
 
 
-def _fields(tokens: BlockReader) -> list[tuple[Token, list[Token]]]:
+def _fields(tokens: BlockReader) -> list[tuple[Token, Words]]:
     """Return the fields of a block up to its end; nested blocks are left out."""
     found = []
     seen: set[str] = set()
@@ -232,7 +232,8 @@ def _network(nodes: dict[str, _Node], name: str, properties: list[str], reading:
     states: dict[str, States] = {}
     for node in nodes.values():
         # Each state needs at least one number, so that a small file cannot have many states.
-        if node.states is None and node.n_states <= len(node.numbers or node.chosen or ()):
+        values = node.numbers or node.chosen
+        if node.states is None and values is not None and node.n_states <= len(values.texts):
             node.states = [f"state{k}" for k in range(node.n_states)]
         if not node.states:
             raise reading.fail(node.line, f"the node {node.name!r} has no states")
@@ -277,25 +278,25 @@ def _cpt(node: _Node, states: dict[str, States], reading: Reading) -> CPT:
     parents = {parent: states[parent] for parent in node.parents}
     shape = reading.table_shape(node.name, parents, states[node.name])
     if node.numbers is None and node.chosen is not None:
-        if len(node.chosen) != math.prod(shape[:-1]):
-            raise ValueError(
-                f"the table of {node.name!r} has {len(node.chosen)} states; it needs {math.prod(shape[:-1])}"
-            )
-        table = np.zeros((len(node.chosen), shape[-1]))
-        for row, word in enumerate(node.chosen):
-            if word.text not in states[node.name]:
-                raise _TokenError(f"{node.name!r} has no state {word.text!r}", word.line)
-            table[row, states[node.name].index(word.text)] = 1.0
+        chosen = node.chosen.texts
+        if len(chosen) != math.prod(shape[:-1]):
+            raise ValueError(f"the table of {node.name!r} has {len(chosen)} states; it needs {math.prod(shape[:-1])}")
+        table = np.zeros((len(chosen), shape[-1]))
+        for row, word in enumerate(chosen):
+            if word not in states[node.name]:
+                raise _TokenError(f"{node.name!r} has no state {word!r}", node.chosen.line_of(row))
+            table[row, states[node.name].index(word)] = 1.0
         return CPT(node.name, states[node.name], parents, table.reshape(shape))
     if node.numbers is None:
         raise ValueError(f"the node {node.name!r} has no probabilities")
-    if len(node.numbers) != math.prod(shape):
-        raise ValueError(f"the table of {node.name!r} has {len(node.numbers)} numbers; it needs {math.prod(shape)}")
-    where = {word.text: word.line for word in reversed(node.numbers)}
-    values = as_numbers(
-        [word.text for word in node.numbers],
-        lambda word: _TokenError(f"the table of {node.name!r} holds {word!r}, which is no number", where[word]),
-    )
+    words, line_of = node.numbers.texts, node.numbers.line_of
+    if len(words) != math.prod(shape):
+        raise ValueError(f"the table of {node.name!r} has {len(words)} numbers; it needs {math.prod(shape)}")
+
+    def fail(word: str) -> Exception:
+        return _TokenError(f"the table of {node.name!r} holds {word!r}, which is no number", line_of(words.index(word)))
+
+    values = as_numbers(words, fail)
     # The node varies fastest and its first parent slowest, as in a CPT.
     return reading.cpt(node.name, states[node.name], parents, np.array(values).reshape(shape))
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from posteriori.networks.reading import Reading
 
+_GAP = re.compile(r"(?:[ \t\f\v\n]++|%[^\n]*|//[^\n]*|/\*.*?\*/)*+", re.DOTALL)
 _TOKEN = re.compile(
-    r'[ \t\f\v]*(?:(?P<line>\n)|(?P<comment>%[^\n]*|//[^\n]*|/\*.*?\*/)|"(?P<quoted>(?:[^"\\]|\\.)*)"'
-    r"|(?P<mark>[{}()=;|,\[\]])|(?P<word>(?:[^\s\"{}()=;|,\[\]%/]++|/(?![/*]))++))",
+    r'"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<mark>[{}()=;|,\[\]])|(?P<word>(?:[^\s"{}()=;|,\[\]%/]++|/(?![/*]))++)',
     re.DOTALL,
 )
+_PLAIN = re.compile(r'[^"%/{}=|\[\]\r\x1c-\x1f\x80-\U0010ffff]*+')  # words, commas and parentheses
+_PARENTHESES_AND_COMMAS = str.maketrans("(),", "   ")
+_NO_PARENTHESIS = re.compile(r"[^()]+")
+_PLAIN_WORD = re.compile(r"[^ \t\f\v\n(),]+")
 _ESCAPE = re.compile(r"\\(\n[ \t]*|.)", re.DOTALL)
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -26,19 +31,47 @@ class Token:
     line: int
 
 
+@dataclass(frozen=True)
+class Words:
+    """The words of a value, and a function from the position of a word to its line."""
+
+    texts: list[str]
+    line_of: Callable[[int], int]
+
+
 class BlockReader:
     """Reads tokens one after the other, and values: a word, or a list that may be nested."""
 
     def __init__(self, text: str, reading: Reading) -> None:
         self.reading = reading
-        self._tokens = _tokens(text, reading)
-        self.next = next(self._tokens)
+        self._text = text
+        self._start = self._end = 0  # of the next token
+        self.next = Token("", "", 1)
+        self._advance()
+
+    def _advance(self) -> None:
+        """Go to the next token."""
+        text, before = self._text, self._start
+        gap = _GAP.match(text, self._end)
+        assert gap is not None  # it may be empty
+        self._start = start = gap.end()
+        line = self.next.line + text.count("\n", before, start)  # a quoted token may span lines, too
+        match = _TOKEN.match(text, start)
+        if match is None:
+            if start < len(text):
+                raise self.reading.fail(line, _no_token(text[start : start + 2]))
+            self.next = Token("end", "", line)
+            return
+        self._end = match.end()
+        kind = match.lastgroup or ""
+        found = match[kind]
+        self.next = Token(kind, _ESCAPE.sub(_unescaped, found) if kind == "quoted" else found, line)
 
     def take(self) -> Token:
         """Return the next token, and go past it."""
         token = self.next
         if token.kind != "end":
-            self.next = next(self._tokens)
+            self._advance()
         return token
 
     def fail(self, problem: str, token: Token | None = None) -> Exception:
@@ -68,9 +101,12 @@ class BlockReader:
             raise self.fail(f"expected {what}, found {shown}", token)
         return token
 
-    def value(self) -> list[Token]:
+    def value(self) -> Words:
         """Return the words up to the next semicolon; lists are flattened, and their marks left out."""
-        words = []
+        plain = self._plain_value()
+        if plain is not None:
+            return plain
+        words: list[Token] = []
         depth = 0
         while True:
             token = self.take()
@@ -79,7 +115,7 @@ class BlockReader:
             if token.kind != "mark":
                 words.append(token)
             elif token.text == ";" and depth == 0:
-                return words
+                return Words([word.text for word in words], lambda position: words[position].line)
             elif token.text == "(":
                 depth += 1
             elif token.text == ")":
@@ -88,6 +124,28 @@ class BlockReader:
                     raise self.fail("a parenthesis is closed and was never opened", token)
             elif token.text in "{};" or (token.text == "=" and depth == 0):
                 raise self.fail(f"expected ';', found {token.text!r}", token)
+
+    def _plain_value(self) -> Words | None:
+        """Return a value of plain words and parentheses, split at once; None for another.
+
+        The table of a large node has hundreds of thousands of words.
+        """
+        end = self._text.find(";", self._start)
+        plain = self._text[self._start : max(end, self._start)]
+        if end < 0 or _PLAIN.fullmatch(plain) is None:
+            return None
+        depth = 0
+        for mark in _NO_PARENTHESIS.sub("", plain):
+            depth += 1 if mark == "(" else -1
+            if depth < 0:
+                return None
+        if depth:
+            return None
+        first = self.next.line
+        self.next, self._start, self._end = Token("", "", first + plain.count("\n")), end, end + 1
+        self._advance()
+        texts = plain.translate(_PARENTHESES_AND_COMMAS).split()
+        return Words(texts, lambda position: _line_in(plain, position, first))
 
     def skip_block(self) -> None:
         """Go past a block { … } with the blocks within it, after its opening mark."""
@@ -100,24 +158,16 @@ class BlockReader:
                 depth += (token.text == "{") - (token.text == "}")
 
 
-def _tokens(text: str, reading: Reading) -> Iterator[Token]:
-    position, line = 0, 1
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            rest = text[position:].lstrip(" \t\f\v")
-            if not rest:
-                break
-            what = "a quotation mark" if rest[0] == '"' else "a comment" if rest[:2] == "/*" else repr(rest[0])
-            raise reading.fail(line, f"{what} is opened and never closed" if rest[0] in '"/' else f"{what} is no token")
-        position = match.end()
-        kind = match.lastgroup or ""
-        if kind in ("quoted", "mark", "word"):
-            found = match[kind]
-            yield Token(kind, _ESCAPE.sub(_unescaped, found) if kind == "quoted" else found, line)
-        line += match[0].count("\n")
-    while True:
-        yield Token("end", "", line)
+def _no_token(rest: str) -> str:
+    """Return the problem with text that begins no token."""
+    what = "a quotation mark" if rest[0] == '"' else "a comment" if rest == "/*" else repr(rest[0])
+    return f"{what} is opened and never closed" if rest[0] in '"/' else f"{what} is no token"
+
+
+def _line_in(plain: str, position: int, first: int) -> int:
+    """Return the line of a word in plain text that begins in line `first`."""
+    match = next(itertools.islice(_PLAIN_WORD.finditer(plain), position, None))
+    return first + plain.count("\n", 0, match.start())
 
 
 def _unescaped(match: re.Match[str]) -> str:

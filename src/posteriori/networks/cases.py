@@ -14,8 +14,8 @@ from posteriori.sources import LabelledSource, source_of
 from posteriori.suggestions import closest
 from posteriori.tables import Assignment, Batch, Codes, Column, Schema, Table, check_weights, read_table
 from posteriori.tables.blocks import BlockTable, needs_dense
+from posteriori.tables.columns import categorical_column
 from posteriori.tables.lazy import LazyTable
-from posteriori.tables.schema import categorical_column
 from posteriori.typing import Array
 
 _ALL = Column("", "categorical", ("row",))  # one class, so that batches have the weights of their rows

@@ -59,6 +59,17 @@ class InformationValues(Sequence[InformationValue]):
         The action of least expected cost now; None without costs.
     expected_cost : float or None
         Its expected cost.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("rain", "wet")])
+    >>> net.add_cpt("rain", [0.2, 0.8], states=["yes", "no"])
+    >>> net.add_cpt("wet", [[0.9, 0.1], [0.1, 0.9]], states=["yes", "no"])
+    >>> net.value_of_information("rain")
+    what to observe about rain
+    variable  information (nats)
+    wet                 0.247974
     """
 
     target: str
@@ -205,6 +216,24 @@ class Sensitivity:
         Of parameters strictly between 0 and 1 on which the answer depends.
     without : dict from str to float
         p(event | evidence without this finding), for each finding.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("rain", "wet")])
+    >>> net.add_cpt("rain", [0.2, 0.8], states=["yes", "no"])
+    >>> net.add_cpt("wet", [[0.9, 0.1], [0.1, 0.9]], states=["yes", "no"])
+    >>> net.sensitivity({"rain": "yes"}, {"wet": "yes"})
+    p(event | evidence) = 0.692308
+    parameter                  value       low      high  derivative
+    p(wet = no | rain = no)      0.9  0.542169  0.957447        2.13
+    p(rain = no)                 0.8   0.55102  0.777778      -1.331
+    p(rain = yes)                0.2  0.663934  0.717391       1.331
+    p(wet = yes | rain = yes)    0.9  0.669421   0.71223      0.2367
+    p(wet = yes | rain = no)     0.1  0.671642  0.714286       -2.13
+    p(wet = no | rain = yes)     0.1  0.689922  0.694656     -0.2367
+    without  probability
+    wet              0.2
     """
 
     probability: float

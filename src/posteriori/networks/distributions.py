@@ -162,6 +162,18 @@ class ConditionalDistribution:
         What is conditioned on, the first axes.
     probabilities : ndarray (K of each given…, K of each variable…)
         NaN where what is given cannot happen.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("rain", "wet")])
+    >>> net.add_cpt("rain", [0.2, 0.8], states=["yes", "no"])
+    >>> net.add_cpt("wet", [[0.9, 0.1], [0.1, 0.9]], states=["yes", "no"])
+    >>> net.conditional("rain", ["wet"])
+    p(rain | wet)
+    wet       yes        no
+    yes  0.692308  0.307692
+    no   0.027027  0.972973
     """
 
     states: dict[str, States]
@@ -254,6 +266,18 @@ class MostProbable:
         log p(states, evidence) in nats.
     log_evidence : float
         log p(evidence) in nats.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("rain", "wet")])
+    >>> net.add_cpt("rain", [0.2, 0.8], states=["yes", "no"])
+    >>> net.add_cpt("wet", [[0.9, 0.1], [0.1, 0.9]], states=["yes", "no"])
+    >>> net.most_probable({"wet": "yes"})
+    variable  state
+    rain      yes
+    wet       yes
+    p(all of it | evidence) = 0.692308
     """
 
     states: dict[str, Cell]

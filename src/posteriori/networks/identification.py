@@ -24,6 +24,14 @@ class Identification:
         The effect in terms of observed probabilities; None if it is not identifiable.
     reason : str
         How the formula was found, or why there is none.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("age", "drug"), ("age", "cured"), ("drug", "cured")])
+    >>> net.identify("cured", "drug")
+    p(cured | do(drug)) = Σ_{age} [p(cured | age, drug) · p(age)]
+    by the algorithm ID, from the c-components {age}, {cured}
     """
 
     outcome: Names

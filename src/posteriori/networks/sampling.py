@@ -143,6 +143,16 @@ class Estimate(float):
     Attributes
     ----------
     standard_error : float
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("rain", "wet")])
+    >>> net.add_cpt("rain", [0.2, 0.8], states=["yes", "no"])
+    >>> net.add_cpt("wet", [[0.9, 0.1], [0.1, 0.9]], states=["yes", "no"])
+    >>> p = net.probability({"rain": "yes"}, {"wet": "yes"}, method="sampling", random_state=0)
+    >>> round(p, 2), round(p.standard_error, 3)
+    (0.7, 0.005)
     """
 
     standard_error: float

@@ -195,6 +195,14 @@ def learn_structure(
     Returns
     -------
     LearnedStructure
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> found = po.networks.learn_structure(load_penguins().select("species", "island", "sex"))
+    >>> found.dag.edges
+    (('species', 'island'),)
     """
     cases = open_cases(table, None, _as_states(states), sample_weight, n_jobs, continuous=())
     names = tuple(column.name for column in cases.columns)

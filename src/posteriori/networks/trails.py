@@ -84,6 +84,18 @@ class DependenceExplanation:
         The active ones, shortest first; the blocked ones if none is active.
     complete : bool
         Whether these are all of them.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("rain", "wet")])
+    >>> net.add_cpt("rain", [0.2, 0.8], states=["yes", "no"])
+    >>> net.add_cpt("wet", [[0.9, 0.1], [0.1, 0.9]], states=["yes", "no"])
+    >>> found = net.active_trails("rain", "wet")
+    >>> found
+    rain and wet may depend on each other: a trail is active
+    rain → wet  (active)
+      an edge: nothing lies between to block it
     """
 
     x: str

@@ -1,10 +1,13 @@
-"""Nodes of graphs as boxes, on axes in inches."""
+"""Nodes of graphs as boxes, and edges as arrows, on axes in inches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from posteriori.formatting import percent
 from posteriori.plotting.canvas import INK, PALETTE, open_axes, shorten
 
 if TYPE_CHECKING:
@@ -21,11 +24,6 @@ def box_size(name: str, states: Mapping[str, float]) -> tuple[float, float]:
     inside = max(map(text_length, states), default=0.0) + PAD + BAR + 5 * LETTER if states else 0.0
     width = max(1.1 * text_length(shorten(name)), inside) + 2 * PAD
     return width, LINE * (1 + len(states)) + 2 * PAD
-
-
-def percent(probability: float) -> str:
-    """Return a probability in percent, with a decimal if it is small."""
-    return f"{probability:.0%}" if probability >= 0.0995 or probability in (0, 1) else f"{probability:.1%}"
 
 
 def text_length(text: str) -> float:
@@ -86,3 +84,23 @@ def draw_node(
         for length, colour in ((BAR, "#EEEEEE"), (BAR * probability, PALETTE[1] if is_known else PALETTE[0])):
             ax.add_patch(Rectangle((bar_right - BAR, line - 0.06), length, 0.12, fc=colour, lw=0, zorder=4))
         ax.text(left + width - PAD, line, percent(probability), ha="right", fontsize=0.85 * POINTS * scale, **letters)
+
+
+def draw_arrow(
+    ax: Axes, vertices: Sequence[tuple[float, float]], codes: Sequence[Any], width: float, colour: str, scale: float
+) -> None:
+    """Draw an arrow along a path of Matplotlib; a wider arrow has a larger head."""
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    arrow = FancyArrowPatch(
+        path=Path(np.array(vertices), codes),
+        arrowstyle=f"-|>,head_length={4 + width},head_width={1.8 + 0.5 * width}",
+        lw=width * scale,
+        color=colour,
+        shrinkA=0.0,
+        shrinkB=0.0,
+        mutation_scale=scale,
+        zorder=1,
+    )
+    ax.add_patch(arrow)

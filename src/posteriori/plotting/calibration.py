@@ -65,6 +65,16 @@ def plot_calibration(
     References
     ----------
     Niculescu-Mizil & Caruana, Predicting good probabilities with supervised learning, ICML 2005.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_calibration(model, table, "species")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('mean posterior in the bin (dot area: its rows)', 'share of the class in the bin')
     """
     if strategy not in ("quantile", "uniform") or n_bins < 1:
         raise ValueError(f"strategy={strategy!r}, n_bins={n_bins}: give 'quantile' or 'uniform', and 1 or more")

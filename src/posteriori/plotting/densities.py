@@ -74,6 +74,16 @@ def plot_densities(
         The model has no such feature, y is given without X, or a label is missing or not a class.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_densities(model, "body_mass_g")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('body_mass_g', 'density p(body_mass_g | species)')
     """
     drawn = Feature.of(model, feature)
     if X is None and y is not None:

@@ -58,6 +58,16 @@ def plot_covariances(
         y is given without X, or a pool has no Gaussian member.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins().drop("island", "sex")
+    >>> model = po.GaussianDiscriminant().fit(table, "species")
+    >>> ax = po.plotting.plot_covariances(model, table, features=["bill_length_mm", "bill_depth_mm"])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('bill_length_mm', 'bill_depth_mm')
     """
     model, title = _gaussian_of(model)
     if X is None and y is not None:
@@ -116,6 +126,16 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
         The model has one class only, or a pool has no Gaussian member.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins().drop("island", "sex")
+    >>> model = po.GaussianDiscriminant().fit(table, "species")
+    >>> ax = po.plotting.plot_discriminants(model, table, "species")
+    >>> ax.get_xlabel()
+    'direction 1 (87.4%)'
     """
     whole = model
     model, title = _gaussian_of(model)

@@ -75,6 +75,16 @@ def plot_effect(
         feature.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_effect(model, "body_mass_g")
+    >>> ax.get_legend_handles_labels()[1]
+    ['Adelie', 'Chinstrap', 'Gentoo']
     """
     drawn = Feature.of(model, feature)
     classes = model.classes_

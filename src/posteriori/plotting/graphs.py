@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.plotting.boxes import LETTER, POINTS, box_size, draw_node, open_inches, scale_on, text_length
-from posteriori.plotting.canvas import GREY, INK, shorten
+from posteriori.plotting.boxes import (
+    LETTER,
+    POINTS,
+    box_size,
+    draw_arrow,
+    draw_node,
+    open_inches,
+    scale_on,
+    text_length,
+)
+from posteriori.plotting.canvas import GREY, INK, class_names, shorten
+from posteriori.plotting.forest_trees import draw_forest_tree
 from posteriori.plotting.layout import Layout, layered
 from posteriori.plotting.outline import draw_outline, edge_width, outline_of
 
@@ -55,6 +65,16 @@ def plot_network(
         The evidence names an unknown variable or state, or is impossible.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> net = po.BayesianNetwork([("rain", "wet")])
+    >>> net.add_cpt("rain", [0.2, 0.8], states=["yes", "no"])
+    >>> net.add_cpt("wet", [[0.9, 0.1], [0.1, 0.9]], states=["yes", "no"])
+    >>> ax = po.plotting.plot_network(net, {"wet": "yes"})
+    >>> [text.get_text() for text in ax.texts][:3]
+    ['rain', 'yes', '69%']
     """
     known = dict(evidence or {})
     shown = len(network.variables) <= _MOST_WITH_BARS if bars is None else bars
@@ -69,17 +89,33 @@ def plot_network(
     return ax
 
 
-def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
-    """Draw the dependences among features given the class; wider edges carry more information.
+def plot_tree(
+    model: Any,
+    label: Any = None,
+    *,
+    tree: int | None = None,
+    max_depth: int | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the dependences among features given the class, or one tree of a forest.
 
-    Parents are above their children. A tree too wide for a page is an outline with one feature per line, indented below
-    its parent. Features with several parents are then one per line too, with an arc from each parent.
+    Of dependences, wider edges carry more information. Parents are above their children. A tree too wide for a page is
+    an outline with one feature per line, indented below its parent. Features with several parents are then one per line
+    too, with an arc from each parent.
+
+    A tree of a forest has one node per line, indented below its parent, with the condition of the split in the units of
+    the column, the share of the rows that reaches it (also as the width of its edge), and p(y | node) as a bar. Deeper
+    nodes are folded. `GenerativeForest.outline` gives the same as text.
 
     Parameters
     ----------
-    model : fitted TreeAugmentedNaiveBayes, ChowLiuClassifier, ChowLiuTree or KDependenceBayes
+    model : fitted TreeAugmentedNaiveBayes, ChowLiuClassifier, ChowLiuTree, KDependenceBayes or GenerativeForest
     label : class label, optional
         Class whose tree to draw, if each class has its own.
+    tree : int, optional
+        Which tree of a forest. Default: 0.
+    max_depth : int, optional
+        Levels of a tree of a forest below its root. Default: 3.
     ax : matplotlib Axes, optional
         Default: axes of a new figure, as large as the tree needs.
 
@@ -90,12 +126,29 @@ def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ValueError
-        There is no such class, or each class has a tree and label is None.
+        There is no such class, or each class has a tree and label is None; or there is no such tree of the forest.
     TypeError
-        The model has no tree.
+        The model has no tree, or is no forest and tree or max_depth is given.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins().drop("island", "sex")
+    >>> model = po.TreeAugmentedNaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_tree(model)
+    >>> sorted({text.get_text() for text in ax.texts} & set(table.columns))
+    ['bill_depth_mm', 'bill_length_mm', 'body_mass_g', 'flipper_length_mm', 'year']
     """
+    if hasattr(model, "outline"):
+        if label is not None:
+            raise ValueError(f"all classes share the trees of a forest; leave label={label!r} out")
+        outline_of_one = model.outline(0 if tree is None else tree, max_depth=3 if max_depth is None else max_depth)
+        return draw_forest_tree(outline_of_one, class_names(model), ax)
+    if tree is not None or max_depth is not None:
+        raise TypeError(f"tree and max_depth are for forests, and a {type(model).__name__} is none; leave them out")
     edges, names = _edges_of(model, label)
     size = {name: box_size(name, {}) for name in names}
     layout, outline = layered(size, list(edges), down=0.75), outline_of(size, edges)
@@ -191,7 +244,6 @@ def _draw_edge(
     note: str | None = None,
 ) -> None:
     """Draw an edge from the bottom of the parent box to the top of the child box."""
-    from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
     (x0, y0), (x1, y1) = layout.centre[parent], layout.centre[child]
@@ -203,17 +255,7 @@ def _draw_edge(
         middle = (ya + yb) / 2.0
         vertices += [(xa, middle), (xb, middle), (xb, yb)]
         codes += [Path.CURVE4] * 3
-    arrow = FancyArrowPatch(
-        path=Path(np.array(vertices), codes),
-        arrowstyle=f"-|>,head_length={4 + width},head_width={1.8 + 0.5 * width}",
-        lw=width * scale,
-        color=GREY,
-        shrinkA=0.0,
-        shrinkB=0.0,
-        mutation_scale=scale,
-        zorder=1,
-    )
-    ax.add_patch(arrow)
+    draw_arrow(ax, vertices, codes, width, GREY, scale)
     if note:
         (_, ya), (xb, yb) = points[-2:]
         ax.text(

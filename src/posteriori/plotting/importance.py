@@ -36,6 +36,16 @@ def plot_feature_information(model: Any, *, most: int = 20, ax: Axes | None = No
         most is not positive.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_feature_information(model, most=3)
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['bill_length_mm', 'island', 'flipper_length_mm']
     """
     if most < 1:
         raise ValueError(f"most is {most}; draw at least one feature")

@@ -54,6 +54,16 @@ def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes
     ----------
     Ng & Jordan (2002), On discriminative vs. generative classifiers: a comparison of logistic regression and naive
     Bayes, NIPS 14, figure 1.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> comparison = po.compare(table, "species", models=["nb", "lda"], sizes=[50, 200], repeats=2)
+    >>> ax = po.plotting.plot_learning_curves(comparison)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('rows learned from', 'log-loss on held-out rows (nats per row)')
     """
     if measure not in _AXES:
         raise ValueError(f"measure is {measure!r}; give one of {', '.join(map(repr, _AXES))}")

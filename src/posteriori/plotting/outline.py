@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posteriori.plotting.boxes import LETTER, POINTS, draw_node, open_inches
+from posteriori.plotting.boxes import LETTER, POINTS, draw_arrow, draw_node, open_inches
 from posteriori.plotting.canvas import GREY, INK, PALETTE
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def draw_outline(ax: Axes | None, outline: Outline, edges: Edges) -> tuple[Axes,
             bulge = 4.0 / 3.0 * _bulge(round((top - y) / _PITCH))  # a cubic curve reaches 3/4 of its control points
             vertices, codes = [(start, top), (start - bulge, top), (start - bulge, y), (left, y)], [1, 4, 4, 4]
         line = colour[parent] if colour[parent] != INK else GREY
-        _draw_arrow(ax, vertices, codes, edge_width(edges, nats), line, scale)
+        draw_arrow(ax, vertices, codes, edge_width(edges, nats), line, scale)
         if nats is not None:
             size = 0.8 * POINTS * scale
             ax.text(left + wide + LETTER, y, f"{nats:.3f}", fontsize=size, color=INK, va="center")
@@ -128,22 +128,3 @@ def _draw_trunks(ax: Axes, outline: Outline, edges: Iterable[tuple[str, str]], s
     for parent, y in lowest.items():
         left, top, _ = outline.box[parent]
         ax.plot([left + _TRUNK] * 2, [top, y], color=GREY, lw=1.0 * scale, zorder=1)
-
-
-def _draw_arrow(
-    ax: Axes, vertices: list[tuple[float, float]], codes: list[int], width: float, colour: str, scale: float
-) -> None:
-    from matplotlib.patches import FancyArrowPatch
-    from matplotlib.path import Path
-
-    arrow = FancyArrowPatch(
-        path=Path(np.array(vertices), codes),
-        arrowstyle=f"-|>,head_length={4 + width},head_width={1.8 + 0.5 * width}",
-        lw=width * scale,
-        color=colour,
-        shrinkA=0.0,
-        shrinkB=0.0,
-        mutation_scale=scale,
-        zorder=1,
-    )
-    ax.add_patch(arrow)

@@ -56,6 +56,16 @@ def plot_roc(
     References
     ----------
     Fawcett, An introduction to ROC analysis, Pattern Recognition Letters 27 (2006).
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_roc(model, table, "species", label="Gentoo")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('false positive rate: share of the other rows', 'recall: share of the rows of the class')
     """
     predicted = Predictions.of(model, X, y, proba, label)
     ax = _square(ax)
@@ -96,6 +106,16 @@ def plot_precision_recall(
     References
     ----------
     Davis & Goadrich, The relationship between precision-recall and ROC curves, ICML 2006.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_precision_recall(model, table, "species", label="Gentoo")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('recall: share of the rows of the class', 'precision: share of correct predictions')
     """
     predicted = Predictions.of(model, X, y, proba, label)
     ax = _square(ax)
@@ -134,6 +154,16 @@ def plot_lift(
         Labels are absent or missing, a shape is wrong, or label is not a class.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_lift(model, table, "species", label="Gentoo")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('share of all rows, those of highest probability first', 'lift')
     """
     predicted = Predictions.of(model, X, y, proba, label)
     ax = open_axes(ax, width=4.8, height=4.4)
@@ -167,6 +197,16 @@ def plot_confusion(model: Any, X: Any = None, y: Any = None, *, proba: Any = Non
         Labels are absent or missing, or a shape is wrong.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_confusion(model, table, "species")
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['Adelie', 'Chinstrap', 'Gentoo']
     """
     predicted = Predictions.of(model, X, y, proba)
     counts = confusion_matrix(predicted.y_true, predicted.posterior)

@@ -11,7 +11,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.learning.pool import Pool, clip_log_posteriors
-from posteriori.model import GenerativeModel, reject_outside
+from posteriori.model import (
+    GenerativeModel,
+    batch_of_column,
+    cannot_hold,
+    draw_components,
+    draw_rows,
+    log_marginal,
+    reject_outside,
+)
 from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_table
 from posteriori.typing import Array
 
@@ -103,12 +111,12 @@ class Feature:
 
     def out_of_support(self, cells: Array) -> Array:
         """Return which cells are out of support, (n,): cells that one of the models cannot produce."""
-        outside: Array = np.any([model.cannot_hold(self.position, cells) for model in self.shown.models], axis=0)
+        outside: Array = np.any([cannot_hold(model, self.position, cells) for model in self.shown.models], axis=0)
         return outside
 
     def densities(self, cells: Array) -> Array:
         """Return p(x_j | y), (n, C); for a pool, the mixture of the members by their normalized weights."""
-        each = [np.exp(model.log_marginal(self.position, cells)) for model in self.shown.models]
+        each = [np.exp(log_marginal(model, self.position, cells)) for model in self.shown.models]
         return np.tensordot(self.shown.shares, each, axes=1)
 
     def log_density(self, cells: Array) -> Array:
@@ -116,21 +124,14 @@ class Feature:
         log_prior = self.shown.class_log_prior
         with np.errstate(divide="ignore"):
             log_shares = np.log(self.shown.shares)
-        each = [model.log_marginal(self.position, cells) + log_prior for model in self.shown.models]
+        each = [log_marginal(model, self.position, cells) + log_prior for model in self.shown.models]
         stacked = np.concatenate([one + share for one, share in zip(each, log_shares, strict=True)], axis=1)
         log_density: Array = np.logaddexp.reduce(stacked, axis=1)
         return log_density
 
     def posterior(self, cells: Array) -> Array:
         """Return p(y | x_j), (n, C), with all other columns missing; NaN if no class can produce the cell."""
-        schema, n = self.shown.schema, len(cells)
-        continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
-        numbers, codes = np.full((n, len(continuous)), np.nan), np.zeros((n, len(categorical)), schema.code_dtype)
-        if self.categorical:
-            codes[:, categorical.index(self.position)] = cells
-        else:
-            numbers[:, continuous.index(self.position)] = cells
-        return np.exp(self.shown.log_posterior(Batch.of(schema, 0, numbers, codes, {})))
+        return np.exp(self.shown.log_posterior(batch_of_column(self.shown.schema, self.position, cells)))
 
     def training_range(self, model: Any) -> tuple[float, float] | None:
         """Return the smallest and the largest number of the training rows; None if they are unknown."""
@@ -144,7 +145,7 @@ class Feature:
         drawn = []
         for model in self.shown.models:
             rng = np.random.default_rng(0)
-            drawn.append(model.sample(model.draw_components(label, rng), rng)[self.position])
+            drawn.append(draw_rows(model, draw_components(model, label, rng), rng)[self.position])
         return np.stack(drawn)
 
     def read(self, model: Any, X: Any) -> Array:

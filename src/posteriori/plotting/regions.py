@@ -66,6 +66,16 @@ def plot_decision_regions(
         A feature is unknown, categorical or without a value in X, or the default features are ambiguous.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins().drop("island", "sex")
+    >>> model = po.GaussianDiscriminant().fit(table, "species")
+    >>> ax = po.plotting.plot_decision_regions(model, table, features=["bill_length_mm", "bill_depth_mm"])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('bill_length_mm', 'bill_depth_mm')
     """
     shown = Shown.of(model)
     if resolution < 2:

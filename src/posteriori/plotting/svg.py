@@ -6,8 +6,8 @@ import html
 import itertools
 from collections.abc import Mapping, Sequence
 
-from posteriori.formatting import probability
-from posteriori.plotting.boxes import BAR, LETTER, LINE, PAD, box_size, percent
+from posteriori.formatting import percent, probability
+from posteriori.plotting.boxes import BAR, LETTER, LINE, PAD, box_size
 from posteriori.plotting.canvas import shorten
 from posteriori.plotting.layout import layered
 

@@ -56,6 +56,16 @@ def plot_explanation(
         There is no such row.
     ImportError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> ax = po.plotting.plot_explanation(model, table, row=0)
+    >>> ax.get_xlabel()
+    'log-odds of Adelie against Chinstrap (nats)'
     """
     explanation = _explain(explanation_or_model, X)
     n_rows = len(explanation.values)

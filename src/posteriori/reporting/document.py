@@ -81,6 +81,16 @@ class Report(HtmlPage):
     title : str
     html : str
         The complete document. It needs no other file and no network.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> table = load_penguins()
+    >>> model = po.NaiveBayes().fit(table, "species")
+    >>> report = po.report(model, table)
+    >>> report.title
+    'NaiveBayes: predicting species'
     """
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posteriori.model import GenerativeModel
+from posteriori.model import GenerativeModel, draw_rows
 from posteriori.scoring.posterior import Posterior
 from posteriori.sources import Source
 from posteriori.tables import Batch
@@ -130,7 +130,7 @@ def _draw(posterior: Posterior, rng: np.random.Generator) -> Batch:
 
 def _rows_of(model: GenerativeModel, n: int, rng: np.random.Generator) -> list[Array]:
     prior = np.exp(model.log_prior)
-    return model.sample(rng.choice(len(prior), size=n, p=prior / prior.sum()), rng)
+    return draw_rows(model, rng.choice(len(prior), size=n, p=prior / prior.sum()), rng)
 
 
 def _cells(batch: Batch) -> tuple[Array, Array]:

@@ -26,7 +26,7 @@ from posteriori.statistics.joint_counts import all_pairs
 from posteriori.statistics.pair_moments import PairMoments
 from posteriori.tables import Batch, Column, Labels, Schema
 from posteriori.tables.database import OutOfRangeError, Query, quoted
-from posteriori.tables.frames import PolarsTable
+from posteriori.tables.polars import PolarsTable
 from posteriori.tables.progress import start_progress
 from posteriori.typing import Array
 

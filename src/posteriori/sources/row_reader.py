@@ -12,7 +12,7 @@ from posteriori.tables import Bags, Batch, Scan, Schema, Table, quote
 from posteriori.tables.blocks import TableWithCounts, no_counts
 from posteriori.tables.cells import Times, read_codes, read_numbers
 from posteriori.tables.lazy import StreamedTable
-from posteriori.tables.schema import UnseenCategoryError
+from posteriori.tables.messages import UnseenCategoryError
 from posteriori.typing import Array
 
 

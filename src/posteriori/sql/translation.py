@@ -29,7 +29,8 @@ from posteriori.sql.dialects import (
 )
 from posteriori.sql.factors import Factor, FactorContext, writer_of
 from posteriori.sql.steps import Steps
-from posteriori.tables.schema import kind_of, quote
+from posteriori.tables.columns import kind_of
+from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
 Label = str | bool | int | float
@@ -186,7 +187,7 @@ def _log_sum(steps: Steps, y: int, names: list[str]) -> Node:
 def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> Iterator[Factor]:
     """Yield the log factors of all blocks that depend on the component."""
     context = FactorContext(steps, cells, name, weighted=model.weights is not None)
-    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+    for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
         if block.shared:
             continue
         registration = find_registration(block.density)

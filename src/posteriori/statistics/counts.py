@@ -14,7 +14,7 @@ from posteriori.invariants import check_equal, check_numbers, require_kind
 from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.moments import gather
 from posteriori.tables.batch import Assignment, Codes, Mixed
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 

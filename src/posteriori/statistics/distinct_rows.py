@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import smallest_code_type
+from posteriori.tables.columns import smallest_code_type
 from posteriori.typing import Array
 
 

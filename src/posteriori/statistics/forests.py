@@ -17,7 +17,7 @@ from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.moments import gather
 from posteriori.statistics.row_sample import splitmix64
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 _MOST_ROWS = 200_000  # that trees grow on
@@ -150,6 +150,8 @@ class TreeStructure:
     sides : ndarray of uint8
         For each split of categories, from code 0: 1 is left, 2 is right, 0 is both, also for categories that splits
         above keep out, or that are new since the growth.
+    change : ndarray of float32 (leaves, Z)
+        What is added to log p(y | leaf), up to a constant of the leaf, in nats; empty for nothing.
     """
 
     cardinalities: tuple[int, ...]
@@ -158,11 +160,12 @@ class TreeStructure:
     nodes: Array
     share: Array
     sides: Array
+    change: Array = field(default_factory=lambda: np.empty((0, 0), np.float32))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        names = ("ordered", "roots", "nodes", "share", "sides")
+        names = ("ordered", "roots", "nodes", "share", "sides", "change")
         return (
             isinstance(other, TreeStructure)
             and self.cardinalities == other.cardinalities
@@ -220,6 +223,9 @@ class TreeStructure:
         children = np.concatenate([child[inner], child[inner] + 1, self.roots[:-1]])
         require(len(np.unique(children)) == n == len(children), "a node has not one parent")
         require(self.depth() <= 60, "a tree is deeper than 60 levels")
+        require(self.change.dtype == np.float32 and self.change.ndim == 2, "the changes of leaves are not float32")
+        require(len(self.change) in (0, len(leaves)), "there is not one change per leaf")
+        require(bool(np.isfinite(self.change).all()), "a change of a leaf is not finite")
         for j, size in enumerate(self.cardinalities):
             cuts = cut[column == j]
             if len(cuts) and self.ordered[j]:
@@ -272,8 +278,16 @@ class TreeStructure:
         before = int(np.count_nonzero(self.nodes[:low, 0] < 0))
         nodes[:, 2] -= np.where(inner, low, before)
         roots = self.roots[first : last + 1] - low
-        taken = replace(self, roots=roots, nodes=nodes, share=self.share[low:high])
-        return taken, slice(before, before + int(np.count_nonzero(~inner)))
+        leaves = slice(before, before + int(np.count_nonzero(~inner)))
+        taken = replace(self, roots=roots, nodes=nodes, share=self.share[low:high], change=self.change[leaves])
+        return taken, leaves
+
+    def with_components(self, components: Sequence[int]) -> TreeStructure:
+        """Return the structure for other components, by their indices here, −1 for a new one."""
+        if not len(self.change) or list(components) == list(range(self.change.shape[1])):
+            return self
+        moved = gather(np.ascontiguousarray(self.change.T), components).T
+        return replace(self, change=np.ascontiguousarray(moved, np.float32))
 
     def reindexed(self, columns: Sequence[Sequence[int]]) -> TreeStructure:
         """Return the structure for other categories, by their indices here, −1 for a new one, which goes both ways."""

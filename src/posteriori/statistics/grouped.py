@@ -14,7 +14,7 @@ from posteriori.statistics.counts import Counts
 from posteriori.statistics.left_out import less
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Codes, Mixed
-from posteriori.tables.schema import Column, smallest_code_type
+from posteriori.tables.columns import Column, smallest_code_type
 from posteriori.typing import Array
 
 

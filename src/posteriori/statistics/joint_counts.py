@@ -16,7 +16,7 @@ from posteriori.statistics.counts import Counts
 from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.left_out import less
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 MAX_CELLS = 1 << 28  # 2 GB: larger tables are more likely a mistake than intended

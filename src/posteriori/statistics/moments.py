@@ -22,7 +22,7 @@ from posteriori.statistics.differences import (
     variance_of_all,
 )
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 _LARGEST = 1e150  # largest magnitude of a mean, so that squared differences between means are finite

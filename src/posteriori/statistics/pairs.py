@@ -13,7 +13,7 @@ from posteriori.statistics.left_out import moments_without
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.pair_moments import PairMoments
 from posteriori.tables.batch import Assignment, Mixed
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 

@@ -14,7 +14,7 @@ from posteriori.statistics.differences import difference, indefinite, ratio, squ
 from posteriori.statistics.left_out import constant_left, less, moments_without, weights_left
 from posteriori.statistics.moments import Moments, gather, sums_from_responsibilities
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 _BLOCK_CELLS = 1 << 17  # deviations per block, so that BLAS reads them from the cache

@@ -11,7 +11,7 @@ from posteriori import kernels
 from posteriori.invariants import check_equal, require_kind
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 

@@ -13,7 +13,7 @@ from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.moments import gather
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 _LARGEST = 1e300  # of a sum of counts

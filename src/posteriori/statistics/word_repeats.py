@@ -13,7 +13,7 @@ from posteriori.statistics.moments import gather
 from posteriori.statistics.word_counts import bags_of, n_columns_of, n_words_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import Column
+from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 LEVELS = 8  # a count above it is counted as this

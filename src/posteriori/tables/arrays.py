@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.tables.columns import Column, categorical_column
 from posteriori.tables.encoding import (
     distinct_integers,
     distinct_numbers,
     encode_integer_tile,
     encode_numbers,
 )
+from posteriori.tables.messages import unusable
 from posteriori.tables.missing import is_missing
 from posteriori.tables.objects import (
     encode_objects,
@@ -25,7 +27,7 @@ from posteriori.tables.objects import (
     plain_cell,
     whole_numbers,
 )
-from posteriori.tables.schema import Column, Schema, categorical_column, unusable
+from posteriori.tables.schema import Schema
 from posteriori.tables.times import TimeType, times_of_array, type_of_array, type_of_objects
 from posteriori.typing import Array
 

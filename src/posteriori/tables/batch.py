@@ -10,7 +10,8 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.tables.bags import Bags
-from posteriori.tables.schema import CellKind, Schema
+from posteriori.tables.columns import CellKind
+from posteriori.tables.schema import Schema
 from posteriori.typing import Array
 
 

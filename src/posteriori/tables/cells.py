@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from posteriori.tables.columns import Column
 from posteriori.tables.encoding import encode_present
 from posteriori.tables.parts import WEEKDAYS
-from posteriori.tables.schema import Column, Schema
+from posteriori.tables.schema import Schema
 from posteriori.tables.table import Table
 from posteriori.typing import Array
 

@@ -12,7 +12,7 @@ import numpy as np
 from dask.delayed import delayed
 
 from posteriori.tables.arrays import ArrayTable, plain_array
-from posteriori.tables.frames import pandas_table
+from posteriori.tables.pandas import pandas_table
 from posteriori.tables.partitioned import PartitionedTable, Task, add
 from posteriori.tables.table import Table, name_twice
 from posteriori.typing import Array

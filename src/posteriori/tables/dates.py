@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from posteriori.tables.columns import Column, categorical_column
 from posteriori.tables.folding import Look, fold_rows
+from posteriori.tables.messages import IgnoredColumnWarning, UnseenCategoryError, quote
 from posteriori.tables.parts import CATEGORIES, PARTS, DatePart, TimesSeen, parts_of
-from posteriori.tables.schema import Column, IgnoredColumnWarning, UnseenCategoryError, categorical_column, quote
 from posteriori.tables.table import Table
 from posteriori.tables.times import TimeType
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.tables.schema import Cell, Column
+from posteriori.tables.columns import Cell, Column
 from posteriori.typing import Array
 
 _DENSE_RANGE = 1 << 17  # a wider range of integers is sorted, not marked in an array of flags

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from posteriori.lazy_polars import pl
+from posteriori.tables.columns import MAX_CATEGORIES
 from posteriori.tables.dialects import SEPARATORS, AskedDialect
 from posteriori.tables.forking import require_threads
-from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
+from posteriori.tables.messages import quote
 from posteriori.tables.names import exactly
 from posteriori.tables.opening import TableFile
+from posteriori.tables.polars import PolarsTable
 from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
     common_types,
@@ -26,7 +28,6 @@ from posteriori.tables.scanning import (
     resolve_files,
     resolve_types,
 )
-from posteriori.tables.schema import MAX_CATEGORIES, quote
 from posteriori.tables.targets import TargetCuts
 from posteriori.tables.text import Types, reason_of, short_row
 from posteriori.tables.times import TimeType, dtype_of_format, parsed
@@ -58,6 +59,16 @@ class Scan(StreamedTable):
         The columns of numbers that the files write with a unit or with separators of thousands, such as $1,000.
     formats : mapping of str to str
         The formats of the columns of text files whose strings are dates.
+
+    Examples
+    --------
+    >>> import os, tempfile, posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> path = os.path.join(tempfile.mkdtemp(), "penguins.parquet")
+    >>> load_penguins().write_parquet(path)
+    >>> rows = po.scan(path, target="species")
+    >>> rows.n_rows, rows.types["body_mass_g"]
+    (344, Int64)
     """
 
     paths: tuple[Path, ...]

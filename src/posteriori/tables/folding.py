@@ -8,9 +8,9 @@ from abc import ABC
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar, cast
 
-from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable
 from posteriori.tables.partitioned import PartitionedTable, add
+from posteriori.tables.polars import PolarsTable
 from posteriori.tables.table import Table
 
 T = TypeVar("T")

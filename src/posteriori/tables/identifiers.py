@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from posteriori.tables.frames import PolarsTable
+from posteriori.tables.columns import Column
 from posteriori.tables.lazy import StreamedTable
+from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.partitioned import PartitionedTable, add
-from posteriori.tables.schema import Column, UnseenCategoryError
+from posteriori.tables.polars import PolarsTable
 from posteriori.tables.table import Table
 from posteriori.typing import Array
 

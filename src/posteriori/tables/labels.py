@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from posteriori.tables.arrays import ArrayTable, plain_array
-from posteriori.tables.frames import PandasTable, PolarsTable
+from posteriori.tables.columns import Column, categorical_column
 from posteriori.tables.lazy import LazyTable
-from posteriori.tables.schema import Column, Schema, UnseenCategoryError, categorical_column, quote
+from posteriori.tables.messages import UnseenCategoryError, quote
+from posteriori.tables.pandas import PandasTable
+from posteriori.tables.polars import PolarsTable
+from posteriori.tables.schema import Schema
 from posteriori.tables.table import Table
 from posteriori.typing import Array
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from posteriori.lazy_polars import pl
-from posteriori.tables.frames import PolarsTable, needs_cells
-from posteriori.tables.schema import Column, Schema
+from posteriori.tables.columns import Column
+from posteriori.tables.polars import PolarsTable, needs_cells
+from posteriori.tables.schema import Schema
 from posteriori.tables.table import Table
 from posteriori.tables.times import TimeType
 from posteriori.typing import Array

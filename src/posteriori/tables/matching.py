@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 
 from posteriori.tables.blocks import check_blocks
-from posteriori.tables.schema import Schema, quote
+from posteriori.tables.messages import quote
+from posteriori.tables.schema import Schema
 from posteriori.tables.table import Table
 
 

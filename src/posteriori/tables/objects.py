@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.tables.columns import Cell, Column, categorical_column, kind_of
 from posteriori.tables.missing import is_missing
-from posteriori.tables.schema import Cell, Column, categorical_column, kind_of
 from posteriori.typing import Array
+
+FEW_CELLS = 1000  # look-ups of so many cells one by one beat the set-up of an Enum or a hash table
 
 
 def plain_cell(cell: Any, name: str) -> Cell:

@@ -32,27 +32,31 @@ class Step:
 
 
 Plan = Callable[[Sequence[Step]], None]
+Score = Callable[[str, float], None]
 
 _callback: ContextVar[Begin | None] = ContextVar("progress callback", default=None)
 _plan: ContextVar[Plan | None] = ContextVar("progress plan", default=None)
+_score: ContextVar[Score | None] = ContextVar("progress score", default=None)
 _step: ContextVar[str | None] = ContextVar("progress step", default=None)
 _is_logged: ContextVar[bool] = ContextVar("progress is logged", default=True)
 
 
 @contextmanager
-def report_progress(begin: Begin, plan: Plan | None = None) -> Iterator[None]:
+def report_progress(begin: Begin, plan: Plan | None = None, score: Score | None = None) -> Iterator[None]:
     """Call begin(what, n) when a pass begins here, and its result with the number of rows or candidates that are done.
 
     `what` is the name of the step (`step`), or else "categories", "reading", "statistics" or "scores". The result of
     `begin` is called from the threads that read the batches. Passes that other threads begin are not reported. `plan`
-    is called with the steps that are still expected whenever these become known.
+    is called with the steps that are still expected whenever these become known, and `score` with the name and the
+    log-loss of each candidate as soon as it is cross-validated.
     """
-    tokens = _callback.set(begin), _plan.set(plan)
+    tokens = _callback.set(begin), _plan.set(plan), _score.set(score)
     try:
         yield
     finally:
         _callback.reset(tokens[0])
         _plan.reset(tokens[1])
+        _score.reset(tokens[2])
 
 
 def plan_steps(steps: Sequence[Step]) -> None:
@@ -60,6 +64,14 @@ def plan_steps(steps: Sequence[Step]) -> None:
     plan = _plan.get()
     if plan is not None:
         plan(steps)
+
+
+def report_score(candidate: str, log_loss: float) -> None:
+    """Report and log the cross-validated log-loss of a candidate, in nats per row."""
+    _log("%s: log-loss %.4f", candidate, log_loss)
+    score = _score.get()
+    if score is not None:
+        score(candidate, log_loss)
 
 
 @contextmanager

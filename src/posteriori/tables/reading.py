@@ -13,13 +13,16 @@ from posteriori.engines import engine_of
 from posteriori.lazy_polars import pl
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.blocks import Blocks, needs_dense, open_blocks, open_sparse
+from posteriori.tables.columns import Column
 from posteriori.tables.dates import Parts, extended_dates, find_dates
 from posteriori.tables.forking import require_threads
-from posteriori.tables.frames import PolarsTable, pandas_table
 from posteriori.tables.identifiers import find_identifiers
 from posteriori.tables.lazy import LazyTable
+from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
+from posteriori.tables.pandas import pandas_table
+from posteriori.tables.polars import PolarsTable
 from posteriori.tables.records import read_records
-from posteriori.tables.schema import Column, IgnoredColumnWarning, Schema, infinite_cell, quote
+from posteriori.tables.schema import Schema
 from posteriori.tables.table import Table, name_twice
 from posteriori.tables.texts import CountedText, Texts, extended_texts, find_texts
 from posteriori.typing import Array

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from posteriori.suggestions import similar
+from posteriori.tables.columns import Column
+from posteriori.tables.messages import quote
 from posteriori.tables.missing import is_missing
 from posteriori.tables.objects import (
     encode_objects,
@@ -21,7 +23,7 @@ from posteriori.tables.objects import (
     plain_cell,
     whole_numbers,
 )
-from posteriori.tables.schema import Column, Schema, quote
+from posteriori.tables.schema import Schema
 from posteriori.tables.times import TimeType, times_of_objects, type_of_objects
 from posteriori.typing import Array
 

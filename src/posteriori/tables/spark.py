@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from posteriori.tables.frames import PolarsTable, needs_cells
 from posteriori.tables.partitioned import PartitionedTable, Task, add, add_in_pairs
+from posteriori.tables.polars import PolarsTable, needs_cells
 from posteriori.tables.table import Table, name_twice
 from posteriori.typing import Array
 

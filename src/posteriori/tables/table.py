@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from posteriori.tables.schema import Column, Schema
+from posteriori.tables.columns import Column
+from posteriori.tables.schema import Schema
 from posteriori.tables.times import TimeType
 from posteriori.typing import Array
 

@@ -54,6 +54,13 @@ class TargetCuts:
     ----------
     cuts : tuple of float
         Strictly increasing, one fewer than there are classes; in the units of the target.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> cuts = po.TargetCuts((18.5, 25.0))
+    >>> cuts
+    TargetCuts(cuts=(18.5, 25.0))
     """
 
     cuts: tuple[float, ...]

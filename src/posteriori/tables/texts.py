@@ -13,13 +13,14 @@ import numpy as np
 
 from posteriori.tables.bags import Bags
 from posteriori.tables.blocks import in_vocabulary
+from posteriori.tables.columns import Column
 from posteriori.tables.folding import Look, fold_rows
-from posteriori.tables.frames import PolarsTable
 from posteriori.tables.identifiers import FEWEST_CELLS, Occurrences
 from posteriori.tables.lazy import LazyTable, StreamedTable
+from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.objects import hash_strings
 from posteriori.tables.partitioned import PartitionedTable
-from posteriori.tables.schema import Column, UnseenCategoryError
+from posteriori.tables.polars import PolarsTable
 from posteriori.tables.table import Table
 from posteriori.tables.tokenizer import Tokenizer
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from posteriori.tables.batch import Batch
 from posteriori.tables.blocks import Blocks
+from posteriori.tables.columns import Column
 from posteriori.tables.forking import require_threads
-from posteriori.tables.schema import Column, Schema
+from posteriori.tables.schema import Schema
 from posteriori.tables.times import TimeType, polars_times, python_times
 from posteriori.typing import Array
 

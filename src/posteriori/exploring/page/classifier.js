@@ -4,10 +4,12 @@ import { Cases, caseRows } from "./cases.js";
 import { Controls } from "./controls.js";
 import {
   bar,
+  button,
   csv,
   download,
   el,
   inParts,
+  pageParts,
   percent,
   section,
   setShare,
@@ -165,7 +167,6 @@ export class ClassifierPage {
     this.summary = el("p", { class: "answer", "aria-live": "polite", id: "answer" });
     this.problem = el("p", { class: "problem", role: "alert" });
     this.density = el("p", { class: "note" });
-    const button = (title, onclick) => el("button", { type: "button", onclick }, title);
     const typical = model.hasDensity
       ? el(
           "select",
@@ -253,39 +254,7 @@ export class ClassifierPage {
       this.cases?.node,
       this.scatter?.node,
     ].filter(Boolean);
-    return [
-      el(
-        "header",
-        {},
-        el("h1", {}, this.title),
-        el(
-          "p",
-          {},
-          `${model.name} of ${known} and ${model.classes.length} classes. Everything is computed in this page; nothing is sent.`,
-        ),
-      ),
-      el(
-        "nav",
-        { "aria-label": "Contents" },
-        el(
-          "ul",
-          {},
-          sections.map((one) => {
-            const heading = one.querySelector("h2");
-            return el(
-              "li",
-              {},
-              el(
-                "button",
-                { type: "button", class: "link", onclick: () => heading.scrollIntoView({ behavior: "smooth" }) },
-                heading.textContent,
-              ),
-            );
-          }),
-        ),
-      ),
-      el("main", {}, sections),
-    ];
+    return pageParts(this.title, `${model.name} of ${known} and ${model.classes.length} classes.`, sections);
   }
 
   showPosterior(posterior) {

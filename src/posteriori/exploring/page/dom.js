@@ -25,6 +25,25 @@ function filled(node, attributes, children) {
   return node;
 }
 
+/** Return the parts of a page: a header, buttons that scroll to the sections, and the sections. */
+export function pageParts(title, lead, sections) {
+  const links = sections.map((one) => {
+    const heading = one.querySelector("h2");
+    const scroll = () => heading.scrollIntoView({ behavior: "smooth" });
+    return el("li", {}, el("button", { type: "button", class: "link", onclick: scroll }, heading.textContent));
+  });
+  return [
+    el("header", {}, el("h1", {}, title), el("p", {}, lead, " Everything is computed in this page; nothing is sent.")),
+    el("nav", { "aria-label": "Contents" }, el("ul", {}, links)),
+    el("main", {}, sections),
+  ];
+}
+
+/** Return a button. */
+export function button(title, onclick) {
+  return el("button", { type: "button", onclick }, title);
+}
+
 /** Return a section with a heading and a lead paragraph, as the report has them. */
 export function section(anchor, title, lead, ...contents) {
   return el(
@@ -138,8 +157,14 @@ export function drawingText(drawing) {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(drawing)}`;
 }
 
+/** Return buttons that save the drawing that a function returns. */
+export function saveButtons(name, drawing) {
+  const save = (kind) => () => saveDrawing(drawing(), name, kind);
+  return ["svg", "png"].map((kind) => button(`Save as ${kind.toUpperCase()}`, save(kind)));
+}
+
 /** Download a drawing as SVG or, at twice its size, as PNG. */
-export function saveDrawing(drawing, name, kind) {
+function saveDrawing(drawing, name, kind) {
   const text = drawingText(drawing);
   if (kind === "svg") {
     download(`${name}.svg`, "image/svg+xml", text);

@@ -2,12 +2,14 @@
 
 import {
   bar,
+  button,
   csv,
   download,
   el,
   inParts,
+  pageParts,
   percent,
-  saveDrawing,
+  saveButtons,
   section,
   short,
   stateOfAddress,
@@ -80,7 +82,6 @@ export class NetworkPage {
     const [from, to] = [menu("from", "From", () => this.showTrails()), menu("to", "to", () => this.showTrails(), 1)];
     const soft = menu("soft", "Variable", () => this.showSoft());
     [this.target, this.from, this.to, this.softVariable] = [target.select, from.select, to.select, soft.select];
-    const button = (title, onclick) => el("button", { type: "button", onclick }, title);
     const sections = [
       section(
         "network",
@@ -95,8 +96,7 @@ export class NetworkPage {
             this.evidence.clear();
             this.update();
           }),
-          button("Save as SVG", () => saveDrawing(this.graph.drawing(this.evidence), "network", "svg")),
-          button("Save as PNG", () => saveDrawing(this.graph.drawing(this.evidence), "network", "png")),
+          saveButtons("network", () => this.graph.drawing(this.evidence)),
           button("Save the case (CSV)", () => download("case.csv", "text/csv", csv(this.caseRows()))),
         ),
         this.graph.node,
@@ -129,33 +129,12 @@ export class NetworkPage {
         this.trails,
       ),
     ];
-    const links = sections.map((one) => {
-      const heading = one.querySelector("h2");
-      return el(
-        "li",
-        {},
-        el(
-          "button",
-          { type: "button", class: "link", onclick: () => heading.scrollIntoView({ behavior: "smooth" }) },
-          heading.textContent,
-        ),
-      );
-    });
     const nEdges = network.variables.reduce((sum, { parents }) => sum + parents.length, 0);
-    return [
-      el(
-        "header",
-        {},
-        el("h1", {}, this.title),
-        el(
-          "p",
-          {},
-          `Bayesian network of ${network.variables.length} variables and ${nEdges} edges. Everything is computed in this page; nothing is sent.`,
-        ),
-      ),
-      el("nav", { "aria-label": "Contents" }, el("ul", {}, links)),
-      el("main", {}, sections),
-    ];
+    return pageParts(
+      this.title,
+      `Bayesian network of ${network.variables.length} variables and ${nEdges} edges.`,
+      sections,
+    );
   }
 
   /** Compute and show everything that follows. */

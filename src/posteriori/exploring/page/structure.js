@@ -1,6 +1,6 @@
 // Which columns a classifier lets depend on each other within a class: a drawing and a table of parents.
 
-import { el, saveDrawing, section, short, svg, table } from "./dom.js";
+import { el, saveButtons, section, short, svg, table } from "./dom.js";
 import { arrow, arrowHead, arrowWidth } from "./graph.js";
 import { layered } from "./layout.js";
 
@@ -24,13 +24,7 @@ export class Structure {
     this.buttons = el(
       "p",
       { class: "buttons" },
-      ["svg", "png"].map((kind) =>
-        el(
-          "button",
-          { type: "button", onclick: () => saveDrawing(this.drawing, "dependences", kind) },
-          `Save as ${kind.toUpperCase()}`,
-        ),
-      ),
+      saveButtons("dependences", () => this.drawing),
     );
     this.node = section(
       "dependences",

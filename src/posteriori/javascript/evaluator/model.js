@@ -65,6 +65,8 @@ export class GenerativeModel {
 
   blockOf(written, cuts) {
     const density = densityOf(written, this.nComponents);
+    // The density with the parameters of the posterior, if these were learned for it.
+    const posterior = written.posterior ? densityOf(written.posterior, this.nComponents) : density;
     const kind = density.kind ?? density.constructor.kind;
     const tile = new Tile(
       written.columns.map((j) => this.schema.columns[j]),
@@ -72,7 +74,7 @@ export class GenerativeModel {
       cuts,
       written.exposure,
     );
-    return { density, tile, columns: written.columns, shared: Boolean(density.constructor.shared) };
+    return { density, posterior, tile, columns: written.columns, shared: Boolean(density.constructor.shared) };
   }
 
   /** Whether the model has a log p(x): no block has scores that are not a density. */
@@ -101,15 +103,15 @@ export class GenerativeModel {
     return this.byClass(total);
   }
 
-  /** Return the log factors given the component in nats, (Z, d). */
+  /** Return the log factors of the posterior given the component in nats, (Z, d). */
   logFactors(cells, withShared) {
     const d = this.schema.columns.length;
     const factors = new Float64Array(this.nComponents * d);
-    for (const { density, tile, columns, shared } of this.blocks) {
+    for (const { posterior, tile, columns, shared } of this.blocks) {
       tile.take(cells);
-      density.check?.(tile);
+      posterior.check?.(tile);
       if (shared && !withShared) continue;
-      const of = density.logFactors(tile);
+      const of = posterior.logFactors(tile);
       for (let z = 0; z < this.nComponents; z++) {
         columns.forEach((j, p) => (factors[z * d + j] += of[z * columns.length + p]));
       }

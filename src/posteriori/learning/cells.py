@@ -1,0 +1,400 @@
+r"""One number per cell and class, learned by conditional likelihood, in the place of log p(x_j | y).
+
+.. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_{j \text{ observed}} t_{jy}(x_j)\Bigr), \qquad
+          t_{jy}(k) = w_j \log p(x_j = k \mid y) + \delta_{jy}(k), \quad w_j \ge 0
+
+A cell is a category of a column, or a bin of a column of numbers. This is logistic regression on cells, which starts at
+naive Bayes and, with few rows, stays near it.
+
+References
+----------
+Zaidi, Webb, Carman, Petitjean & Cerquides, ALRn: accelerated higher-order logistic regression, Machine Learning 104
+(2016). Greiner, Su, Shen & Zhou, Structural extension to logistic regression: discriminative parameter learning of
+belief net classifiers, Machine Learning 59 (2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from posteriori.densities import Binned, BinnedParameters, Categorical
+from posteriori.densities.categorical import CategoricalParameters
+from posteriori.learning.folds import assign_folds
+from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
+from posteriori.learning.log_linear import FLOOR
+from posteriori.learning.weights import sampled_rows
+from posteriori.model import Block, FactorWeights, GenerativeModel, log_sum
+from posteriori.sources import LabelledSource
+from posteriori.statistics import Counts, JointStatistics
+from posteriori.tables import Batch, Codes, Schema
+from posteriori.typing import Array
+
+MOST_ROWS = 20_000  # rows that cells are learned from
+MOST_FACTORS = 1 << 20  # rows times classes times columns
+PENALTIES = (100.0, 20.0, 5.0, 1.0, 0.2)  # λ of `fit_cells`, from which held-out rows choose
+_FOLDS = 3  # of the choice of λ
+_OF_WEIGHTS = 10.0  # ω of `CellProblem`
+_MOST_DIRECTIONS = 16  # of a random walk over bins
+_WEAK = 0.1  # β of `CellProblem`
+_LIMITS = {"maxiter": 300, "maxcor": 10, "gtol": 1e-6}
+_SEARCH, _FINAL = 1e-5, 1e-8  # L-BFGS ends if a step lowers the loss by less, relative to it
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """Rows to learn cells from.
+
+    Attributes
+    ----------
+    cells : scipy.sparse.csr_array (n, S)
+        1 where a row shows a cell; nothing for a missing cell.
+    factors : ndarray (n, C, d)
+        Log factors of the generative model, not estimated from the row; d is 0 if t does not include them.
+    y_true : ndarray (n,)
+        The class index of each row.
+    weight : ndarray (n,)
+        The weight of each row, ≥ 0.
+    """
+
+    cells: Any
+    factors: Array
+    y_true: Array
+    weight: Array
+
+    def at(self, rows: Array) -> CellRows:
+        """Return some rows, by a mask."""
+        return CellRows(self.cells[np.flatnonzero(rows)], self.factors[rows], self.y_true[rows], self.weight[rows])
+
+    def without_factors(self) -> CellRows:
+        """Return the rows without log factors of the generative model."""
+        return replace(self, factors=self.factors[:, :, :0])
+
+
+@dataclass(frozen=True)
+class CellProblem:
+    r"""The mean loss per row as a function of the biases, the weights and η, where δ = Bη. It is convex.
+
+    .. math:: -\sum_i r_i \log p(y_i \mid x_i) + \frac{\lambda}{2} \lVert \eta \rVert^2
+              + \frac{\omega}{2} \sum_j (w_j - \bar w)^2 + \frac{\beta}{2} (\bar w - 1)^2
+              + \frac{\beta}{2} \lVert b - \log \pi \rVert^2
+
+    w̄ is the common weight at which the penalty is least.
+
+    Attributes
+    ----------
+    rows : CellRows
+    basis : scipy.sparse.csr_array (S, P)
+        B.
+    log_prior : ndarray (C,)
+        log π in nats.
+    penalty : float
+        λ.
+    """
+
+    rows: CellRows
+    basis: Any
+    log_prior: Array
+    penalty: float
+
+    def parts(self, position: Array) -> tuple[Array, Array, Array]:
+        """Return the biases (C,), the weights (d,) and η, (P, C)."""
+        n_classes, d = self.rows.factors.shape[1:]
+        bias, weight, eta = np.split(position, [n_classes, n_classes + d])
+        return bias, weight, eta.reshape(-1, n_classes)
+
+    @cached_property
+    def _transposed(self) -> tuple[Any, Any]:
+        return self.rows.cells.T, self.basis.T  # made once: that takes as long as a product
+
+    def __call__(self, position: Array) -> tuple[float, Array]:
+        """Return the loss and its gradient."""
+        bias, weight, eta = self.parts(position)
+        rows, of_row = self.rows, self.rows.weight
+        scores = rows.cells @ (self.basis @ eta) + bias
+        if len(weight):
+            scores += rows.factors @ weight
+        scores -= scores.max(axis=1, keepdims=True)
+        n = np.arange(len(scores))
+        of_truth = scores[n, rows.y_true]
+        np.exp(scores, out=scores)
+        total = scores.sum(axis=1)
+        loss = float(of_row @ (np.log(total) - of_truth))
+        scores /= total[:, np.newaxis]
+        scores[n, rows.y_true] -= 1.0
+        scores *= of_row[:, np.newaxis]
+        to_slots, to_eta = self._transposed
+        of_eta = to_eta @ (to_slots @ scores) + self.penalty * eta
+        moved = bias - self.log_prior
+        common = (_WEAK + _OF_WEIGHTS * weight.sum()) / (_WEAK + _OF_WEIGHTS * len(weight))
+        apart = weight - common
+        of_weight = np.tensordot(scores, rows.factors, 2) + _OF_WEIGHTS * apart
+        loss += 0.5 * self.penalty * float((eta**2).sum()) + 0.5 * _WEAK * (float(moved @ moved) + (common - 1.0) ** 2)
+        loss += 0.5 * _OF_WEIGHTS * float(apart @ apart)
+        gradient = np.concatenate([scores.sum(axis=0) + _WEAK * moved, of_weight, of_eta.ravel()])
+        scale = 1.0 / of_row.sum()
+        return loss * scale, gradient * scale
+
+    def log_loss(self, position: Array) -> float:
+        """Return the sum of −r_i·log p(y_i | x_i) in nats."""
+        bias, weight, eta = self.parts(position)
+        rows = self.rows
+        scores = rows.cells @ (self.basis @ eta) + rows.factors @ weight + bias
+        return float(rows.weight @ (log_sum(scores) - scores[np.arange(len(scores)), rows.y_true]))
+
+    def minimum(self, start: Array | None = None, tolerance: float = _FINAL) -> Array:
+        """Return the optimum, by L-BFGS from a point near it, or from the generative solution."""
+        from scipy.optimize import Bounds, minimize  # imported here, because prediction does not need it
+
+        n_classes, d = self.rows.factors.shape[1:]
+        size = self.basis.shape[1] * n_classes
+        if start is None:
+            start = np.concatenate([self.log_prior, np.ones(d), np.zeros(size)])
+        lowest = np.full(len(start), -np.inf)
+        lowest[n_classes : n_classes + d] = 0.0
+        bounds = Bounds(lowest, np.inf) if d else None
+        options = _LIMITS | {"ftol": tolerance}
+        unit = 1.0 / np.sqrt(self._curvature())
+
+        def scaled(steps: Array) -> tuple[float, Array]:
+            loss, gradient = self(unit * steps)
+            return loss, unit * gradient
+
+        found = minimize(scaled, start / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+        return np.asarray(unit * found)
+
+    def _curvature(self) -> Array:
+        """Return the diagonal of the Hessian where all rows have the posterior of the prior: the units of the steps."""
+        rows, prior = self.rows, np.exp(self.log_prior)
+        spread = prior * (1.0 - prior)
+        total = rows.weight.sum()
+        apart = rows.factors - np.einsum("icj,c->ij", rows.factors, prior)[:, np.newaxis]
+        of_weight = np.einsum("icj,c,i->j", apart**2, prior, rows.weight)
+        of_slots = rows.cells.T @ rows.weight
+        of_eta = self.basis.multiply(self.basis).T @ of_slots  # a row shows one cell of each column
+        parts = [
+            total * spread + _WEAK,
+            of_weight + _OF_WEIGHTS,
+            (of_eta[:, np.newaxis] * spread + self.penalty).ravel(),
+        ]
+        return np.asarray(np.concatenate(parts) / total + 1e-12)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The optimum: biases (C,) in nats, weights (d,), δ (S, C) in nats, and the λ that held-out rows chose."""
+
+    bias: Array
+    weight: Array
+    delta: Array
+    penalty: float
+
+
+def fit_cells(rows: CellRows, basis: Any, log_prior: Array, penalty: float | None = None) -> Cells:
+    """Return the biases, weights and δ of the greatest penalised conditional likelihood.
+
+    Parameters
+    ----------
+    rows : CellRows
+        Of positive weight.
+    basis : scipy.sparse.csr_array (S, P)
+        B: the prior of the δ of a class is a Gaussian of mean 0 and of covariance BBᵀ/λ.
+    log_prior : ndarray (C,)
+        log π in nats, finite.
+    penalty : float, optional
+        λ. Default: the one of `PENALTIES` with the least log-loss of three folds, going down from the largest one until
+        the log-loss rises; without the factors of the rows if this is better. Fewer than six rows choose the largest λ.
+    """
+    if penalty is None:
+        searched = [(one, *_search(one, basis, log_prior)) for one in (rows, rows.without_factors())]
+        rows, _, penalty = min(searched, key=lambda found: found[1])
+    problem = CellProblem(rows, basis, log_prior, penalty)
+    # Always from the same point: where the search ended would decide the last digits.
+    bias, weight, eta = problem.parts(problem.minimum())
+    return Cells(bias, weight, basis @ eta, penalty)
+
+
+def _search(rows: CellRows, basis: Any, log_prior: Array) -> tuple[float, float]:
+    """Return the least log-loss of held-out rows in nats, and the λ that attains it."""
+    if len(rows.y_true) < 2 * _FOLDS:
+        return 0.0, PENALTIES[0]
+    fold = assign_folds(rows.y_true, _FOLDS, seed=0)
+    parts = [(rows.at(fold != k), rows.at(fold == k)) for k in range(_FOLDS)]
+    best = np.inf, PENALTIES[0]
+    optima: list[Array | None] = [None] * _FOLDS
+    for penalty in PENALTIES:
+        loss = 0.0
+        for k, (part, held_out) in enumerate(parts):
+            optimum = CellProblem(part, basis, log_prior, penalty).minimum(optima[k], _SEARCH)
+            loss += CellProblem(held_out, basis, log_prior, 0.0).log_loss(optimum)
+            optima[k] = optimum
+        if loss >= best[0]:
+            break
+        best = loss, penalty
+    return best
+
+
+def learn_cells(
+    source: LabelledSource,
+    model: GenerativeModel,
+    statistics: JointStatistics,
+    to_observed_codes: Callable[[Batch], Batch] | None = None,
+    start: FactorWeights | None = None,
+    sample: Batch | None = None,
+) -> FactorWeights:
+    """Return tables of learned numbers, one per cell and class, for a naive Bayes of categories and bins.
+
+    Parameters
+    ----------
+    source : LabelledSource
+        The training rows, with labels. At most 20,000 are used, a stratified subsample, and 2²⁰ factors.
+    model : GenerativeModel
+        `check_cells` accepts its blocks.
+    statistics : JointStatistics
+        The statistics that the model was estimated from.
+    to_observed_codes : callable, optional
+        Converts a batch of the source to the codes of the model, if these differ.
+    start : FactorWeights, optional
+        The weights of a model of more rows, whose λ is taken over, and whether the tables include factors.
+    sample : Batch, optional
+        A sample of the training rows, with labels, from which rows are taken without a pass over the source.
+    """
+    check_closed_form(model, statistics)
+    n_classes, d = model.n_components, len(model.schema.columns)
+    most = min(MOST_ROWS, max(1, MOST_FACTORS // (n_classes * d)))
+    batch, _ = sampled_rows(source, sample, most)
+    labels = batch.assignment
+    assert labels is not None
+    present = np.flatnonzero(np.isfinite(model.log_prior))  # a class of prior 0 has no finite bias
+    if len(present) < n_classes:
+        kept = np.flatnonzero(np.isin(labels.component, present))
+        labels = labels.rows(kept)
+        batch = replace(batch.rows(kept), assignment=labels)
+    seen = batch if to_observed_codes is None else replace(to_observed_codes(batch), assignment=labels)
+    places = [b for b, block in enumerate(model.blocks) if isinstance(block.density, Categorical)]
+    counts = [statistics.blocks[b] for b in places]
+    codes = [cast(Codes, model.blocks[b].tile(seen)).values for b in places]
+    used = start is None or start.on_factors
+    factors = left_out_factors(model, statistics, seen)[:, present] if used else np.zeros((len(seen), len(present), 0))
+    rows = CellRows(
+        _indicators(codes, counts),
+        np.maximum(factors, FLOOR),
+        np.searchsorted(present, labels.component),
+        labels.weight,
+    )
+    blocks = [(model.blocks[b], sums) for b, sums in zip(places, counts, strict=True)]
+    basis = _block_diagonal([root for block, sums in blocks for root in _prior_roots(model, block, sums)])
+    found = fit_cells(rows, basis, model.log_prior[present], None if start is None else start.penalty)
+    bias = np.full(n_classes, -np.inf)
+    bias[present] = found.bias
+    weight = found.weight if len(found.weight) else np.zeros(d)
+    parameters, first = list(model.parameters), 0
+    for b, (block, sums) in zip(places, blocks, strict=True):
+        widths = np.diff(sums.offsets)
+        of_slots = np.repeat(weight[list(block.columns)], widths)
+        tables = np.where(of_slots > 0, of_slots * np.maximum(model.parameters[b].log_probability, FLOOR), 0.0)
+        tables[present] += found.delta[first : first + tables.shape[1]].T
+        first += tables.shape[1]
+        parameters[b] = CategoricalParameters(sums.cardinalities, _as_log_probabilities(tables, sums))
+    return FactorWeights(bias, np.ones(d), tuple(parameters), found.penalty, bool(len(found.weight)))
+
+
+def check_cells(blocks: Sequence[Block], schema: Schema) -> None:
+    """Raise ValueError unless every column is independent of the others given the class, and has categories or bins."""
+    for block in blocks:
+        if isinstance(block.density, Categorical | Binned):
+            continue
+        name = schema.columns[block.columns[0]].name
+        if block.models_missingness:
+            raise ValueError(
+                'feature_weights="cells" has no number for a missing cell; leave missing="informative" out, or use '
+                'feature_weights="conditional"'
+            )
+        raise ValueError(
+            f'feature_weights="cells" learns one number per category or bin, and column {name!r} has the distribution '
+            f'{block.density.name!r}; set distributions="binned", or use feature_weights="conditional"'
+        )
+
+
+def _indicators(codes: Sequence[Array], counts: Sequence[Counts]) -> Any:
+    """Return the cells that each row shows as a sparse matrix, from the codes of each block."""
+    from scipy.sparse import csr_array
+
+    starts = np.cumsum([0] + [int(sums.offsets[-1]) for sums in counts])
+    slots = [
+        of_block + (sums.offsets[:-1] + start) for of_block, sums, start in zip(codes, counts, starts, strict=False)
+    ]
+    columns, observed = np.concatenate(slots, axis=1), np.concatenate(codes, axis=1) > 0
+    ends = np.concatenate([[0], np.cumsum(observed.sum(axis=1))])
+    return csr_array((np.ones(int(ends[-1])), columns[observed], ends), shape=(len(ends) - 1, int(starts[-1])))
+
+
+def _prior_roots(model: GenerativeModel, block: Block, counts: Counts) -> Iterator[Array]:
+    r"""Yield a root of the prior covariance of the numbers of each column, with a row of zeros for a missing cell.
+
+    Those of categories are independent, of variance 1. Those of m bins are a line in the standardised centres z of the
+    bins, of variance 1 per unit, and a random walk W from bin to bin, of variance 1 from end to end:
+    :math:`\operatorname{cov} = z z^\top + W W^\top`, where W is centred. The 16 directions of the greatest variance are
+    kept: they hold 96 % of that of the walk.
+    """
+    for position, j in enumerate(block.columns):
+        size = counts.cardinalities[position]
+        root = np.eye(size)
+        if model.schema.columns[j].is_binned:
+            weight = counts.column(position).sum(axis=0)
+            steps = np.arange(1, size) / size
+            walk = ((np.arange(size)[:, np.newaxis] >= np.arange(1, size)) - (1.0 - steps)) / np.sqrt(size)
+            root = np.column_stack([_standardised(_bin_centres(model, j), weight), walk])
+            directions, spreads, _ = np.linalg.svd(root, full_matrices=False)
+            root = (directions * spreads)[:, :_MOST_DIRECTIONS]
+        yield np.vstack([np.zeros(root.shape[1]), root])
+
+
+def _bin_centres(model: GenerativeModel, column: int) -> Array:
+    """Return the middle of each bin, and of an outer bin its mean, in data units."""
+    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        if isinstance(parameters, BinnedParameters) and column in block.columns:
+            position = block.columns.index(column)
+            cuts, (below, above) = np.array(parameters.cuts[position]), parameters.scale[:, position]
+            if len(cuts):
+                return np.concatenate([[cuts[0] - below], (cuts[:-1] + cuts[1:]) / 2.0, [cuts[-1] + above]])
+            return parameters.mean[[position]]
+    raise AssertionError("a binned column has no density within its bins")
+
+
+def _standardised(values: Array, weight: Array) -> Array:
+    if not weight.sum() > 0:
+        return np.zeros(len(values))
+    share = weight / weight.sum()
+    centred = values - share @ values
+    spread = float(np.sqrt(share @ centred**2))
+    return centred / spread if spread > 0 else np.zeros(len(values))
+
+
+def _block_diagonal(parts: list[Array]) -> Any:
+    from scipy.sparse import block_diag
+
+    joined = block_diag(parts, format="csr")
+    joined.eliminate_zeros()  # of a column of many categories nearly all entries
+    return joined
+
+
+def _as_log_probabilities(tables: Array, counts: Counts) -> Array:
+    """Return tables (C, Σ (K + 1)) that have the same posteriors, and whose exponentials sum to at most 1 per column.
+
+    The share of a cell among all rows, and a constant per column, multiply the factors of all classes alike.
+    """
+    out = tables.copy()
+    for first, last in zip(counts.offsets[:-1], counts.offsets[1:], strict=True):
+        cells = slice(first + 1, last)
+        if last - first > 1:
+            weight = counts.table[:, cells].sum(axis=0) + 1.0
+            out[:, cells] += np.log(weight / weight.sum())
+            peak = out[:, cells].max()
+            out[:, cells] -= peak + np.log(np.exp(out[:, cells] - peak).sum(axis=1).max())
+        out[:, first] = 0.0
+    return out

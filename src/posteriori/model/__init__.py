@@ -1,0 +1,25 @@
+"""A generative model: a prior over components times, for each block of columns, a density given the component."""
+
+from posteriori.model.blocks import Block, reject_incomplete, reject_outside, warn_of_approximation
+from posteriori.model.factor_weights import FactorWeights
+from posteriori.model.generative_model import GenerativeModel, log_sum
+from posteriori.model.marginals import batch_of_column, cannot_hold, log_marginal, log_marginal_of_codes
+from posteriori.model.prior import Prior
+from posteriori.model.sampling import draw_components, draw_rows
+
+__all__ = [
+    "Block",
+    "FactorWeights",
+    "GenerativeModel",
+    "Prior",
+    "batch_of_column",
+    "cannot_hold",
+    "draw_components",
+    "draw_rows",
+    "log_marginal",
+    "log_marginal_of_codes",
+    "log_sum",
+    "reject_incomplete",
+    "reject_outside",
+    "warn_of_approximation",
+]

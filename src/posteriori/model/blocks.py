@@ -1,0 +1,165 @@
+"""A block of a model: a density and the columns it models, and the checks of the cells that it reads."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from posteriori.densities import ApproximatingDensity, Density, implements
+from posteriori.invariants import require
+from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
+from posteriori.tables.messages import infinite_cell
+
+
+@dataclass(frozen=True)
+class Block:
+    """A density and the columns it models, by their positions in the schema.
+
+    Up to three blocks may model one column: one the part that depends on the component, a shared one the rest (numbers
+    within bins), and one which of its cells are missing.
+    """
+
+    density: Density
+    columns: tuple[int, ...]
+
+    def check_against(self, schema: Schema) -> None:
+        """Raise ValueError unless the columns are columns of the schema that the density can read, each once."""
+        name, d = self.density.name, len(schema.columns)
+        require(len(self.columns) > 0, f"the {name} density has no columns")
+        require(len(set(self.columns)) == len(self.columns), f"a column of the {name} density occurs twice")
+        require(
+            min(self.columns) >= 0 and max(self.columns) < d, f"a column of the {name} density is not in the schema"
+        )
+        readable = schema.dense if self.density.kind == "mixed" else schema.read_as(self.density.kind)
+        require(set(self.columns) <= set(readable), f"the {name} density cannot read one of its columns")
+        alone = len(self.columns) == 1 or not set(self.columns) & set(schema.of_kind("counts"))
+        require(alone, f"the {name} density reads a column of counts and others, and it takes one at a time")
+        exposure = self.exposure_in(schema)
+        if exposure is not None:
+            others = set(schema.of_kind("continuous")) - set(self.columns)
+            require(exposure in others, f"the exposure of the {name} density is not another column of numbers")
+
+    @property
+    def shared(self) -> bool:
+        """Whether all components share the density, so that it carries no information about them."""
+        return getattr(self.density, "shared", False)
+
+    @property
+    def models_missingness(self) -> bool:
+        """Whether the density models which cells are missing, and not the values of the cells."""
+        return getattr(self.density, "models_missingness", False)
+
+    def coded(self, schema: Schema) -> tuple[int, ...]:
+        """Return the columns whose codes the density distinguishes, by their positions."""
+        if self.density.kind in ("continuous", "counts") or self.models_missingness:
+            return ()
+        return tuple(j for j in self.columns if j in schema.coded)
+
+    def indexed(self, schema: Schema) -> tuple[int, ...]:
+        """Return the columns whose statistics have a place per category, per bin or per word, by their positions."""
+        if self.density.kind == "counts":
+            return tuple(j for j in self.columns if schema.columns[j].kind == "counts")
+        return self.coded(schema)
+
+    def exposure_in(self, schema: Schema) -> int | None:
+        """Return the position of the column of exposures on which the density conditions; None if it has none."""
+        name = getattr(self.density, "exposure", None)
+        require(name is None or name in schema.names, f"the exposure {name!r} is not in the schema")
+        return None if name is None else schema.names.index(name)
+
+    def tile(self, batch: Batch) -> Tile:
+        """Return the cells of a batch in the representation that the density reads."""
+        tile: Any = batch.take(self.columns, self.density.kind)
+        exposure = getattr(self.density, "exposure", None)
+        return cast(Tile, tile if exposure is None else replace(tile, exposure=batch.exposure(exposure)))
+
+
+def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
+    """Issue a UserWarning that names the missing columns that a block sums out only approximately in some row."""
+    if not implements(block.density, ApproximatingDensity):
+        return
+    positions = np.flatnonzero(block.density.approximated(parameters, block.tile(batch)))
+    if len(positions):
+        names = quote(batch.schema.columns[block.columns[position]].name for position in positions.tolist())
+        warnings.warn(
+            f"in some rows too many cells are missing to sum all of them out exactly; there the lower-order "
+            f"approximation p(x | other parents, y) is made for the children of {names}",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def reject_outside(block: Block, batch: Batch) -> None:
+    """Raise ValueError that names the first cell outside the support of the density of its block, if there is one."""
+    tile: Any = block.tile(batch)
+    _reject_exposure(block, batch, tile)
+    out_of_support = block.density.out_of_support(tile)
+    if out_of_support.any():
+        i, position = np.argwhere(out_of_support)[0]
+        column = block.columns[position]
+        name = batch.schema.columns[column].name
+        if batch.schema.columns[column].kind == "counts":
+            raise _count_outside(block, batch, batch.schema.columns[column], int(i))
+        value = float(batch.numbers.values[i, batch.schema.of_kind("continuous").index(column)])
+        if np.isinf(value):
+            raise infinite_cell(name, value, batch.number(i))
+        raise ValueError(
+            f"column {name!r} holds {value:g} in row {batch.number(i)}, but its distribution is "
+            f"{block.density.name}: {block.density.support}; correct the cell or choose another distribution"
+        )
+
+
+def reject_incomplete(block: Block, batch: Batch) -> None:
+    """Raise ValueError that names the first missing count, if the density learns from complete rows only."""
+    if not getattr(block.density, "learns_from_complete_rows", False):
+        return
+    tile: Any = block.tile(batch)
+    exposure = getattr(tile, "exposure", None)
+    if exposure is not None and np.isnan(exposure).any():
+        i, name = int(np.argmax(np.isnan(exposure))), getattr(block.density, "exposure", None)
+        raise ValueError(
+            f"column {name!r} is the exposure of counts, and lacks a value in row {batch.number(i)}; a model learns "
+            "from rows whose exposure is known: fill it in, or leave the row out"
+        )
+    if isinstance(tile, Bags) and tile.are_counts:
+        return
+    missing = np.isnan(tile.counts if isinstance(tile, Bags) else tile.values)
+    if missing.any():
+        first = np.argwhere(missing)[0]
+        i = int(tile.row_of_cell[first[0]]) if isinstance(tile, Bags) else int(first[0])
+        name = batch.schema.columns[block.columns[0 if isinstance(tile, Bags) else first[1]]].name
+        raise ValueError(
+            f"column {name!r} lacks a count in row {batch.number(i)}, and {block.density.name} learns from complete "
+            "rows; put 0 where a word does not occur, or leave the row out"
+        )
+
+
+def _reject_exposure(block: Block, batch: Batch, tile: Any) -> None:
+    """Raise ValueError that names the first exposure that is not above 0, or is infinite."""
+    exposure = getattr(tile, "exposure", None)
+    if exposure is None:
+        return
+    invalid = (exposure <= 0) | np.isinf(exposure)
+    if invalid.any():
+        i, name = int(np.argmax(invalid)), getattr(block.density, "exposure", None)
+        raise ValueError(
+            f"column {name!r} holds {exposure[i]:g} in row {batch.number(i)}, but it is the exposure of counts, which "
+            "is above 0; correct the cell, or leave the row out"
+        )
+
+
+def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueError:
+    """Return the error for a row of a column of counts that a density cannot produce; it names the first such word."""
+    row = batch.rows(np.array([i]))
+    bags = row.take(block.columns, "counts")
+    assert isinstance(bags, Bags)
+    each = replace(bags, starts=np.arange(len(bags.words) + 1))  # one word per row
+    k = int(np.flatnonzero(block.density.out_of_support(each))[0])
+    return ValueError(
+        f"column {column.name!r} holds {bags.counts[k]:g} for word {column.word(int(bags.words[k]))!r} in row "
+        f"{batch.number(i)}, but its distribution is {block.density.name}: {block.density.support}; correct the count"
+        f"{' (hashers need alternate_sign=False)' if bags.counts[k] < 0 else ' or choose another distribution'}"
+    )

@@ -1,0 +1,45 @@
+"""A sample of the rows of a source, in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posteriori.sources.labelling import Labelling
+from posteriori.sources.row_reader import CachedRows, RowReader
+from posteriori.sources.source import LabelledSource
+from posteriori.sources.table_source import TableSource
+from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.batch import joined
+from posteriori.tables.labels import KnownLabels
+from posteriori.typing import Array
+
+
+def sampled_source(source: LabelledSource, rows: Array, components: Array) -> TableSource:
+    """Return some labelled rows as a source of their own, read in one pass.
+
+    Parameters
+    ----------
+    source : LabelledSource
+        Under its inferred schema, without bins.
+    rows : ndarray (m,)
+        The positions of the rows, ascending.
+    components : ndarray (m,)
+        The class index of each of them.
+    """
+    marked = np.zeros(source.table.n_rows, np.bool_)
+    marked[rows] = True
+    parts = source.stream(lambda batch: batch.rows(marked[batch.start : batch.start + len(batch)]), "reading")
+    cells = joined([part for part in parts if len(part)])
+    schema = source.schema
+    codes = cells.codes.values[:, [schema.coded.index(j) for j in schema.of_kind("categorical")]]
+    texts = dict(zip(schema.of_kind("counts"), cells.bags, strict=True))
+    reader = RowReader(
+        ArrayTable(np.empty((len(rows), 0))),
+        schema,
+        source.positions,
+        CachedRows(cells.numbers.values, codes),
+        texts=texts,
+    )
+    weight = None if source.weight is None else source.weight[rows]
+    labels = KnownLabels(components.astype(np.int32))
+    return TableSource(reader, Labelling(labels, source.classes, weight), source.n_jobs)

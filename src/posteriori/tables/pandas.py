@@ -1,0 +1,248 @@
+"""Frames of pandas as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from posteriori.tables.columns import Column, categorical_column, kind_of
+from posteriori.tables.encoding import distinct_numbers, encode_distinct, encode_numbers, encode_present
+from posteriori.tables.messages import not_numeric, unusable
+from posteriori.tables.objects import (
+    FEW_CELLS,
+    encode_objects,
+    hash_strings,
+    object_column,
+    object_numbers,
+    object_strings,
+    plain_cell,
+    whole_numbers,
+)
+from posteriori.tables.schema import Schema
+from posteriori.tables.table import name_twice
+from posteriori.tables.tiles import code_tile, number_tile
+from posteriori.tables.times import TimeType, times_of_pandas, type_of_pandas
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class PandasTable:
+    """A pandas DataFrame.
+
+    Attributes
+    ----------
+    offset : int
+        The number of the first row, where the frame is a part of a longer table: for messages.
+    """
+
+    frame: Any
+    names: tuple[str, ...]
+    named: bool
+    offset: int = 0
+    container = "pandas"
+    dtype = ""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.frame)
+
+    @cached_property
+    def _columns(self) -> dict[int, Any]:
+        return {}
+
+    @cached_property
+    def _arrays(self) -> dict[int, Array | None]:
+        return {}
+
+    def _column(self, j: int) -> Any:
+        """Return column j as a Series; kept, because pandas takes 30 µs to make one."""
+        if j not in self._columns:
+            self._columns[j] = self.frame.iloc[:, j]
+        return self._columns[j]
+
+    def _array(self, j: int) -> Array | None:
+        """Return a column of NumPy numbers as an array without a copy, which is cheap to slice; None for another."""
+        if j not in self._arrays:
+            series = self._column(j)
+            is_plain = isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf"
+            self._arrays[j] = series.to_numpy() if is_plain else None  # np.asarray takes ten times as long
+        return self._arrays[j]
+
+    @cached_property
+    def _is_uniform(self) -> bool:
+        """Whether all columns have one NumPy type of numbers, so that pandas converts rows to one array at once."""
+        dtypes = set(self.frame.dtypes)
+        return len(dtypes) == 1 and isinstance(dtype := dtypes.pop(), np.dtype) and dtype.kind in "iuf"
+
+    def column(self, j: int, categorical: bool) -> Column:
+        """Infer column j, as a categorical one whatever its data type if `categorical`."""
+        series, name, label = self._column(j), self.names[j], self.data_type(j)
+        dtype = series.dtype
+        kind = getattr(dtype, "kind", "O")
+        if label in ("category", "ordered"):
+            cells = [plain_cell(cell, name) for cell in dtype.categories]
+            return categorical_column(name, cells, label, declared=True)
+        if label == "object":
+            return object_column(name, series.tolist(), categorical)
+        if _is_string(dtype):
+            return categorical_column(name, series.dropna().unique().tolist(), label)
+        if kind == "b":
+            return categorical_column(name, [] if series.isna().all() else [False, True], label)
+        if kind in "iuf" and not categorical:
+            return Column(name, "continuous", dtype=label)
+        if kind in "iuf":
+            return categorical_column(name, distinct_numbers(series.dropna().to_numpy()), label)
+        raise unusable(name, label)
+
+    def distinct(self, j: int) -> list[Any]:
+        """Return the distinct cells of column j that are present."""
+        present = self._column(j).dropna()
+        try:
+            cells: list[Any] = present.unique().tolist()
+        except TypeError:  # an unhashable cell, which `plain_cell` names
+            return [plain_cell(cell, self.names[j]) for cell in present]
+        return cells
+
+    def data_type(self, j: int) -> str:
+        """Return the name of the data type of column j."""
+        label = str(self._column(j).dtype)
+        return "ordered" if label == "category" and self._column(j).dtype.ordered else label
+
+    def whole_numbers(self, j: int, n_rows: int | None) -> Array | None:
+        """Return the present integers of column j in the first rows; None if it does not hold integers."""
+        present = self._column(j).iloc[:n_rows].dropna()
+        if self.data_type(j) == "object":
+            return whole_numbers(present.tolist())
+        if getattr(present.dtype, "kind", "O") not in "iu":
+            return None
+        return np.asarray(present.to_numpy(dtype=_numpy_dtype(present.dtype)))
+
+    def hashes(self, j: int, n_rows: int | None) -> Array | None:
+        """Return hashes of the present cells of column j in the first rows; None if it does not hold strings."""
+        label, present = self.data_type(j), self._column(j).iloc[:n_rows].dropna()
+        if label == "object":
+            return hash_strings(present.tolist())
+        if label != "category" and (label == "ordered" or not _is_string(present.dtype)):
+            return None
+        import pandas as pd
+
+        return np.asarray(pd.util.hash_pandas_object(present, index=False))
+
+    def time_type(self, j: int) -> TimeType | None:
+        """Return the type of the dates, times of day or durations that column j holds; None if it holds others."""
+        return type_of_pandas(self._column(j))
+
+    def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
+        """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
+        return times_of_pandas(self._column(j).iloc[rows], wanted, self.names[j])
+
+    def texts(self, j: int, rows: slice) -> list[str | None]:
+        """Return column j of some rows as strings, None where missing; ValueError if it does not hold strings."""
+        return object_strings(self._column(j).iloc[rows].tolist(), self.names[j])
+
+    def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
+        """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
+        if self._is_uniform:
+            cells = self.frame.iloc[rows].to_numpy()
+            cells = cells if list(columns) == list(range(cells.shape[1])) else cells[:, columns]
+            return np.require(cells, np.float32 if cells.dtype == np.float32 else np.float64, ["C", "A", "W"])
+        arrays = []
+        for j, column in zip(columns, schema_columns, strict=True):
+            array = self._array(j)
+            if array is None:
+                arrays.append(_numbers(self._column(j).iloc[rows], column, self.offset + (rows.start or 0)))
+            else:
+                arrays.append(array[rows])
+        return number_tile(arrays, len(range(*rows.indices(self.n_rows))))
+
+    def codes(
+        self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
+    ) -> tuple[Array, dict[str, int]]:
+        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
+        encoded = []
+        for j, column in zip(columns, schema_columns, strict=True):
+            array = self._array(j)
+            if array is None:
+                encoded.append(_codes(self._column(j).iloc[rows], column))
+            else:
+                encoded.append(encode_numbers(array[rows], column))
+        return code_tile(encoded, schema, schema_columns, len(range(*rows.indices(self.n_rows))))
+
+
+def pandas_table(native: Any) -> PandasTable:
+    """Open a pandas DataFrame.
+
+    Raises
+    ------
+    TypeError
+        Some column names are strings, and others are not.
+    ValueError
+        Two columns share a name.
+    """
+    titles = native.columns.tolist()
+    if not native.columns.is_unique and (twice := name_twice(titles)):
+        raise twice
+    named = all(isinstance(name, str) for name in titles)
+    if not named and any(isinstance(name, str) for name in titles):
+        raise TypeError("column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)")
+    names = tuple(titles) if named else tuple(f"x{j}" for j in range(native.shape[1]))
+    return PandasTable(native, names, named)
+
+
+def _numbers(series: Any, column: Column, start: int) -> Array:
+    dtype = series.dtype
+    if str(dtype) == "object":
+        return object_numbers(series.tolist(), column, start)
+    if getattr(dtype, "kind", "O") not in "iufb":
+        if not series.isna().all():
+            raise not_numeric(column.name, str(dtype))
+        return np.full(len(series), np.nan)
+    if isinstance(dtype, np.dtype):
+        return np.asarray(series)
+    narrow = np.dtype(_numpy_dtype(dtype)) == np.float32
+    return np.asarray(series.to_numpy(dtype=np.float32 if narrow else np.float64, na_value=np.nan))
+
+
+def _codes(series: Any, column: Column) -> tuple[Array, int]:
+    import pandas as pd
+
+    label, kind = str(series.dtype), getattr(series.dtype, "kind", "O")
+    if label == "category":
+        local, distinct = series.array.codes, list(series.dtype.categories)
+    elif label == "object" or _is_string(series.dtype):
+        if label == "object" or len(series) <= FEW_CELLS:  # look-ups of few cells are faster than a hash table of all
+            return encode_objects(series.tolist(), column)
+        local, distinct = pd.factorize(series)
+    elif kind in "iufb":
+        if isinstance(series.dtype, np.dtype):
+            return encode_numbers(np.asarray(series), column)
+        present = series.notna().to_numpy(dtype=bool)
+        return encode_present(series[present].to_numpy(dtype=_numpy_dtype(series.dtype)), present, column)
+    else:
+        raise unusable(column.name, label)
+    distinct = [plain_cell(cell, column.name) for cell in distinct]
+    lookup = encode_distinct(distinct, column)
+    if np.array_equal(lookup[:-1], np.arange(1, len(lookup))):
+        return np.add(local, 1, dtype=column.code_type, casting="unsafe"), 0  # a missing cell is −1
+    codes = lookup[local]
+    unmatched = int(np.count_nonzero(local >= 0) - np.count_nonzero(codes))
+    if unmatched:
+        column.require_kinds({kind_of(cell) for cell in distinct if cell not in column.lookup})
+    return codes, unmatched
+
+
+def _numpy_dtype(dtype: Any) -> Any:
+    """Return the NumPy type of a nullable or Arrow type of pandas, and of the values of a sparse one."""
+    dtype = getattr(dtype, "subtype", dtype)
+    return getattr(dtype, "numpy_dtype", dtype)
+
+
+def _is_string(dtype: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_string_dtype(dtype))

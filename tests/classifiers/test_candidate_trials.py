@@ -1,0 +1,97 @@
+"""Forests are fitted to all rows only where a trial shows that the pool gains by them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import posteriori as po
+from posteriori.classifiers import candidate_trials
+from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
+
+FORESTS = {"forest", "forest best"}
+
+
+def parity(n, seed, noise=0.0):
+    """Rows of seven binary columns; the class is the parity of three of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(2, size=(n, 7))
+    y = X[:, 1] ^ X[:, 3] ^ X[:, 4]
+    return X.astype(str).astype(object), y ^ (rng.random(n) < noise)
+
+
+def independent(n, seed):
+    """Rows of columns that are independent given the class, the model of naive Bayes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    X = (rng.random((n, 6)) < np.where(y[:, np.newaxis] == 1, 0.65, 0.35)).astype(int)
+    return X.astype(str).astype(object), y
+
+
+def test_a_rule_over_three_columns_keeps_forests():
+    X, y = parity(1200, 0)
+    model = po.GenerativeClassifier().fit(X, y)
+    assert FORESTS & set(model.members_)
+    X_new, y_new = parity(500, 1)
+    log_p = model.predict_log_proba(X_new)
+    assert -log_p[np.arange(500), y_new].mean() < 0.02
+
+
+def test_columns_independent_given_the_class_need_no_forest_and_the_reason_has_the_figures():
+    model = po.GenerativeClassifier().fit(*independent(1500, 0))
+    assert not FORESTS & set(model.cv_results_["member"])
+    for name in FORESTS:
+        assert "in a trial with 12 trees on 1,500 rows" in model.skipped_[name]
+        assert "log-loss of the pool, 0." in model.skipped_[name]
+
+
+def test_few_rows_are_not_tried():
+    model = po.GenerativeClassifier().fit(*independent(300, 0))
+    assert set(model.cv_results_["member"]) > FORESTS
+    assert not FORESTS & set(model.skipped_)
+
+
+def test_forests_that_are_named_are_not_tried():
+    model = po.GenerativeClassifier(["nb", "forest"]).fit(*independent(1000, 0))
+    assert model.cv_results_["member"] == ["nb", "forest", "pool"]
+
+
+def test_the_order_of_the_candidates_is_that_of_the_registry():
+    X, y = parity(600, 0)
+    names = po.GenerativeClassifier().fit(X, y).cv_results_["member"]
+    assert names == [name for name in po.registry.pool_candidates() if name in names] + ["pool"]
+
+
+@pytest.mark.parametrize(("rule", "kept"), [(parity, True), (independent, False)])
+def test_a_large_table_is_tried_on_a_sample(monkeypatch, rule, kept):
+    monkeypatch.setattr(candidate_trials, "_MOST_TRIED", 700)
+    monkeypatch.setattr(candidate_trials, "_FEWEST_SAMPLED", 600)
+    monkeypatch.setattr(candidate_trials, "_MOST_SAMPLED", 600)
+    model = po.GenerativeClassifier().fit(*rule(1500, 0))
+    assert bool(FORESTS & set(model.cv_results_["member"])) == kept
+    for reason in (model.skipped_[name] for name in FORESTS & set(model.skipped_)):
+        assert "on 600 rows" in reason
+
+
+def test_a_sample_of_rows_has_the_cells_labels_weights_and_folds_of_the_table():
+    rng = np.random.default_rng(0)
+    numbers, y = rng.normal(size=(400, 3)), rng.integers(3, size=400)
+    numbers[rng.random((400, 3)) < 0.1] = np.nan
+    weight = rng.integers(1, 4, size=400).astype(float)
+    nb = po.NaiveBayes()
+    rows = nb.read_training_rows(numbers, y, weight)
+    folded = FoldedData.of(rows, 4)
+    sample = folded.sample(90)
+    chosen = sample_positions = np.flatnonzero(np.isin(np.arange(400), _positions(folded, 90)))
+    assert_allclose(sample.weight, weight[chosen])
+    assert (sample.y_true == y[chosen]).all()
+    assert (sample.fold == folded.fold[sample_positions]).all()
+    plan = nb.training_plan(sample.source.schema, sample.target)
+    direct = FoldedData.of(nb.read_training_rows(numbers[chosen], y[chosen], weight[chosen]), sample.fold)
+    expected = cross_fit_and_score([plan], direct)[0]
+    assert_allclose(cross_fit_and_score([plan], sample)[0], expected)
+
+
+def _positions(folded, most):
+    from posteriori.learning.folds import stratified_subsample
+
+    return folded.evaluated[stratified_subsample(folded.y_true, most)]

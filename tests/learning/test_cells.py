@@ -1,0 +1,217 @@
+"""Learned tables of naive Bayes: the problem that is solved, and what it changes."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+from scipy.sparse import csr_array, eye_array
+from scipy.special import log_softmax, softmax
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.learning import cells as learning
+from posteriori.learning.cells import CellProblem, CellRows, fit_cells
+from posteriori.model_selection import out_of_fold
+
+REASONS = {
+    "check_fit_score_takes_y": "tables take all rows at once, and it calls partial_fit",
+    "check_estimators_partial_fit_n_features": "tables take all rows at once",
+    "check_n_features_in_after_fitting": "tables take all rows at once, and it calls partial_fit",
+    "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is left out whole, of two rows alike one",
+}
+MODEL = po.NaiveBayes(distributions="binned", bins=8, feature_weights="cells")
+
+
+@parametrize_with_checks([MODEL], expected_failed_checks=lambda _: REASONS)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def draw_rows(seed, n=60, n_classes=3, sizes=(4, 3)):
+    """Return rows of columns of categories, some of whose cells are missing, and their codes, 0 if missing."""
+    rng = np.random.default_rng(seed)
+    y_true = rng.integers(0, n_classes, n)
+    codes = np.column_stack([(rng.integers(0, 2, n) + y_true) % size + 1 for size in sizes])
+    codes[rng.random(codes.shape) < 0.1] = 0
+    indicators = np.concatenate([np.eye(size + 1)[codes[:, j]][:, 1:] for j, size in enumerate(sizes)], axis=1)
+    factors = rng.normal(size=(n, n_classes, len(sizes)))
+    weight = rng.choice([0.5, 1.0, 3.0], n)
+    return CellRows(csr_array(indicators), factors, y_true, weight), np.log(rng.dirichlet(np.ones(n_classes) * 5))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 30.0]), st.booleans())
+def test_the_gradient_is_that_of_the_loss(seed, penalty, with_factors):
+    rows, log_prior = draw_rows(seed)
+    rows = rows if with_factors else rows.without_factors()
+    rng = np.random.default_rng(seed)
+    basis = csr_array(rng.normal(size=(7, 5)))
+    problem = CellProblem(rows, basis, log_prior, penalty)
+    position = rng.normal(size=3 + rows.factors.shape[2] + 15)
+    assert_allclose(problem(position)[1], approx_fprime(position, lambda x: problem(x)[0], 1e-6), atol=2e-5)
+    bias, weight, eta = problem.parts(position)
+    scores = bias + rows.factors @ weight + rows.cells @ (basis @ eta)
+    losses = -log_softmax(scores, axis=1)[np.arange(60), rows.y_true]
+    assert_allclose(problem.log_loss(position), rows.weight @ losses)
+    apart = min(
+        5.0 * ((weight - common) ** 2).sum() + 0.05 * (common - 1.0) ** 2 for common in np.linspace(-5, 5, 100_001)
+    )
+    total = rows.weight @ losses + 0.5 * penalty * (eta**2).sum() + 0.05 * ((bias - log_prior) ** 2).sum() + apart
+    assert_allclose(problem(position)[0], total / rows.weight.sum(), rtol=1e-6)
+
+
+def test_without_factors_it_is_the_logistic_regression_of_scikit_learn(monkeypatch):
+    monkeypatch.setattr(learning, "_WEAK", 1e-9)  # scikit-learn does not shrink the biases
+    rows, log_prior = draw_rows(0, n=300)
+    found = fit_cells(rows.without_factors(), eye_array(7).tocsr(), log_prior, 2.0)
+    expected = LogisticRegression(C=0.5, tol=1e-8, max_iter=2000)
+    expected.fit(rows.cells.toarray(), rows.y_true, rows.weight)
+    scores = rows.cells @ found.delta + found.bias
+    assert_allclose(softmax(scores, axis=1), expected.predict_proba(rows.cells.toarray()), atol=1e-3)
+
+
+def test_a_strong_penalty_leaves_the_weighted_factors():
+    rows, log_prior = draw_rows(1, n=300)
+    found = fit_cells(rows, eye_array(7).tocsr(), log_prior, 1e9)
+    assert_allclose(found.delta, 0.0, atol=1e-6)
+    assert (found.weight >= 0).all()
+    free = fit_cells(rows, eye_array(7).tocsr(), log_prior, 1.0)
+    assert np.abs(free.delta).max() > 0.1
+
+
+def test_held_out_rows_choose_the_penalty():
+    rng = np.random.default_rng(0)
+    y_true, log_prior = rng.integers(0, 2, 400), np.log([0.5, 0.5])
+    noise = np.eye(40)[rng.integers(0, 40, 400)]
+    strong = np.eye(40)[y_true * 20 + rng.integers(0, 20, 400)]
+    choices = [
+        fit_cells(CellRows(csr_array(cells), np.zeros((400, 2, 0)), y_true, np.ones(400)), eye_array(40), log_prior)
+        for cells in (noise, strong)
+    ]
+    assert choices[0].penalty > choices[1].penalty
+    assert {one.penalty for one in choices} <= set(learning.PENALTIES)
+
+
+def test_tables_have_the_posteriors_that_were_learned():
+    penguins = load_penguins()
+    model = MODEL.fit(penguins, "species")
+    model.model_.check()
+    weights = model.model_.weights
+    assert_array_equal(model.feature_weights_, 1.0)
+    explanation = model.explain(penguins)
+    scores = explanation.log_factors.sum(axis=2) + model.class_bias_
+    assert_allclose(softmax(scores, axis=1), model.predict_proba(penguins), atol=1e-9)
+    nothing = model.predict_proba(penguins.drop("species").clear(1))
+    assert_allclose(nothing[0], softmax(model.class_bias_), atol=1e-9)  # a missing cell adds nothing
+    tables = weights.parameters[0]
+    for j in range(len(tables.cardinalities)):
+        assert np.exp(tables.column(j)).sum(axis=1).max() == pytest.approx(1.0)
+
+
+def test_the_generative_model_stays():
+    penguins = load_penguins()
+    model = MODEL.fit(penguins, "species")
+    plain = po.NaiveBayes(distributions="binned", bins=8).fit(penguins, "species")
+    assert_allclose(model.predict_joint_log_proba(penguins), plain.predict_joint_log_proba(penguins))
+    assert_allclose(model.score_samples(penguins), plain.score_samples(penguins))
+    for mine, other in zip(model.feature_log_prob_, plain.feature_log_prob_, strict=True):
+        assert_array_equal(mine, other)
+    assert np.abs(model.predict_proba(penguins) - plain.predict_proba(penguins)).max() > 0.01
+
+
+def test_redundant_columns_count_once():
+    rng = np.random.default_rng(0)
+    y = np.tile(["a", "b"], 500)
+    x = np.where(rng.random(1000) < 0.2, np.where(y == "a", "b", "a"), y)
+    frame = pl.DataFrame({f"x{j}": x for j in range(10)})
+    posterior = MODEL.fit(frame, y).predict_proba(frame)
+    assert_allclose(posterior.max(axis=1), 0.8, atol=0.03)
+
+
+def test_neighbouring_bins_are_smooth():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    y = (rng.random(2000) < 1 / (1 + np.exp(-1.5 * x))).astype(str)
+    grid = np.linspace(-2, 2, 200)[:, np.newaxis]
+    expected = 1 / (1 + np.exp(-1.5 * grid[:, 0]))
+    learned, counted = (
+        po.NaiveBayes(distributions="binned", bins=64, feature_weights=weights).fit(x[:, np.newaxis], y)
+        for weights in ("cells", None)
+    )
+    errors = [np.abs(model.predict_proba(grid)[:, 1] - expected).mean() for model in (learned, counted)]
+    assert errors[0] < 0.03 < errors[1]
+
+
+@pytest.mark.parametrize("labels", [["a"], ["a", "a"], ["a", "b"], ["a", "b", "b", "a"]])
+def test_few_rows(labels):
+    frame = pl.DataFrame({"x": np.arange(float(len(labels))), "k": ["u"] * len(labels)})
+    posterior = MODEL.fit(frame, labels).predict_proba(frame)
+    assert_allclose(posterior.sum(axis=1), 1.0)
+
+
+def test_columns_without_values_and_classes_without_rows():
+    frame = pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "empty": pl.Series([None] * 4, dtype=pl.String)})
+    with pytest.warns(UserWarning, match="empty"):
+        model = MODEL.fit(frame, ["a", "b", "a", "b"])
+    assert np.isfinite(model.predict_log_proba(frame)).all()
+    model = po.NaiveBayes(distributions="binned", feature_weights="cells", priors={"a": 1.0, "b": 0.0})
+    posterior = model.fit(frame.select("x"), ["a", "b", "a", "b"]).predict_proba(frame.select("x"))
+    assert_allclose(posterior[:, 0], 1.0)
+
+
+def test_a_file_keeps_the_tables(tmp_path):
+    penguins = load_penguins()
+    model = MODEL.fit(penguins, "species")
+    po.save(model, tmp_path / "model.posteriori")
+    again = po.load(tmp_path / "model.posteriori")
+    assert_array_equal(again.predict_proba(penguins), model.predict_proba(penguins))
+    assert again.model_.weights.penalty == model.model_.weights.penalty in learning.PENALTIES
+
+
+def test_the_tables_of_a_fold_are_learned_without_it(monkeypatch):
+    monkeypatch.setattr(learning, "_FOLDS", 10**6)  # then there are too few rows to choose a prior
+    penguins = load_penguins().drop_nulls("species")
+    found = out_of_fold(MODEL, penguins, "species", folds=3)
+    for k in range(3):
+        alone = clone(MODEL).fit(penguins.filter(found.fold != k), "species")
+        held_out = penguins.filter(found.fold == k)
+        assert_allclose(found.posterior[found.fold == k], alone.predict_proba(held_out), atol=1e-6)
+
+
+def test_what_it_cannot_do_is_refused():
+    penguins = load_penguins()
+    model = po.NaiveBayes(feature_weights="cells")
+    with pytest.raises(ValueError, match="distribution 'gaussian'; set distributions=\"binned\""):
+        model.fit(penguins, "species")
+    with pytest.raises(ValueError, match="missing cell"):
+        po.NaiveBayes(distributions="binned", feature_weights="cells", missing="informative").fit(penguins, "species")
+    fitted = MODEL.fit(penguins, "species")
+    for update in (fitted.partial_fit, fitted.unlearn):
+        with pytest.raises(ValueError, match='feature_weights="cells" takes all rows at once'):
+            update(penguins, "species")
+    with pytest.raises(ValueError, match="cross_validate"):
+        po.leave_one_out(fitted, penguins, "species")
+    with pytest.raises(ValueError, match="'feature_weights' parameter of KDependenceBayes"):
+        po.KDependenceBayes(feature_weights="cells").fit(penguins, "species")
+
+
+def test_the_pool_drops_it_when_rows_follow():
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b"], 300)
+    frame = pl.DataFrame({f"x{j}": np.where(rng.random(300) < 0.3, y, rng.choice(["a", "b"], 300)) for j in range(4)})
+    model = po.GenerativeClassifier(["cells", "aode"], penalty=1000.0).fit(frame, y)
+    with pytest.warns(UserWarning, match="'cells' leaves the pool: feature_weights=\"cells\" learns its tables"):
+        model.partial_fit(frame, y)
+    assert set(model.members_) == {"aode"}
+
+
+def test_a_pool_whose_columns_have_another_density_does_without_it():
+    penguins = load_penguins()
+    model = po.GenerativeClassifier(distributions={"body_mass_g": "gaussian"}).fit(penguins, "species")
+    assert "body_mass_g" in model.skipped_["cells"]
