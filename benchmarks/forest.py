@@ -72,7 +72,7 @@ def rows(quick: bool) -> list[Row]:
     ours = po.GenerativeForest(N_TREES)
     ours.fit(frame[:2000], y[:2000]).predict_proba(new_frame[:2000])  # compiles the kernels
     theirs = RandomForestClassifier(N_TREES, n_jobs=2, random_state=0)
-    fit, their_fit = least([lambda: ours.fit(frame, y), lambda: theirs.fit(table, y)], 2)
+    fit, their_fit = least([lambda: ours.fit(frame, y), lambda: theirs.fit(table, y)], 1)
     predict, their_predict = least([lambda: ours.predict_proba(new_frame), lambda: theirs.predict_proba(new_table)], 5)
     leaves = round(ours.n_leaves_ / N_TREES)
     boosted = lightgbm.LGBMClassifier(n_estimators=ROUNDS, num_leaves=leaves, n_jobs=2, verbose=-1)

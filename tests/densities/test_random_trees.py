@@ -361,3 +361,20 @@ def test_a_crafted_structure_is_refused(name, index, value, message):
     with pytest.raises(ValueError, match=message):
         replace(FITTED[0].structure, **{name: array}).check()
     FITTED[0].structure.check()
+
+
+def test_categories_that_a_node_has_not_seen_have_one_side_unless_splits_above_keep_them_out():
+    density, _, _ = fitted(*draw_rows(missing=0.0))
+    trees = density.structure
+    for t in range(density.n_trees):
+        waiting = [(int(trees.roots[t]), [set(range(1, k + 1)) for k in CARDINALITIES])]
+        while waiting:
+            node, cell = waiting.pop()
+            j, cut, child = trees.nodes[node].tolist()
+            if j < 0:
+                continue
+            side = {code: (code > cut) + 1 if trees.ordered[j] else int(trees.sides[cut + code]) for code in cell[j]}
+            assert set(side.values()) == {1, 2}
+            for k in (1, 2):
+                inside = {code for code in cell[j] if side[code] == k}
+                waiting.append((child + k - 1, [*cell[:j], inside, *cell[j + 1 :]]))

@@ -74,13 +74,15 @@ class GenerativeForest(DependenceEstimator):
 
     Rows are dealt to five folds. A tree grows on the rows outside one of them, and the rows of this fold serve to
     choose `strength`. The leaves of the final trees count all rows. A row of weight k counts as k rows in splits and
-    leaves, but it is in one fold, where k equal rows may be in several.
+    leaves, but it is in one fold, where k equal rows may be in several. At a node of more than 4,096 rows, so many of
+    them choose the split: every k-th one within its class. There weights choose other splits than repeated rows.
 
     In a leaf, p(x_j | l) is the distribution of the column in all rows, truncated to the leaf. So a tree has exact
     marginals: a row without the cell of a split goes down both sides, with the shares of the training rows, and the
     present cells of other splits weigh the leaves by share / p(x_j on this side | x_j in the cell of the node). A row
-    without any cell has the class prior. A category that a node has not seen counts as missing there. The geometric
-    mean combines the exact posteriors of the trees; it is not itself the marginal of one joint distribution.
+    without any cell has the class prior. A category that a node has not seen in growth goes to a side at random,
+    drawn once with the shares of the others; one that is new since then counts as missing. The geometric mean combines
+    the exact posteriors of the trees; it is not itself the marginal of one joint distribution.
     `score_samples` is that of the mixture of the trees, and `sample` draws from it. In growth, a row without the cell
     of a split goes to one side at random; in the leaves it counts on both, with the shares.
 

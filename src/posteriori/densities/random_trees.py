@@ -335,7 +335,7 @@ class RandomTrees:
                 if trees.ordered[j]:
                     cells[cut + 1 :] *= side
                     cells[: cut + 1] *= 1 - side
-                else:  # categories that the node has not seen keep their probability on both sides
+                else:  # categories without a side keep their probability on both
                     sides = trees.sides[cut : cut + len(cells)]
                     chosen, other = cells[sides == 1 + side].sum(), cells[sides == 2 - side].sum()
                     cells[sides == 1 + side] *= (chosen + other) / chosen

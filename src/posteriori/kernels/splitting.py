@@ -291,11 +291,27 @@ def _prefix_of(is_ordered, at_random, n_runs, n_classes, is_weighted, scratch, o
 
 
 @kernel(is_part=True)
+def _entropy(n_runs, is_weighted, scratch, of_whole):
+    """Return n·H(y) of a node in nats."""
+    n, entropy = 0.0, 0.0
+    for r in range(n_runs):
+        first, last = scratch.starts[r], scratch.starts[r + 1]
+        total = float(last - first)
+        if is_weighted:
+            total = 0.0
+            for i in range(first, last):
+                total += scratch.weights[i]
+        n += total
+        entropy -= _x_log_x(total, of_whole)
+    return entropy + _x_log_x(n, of_whole)
+
+
+@kernel(is_part=True)
 def choose_split(codes, rows, n_runs, ordered, n_classes, n_tried, at_random, is_weighted, scratch, of_whole):
     """Return the split of the greatest gain among `n_tried` columns that vary; a gain of 0 may lead to a rule, too."""
     most, column, cut, n_left, n_chosen = -0.5, -1, 0, 0, 0
-    tried, k = 0, 0
-    while k < codes.shape[1] and tried < n_tried:
+    tried, k, enough = 0, 0, _entropy(n_runs, is_weighted, scratch, of_whole) * (1.0 - 1e-9)
+    while k < codes.shape[1] and tried < n_tried and most < enough:  # no gain is more than the entropy
         other = k + int(draw(scratch.state) * (codes.shape[1] - k))
         j = scratch.columns[other]
         scratch.columns[other] = scratch.columns[k]

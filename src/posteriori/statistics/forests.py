@@ -148,7 +148,8 @@ class TreeStructure:
     share : ndarray (nodes,)
         The share of the training rows of a node that goes left: the weights by which a row without the cell counts.
     sides : ndarray of uint8
-        For each split of categories, from code 0: 1 is left, 2 is right, 0 is both.
+        For each split of categories, from code 0: 1 is left, 2 is right, 0 is both, also for categories that splits
+        above keep out, or that are new since the growth.
     change : ndarray of float32 (leaves, Z)
         What is added to log p(y | leaf), up to a constant of the leaf, in nats; empty for nothing.
     """
