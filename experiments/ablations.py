@@ -64,7 +64,7 @@ def applies(name: str, cells: Cells) -> bool:
     """Return whether a candidate has a use for these columns, and its tables fit into memory."""
     if name == "A2DE":
         return int(binned(cells, cells, 5)[2].sum()) <= _MOST_SLOTS
-    return name not in _OF_NUMBERS or cells.numbers.shape[1] > 0
+    return name in _OF_ANY or cells.numbers.shape[1] > 0
 
 
 def members_of(table: Table) -> dict[str, np.ndarray]:
