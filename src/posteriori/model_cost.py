@@ -16,6 +16,7 @@ _SECONDS_PER_MULTIPLICATION = 5e-9  # measured at 12 to 34 columns (3e-9 to 1e-8
 MAX_PATTERN_CELLS = 1 << 23  # in the scatter matrices of the patterns of missing cells, 64 MB
 EM_STEPS = 10  # of a candidate; each step reads all rows
 CELL_BINS = 64  # of the candidate "cells"
+MOST_CLASSES_OF_CELLS = 10  # with 19 and 26, the pool takes twice the time, and is no better (soybean, letter)
 MAX_LEARNED_CELLS = 1_000_000  # numbers that it learns
 MOST_PARAMETERS = 2  # of covariances, per number of the table
 ROWS_PER_COLUMN = 2.5  # of a covariance from which missing numbers are predicted

@@ -21,6 +21,7 @@ from posteriori.model_cost import (
     CELL_BINS,
     EM_STEPS,
     MAX_LEARNED_CELLS,
+    MOST_CLASSES_OF_CELLS,
     MOST_PARAMETERS,
     ROWS_PER_COLUMN,
     CostModel,
@@ -64,6 +65,8 @@ def decline_cells(table: TableSummary) -> str | None:
     """Return why one number per category or bin and class cannot be learned from a table; None if it can."""
     if table.n_counts:
         return "counts of words have no categories and no bins"
+    if table.n_classes > MOST_CLASSES_OF_CELLS:
+        return f"it would learn a number per cell for each of {table.n_classes} classes (limit {MOST_CLASSES_OF_CELLS})"
     size = table.n_classes * sum(column.cardinality or CELL_BINS for column in table.columns)
     return (
         f"it would learn {size:,} numbers at once (limit {MAX_LEARNED_CELLS:,})" if size > MAX_LEARNED_CELLS else None

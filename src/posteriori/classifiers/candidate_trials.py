@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidate_fits import CandidateFits
-from posteriori.densities.tree_growing import trees_for
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.folds import assign_folds
 from posteriori.learning.pool import clip_log_posteriors, fit_pool
@@ -27,9 +26,6 @@ _TREES, _FOLDS = 12, 3  # of a trial: four trees did not see a row
 _LEAST_GAIN = 0.008  # of the log-loss of the pool, for a candidate to be fitted to all rows
 # The gain grows with the rows: on adult it is −0.7 % of 2,000 rows, 0.3 % of 5,000, 0.6 % of 10,000, and 1.0 % of all.
 _LEAST_GAIN_ON_SAMPLE = 0.004
-_LEAST_ADDED, _SHARE_OF_GAIN = 0.002, 0.1  # of the log-loss and of the gain of all, that each forest must add
-_LARGE_GAIN = 0.03  # of the log-loss of the pool, for which the forest gets all its trees
-_FEW_TREES = 50
 _WEIGHT_PER_STRENGTH, _MOST_WEIGHT = 0.2, 20.0  # least weight of a node, in units of the strength of the back-off
 
 
@@ -40,7 +36,7 @@ class Trial:
     Attributes
     ----------
     kept : dict
-        The candidates to fit to all rows, with the number of trees and the least weight of a node that suit the table.
+        The candidates to fit to all rows, with the least weight of a node that suits the table.
     skipped : dict
         Why the others are left out, by name.
     """
@@ -69,7 +65,7 @@ def try_costly(
         Of the weights of the pool.
     """
     log_posterior = others.log_posterior[: len(folded.y_true)]
-    n_rows, is_whole = folded.n_labelled, folded.n_labelled <= _MOST_TRIED
+    is_whole = folded.n_labelled <= _MOST_TRIED
     with warnings.catch_warnings(), without_passes():
         warnings.simplefilter("ignore")
         if not is_whole:
@@ -79,42 +75,22 @@ def try_costly(
         small = [clone(one).set_params(n_trees=_TREES) for one in costly.values()]
         found, fitted = _held_out(small, replace(folded, fold=assign_folds(folded.y_true, min(_FOLDS, n))))
 
-    def losses(chosen: list[int]) -> Array:
-        return _losses(np.concatenate([log_posterior, found[:, :, chosen]], axis=2), folded, penalty)
-
-    names = list(costly)
-    chosen = list(range(len(names)))
-    without, best = losses([]), losses(chosen)
+    without = _losses(log_posterior, folded, penalty)
+    lowered = without - _losses(np.concatenate([log_posterior, found], axis=2), folded, penalty)
     of_all = _mean(without, folded)
-    gain, error = _mean(without - best, folded), _standard_error(without - best, folded)
+    gain, error = _mean(lowered, folded), _standard_error(lowered, folded)
     figures = f"in a trial with {_TREES} trees on {n:,} rows"
     least = _LEAST_GAIN if is_whole else _LEAST_GAIN_ON_SAMPLE
     if gain + error < least * of_all:
         lower = f"the costly candidates lower the log-loss of the pool, {of_all:.4f}, by {gain:.4f} ± {error:.4f}"
-        return Trial({}, dict.fromkeys(names, f"{figures}, {lower}; it takes {least:.1%}"))
-    skipped = {}
-    while len(chosen) > 1:
-        of_rest = {m: losses([c for c in chosen if c != m]) for m in chosen}
-        mean_of_rest = {m: _mean(of_rest[m], folded) for m in chosen}
-        weakest = min(chosen, key=lambda m: mean_of_rest[m])
-        added = mean_of_rest[weakest] - _mean(best, folded)
-        if added > min(_SHARE_OF_GAIN * gain, _LEAST_ADDED * _mean(best, folded)):
-            break
-        chosen.remove(weakest)
-        best = of_rest[weakest]
-        skipped[names[weakest]] = (
-            f"{figures}, it lowers the log-loss of the pool, {_mean(best, folded):.4f}, by {max(added, 0.0):.4f}; "
-            f"it takes {_LEAST_ADDED:.1%}, or {_SHARE_OF_GAIN:.0%} of what the costly candidates gain together"
-        )
+        return Trial({}, dict.fromkeys(costly, f"{figures}, {lower}; it takes {least:.1%}"))
     kept = {}
-    for m in chosen:
-        density: Any = fitted[m].full.model.blocks[0].density
+    for (name, one), fits in zip(costly.items(), fitted, strict=True):
+        density: Any = fits.full.model.blocks[0].density
         strength = float(np.exp(np.log(np.maximum(density.strengths[0], 1e-6)).mean()))
         weight = float(np.clip(_WEIGHT_PER_STRENGTH * strength, 2.0, _MOST_WEIGHT))
-        kept[names[m]] = clone(costly[names[m]]).set_params(min_weight=weight)
-        if gain < _LARGE_GAIN * of_all:
-            kept[names[m]].set_params(n_trees=min(_FEW_TREES, trees_for(n_rows)))
-    return Trial(kept, skipped)
+        kept[name] = clone(one).set_params(min_weight=weight)
+    return Trial(kept, {})
 
 
 def _sample_size(folded: FoldedData) -> int:

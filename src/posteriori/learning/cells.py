@@ -42,7 +42,7 @@ _OF_WEIGHTS = 10.0  # ω of `CellProblem`
 _MOST_DIRECTIONS = 16  # of a random walk over bins
 _WEAK = 0.1  # β of `CellProblem`
 _LIMITS = {"maxiter": 300, "maxcor": 10, "gtol": 1e-6}
-_SEARCH, _FINAL = 1e-4, 1e-6  # L-BFGS ends if a step lowers the loss by less, relative to it
+_SEARCH, _FINAL = 1e-4, 1e-8  # L-BFGS ends if a step lowers the loss by less, relative to it
 
 
 @dataclass(frozen=True)
