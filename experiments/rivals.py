@@ -1,0 +1,216 @@
+"""Measure the pool beside logistic regression, forests and boosting on every table of up to 10,000 rows.
+
+Usage: python -m experiments.rivals [--keep FILE] [--models NAME …] [--again NAME …] [--tables NAME …] [--write]
+
+Five folds, all rows, defaults. With --keep, scores are stored in a file, and those already in it are not measured
+again, except for the models named by --again. With --write, the figures are put into docs/pool.md; without it they are
+printed. CatBoost, LightGBM and interpret (the explainable boosting machine) are in the `bench` extra; a model whose
+library is not installed is left out.
+
+CPU seconds are those of five fits and predictions in one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+import numpy as np
+import polars as pl
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegressionCV
+
+import posteriori as po
+from experiments.page import DOCS, markdown_table, replace_block
+from experiments.real_tables import FOLDS, SEED, Table, data_folder, in_first_half, ranks, read_index, tables
+from posteriori.model_selection.metrics import accuracy, log_loss
+
+PAGE = DOCS / "pool.md"
+MOST_ROWS = 10_000
+POOL = "pool"
+FOREST = "random forest, 200 trees"
+Scores = dict[str, dict[str, list[float]]]  # by table and model: log-loss, accuracy, CPU seconds
+
+
+class NativeClassifier(ClassifierMixin, BaseEstimator):
+    """A boosting library with its own handling of categories and missing cells, for tables of polars.
+
+    Parameters
+    ----------
+    library : {"catboost", "lightgbm", "interpret"}
+    """
+
+    def __init__(self, library: str = "catboost") -> None:
+        self.library = library
+
+    def fit(self, X: pl.DataFrame, y: Any) -> NativeClassifier:
+        """Fit the library's classifier, at its defaults, in one thread."""
+        self.categories_ = {
+            name: sorted(X[name].drop_nulls().unique().to_list())
+            for name in X.columns
+            if not X[name].dtype.is_numeric()
+        }
+        self.model_ = self._made().fit(self._read(X), np.asarray(y))
+        self.classes_ = np.asarray(self.model_.classes_)
+        return self
+
+    def predict_proba(self, X: pl.DataFrame) -> np.ndarray:
+        """Return p(y | x), (n, C)."""
+        return np.asarray(self.model_.predict_proba(self._read(X)))
+
+    def _made(self) -> Any:
+        if self.library == "catboost":
+            from catboost import CatBoostClassifier
+
+            return CatBoostClassifier(
+                thread_count=1, verbose=0, allow_writing_files=False, cat_features=list(self.categories_)
+            )
+        if self.library == "lightgbm":
+            from lightgbm import LGBMClassifier
+
+            return LGBMClassifier(n_jobs=1, verbose=-1)
+        from interpret.glassbox import ExplainableBoostingClassifier
+
+        return ExplainableBoostingClassifier(n_jobs=1)
+
+    def _read(self, X: pl.DataFrame) -> Any:
+        import pandas as pd
+
+        read = X.to_pandas()
+        for name, known in self.categories_.items():
+            cells = read[name].astype(object).where(X[name].is_not_null().to_numpy(), None)
+            if self.library == "catboost":
+                read[name] = cells.map(lambda cell: "missing" if cell is None else str(cell))
+            else:
+                read[name] = pd.Categorical(cells, categories=known)
+        return read
+
+
+def _native(library: str) -> Any:
+    return NativeClassifier(library) if importlib.util.find_spec(library) is not None else None
+
+
+def models() -> dict[str, Any]:
+    """Return the models by name; None for one whose library is not installed."""
+    rivals = {
+        "logistic regression": "logistic",
+        "logistic regression, tuned": LogisticRegressionCV(
+            Cs=10, cv=5, scoring="neg_log_loss", max_iter=1000, l1_ratios=(0.0,), use_legacy_attributes=False
+        ),
+        FOREST: RandomForestClassifier(200, n_jobs=1),
+        "histogram boosting, early stopping": HistGradientBoostingClassifier(early_stopping=True),
+    }
+    made = {name: po.comparison.discriminative(one).set_params(random_state=SEED) for name, one in rivals.items()}
+    native = {"LightGBM": "lightgbm", "CatBoost": "catboost", "explainable boosting": "interpret"}
+    return {POOL: po.GenerativeClassifier(n_jobs=1), **made, **{name: _native(one) for name, one in native.items()}}
+
+
+def measure(model: Any, table: Table) -> list[float]:
+    """Return log-loss in nats and accuracy of held-out rows, and CPU seconds."""
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of collinear columns, categories that a fold has not met, few steps
+        found = po.cross_validate({"one": model}, table.X, table.y, folds=FOLDS, random_state=SEED)
+    posterior = found.posteriors["one"]
+    seconds = time.process_time() - start
+    return [log_loss(found.y_true, posterior), accuracy(found.y_true, posterior), seconds]
+
+
+def small_tables(folder: Path) -> list[str]:
+    """Return the names of the tables of at most 10,000 rows, the shortest first."""
+    lines = [line for line in read_index(folder) if int(line["rows"]) <= MOST_ROWS]
+    return [line["name"] for line in sorted(lines, key=lambda line: int(line["rows"]) * int(line["columns"]))]
+
+
+def summary(scores: Scores, names: list[str]) -> str:
+    """Return a line a model: how it does over all tables that every model was measured on."""
+    known = [table for table, found in scores.items() if all(name in found for name in names)]
+    values = np.array([[scores[table][name] for name in names] for table in known])
+    loss, right, seconds = values[..., 0], values[..., 1], values[..., 2]
+    rank = ranks(loss).mean(axis=0)
+    first = np.array([in_first_half(table) for table in known])
+    pool = names.index(POOL)
+    ratio = seconds / seconds[:, [names.index(FOREST)]] if FOREST in names else np.full(seconds.shape, np.nan)
+    lines = []
+    for position in np.argsort(loss.mean(axis=0)):
+        better = "–" if position == pool else f"{(loss[:, pool] < loss[:, position]).mean():.0%}"
+        cells = [f"{loss[:, position].mean():.4f}", f"{loss[first, position].mean():.4f}"]
+        cells += [f"{loss[~first, position].mean():.4f}", f"{rank[position]:.2f}", f"{right[:, position].mean():.4f}"]
+        cells += [better, f"{np.median(ratio[:, position]):.2f}×", f"{ratio[:, position].max():.1f}×"]
+        lines.append([names[position], *cells])
+    head = ["model", "mean log-loss", "first half", "second half", "mean rank", "mean accuracy", "pool has the lower"]
+    return f"{len(known)} tables:\n\n" + markdown_table([*head, "CPU, median", "CPU, most"], lines)
+
+
+def by_table(scores: Scores, names: list[str]) -> str:
+    """Return a line a table: the log-loss of each model, the least one bold."""
+    lines = []
+    for table, found in sorted(scores.items()):
+        least = min(found[name][0] for name in names if name in found)
+        cells = [
+            "–"
+            if name not in found
+            else f"**{found[name][0]:.3f}**"
+            if found[name][0] < least + 5e-4
+            else f"{found[name][0]:.3f}"
+            for name in names
+        ]
+        lines.append([table, *cells])
+    return markdown_table(["table", *names], lines)
+
+
+def _cell(score: list[float] | None, least: float) -> str:
+    if score is None:
+        return "–"
+    text = f"{score[0]:.3f}"
+    return f"**{text}**" if score[0] < least + 5e-4 else text
+
+
+def main() -> None:
+    """Measure what is not measured yet, and print the figures or fill the page."""
+    parser = argparse.ArgumentParser(description="Measure the pool beside discriminative models on all small tables.")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="store scores here, and go on from those in it")
+    parser.add_argument("--models", nargs="+", metavar="NAME", help="measure these models only")
+    parser.add_argument("--again", nargs="+", default=[], metavar="NAME", help="measure these models again")
+    parser.add_argument("--tables", nargs="+", metavar="NAME", help="measure these tables only")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/pool.md")
+    arguments = parser.parse_args()
+    folder = data_folder()
+    if folder is None:
+        print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
+        return
+    keep: Path | None = arguments.keep
+    scores: Scores = json.loads(keep.read_text()) if keep is not None and keep.exists() else {}
+    every = {name: model for name, model in models().items() if model is not None}
+    wanted = {name: model for name, model in every.items() if not arguments.models or name in arguments.models}
+    for found in scores.values():
+        for name in arguments.again:
+            found.pop(name, None)
+    for name in arguments.tables or small_tables(folder):
+        (table,) = tables(folder, [name], MOST_ROWS)
+        for title, model in wanted.items():
+            if title not in scores.setdefault(name, {}):
+                scores[name][title] = measure(model, table)
+                print(name, title, *(f"{value:.4f}" for value in scores[name][title]), flush=True)
+                if keep is not None:
+                    keep.write_text(json.dumps(scores))
+    shown = [name for name in every if any(name in found for found in scores.values())]
+    blocks = {"rivals": summary(scores, shown), "rivals by table": by_table(scores, shown)}
+    for name, text in blocks.items():
+        if arguments.write:
+            replace_block(name, text, PAGE)
+        else:
+            print(text)
+
+
+if __name__ == "__main__":
+    main()
