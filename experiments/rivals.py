@@ -1,13 +1,15 @@
 """Measure the pool beside logistic regression, forests and boosting on every table of up to 10,000 rows.
 
-Usage: python -m experiments.rivals [--keep FILE] [--models NAME …] [--again NAME …] [--tables NAME …] [--write]
+Usage: python -m experiments.rivals [--keep FILE] [--models NAME …] [--again NAME …] [--tables NAME …] [--large]
+       [--write]
 
-Five folds, all rows, defaults. With --keep, scores are stored in a file, and those already in it are not measured
-again, except for the models named by --again. With --write, the figures are put into docs/pool.md; without it they are
-printed. CatBoost, LightGBM and interpret (the explainable boosting machine) are in the `bench` extra; a model whose
-library is not installed is left out.
+Five folds, all rows, defaults; with --large the first of the five folds, of complete tables with more rows. With
+--keep, scores are stored in a file, and those already in it are not measured again, except for the models named by
+--again. With --write, the figures are put into docs/pool.md; without it they are printed. CatBoost, LightGBM and
+interpret (the explainable boosting machine) are in the `bench` extra; a model whose library is not installed is left
+out.
 
-CPU seconds are those of five fits and predictions in one thread.
+CPU seconds are those of all fits and predictions in one thread.
 """
 
 from __future__ import annotations
@@ -25,17 +27,20 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
 import polars as pl
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
 
 import posteriori as po
 from experiments.page import DOCS, markdown_table, replace_block
 from experiments.real_tables import FOLDS, SEED, Table, data_folder, in_first_half, ranks, read_index, tables
+from posteriori.learning.folds import assign_folds
 from posteriori.model_selection.metrics import accuracy, log_loss
 
 PAGE = DOCS / "pool.md"
 MOST_ROWS = 10_000
+MOST_ROWS_OF_LARGE = 100_000
+LARGE_TABLES = ("letter", "magic", "adult", "electricity")
 POOL = "pool"
 FOREST = "random forest, 200 trees"
 Scores = dict[str, dict[str, list[float]]]  # by table and model: log-loss, accuracy, CPU seconds
@@ -91,7 +96,7 @@ class NativeClassifier(ClassifierMixin, BaseEstimator):
             if self.library == "catboost":
                 read[name] = cells.map(lambda cell: "missing" if cell is None else str(cell))
             else:
-                read[name] = pd.Categorical(cells, categories=known)
+                read[name] = pd.Categorical(cells.where(cells.isin(known), None), categories=known)
         return read
 
 
@@ -114,15 +119,29 @@ def models() -> dict[str, Any]:
     return {POOL: po.GenerativeClassifier(n_jobs=1), **made, **{name: _native(one) for name, one in native.items()}}
 
 
-def measure(model: Any, table: Table) -> list[float]:
+def measure(model: Any, table: Table, large: bool) -> list[float]:
     """Return log-loss in nats and accuracy of held-out rows, and CPU seconds."""
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of collinear columns, categories that a fold has not met, few steps
-        found = po.cross_validate({"one": model}, table.X, table.y, folds=FOLDS, random_state=SEED)
-    posterior = found.posteriors["one"]
+        if large:
+            y_true, posterior = _first_fold(model, table)
+        else:
+            found = po.cross_validate({"one": model}, table.X, table.y, folds=FOLDS, random_state=SEED)
+            y_true, posterior = found.y_true, found.posteriors["one"]
     seconds = time.process_time() - start
-    return [log_loss(found.y_true, posterior), accuracy(found.y_true, posterior), seconds]
+    return [log_loss(y_true, posterior), accuracy(y_true, posterior), seconds]
+
+
+def _first_fold(model: Any, table: Table) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes and the posteriors of the rows of the first fold, by a model of the others."""
+    classes, y_true = np.unique(table.y.to_numpy(), return_inverse=True)
+    held_out = assign_folds(y_true, FOLDS, seed=SEED) == 0
+    fitted = clone(model).fit(table.X.filter(~held_out), table.y.to_numpy()[~held_out])
+    places = np.searchsorted(classes, np.asarray(fitted.classes_))
+    posterior = np.zeros((int(held_out.sum()), len(classes)))
+    posterior[:, places] = fitted.predict_proba(table.X.filter(held_out))
+    return y_true[held_out], posterior
 
 
 def small_tables(folder: Path) -> list[str]:
@@ -132,7 +151,7 @@ def small_tables(folder: Path) -> list[str]:
 
 
 def summary(scores: Scores, names: list[str]) -> str:
-    """Return a line a model: how it does over all tables that every model was measured on."""
+    """Return one line per model: how it does over all tables that every model was measured on."""
     known = [table for table, found in scores.items() if all(name in found for name in names)]
     values = np.array([[scores[table][name] for name in names] for table in known])
     loss, right, seconds = values[..., 0], values[..., 1], values[..., 2]
@@ -151,28 +170,22 @@ def summary(scores: Scores, names: list[str]) -> str:
     return f"{len(known)} tables:\n\n" + markdown_table([*head, "CPU, median", "CPU, most"], lines)
 
 
-def by_table(scores: Scores, names: list[str]) -> str:
-    """Return a line a table: the log-loss of each model, the least one bold."""
+def by_table(scores: Scores, names: list[str], seconds: bool = False) -> str:
+    """Return one line per table: the log-loss of each model, the least one bold, and CPU seconds if they are asked for."""
     lines = []
     for table, found in sorted(scores.items()):
         least = min(found[name][0] for name in names if name in found)
-        cells = [
-            "–"
-            if name not in found
-            else f"**{found[name][0]:.3f}**"
-            if found[name][0] < least + 5e-4
-            else f"{found[name][0]:.3f}"
-            for name in names
-        ]
+        cells = [_cell(found.get(name), least, seconds) for name in names]
         lines.append([table, *cells])
     return markdown_table(["table", *names], lines)
 
 
-def _cell(score: list[float] | None, least: float) -> str:
+def _cell(score: list[float] | None, least: float, seconds: bool) -> str:
     if score is None:
         return "–"
     text = f"{score[0]:.3f}"
-    return f"**{text}**" if score[0] < least + 5e-4 else text
+    text = f"**{text}**" if score[0] < least + 5e-4 else text
+    return f"{text} ({score[2]:.0f} s)" if seconds else text
 
 
 def main() -> None:
@@ -182,6 +195,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", metavar="NAME", help="measure these models only")
     parser.add_argument("--again", nargs="+", default=[], metavar="NAME", help="measure these models again")
     parser.add_argument("--tables", nargs="+", metavar="NAME", help="measure these tables only")
+    parser.add_argument("--large", action="store_true", help="measure one fold of complete tables with more rows")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/pool.md")
     arguments = parser.parse_args()
     folder = data_folder()
@@ -195,16 +209,20 @@ def main() -> None:
     for found in scores.values():
         for name in arguments.again:
             found.pop(name, None)
-    for name in arguments.tables or small_tables(folder):
-        (table,) = tables(folder, [name], MOST_ROWS)
+    usual = LARGE_TABLES if arguments.large else small_tables(folder)
+    for name in arguments.tables or usual:
+        (table,) = tables(folder, [name], MOST_ROWS_OF_LARGE if arguments.large else MOST_ROWS)
         for title, model in wanted.items():
             if title not in scores.setdefault(name, {}):
-                scores[name][title] = measure(model, table)
+                scores[name][title] = measure(model, table, arguments.large)
                 print(name, title, *(f"{value:.4f}" for value in scores[name][title]), flush=True)
                 if keep is not None:
                     keep.write_text(json.dumps(scores))
     shown = [name for name in every if any(name in found for found in scores.values())]
-    blocks = {"rivals": summary(scores, shown), "rivals by table": by_table(scores, shown)}
+    if arguments.large:
+        blocks = {"large": by_table(scores, shown, seconds=True)}
+    else:
+        blocks = {"rivals": summary(scores, shown), "rivals by table": by_table(scores, shown)}
     for name, text in blocks.items():
         if arguments.write:
             replace_block(name, text, PAGE)

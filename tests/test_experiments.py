@@ -10,7 +10,7 @@ import pytest
 
 import benchmarks
 import experiments
-from experiments import ablation_candidates
+from experiments import ablation_candidates, rivals
 from experiments.ablation_cells import Cells
 from experiments.ablations import CANDIDATES, pooled_loss, predicted
 from experiments.page import DOCS, markdown_table, replace_block
@@ -90,3 +90,29 @@ def test_a_pool_gains_by_an_informative_member_and_hardly_loses_by_noise(labelle
     loss = pooled_loss(base, y, fold)
     assert pooled_loss(np.concatenate([base, other], axis=2), y, fold) < loss - 0.05
     assert abs(pooled_loss(np.concatenate([base, noise], axis=2), y, fold) - loss) < 0.03
+
+
+def test_rivals_are_compared_on_the_tables_that_all_were_measured_on():
+    scores = {
+        "adult": {"pool": [0.3, 0.8, 2.0], rivals.FOREST: [0.4, 0.7, 1.0]},
+        "zoo": {"pool": [0.2, 0.9, 2.0], rivals.FOREST: [0.1, 1.0, 4.0]},
+        "wine": {"pool": [0.5, 0.5, 2.0]},
+    }
+    text = rivals.summary(scores, ["pool", rivals.FOREST])
+    assert text.startswith("2 tables")
+    assert "| pool | 0.2500 | 0.3000 | 0.2000 | 1.50 | 0.8500 | – | 1.25× | 2.0× |" in text
+    assert f"| {rivals.FOREST} | 0.2500 | 0.4000 | 0.1000 | 1.50 | 0.8500 | 50% | 1.00× | 1.0× |" in text
+    lines = rivals.by_table(scores, ["pool", rivals.FOREST], seconds=True).splitlines()
+    assert "| wine | **0.500** (2 s) | – |" in lines
+
+
+@pytest.mark.filterwarnings("ignore")  # of the libraries
+@pytest.mark.parametrize("library", ["catboost", "lightgbm", "interpret"])
+def test_a_rival_reads_categories_and_missing_cells(library):
+    pytest.importorskip(library, reason=f"{library} is absent: pip install -e '.[bench]'")
+    X = pl.DataFrame({"a": [1.0, None, 3.0, 4.0] * 10, "b": ["u", "v", None, "u"] * 10})
+    y = np.array(["p", "q", "q", "p"] * 10)
+    model = rivals.NativeClassifier(library).fit(X, y)
+    posterior = model.predict_proba(pl.DataFrame({"a": [1.0, None], "b": ["u", "new"]}))
+    assert posterior.shape == (2, 2)
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
