@@ -171,7 +171,7 @@ def summary(scores: Scores, names: list[str]) -> str:
 
 
 def by_table(scores: Scores, names: list[str], seconds: bool = False) -> str:
-    """Return one line per table: the log-loss of each model, the least one bold, and CPU seconds if they are asked for."""
+    """Return one line per table: the log-loss of each model, the least one bold, and CPU seconds if asked for."""
     lines = []
     for table, found in sorted(scores.items()):
         least = min(found[name][0] for name in names if name in found)
