@@ -24,7 +24,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 from posteriori import formatting
-from posteriori.cli import commands, facts, fit, main, messages, progress, reading, writing
+from posteriori.cli import commands, facts, fitting, main, messages, progress, reading, writing
 from posteriori.cli.commands import app
 from posteriori.datasets import load_penguins
 from posteriori.explain.merging import merge_classes
@@ -791,7 +791,7 @@ def test_interrupts_are_quiet(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fit, "open_and_summarise", interrupt)
+    monkeypatch.setattr(fitting, "open_and_summarise", interrupt)
     assert run("fit", "t.csv", "--target", "kind") == (130, "", "error: interrupted\n")
 
 
@@ -799,7 +799,7 @@ def test_defects_are_told_from_refusals(monkeypatch):
     def fail(*_):
         raise KeyError("surprise")
 
-    monkeypatch.setattr(fit, "open_and_summarise", fail)
+    monkeypatch.setattr(fitting, "open_and_summarise", fail)
     code, out, err = run("fit", "t.csv", "--target", "kind")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "KeyError" in err
@@ -812,7 +812,7 @@ def test_memory_that_does_not_suffice_is_a_refusal(monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(fit, "open_and_summarise", fail)
+    monkeypatch.setattr(fitting, "open_and_summarise", fail)
     assert "not enough memory" in refused("fit", "t.csv", "--target", "kind")
 
 

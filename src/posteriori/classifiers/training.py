@@ -174,9 +174,9 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
 
     def _store_fit(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> Self:
         self._keep(learned, target, unlabelled_weight)
-        warn_not_converged(learned, self._em_options(), stacklevel=5)
+        warn_not_converged(learned, self._em_options(), stacklevel=6)
         if learned.model.of_class:
-            warn_of_few_rows(learned.statistics.weight, stacklevel=5)
+            warn_of_few_rows(learned.statistics.weight, stacklevel=6)
         warn_of_empty_columns(learned.model, learned.statistics)
         self._warn_of_estimates(learned.model, learned.statistics)
         return self

@@ -56,11 +56,11 @@ TimeBudget = Annotated[
 ]
 MissingCells = Annotated[
     Missing,
-    typer.Option(help="Whether it matters that a cell is missing."),
+    typer.Option(help="Whether it matters that a cell is missing.", show_default=False),
 ]
 FactorWeighting = Annotated[
     Weights | None,
-    typer.Option(help="One weight per feature, against over-confidence."),
+    typer.Option(metavar="KIND", help="Learned: conditional (one weight per column) or cells."),
 ]
 Output = Annotated[
     Path | None,
@@ -130,9 +130,9 @@ def fit(
 ) -> None:
     """Fit a model to a table, score it by cross-validation, save it.
 
-    Strings and true/false become categories; numbers and dates are read as such. An empty cell, NA, N/A, NaN, nan and
-    null are missing, and need no treatment. Columns that identify rows are ignored. Files may be larger than memory,
-    except with --report. Details: docs/command_line.md.
+    Strings and true/false become categories; numbers and dates are read as such. Empty cells, NA and NaN are missing,
+    and need no treatment. Columns that identify rows are ignored. Files may be larger than memory, except with
+    --report. Details: docs/command_line.md.
 
     Example:
 

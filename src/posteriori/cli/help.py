@@ -13,7 +13,18 @@ _OTHERS = "Options"
 _LAST = "Text files"
 _GROUPS = {
     "Columns": ("categorical", "numeric", "poisson", "binned", "ignore", "keep", "dates", "text"),
-    "Model": ("model", "models", "pool", "missing", "weights", "components_per_class", "folds", "seed", "covariance"),
+    "Model": (
+        "model",
+        "models",
+        "pool",
+        "time_budget",
+        "missing",
+        "weights",
+        "components_per_class",
+        "folds",
+        "seed",
+        "covariance",
+    ),
     "Labels": ("classes", "target_is_class", "unlabelled", "unlabelled_weight", "label_noise"),
     _LAST: ("sep", "decimal", "encoding"),
 }

@@ -58,7 +58,7 @@ TargetIsClass = Annotated[
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Overwrite any file, not only a model of the same target."),
+    typer.Option("--force", help="Overwrite any file."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
@@ -84,7 +84,7 @@ def model_help() -> str:
     """Return the help of --model: the names of all models, except variants."""
     pool, *others = base_models()
     names = ", ".join(spec.name for spec in others)
-    return f"{pool.name} (default) combines every suitable model. Or {names}; or a candidate of the pool."
+    return f"{pool.name} (default) combines all that suit. Or {names}; or a candidate of the pool."
 
 
 def models_option(default: Sequence[str]) -> Any:
