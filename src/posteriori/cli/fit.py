@@ -60,7 +60,7 @@ MissingCells = Annotated[
 ]
 FactorWeighting = Annotated[
     Weights | None,
-    typer.Option(metavar="KIND", help="Learned: conditional (one weight per column) or cells."),
+    typer.Option(metavar="KIND", help="Learn weights: conditional, one per column; cells."),
 ]
 Output = Annotated[
     Path | None,
