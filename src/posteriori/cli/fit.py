@@ -60,7 +60,7 @@ MissingCells = Annotated[
 ]
 FactorWeighting = Annotated[
     Weights | None,
-    typer.Option(metavar="KIND", help="Learn weights: conditional, one per column; cells."),
+    typer.Option(metavar="KIND", help="Learned: conditional, one per column; or cells."),
 ]
 Output = Annotated[
     Path | None,
