@@ -171,10 +171,14 @@ def summary(scores: Scores, names: list[str]) -> str:
 
 
 def by_table(scores: Scores, names: list[str], seconds: bool = False) -> str:
-    """Return one line per table: the log-loss of each model, the least one bold, and CPU seconds if asked for."""
+    """Return one line per table: the log-loss of each model, and CPU seconds if asked for.
+
+    The least log-loss is bold if every model was measured.
+    """
     lines = []
     for table, found in sorted(scores.items()):
-        least = min(found[name][0] for name in names if name in found)
+        complete = all(name in found for name in names)
+        least = min(found[name][0] for name in names) if complete else -np.inf
         cells = [_cell(found.get(name), least, seconds) for name in names]
         lines.append([table, *cells])
     return markdown_table(["table", *names], lines)
