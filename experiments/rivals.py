@@ -97,6 +97,8 @@ class NativeClassifier(ClassifierMixin, BaseEstimator):
                 read[name] = cells.map(lambda cell: "missing" if cell is None else str(cell))
             else:
                 read[name] = pd.Categorical(cells.where(cells.isin(known), None), categories=known)
+        if self.library == "lightgbm":  # it refuses names with some characters
+            read.columns = [f"c{position}" for position in range(read.shape[1])]
         return read
 
 
@@ -157,11 +159,11 @@ def summary(scores: Scores, names: list[str]) -> str:
     loss, right, seconds = values[..., 0], values[..., 1], values[..., 2]
     rank = ranks(loss).mean(axis=0)
     first = np.array([in_first_half(table) for table in known])
-    pool = names.index(POOL)
+    pool = names.index(POOL) if POOL in names else None
     ratio = seconds / seconds[:, [names.index(FOREST)]] if FOREST in names else np.full(seconds.shape, np.nan)
     lines = []
     for position in np.argsort(loss.mean(axis=0)):
-        better = "–" if position == pool else f"{(loss[:, pool] < loss[:, position]).mean():.0%}"
+        better = "–" if pool in (None, position) else f"{(loss[:, pool] < loss[:, position]).mean():.0%}"
         cells = [f"{loss[:, position].mean():.4f}", f"{loss[first, position].mean():.4f}"]
         cells += [f"{loss[~first, position].mean():.4f}", f"{rank[position]:.2f}", f"{right[:, position].mean():.4f}"]
         cells += [better, f"{np.median(ratio[:, position]):.2f}×", f"{ratio[:, position].max():.1f}×"]
