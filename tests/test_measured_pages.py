@@ -59,20 +59,17 @@ def mean_log_loss(page, block, model):
 
 def test_the_readme_quotes_the_figures_of_the_pages():
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    pool, logistic, forest, boosting = re.search(
-        r"mean log-loss of the pool is ([\d.]+), that of logistic regression ([\d.]+), of random forests ([\d.]+) and "
-        r"of gradient boosting ([\d.]+),",
+    pool, catboost, boosting, forest, logistic = re.search(
+        r"mean log-loss of the pool is ([\d.]+), that of CatBoost ([\d.]+), of histogram boosting ([\d.]+), of a random "
+        r"forest and of LightGBM ([\d.]+), and of logistic regression ([\d.]+),",
         text,
     ).groups()
-    assert float(pool) == mean_log_loss("pool.md", "summary", "pool")
-    assert float(logistic) == mean_log_loss("pool.md", "summary", "logistic regression")
-    assert float(forest) == mean_log_loss("pool.md", "summary", "random forest")
-    assert float(boosting) == mean_log_loss("pool.md", "summary", "gradient boosting")
-    tan, naive = re.search(
-        r"mean log-loss of TAN is ([\d.]+), and that of naive Bayes with binned numbers is ([\d.]+);", text
-    ).groups()
-    assert float(tan) == mean_log_loss("dependence.md", "scores", "TAN")
-    assert float(naive) == mean_log_loss("dependence.md", "scores", "naive Bayes, binned")
+    assert float(pool) == mean_log_loss("pool.md", "rivals", "pool")
+    assert float(catboost) == mean_log_loss("pool.md", "rivals", "CatBoost")
+    assert float(boosting) == mean_log_loss("pool.md", "rivals", "histogram boosting, early stopping")
+    assert float(forest) == mean_log_loss("pool.md", "rivals", "random forest, 200 trees")
+    assert float(forest) == mean_log_loss("pool.md", "rivals", "LightGBM")
+    assert float(logistic) == mean_log_loss("pool.md", "rivals", "logistic regression")
 
 
 def test_every_release_of_the_changelog_has_each_heading_and_each_entry_once():
