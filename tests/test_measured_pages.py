@@ -60,8 +60,8 @@ def mean_log_loss(page, block, model):
 def test_the_readme_quotes_the_figures_of_the_pages():
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     pool, catboost, boosting, forest, logistic = re.search(
-        r"mean log-loss of the pool is ([\d.]+), that of CatBoost ([\d.]+), of histogram boosting ([\d.]+), of a random "
-        r"forest and of LightGBM ([\d.]+), and of logistic regression ([\d.]+),",
+        r"mean log-loss of the pool is ([\d.]+), that of CatBoost ([\d.]+), of histogram boosting ([\d.]+), of a "
+        r"random forest and of LightGBM ([\d.]+), and of logistic regression ([\d.]+),",
         text,
     ).groups()
     assert float(pool) == mean_log_loss("pool.md", "rivals", "pool")
