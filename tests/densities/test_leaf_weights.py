@@ -98,6 +98,27 @@ def test_a_step_follows_the_numeric_gradient_and_curvature_of_the_penalised_like
             assert_allclose((group.theta - before)[leaf, z], 1e-3 * np.clip(step, -4, 4), rtol=1e-4, atol=1e-9)
 
 
+def test_the_posterior_of_a_row_follows_the_step_that_its_leaf_takes_without_the_row():
+    tile, labels = draw_rows()
+    _, _, _, (group, *_) = groups_of(tile, labels, n_trees=5)  # one tree per fold
+    group.start()
+    before, given = group.posterior.copy(), group.given.copy()
+    group.improve(0.5)
+    leaf, y = group.leaf[0], np.eye(Z)[group.component]
+    steps_of = {"with": [], "without": []}
+    for row in range(len(leaf)):
+        for kind, rows in steps_of.items():
+            weight = group.weight * (leaf == leaf[row])
+            if kind == "without":
+                weight[row] = 0.0
+            gradient, curvature = weight @ (y - before), weight @ (before * (1.0 - before)) + PENALTY
+            rows.append(0.5 * np.clip(gradient / curvature, -4.0, 4.0))
+    changed = np.array(steps_of["without"]) - np.array(steps_of["with"])
+    assert np.abs(changed).max() > 0.02
+    expected = before * np.exp((group.given - given)[leaf] + changed)
+    assert_allclose(group.posterior, expected / expected.sum(axis=1, keepdims=True), atol=2e-3)  # tiny shares are left
+
+
 @pytest.mark.parametrize("strength", [0.1, 3.0])
 def test_a_row_sees_each_leaf_as_counted_without_the_row(strength):
     tile, labels = draw_rows(60)
