@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.tree_growing import DealtRows, WeighedTrees
+from posteriori.densities.tree_growing import DealtRows, WeighedTrees, threads_for
 from posteriori.statistics.forests import LeafCounts, TreeStructure
 from posteriori.typing import Array
 
@@ -52,8 +51,7 @@ def conditional_changes(
     if len(prior) < 2:
         return np.empty((0, 0), np.float32)
     groups = _groups(dealt, trees, counts, strengths, prior)
-    n_threads = min(len(groups), (os.cpu_count() or 1) if n_jobs is None or n_jobs < 1 else n_jobs)
-    with ThreadPoolExecutor(n_threads) as threads:
+    with ThreadPoolExecutor(threads_for(len(groups), n_jobs)) as threads:
         least = sum(threads.map(_Group.start, groups))
         found = [np.empty((0, 0), np.float32)]
         for pace in _PACES:

@@ -427,10 +427,15 @@ def join_trees(
     return TreeStructure(cardinalities, ordered, roots, joined, share, sides)
 
 
+def threads_for(n: int, n_jobs: int | None) -> int:
+    """Return the number of threads for n pieces of work; None or less than 1 is one per core."""
+    return min(n, (os.cpu_count() or 1) if n_jobs is None or n_jobs < 1 else n_jobs)
+
+
 def _in_threads(
     work: Callable[[int], tuple[Array, Array, Array]], n: int, n_jobs: int | None
 ) -> list[tuple[Array, Array, Array]]:
-    n_threads = min(n, (os.cpu_count() or 1) if n_jobs is None or n_jobs < 1 else n_jobs)
+    n_threads = threads_for(n, n_jobs)
     first = work(0)  # compiles the kernel
     if n_threads == 1:
         return [first, *map(work, range(1, n))]
