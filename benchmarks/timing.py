@@ -21,8 +21,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 PREFACE = """# Speed
 
 Written by `make bench`. Every ratio is of medians of runs taken in turn, in one process, on the same data. The line
-below each table names the commit that was measured. Where that line is older than this rule, it is the commit that wrote
-the table.
+below each table names the commit that was measured; in tables that are older than this rule, the commit that wrote it.
 """
 
 
