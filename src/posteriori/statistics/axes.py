@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, get_args, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 import numpy as np
 
@@ -54,8 +54,7 @@ def sizes_of(columns: Sequence[Column], n_components: int) -> dict[str, int]:
 
 def check_axes(value: Any, sizes: Mapping[str, int]) -> None:
     """Raise ValueError unless each declared array of a dataclass has the length of its axes and numbers in range."""
-    kind: Any = type(value)
-    for name, axes in axes_of(kind).items():
+    for name, axes in axes_of(cast(Any, type(value))).items():
         array = getattr(value, name)
         if array is not None:
             shape = [sizes[axis] for axis in axes.axes]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
 from posteriori.invariants import require_kind
 from posteriori.statistics.axes import Axes, WithAxes, axes_of
-from posteriori.statistics.differences import difference
+from posteriori.statistics.differences import difference, exceeds
 from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
@@ -29,8 +29,7 @@ class Sums(WithAxes):
         return self._joined(other, difference, lambda a, b: a - b)
 
     def _joined(self, other: Self, of_arrays: Callable[[Any, Any], Any], of_sums: Callable[[Any, Any], Any]) -> Self:
-        kind: Any = type(self)
-        declared, values = axes_of(kind), dict[str, Any]()
+        declared, values = axes_of(cast(Any, type(self))), dict[str, Any]()
         for field in fields(self):  # type: ignore[arg-type]  # every class of sums is a dataclass
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if field.name in declared:
@@ -41,13 +40,11 @@ class Sums(WithAxes):
                 values[field.name] = tuple(of_sums(a, b) for a, b in zip(mine, theirs, strict=True))
             else:
                 values[field.name] = mine and theirs if isinstance(mine, bool) else mine
-        made: Self = kind(**values)
-        return made
+        return type(self)(**values)
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Self:
         """Return the sums of other components, categories or words, by their indices here, −1 for a new one."""
-        kind: Any = type(self)
-        declared, values = axes_of(kind), dict[str, Any]()
+        declared, values = axes_of(cast(Any, type(self))), dict[str, Any]()
         for field in fields(self):  # type: ignore[arg-type]  # every class of sums is a dataclass
             value = getattr(self, field.name)
             if field.name in declared:
@@ -55,11 +52,18 @@ class Sums(WithAxes):
             elif isinstance(value, Sums):
                 value = value.reindexed(components, columns)
             values[field.name] = value
-        made: Self = kind(**values)
-        return made
+        return type(self)(**values)
+
+    def would_go_negative(self, other: Self) -> Array:
+        """Return where other holds more than these sums, (Z, d), if all arrays have one number per column."""
+        declared = axes_of(cast(Any, type(self)))
+        assert all(axes.axes == ("z", "column") and axes.low == 0.0 for axes in declared.values())
+        over = [exceeds(getattr(other, name), getattr(self, name)) for name in declared]
+        negative: Array = np.logical_or.reduce(over)
+        return negative
 
     def is_exact(self) -> bool:
-        """Return whether the sums are exact, without expectations of missing cells: true unless a class says more."""
+        """Return True: nothing in the sums is an expectation; a class whose missing cells are expected overrides it."""
         return True
 
 
