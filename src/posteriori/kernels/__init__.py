@@ -24,7 +24,7 @@ from posteriori.kernels.family_scores import encode_configurations, score_famili
 from posteriori.kernels.forests import (
     count_leaves,
     explain_forest,
-    forest_evidence,
+    forest_density,
     score_forest,
     smooth_nodes,
     weigh_edges,
@@ -104,7 +104,7 @@ __all__ = [
     "families_left_out",
     "first_numbers",
     "follow_paths",
-    "forest_evidence",
+    "forest_density",
     "gather_joint_counts",
     "grow_tree",
     "improve_leaves",
