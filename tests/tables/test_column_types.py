@@ -1,4 +1,4 @@
-"""Every type of a column of Arrow, pandas and polars is read right, or refused in one sentence that names the column."""
+"""Every type of a column of Arrow, pandas and polars is read right, or refused by the name of the column."""
 
 import datetime
 import decimal

@@ -34,7 +34,7 @@ def plain_column(values: Any, keep_dictionaries: bool) -> Any | None:
 
 
 def plain_table(table: Any) -> Any:
-    """Return a table of Arrow with plain columns; a column of something else has cells of bytes, which no model reads."""
+    """Return a table of Arrow with plain columns; other columns get cells of bytes, which no model reads."""
     import pyarrow as pa
 
     columns = []
