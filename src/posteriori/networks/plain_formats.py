@@ -31,8 +31,8 @@ def read_uai(text: str, reading: Reading) -> BayesianNetwork:
     ----------
     The UAI file format of the competitions of probabilistic inference, http://graphmod.ics.uci.edu/uai08/FileFormat and
     https://uaicompetition.github.io/uci-2022/file-formats/model-format: the last variable of a scope varies fastest,
-    and is the child in a Bayesian network. pyAgrum lets its first parent vary faster than its last, and writes the name of
-    the child behind each scope; a file of this look is read so.
+    and is the child in a Bayesian network. pyAgrum lets its first parent vary faster than its last, and writes the name
+    of the child behind each scope; a file of this look is read so.
     """
     words = _Words(text, reading)
     kind = words.take("the type of the network")
