@@ -6,6 +6,7 @@ import gc
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
 import warnings
@@ -19,7 +20,8 @@ from experiments.page import markdown_table
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PREFACE = """# Speed
 
-Written by `make bench`. Every ratio is of medians of runs taken in turn, in one process, on the same data.
+Written by `make bench`. Every ratio is of medians of runs taken in turn, in one process, on the same data. The line
+below each table names the commit that was measured; in tables that are older than this rule, the commit that wrote it.
 """
 
 
@@ -79,6 +81,18 @@ def markdown(rows: list[Row]) -> str:
     return markdown_table(head, cells)
 
 
+def commit() -> str:
+    """Return the short name of the commit that is measured, with a + if files were changed since."""
+    name = subprocess.run(
+        ["git", "describe", "--always", "--exclude=*", "--dirty=+"],
+        capture_output=True,
+        text=True,
+        cwd=RESULTS.parent,
+        check=False,
+    ).stdout
+    return name.strip() or "unknown"
+
+
 def report(title: str, rows: Callable[[bool], list[Row]]) -> None:
     """Run the benchmarks of a file, print their table, and put it in its place in RESULTS.md.
 
@@ -91,7 +105,7 @@ def report(title: str, rows: Callable[[bool], list[Row]]) -> None:
     took = show(time.perf_counter() - start)
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "pandas", "polars"))
     where = f"{platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}; "
-    section = f"## {title}\n\n{table}\n\n{where}posteriori {version('posteriori')}. Took {took}.\n"
+    section = f"## {title}\n\n{table}\n\n{where}posteriori {version('posteriori')}, commit {commit()}. Took {took}.\n"
     print(section)
     if quick:
         return

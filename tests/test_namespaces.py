@@ -1,8 +1,10 @@
 """What completing a name shows, and that no call of the library prints."""
 
+import ast
 import importlib
 import logging
 import types
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,14 @@ import posteriori as po
 
 PACKAGES = ("comparison", "drop_in", "explain", "networks", "plotting")
 PUBLIC = ["posteriori", *(f"posteriori.{name}" for name in PACKAGES)]
+
+
+def test_type_checkers_see_the_public_names():
+    tree = ast.parse(Path(po.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    names = {(node.module, name.name, name.asname) for node in block.body for name in node.names}
+    homes = {(f"posteriori.{home}", name, name) for name, home in po._HOMES.items()}
+    assert names == homes | {("posteriori", name, name) for name in po._MODULES}
 
 
 @pytest.mark.parametrize("name", PUBLIC)

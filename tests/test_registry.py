@@ -73,8 +73,6 @@ def test_defaults_are_models_and_unknown_names_are_refused_with_the_closest():
     assert set(COMPARED) | set(CROSS_VALIDATED) <= MODELS.keys()
     with pytest.raises(ValueError, match=r"there is no model 'rda predictve'; is it 'rda predictive'"):
         find_model("rda predictve")
-    with pytest.warns(FutureWarning, match="'auto' is now called 'pool'"):
-        assert find_model("auto") is MODELS["pool"]
 
 
 def test_reading_the_registry_imports_nothing_heavy():

@@ -61,18 +61,6 @@ _DATACLASSES = {
     "Tokenizer": "posteriori.tables.tokenizer",
     "TargetCuts": "posteriori.tables",
 }
-# Names of these dataclasses in files of version 0.1.
-_FORMER_NAMES = {
-    "Between": "Regularized",
-    "InTurn": "Chain",
-    "OuterBins": "TailMoments",
-    "TowardsSphere": "ShrinkToIdentity",
-    "TowardsUnits": "ShrinkToDiagonal",
-}
-# Names of parameters and of fitted attributes of estimators in files of version 0.1.
-FORMER_PARAMETERS = {"weights": "feature_weights", "components": "components_per_class"}
-FORMER_STATE = {"weights_": "member_weights_", "left_out_": "skipped_"}
-
 
 Content = dict[str, Any]
 ToEstimator = Callable[[Content, dict[str, Array]], Any]
@@ -105,11 +93,6 @@ def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON number")
-
-
-def with_new_names(members: dict[str, Any], former: dict[str, str]) -> dict[str, Any]:
-    """Return the members with the names of this version; raise ValueError if one has both names."""
-    return distinct([(former.get(name, name), value) for name, value in members.items()])
 
 
 def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
@@ -211,7 +194,7 @@ def unpack(value: Any, arrays: dict[str, Array], to_estimator: ToEstimator) -> A
         raise ValueError(f"{value!r} stands where a value is expected")
     if "type" in value:
         name: str = value["type"]
-        kind = stored_dataclass(_FORMER_NAMES.get(name, name))
+        kind = stored_dataclass(name)
         if kind is None:
             raise ValueError(f"it holds a {name!r}, which is not registered")
         fields = {name: unpack(field, arrays, to_estimator) for name, field in value["fields"].items()}

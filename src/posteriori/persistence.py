@@ -21,8 +21,6 @@ from posteriori.atomic_write import atomic_write
 from posteriori.conformity import conforms
 from posteriori.learning import importance
 from posteriori.model_files import (
-    FORMER_PARAMETERS,
-    FORMER_STATE,
     digest,
     packed_arrays,
     parse,
@@ -31,9 +29,9 @@ from posteriori.model_files import (
     stand_in,
     stored_dataclass,
     unpack,
-    with_new_names,
 )
 from posteriori.typing import Array
+from posteriori.version import __version__
 
 # Fitted attributes of an estimator that a file may hold, and their types.
 _STATE: dict[str, Any] = {
@@ -86,8 +84,6 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> po.load(path).predict([["v"]])
     array(['b'], dtype='<U1')
     """
-    from posteriori import __version__
-
     arrays: dict[str, Array] = {}
     if isinstance(estimator, networks.BayesianNetwork):
         content = {"model": "BayesianNetwork", "parameters": _pack(estimator.to_parameters(), "parameters", arrays)}
@@ -118,7 +114,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError
         The file does not exist.
     ValueError
-        The path is a folder; or the file is not a posteriori model, is damaged, or was written by a newer version; or
+        The path is a folder; or the file is not a posteriori model, is damaged, or was written by another version; or
         its numbers, shapes, indices or parameters are inconsistent, as in a crafted file.
 
     Notes
@@ -168,13 +164,12 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
 def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Inverse of `_content_of`."""
     kind: Any = _estimators()[content["model"]]
-    parameters = with_new_names(_unpack(content["parameters"], arrays), FORMER_PARAMETERS)
+    parameters = _unpack(content["parameters"], arrays)
     estimator = kind(**parameters)
     allowed = _constraints(kind)
     if not all(any(one.is_satisfied_by(value) for one in allowed[name]) for name, value in parameters.items()):
         estimator._validate_params()  # raises an error that names the parameter
-    stored = with_new_names(content["state"], FORMER_STATE)
-    state = {key: _unpack(value, arrays) for key, value in stored.items() if key in _STATE}
+    state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
     for key, value in state.items():
         if not conforms(value, _STATE[key]):
             raise ValueError(f"{key} is a {type(value).__name__} of the wrong kind")

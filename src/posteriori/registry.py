@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -414,16 +413,6 @@ MODELS: dict[str, ModelSpec] = {spec.name: spec for spec in _SPECS}
 COMPARED = ("pool", "nb", "lda", "tan", "logistic", "boosting")  # the default of `compare`
 CROSS_VALIDATED = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")  # the default of `posteriori cv`
 
-_FORMER_NAMES = {
-    "auto": "pool",
-    "gaussian": "nb",
-    "tan smooth": "tan 30",
-    "aode 8": "aode 8 bins",
-    "lda shrunk": "lda predictive",
-    "rda 0.5 shrunk": "rda predictive",
-    "rda 0.2 shrunk": "qda predictive",
-}
-
 
 def find_model(name: str) -> ModelSpec:
     """Return the model of a name.
@@ -433,22 +422,11 @@ def find_model(name: str) -> ModelSpec:
     ValueError
         No model has this name; the message lists those that exist.
 
-    Warns
-    -----
-    FutureWarning
-        The name is a former one.
-
     Examples
     --------
     >>> find_model("qda").title
     'QDA'
     """
-    if name in _FORMER_NAMES:
-        now = _FORMER_NAMES[name]
-        warnings.warn(
-            f"model {name!r} is now called {now!r}; the old name goes in version 0.3", FutureWarning, stacklevel=3
-        )
-        name = now
     if name not in MODELS:
         similar = difflib.get_close_matches(name, MODELS, 1)
         hint = f"is it {similar[0]!r}? " if similar else ""

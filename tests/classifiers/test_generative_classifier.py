@@ -367,13 +367,6 @@ def test_names_and_titles_are_distinct_and_options_are_parameters():
         }
 
 
-@pytest.mark.parametrize(("old", "new"), [("gaussian", "nb"), ("tan smooth", "tan 30"), ("aode 8", "aode 8 bins")])
-def test_former_names_still_work_and_say_the_new_one(old, new, penguins):
-    with pytest.warns(FutureWarning, match=f"{old!r} is now called {new!r}"):
-        found = po.GenerativeClassifier([old], folds=2).fit(penguins, "species")
-    assert list(found.members_) == [new]
-
-
 def test_threads_and_repetition_change_nothing(penguins):
     one, two = (po.GenerativeClassifier(n_jobs=jobs).fit(penguins, "species") for jobs in (1, 2))
     assert_allclose(one.predict_proba(penguins), two.predict_proba(penguins), atol=1e-12)

@@ -257,7 +257,7 @@ def test_cross_validation_judges_labelled_rows_as_refitting_does(cells):
     model = learning(po.GaussianDiscriminant(), **end)
     scored = out_of_fold(model, table, some, folds=3)
     known = np.flatnonzero(~np.isnan(some))
-    assert_array_equal(scored.components, some[known])
+    assert_array_equal(scored.y_true, some[known])
     for k in range(3):
         held_out = known[scored.fold == k]
         taught = np.setdiff1d(np.arange(len(some)), held_out)

@@ -153,7 +153,7 @@ def test_rows_without_label_teach_and_are_told_of(birds, model):
     found = json.loads(succeeds(*arguments, "--json"))
     estimator = po.load("m.posteriori").set_params(unlabelled="learn")
     scored = out_of_fold(estimator, birds, "species", folds=2)
-    assert found["cross_validation"]["model"]["log_loss"] == metrics.log_loss(scored.components, scored.posterior)
+    assert found["cross_validation"]["model"]["log_loss"] == metrics.log_loss(scored.y_true, scored.posterior)
     assert found["unlabelled"] == {"rows": 115, "use": "learn", "weight": 1.0, "weight_is_held_out": False}
     assert sum(one["rows"] for one in found["classes"]) == 344 - 115
     out = " ".join(succeeds(*arguments).split())
@@ -199,16 +199,6 @@ def test_classes_of_several_components_and_wrong_labels():
     for noise in ("0.1", "learn"):
         succeeds(*common, "--label-noise", noise)
         assert po.load("m.posteriori").label_confusion_.shape == (2, 2)
-
-
-def test_the_former_name_of_components_per_class_works_with_a_warning(birds):
-    del birds
-    common = ("fit", "birds.csv", "--target", "species", "--model", "lda", "--output", "m.posteriori")
-    code, _, err = run(*common, "--components", "Adelie=2")
-    assert code == 0
-    assert err.count("--components is now --components-per-class") == 1
-    assert po.load("m.posteriori").components_per_class == {"Adelie": 2}
-    assert "give --components-per-class only" in refused(*common, "--components", "2", "--components-per-class", "2")
 
 
 def test_what_fit_cannot_be_told_is_one_sentence(birds):

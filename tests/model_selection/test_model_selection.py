@@ -1,7 +1,6 @@
 """The interface between estimators and the algorithms of `learning` and `model_selection`."""
 
 import ast
-import importlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,27 +82,6 @@ def test_rows_are_read_again_under_the_fitted_model():
     model = po.NaiveBayes(distributions="binned").fit(X, y, weight)
     read = model.read_learned_rows(X, y, weight)
     assert (read.source.schema, read.target) == (model.model_.schema, model.target_)
-
-
-@pytest.mark.parametrize("module", ["posteriori.learning.out_of_fold", "posteriori.learning.selection"])
-def test_former_paths_of_out_of_fold_warn(module):
-    old = importlib.import_module(module)
-    with pytest.warns(FutureWarning, match="posteriori.model_selection.out_of_fold"):
-        assert old.out_of_fold is out_of_fold
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        old.nothing
-
-
-@pytest.mark.parametrize("module", ["metrics", "scores"])
-def test_former_paths_of_evaluation_warn(module):
-    old = importlib.import_module(f"posteriori.learning.{module}")
-    new = importlib.import_module(f"posteriori.model_selection.{module}")
-    public = [name for name, value in vars(new).items() if getattr(value, "__module__", None) == new.__name__]
-    for name in [name for name in public if not name.startswith("_")]:
-        with pytest.warns(FutureWarning, match=f"now posteriori.model_selection.{module}.{name}"):
-            assert getattr(old, name) is getattr(new, name)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        old.nothing
 
 
 def test_learning_and_model_selection_call_no_private_method_of_an_estimator():

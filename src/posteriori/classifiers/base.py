@@ -10,7 +10,6 @@ from posteriori.classifiers.predicting import PredictingEstimator
 from posteriori.classifiers.removal import remove_rows
 from posteriori.classifiers.training import TrainedEstimator
 from posteriori.classifiers.validation import components_of, warn_of_one_class
-from posteriori.deprecation import Renamed
 from posteriori.invariants import check_equal, check_numbers, check_share
 from posteriori.learning.importance import Predictor
 from posteriori.model import FactorWeights
@@ -26,8 +25,6 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
     """
 
     priors: Any
-    forget = Renamed("unlearn")
-    factor_weights_ = Renamed("feature_weights_")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from labelled rows; a previous fit is discarded.

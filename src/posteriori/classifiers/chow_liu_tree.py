@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.trees import ChowLiuClassifier
 from posteriori.classifiers.validation import reject_target
-from posteriori.deprecation import Renamed
 from posteriori.invariants import require
 from posteriori.tables import read_table
 from posteriori.typing import Array
@@ -75,8 +74,6 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     n_iter_ = _of_classifier("n_iter_", "Number of passes over the rows in training: EM steps, or 1.")
     n_features_in_ = _of_classifier("n_features_in_", "Number of columns.")
     feature_names_in_ = _of_classifier("feature_names_in_", "Names of the columns, if they had names.")
-    forget = Renamed("unlearn")
-    edge_weights_ = Renamed("edge_information_")
 
     def __init__(
         self,

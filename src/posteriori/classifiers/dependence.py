@@ -22,7 +22,6 @@ from posteriori.classifiers.shared_parameters import (
 from posteriori.classifiers.validation import PSEUDO_COUNT, missingness_of
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
-from posteriori.deprecation import renamed_parameters
 from posteriori.learning.backoff import smoothing_in
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
@@ -100,7 +99,6 @@ class DependenceEstimator(GenerativeEstimator):
         del model, statistics  # back-off and pseudo-counts determine every table
 
 
-@renamed_parameters(weights="feature_weights")
 @insert_shared_docs
 class KDependenceBayes(DependenceEstimator):
     r"""Sahami's k-dependence classifier (kDB): each feature depends on the class and on up to k other features.

@@ -36,7 +36,6 @@ from posteriori.densities.shrinkage import (
     ShrinkToDiagonal,
     ShrinkToIdentity,
 )
-from posteriori.deprecation import renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
@@ -47,7 +46,6 @@ _SHARES: dict[str, Shrinkage] = {"ledoit_wolf": LedoitWolf(), "oas": OracleAppro
 _POOLINGS: dict[str, Pooling] = {"per_class": PerClass(), "pooled": Pooled()}
 
 
-@renamed_parameters(weights="feature_weights", components="components_per_class")
 @insert_shared_docs
 class GaussianDiscriminant(DiscriminantGeometry, GenerativeEstimator):
     r"""Gaussian discriminant analysis: the continuous columns of each class are one multivariate Gaussian.

@@ -20,7 +20,6 @@ from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.time_budget import TimeBudget, clock, fit_within
 from posteriori.classifiers.validation import warn_of_empty_columns, warn_of_one_class
-from posteriori.deprecation import Renamed
 from posteriori.draws import generator
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
@@ -224,9 +223,6 @@ class GenerativeClassifier(ReadingPool):
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
-
-    weights_ = Renamed("member_weights_")
-    left_out_ = Renamed("skipped_")
 
     def __init__(
         self,

@@ -30,7 +30,6 @@ from posteriori.densities import (
     PoissonParameters,
     named_densities,
 )
-from posteriori.deprecation import renamed_parameters
 from posteriori.explain.words import single_word_factors
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
@@ -43,7 +42,6 @@ from posteriori.typing import Array
 _Parameters = TypeVar("_Parameters")
 
 
-@renamed_parameters(weights="feature_weights", components="components_per_class")
 @insert_shared_docs
 class NaiveBayes(GenerativeEstimator):
     r"""Naive Bayes: features independent given the class, each with the distribution that fits its kind.

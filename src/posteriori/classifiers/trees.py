@@ -10,12 +10,10 @@ from posteriori.classifiers.dependence import COMMON, LEARNED_BACKOFF, Dependenc
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.validation import em_options_of
 from posteriori.densities import BackOff, Density, Tree, TreeParameters, coarse_parameters
-from posteriori.deprecation import Renamed, renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.tables import Schema
 
 
-@renamed_parameters(weights="feature_weights", components="components_per_class")
 class _TreeEstimator(DependenceEstimator):
     """Base of the classifiers with a tree density."""
 
@@ -202,7 +200,6 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     """
 
     _one_tree = True
-    edge_weights_ = Renamed("edge_information_")
 
     @property
     def tree_(self) -> dict[str, str | None]:
@@ -253,7 +250,6 @@ class ChowLiuClassifier(_TreeEstimator):
     """
 
     _one_tree = False
-    edge_weights_ = Renamed("edge_information_")
 
     @property
     def tree_(self) -> dict[Any, dict[str, str | None]]:

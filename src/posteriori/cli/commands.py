@@ -60,7 +60,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from posteriori import __version__
+        from posteriori.version import __version__
 
         print(f"posteriori {__version__}")
         raise typer.Exit

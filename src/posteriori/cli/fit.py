@@ -9,7 +9,6 @@ import typer
 
 from posteriori.cli.fitting import FitRequest, Missing, Pooling, Weights, run
 from posteriori.cli.label_options import Unlabelled
-from posteriori.cli.messages import UserError
 from posteriori.cli.options import (
     AsJson,
     Categorical,
@@ -27,7 +26,6 @@ from posteriori.cli.options import (
 )
 from posteriori.cli.progress import work_progress
 from posteriori.cli.reading import stem_of
-from posteriori.deprecation import warn_renamed
 
 Poisson = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns of counts: Poisson distributions.")]
 Binned = Annotated[
@@ -90,7 +88,6 @@ ComponentsPerClass = Annotated[
     str | None,
     typer.Option(metavar="K", help="Classes as mixtures: 2, or CLASS=2,OTHER=3."),
 ]
-FormerComponents = Annotated[str | None, typer.Option("--components", metavar="K", hidden=True)]
 LabelNoise = Annotated[
     str | None,
     typer.Option(metavar="SHARE", help="Share of labels that may be wrong; or learn."),
@@ -119,7 +116,6 @@ def fit(
     unlabelled: UnlabelledRows = None,
     unlabelled_weight: UnlabelledWeight = None,
     components_per_class: ComponentsPerClass = None,
-    components: FormerComponents = None,
     label_noise: LabelNoise = None,
     seed: EMSeed = 0,
     force: Force = False,
@@ -156,7 +152,7 @@ def fit(
         folds=folds,
         unlabelled=unlabelled,
         unlabelled_weight=unlabelled_weight,
-        components_per_class=_renamed_option(components_per_class, components),
+        components_per_class=components_per_class,
         label_noise=label_noise,
         seed=seed,
         force=force,
@@ -169,13 +165,3 @@ def fit(
     from posteriori.cli import fit_page, tables
 
     (tables.print_json if as_json else fit_page.print_fit)(facts)
-
-
-def _renamed_option(components_per_class: str | None, components: str | None) -> str | None:
-    """Return the value of --components-per-class, or that of its former name, with a warning."""
-    if components is None:
-        return components_per_class
-    if components_per_class is not None:
-        raise UserError("--components is the former name of --components-per-class; give --components-per-class only")
-    warn_renamed("--components", "--components-per-class")
-    return components

@@ -51,7 +51,6 @@ def one_line_warnings() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.simplefilter("always", FutureWarning)  # a former name of a model or an option
         warnings.showwarning = show
         yield
 

@@ -16,6 +16,7 @@ from posteriori.scoring import Posterior
 from posteriori.tables import Cell, Column, quote
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
+from posteriori.version import __version__
 
 FORMAT = 1  # of the JSON; the evaluator refuses others
 MOST_CELLS = 1 << 22  # of the junction tree of a network: half a second per query
@@ -82,8 +83,6 @@ def to_javascript(model: Any) -> str:
 
 def javascript_object(model: Any) -> dict[str, Any]:
     """Return a model as the objects that `to_javascript` writes."""
-    from posteriori import __version__
-
     head = {"format": FORMAT, "posteriori": __version__}
     if isinstance(model, BayesianNetwork):
         return head | _network(model)

@@ -57,11 +57,6 @@ class OutOfFold:
         """p(y | x) of each row, (n, C)."""
         return np.exp(self.log_posterior)
 
-    @property
-    def components(self) -> Array:
-        """The former name of `y_true`."""
-        return self.y_true
-
 
 def out_of_fold(
     estimator: TrainableEstimator,

@@ -1,6 +1,5 @@
 """Bayesian networks: a joint distribution as a product of conditional probability tables along a graph."""
 
-from posteriori.deprecation import renamed_module_attributes as _renamed_module_attributes
 from posteriori.networks.adjustment import AdjustmentSets, adjustment_sets
 from posteriori.networks.bootstrap import ArcStrength, bootstrap_structure
 from posteriori.networks.classifier import NetworkClassifier
@@ -81,11 +80,6 @@ __all__ = [
     "write_evidence",
     "write_network",
 ]
-
-__getattr__ = _renamed_module_attributes(
-    __name__,
-    {"Why": "posteriori.networks.DependenceExplanation", "why": "posteriori.networks.active_trails"},
-)
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from posteriori.deprecation import Renamed
 from posteriori.networks.dag import Independence
 from posteriori.networks.state import NetworkState
 from posteriori.networks.trails import DependenceExplanation, active_trails
@@ -24,8 +23,6 @@ class GraphQueries(NetworkState):
     def independencies(self, max_given: int | None = None) -> tuple[Independence, ...]:
         """Return every independence of two variables that the graph implies; see `DAG.independencies`."""
         return self._spec.dag.independencies(max_given)
-
-    why = Renamed("active_trails")
 
     def active_trails(self, x: str, y: str, given: str | Iterable[str] = (), limit: int = 20) -> DependenceExplanation:
         """Return the active trails between x and y, or the blocked ones if none is; see `networks.active_trails`."""

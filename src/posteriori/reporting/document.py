@@ -25,6 +25,7 @@ from posteriori.reporting.thresholds import thresholds_section
 from posteriori.reporting.trust import calibration_section, confusion_section
 from posteriori.reporting.two_models import TwoModels, model_sections, models_summary
 from posteriori.tables import read_table
+from posteriori.version import __version__
 
 _WORDS = {
     "Probability": "How confident the model is, from 0 % (impossible) to 100 % (certain).",
@@ -276,8 +277,6 @@ def _present(section: Section | None) -> Iterator[Section]:
 
 
 def _footer(estimator: Any, glossary: Mapping[str, str]) -> list[Html]:
-    from posteriori import __version__
-
     words = (part for word, text in glossary.items() for part in (element("dt", word), element("dd", text)))
     return [
         details("Glossary", element("dl", *words, class_="words")),

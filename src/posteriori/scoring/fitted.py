@@ -14,7 +14,7 @@ from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.kernels.compiling import use_numba
 from posteriori.learning.pool import Pool
 from posteriori.model import GenerativeModel
-from posteriori.model_files import FORMER_STATE, Content, parse, read_file, refuse_unknown, unpack, with_new_names
+from posteriori.model_files import Content, parse, read_file, refuse_unknown, unpack
 from posteriori.scoring.posterior import ModelRows, Posterior, Scorer
 from posteriori.sources import LabelledSource, source_of
 from posteriori.tables import Column, Schema, read_rows
@@ -166,7 +166,7 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer:
 def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior:
     """Convert the content of a file, in which an estimator is a name, its parameters and its fitted attributes."""
     name = content["model"]
-    state = with_new_names(content["state"], FORMER_STATE)
+    state = content["state"]
     n_jobs = dict(content["parameters"]["dict"]).get("n_jobs")
 
     def unpacked(key: str) -> Any:
