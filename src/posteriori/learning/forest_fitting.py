@@ -21,14 +21,20 @@ from posteriori.statistics.forests import CodedRows, LeafCounts
 from posteriori.tables import Assignment, Batch, Codes, Schema
 from posteriori.typing import Array
 
-MOST_GROUPS = 10  # of folds: a tree leaves one group out, so that many folds cost no more, and enough trees predict each
+MOST_GROUPS = (
+    10  # of folds: a tree leaves one group out, so that many folds cost no more, and enough trees predict each
+)
 
 
 def leaves_folds_out(plan: Plan, folds: int) -> bool:
     """Return whether the trees of a plan can leave the folds out: there are enough, and no label chooses the bins."""
     density = plan.blocks[0].density
     bins = [block.density.bins for block in plan.blocks if isinstance(block.density, Binned)]
-    return isinstance(density, RandomTrees) and (density.n_trees or FEWEST_TREES) >= min(folds, MOST_GROUPS) and "mdlp" not in bins
+    return (
+        isinstance(density, RandomTrees)
+        and (density.n_trees or FEWEST_TREES) >= min(folds, MOST_GROUPS)
+        and "mdlp" not in bins
+    )
 
 
 def fit_forest(
