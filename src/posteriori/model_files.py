@@ -96,13 +96,13 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
         raise FileNotFoundError(f"there is no file {shown}")
     if path.is_dir():
         raise ValueError(f"{shown} is a folder; name the file of a model in it")
-    written = path.read_bytes()
+    written = path.read_bytes()  # once, because another process may put a new file in its place
     try:
-        with safetensors.safe_open(path, framework="numpy") as opened:
-            header = opened.metadata() or {}
-            known = set(header) >= {"posteriori", "format", "content", "sha256"}
-            arrays = {name: np.array(opened.get_tensor(name)) for name in opened.keys() if known}  # noqa: SIM118
-    except (safetensors.SafetensorError, OSError, ValueError, TypeError) as error:
+        # The first 8 bytes are the length of the header in JSON: the format of safetensors.
+        header = parse(written[8 : 8 + int.from_bytes(written[:8], "little")].decode()).get("__metadata__", {})
+        known = set(header) >= {"posteriori", "format", "content", "sha256"}
+        arrays = {name: np.array(one) for name, one in safetensors.numpy.load(written).items()} if known else {}
+    except (safetensors.SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{shown} is not a posteriori model, or is cut short: {error}") from None
     if not known:
         raise ValueError(f"{shown} is a safetensors file, but not a posteriori model")
