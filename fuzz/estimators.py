@@ -152,7 +152,7 @@ def _checked(model: Any, name: str, given: Mapping[str, Any]) -> Any:
 
 
 def _refused(do: Callable[[], Any], kind: Any) -> bool:
-    """Return whether a step is refused; raise whatever is neither a refusal nor an answer."""
+    """Return whether a step is refused; raise all errors that no line raises on purpose."""
     is_drop_in = kind.__module__.startswith("posteriori.drop_in")
     try:
         do()

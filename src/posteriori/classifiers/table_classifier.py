@@ -150,7 +150,7 @@ class TableClassifier(ClassifierMixin, RowReadingEstimator, ABC):
         Raises
         ------
         ValueError
-            n is not a whole number of at least 1, or is too large; y is neither one label nor n labels; a label of y is
+            n is not a whole number of at least 1, or is too large; y is not one label or n labels; a label of y is
             not a class.
 
         Notes
