@@ -31,7 +31,8 @@ class AveragedParameters:
     cardinalities : tuple of int
         K of each column.
     log_probability : ndarray (Σ (K + 1), Z, Σ (K + 1))
-        In nats; the sums are over the columns that vary. There is one line for each code of each parent i; in it the codes of all children j are side by side.
+        In nats; the sums are over the columns that vary. There is one line for each code of each parent i; in it the
+        codes of all children j are side by side.
         Where i = j it holds log p(x_i | z). For code 0 of the parent it is log p(x_j | z), for code 0 of a child 0.
     """
 

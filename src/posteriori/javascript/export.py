@@ -41,7 +41,7 @@ FIELDS: dict[type[Any], tuple[str, ...]] = {
     densities.ScaledMultinomial: ("log_probability",),
     densities.Tree: ("continuous", "cardinalities", "parents", "start", "table", "centre", "normal"),
     densities.KDependence: ("parents", "cardinalities", "offsets", "log_probability"),
-    densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread"),
+    densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread", "constant"),
 }
 # The fields that no posterior depends on, and those of a forest that `_trees` writes or the evaluator derives.
 UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
