@@ -67,7 +67,7 @@ class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
         model = self.model_
 
         words = partial(word_factors, model) if model.schema.of_kind("counts") else None
-        return ExplanationTerms(model.bias, model.explaining_factors, model.given, model.weights is not None, words)
+        return ExplanationTerms(model.bias, model.explaining_factors, model.given, not model.factors_are_joint, words)
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
