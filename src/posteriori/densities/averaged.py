@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.conditional import ROUNDING, BackOff, draw
 from posteriori.densities.left_out_cells import Family
-from posteriori.invariants import check_equal, check_numbers
+from posteriori.invariants import check_equal
+from posteriori.statistics.axes import Axes, check_axes
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
@@ -37,14 +38,12 @@ class AveragedParameters:
     """
 
     cardinalities: tuple[int, ...]
-    log_probability: Array
+    log_probability: Annotated[Array, Axes("the log-probabilities", "slot", "z", "slot", low=-np.inf, high=ROUNDING)]
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
-        slots = sum(self.cardinalities[j] + 1 for j in self.varying)
-        shape = (slots, n_components, slots)
-        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
+        check_axes(self, {"z": n_components, "slot": sum(self.cardinalities[j] + 1 for j in self.varying)})
 
     @cached_property
     def varying(self) -> list[int]:
