@@ -37,8 +37,7 @@ from posteriori.typing import Array
 MOST_ROWS = 20_000  # rows that cells are learned from
 MOST_FACTORS = 1 << 20  # rows times classes times columns
 PENALTIES = (100.0, 20.0, 5.0, 1.0, 0.2)  # λ of `fit_cells`, from which held-out rows choose
-_FOLDS = 3  # of the choice of λ
-_MOST_IN_ALL_FOLDS = 1 << 15  # cells times classes; of larger tables one fold chooses λ
+_FOLDS = 3  # one of which chooses λ
 _SAME = 1e-9  # relative difference of numbers that counts as none
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
 _MOST_DIRECTIONS = 16  # of a random walk over bins
@@ -214,13 +213,13 @@ def fit_cells(rows: CellRows, basis: Any, log_prior: Array, penalty: float | Non
     log_prior : ndarray (C,)
         log π in nats, finite.
     penalty : float, optional
-        λ. Default: the one of `PENALTIES` with the least log-loss of three folds, going down from the largest one until
-        the log-loss rises; without the factors of the rows if this is better. Of large tables, one of the folds is
-        judged. Fewer than six rows choose the largest λ.
+        λ. Default: the one of `PENALTIES` with the least log-loss of a third of the rows, learned from the others, going
+        down from the largest one until the log-loss rises; without the factors of the rows if this is better. Fewer
+        than six rows choose the largest λ.
     """
     start = None
     if penalty is None:
-        share = _shares_of_folds(rows)
+        share = _held_out(rows)
         searched = [(one, *_search(one, share, basis, log_prior)) for one in (rows, rows.without_factors())]
         rows, _, penalty, start = min(searched, key=lambda found: found[1])
     problem = CellProblem(rows, basis, log_prior, penalty)
@@ -228,11 +227,11 @@ def fit_cells(rows: CellRows, basis: Any, log_prior: Array, penalty: float | Non
     return Cells(bias, weight, basis @ eta, penalty)
 
 
-def _shares_of_folds(rows: CellRows) -> Array:
-    """Return the share of each row in each of three folds, (n, 3), which depends on its cells and not on its place.
+def _held_out(rows: CellRows) -> Array:
+    """Return the share of each row that is held out, (n,), which depends on its cells and not on its place.
 
     The rows of a class are in the order of a number that is the same whatever names and orders are. Along the sums of
-    their weights, each unit is in the next fold. Rows of one number share their units, so that a row of weight 2 counts
+    their weights, every third unit is held out. Rows of one number share their units, so that a row of weight 2 counts
     as two equal rows.
     """
     n_classes = rows.factors.shape[1]
@@ -246,9 +245,9 @@ def _shares_of_folds(rows: CellRows) -> Array:
     group[order] = np.concatenate([[0], np.cumsum(is_new)])
     size = np.bincount(group, rows.weight)
     ends = np.cumsum(size)
-    bounds = np.stack([ends - size, ends])[:, :, np.newaxis]
-    upto = np.floor(bounds / _FOLDS) + np.clip(bounds % _FOLDS - np.arange(_FOLDS), 0.0, 1.0)
-    share = (upto[1] - upto[0]) / size[:, np.newaxis]
+    bounds = np.stack([ends - size, ends])
+    upto = np.floor(bounds / _FOLDS) + np.clip(bounds % _FOLDS, 0.0, 1.0)
+    share = (upto[1] - upto[0]) / size
     return np.where(share > _SAME, share, 0.0)[group]
 
 
@@ -256,21 +255,15 @@ def _search(rows: CellRows, share: Array, basis: Any, log_prior: Array) -> tuple
     """Return the least log-loss of held-out rows in nats, the λ that attains it, and a point near its optimum."""
     if len(rows.y_true) < 2 * _FOLDS:
         return 0.0, PENALTIES[0], None
-    folds = range(_FOLDS if rows.cells.nnz * len(log_prior) <= _MOST_IN_ALL_FOLDS else 1)
-    parts = [
-        (rows.weighing(rows.weight * (1.0 - share[:, k])), rows.weighing(rows.weight * share[:, k])) for k in folds
-    ]
+    part, held_out = rows.weighing(rows.weight * (1.0 - share)), rows.weighing(rows.weight * share)
     best: tuple[float, float, Array | None] = np.inf, PENALTIES[0], None
-    optima: list[Array | None] = [None] * len(parts)
+    optimum = None
     for penalty in PENALTIES:
-        loss = 0.0
-        for k, (part, held_out) in enumerate(parts):
-            optimum = CellProblem(part, basis, log_prior, penalty).minimum(optima[k], _SEARCH)
-            loss += CellProblem(held_out, basis, log_prior, 0.0).log_loss(optimum)
-            optima[k] = optimum
+        optimum = CellProblem(part, basis, log_prior, penalty).minimum(optimum, _SEARCH)
+        loss = CellProblem(held_out, basis, log_prior, 0.0).log_loss(optimum)
         if loss >= best[0]:
             break
-        best = loss, penalty, np.mean(cast(list[Array], optima), axis=0)
+        best = loss, penalty, optimum
     return best
 
 
