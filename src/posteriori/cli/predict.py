@@ -67,6 +67,7 @@ def predict(
     scan = scan_for(fitted.schema, fitted.target, table, names)
 
     from posteriori.scoring.files import Wanted, columns_beside, predictions, write_predictions
+    from posteriori.tables.writing import csv_text
 
     with as_user_errors():
         beside = columns_beside(written, names)
@@ -78,4 +79,4 @@ def predict(
             write_predictions(fitted, scan, output, wanted, progress)
             return
         for number, frame in enumerate(predictions(fitted, scan, wanted, progress)):
-            write_out(frame.write_csv(include_header=not number))
+            write_out(csv_text(frame, header=not number))
