@@ -61,7 +61,7 @@ class CellRows:
     weight : ndarray (n,)
         The weight of each row, ≥ 0.
     share : ndarray (n,)
-        The share of the columns that vary whose cells a row has: what its scores hold of the bias.
+        Of each row, the share of its cells that are present among the columns that vary: its part of the bias.
     """
 
     cells: Any
@@ -213,8 +213,8 @@ def fit_cells(rows: CellRows, basis: Any, log_prior: Array, penalty: float | Non
     log_prior : ndarray (C,)
         log π in nats, finite.
     penalty : float, optional
-        λ. Default: the one of `PENALTIES` with the least log-loss of a third of the rows, learned from the others, going
-        down from the largest one until the log-loss rises; without the factors of the rows if this is better. Fewer
+        λ. Default: the one of `PENALTIES` with the least log-loss of a third of the rows, learned from the others, from
+        the largest one down until the log-loss rises; without the factors of the rows if this is better. Fewer
         than six rows choose the largest λ.
     """
     start = None
@@ -364,7 +364,7 @@ def _indicators(codes: Sequence[Array], counts: Sequence[Counts]) -> Any:
 
 
 def _varying(counts: Sequence[Counts]) -> Array:
-    """Return which columns of some blocks show two cells or more; the others say nothing about the class."""
+    """Return which columns of some blocks show two cells or more; the others are independent of the class."""
     columns = [sums.column(j).any(axis=0) for sums in counts for j in range(len(sums.cardinalities))]
     return np.array([np.count_nonzero(shown) > 1 for shown in columns])
 
