@@ -45,6 +45,27 @@ def test_it_is_scipys_poisson_distribution_of_rate_times_exposure(tile):
     assert_allclose(BAGS.sums_per_row(factors) + rest, density.log_density(parameters, BAGS), rtol=1e-10)
 
 
+def test_the_leave_one_out_rate_is_the_mean_of_scipys_posterior_gamma_distribution():
+    """The rate of each word is the posterior mean under a gamma prior of `smoothing` rows of the mean of all rows."""
+    for smoothing in (0.5, 3.0):
+        parameters = fitted(PoissonRate("hours", smoothing))
+        for z in range(Z):
+            own = COMPONENT == z
+            shape = COUNTS[own].sum(axis=0) + smoothing * COUNTS.mean(axis=0)
+            law = scipy.stats.gamma(shape, scale=1.0 / (HOURS[own].sum() + smoothing * HOURS.mean()))
+            assert_allclose(parameters.rate[z], law.mean(), rtol=1e-10)
+
+
+def test_without_an_exposure_it_is_scipys_multinomial_of_the_shares():
+    parameters = fitted(PoissonRate())
+    totals = COUNTS.sum(axis=1).astype(int)
+    orders = gammaln(totals + 1) - gammaln(COUNTS + 1).sum(axis=1)
+    found = PoissonRate().log_density(parameters, replace(BAGS, exposure=None))
+    for z in range(Z):
+        law = scipy.stats.multinomial(totals, parameters.rate[z] / parameters.rate[z].sum())
+        assert_allclose(found[:, z], law.logpmf(COUNTS.astype(int)) - orders, atol=1e-9)
+
+
 def test_without_a_prior_the_rates_are_events_per_exposure_and_maximise_the_likelihood():
     density = PoissonRate("hours", smoothing=0.0)
     parameters = fitted(density)

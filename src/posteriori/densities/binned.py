@@ -102,7 +102,7 @@ class Binned:
     `MDLPDiscretizer` cuts by the same rule, at the same points.
 
     An outer bin without rows takes the mean width of the inner bins as its scale. An outer bin whose rows all lie at
-    the cut has a scale of 1e-9 times the span of the column. A scale is at least 1e-150. None of these choices changes a
+    the cut has a scale of 1e-9 times the span of the column. A scale is at least 1e-150. None of these changes a
     posterior.
 
     References
