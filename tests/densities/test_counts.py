@@ -24,6 +24,7 @@ from posteriori.densities import (
     WordDensity,
     implements,
 )
+from posteriori.densities.compound import CompoundParameters
 from posteriori.statistics.word_repeats import LEVELS, total_of_bins
 from posteriori.tables import Assignment, Bags, Numbers
 
@@ -245,12 +246,10 @@ def test_compound_of_two_words_is_scipys_beta_binomial_and_predicts_the_next_wor
     n = rows.sum(axis=1)
     orders = gammaln(n + 1) - gammaln(rows + 1).sum(axis=1)
     found = Compound().log_density(parameters, Numbers(rows))
-    one_more = Compound().log_density(parameters, Numbers(rows + [1.0, 0.0]))
+    one_more = Compound().log_density(parameters, Numbers(rows + np.array([1.0, 0.0])))
     for z in range(2):
         assert_allclose(found[:, z], scipy.stats.betabinom(n, *a[z]).logpmf(rows[:, 0]) - orders, atol=1e-10)
         assert_allclose(np.exp(one_more - found)[:, z], (a[z, 0] + rows[:, 0]) / (a[z].sum() + n), rtol=1e-10)
-
-
 
 
 def test_scikit_learn_agrees():

@@ -9,6 +9,7 @@ import scipy.optimize
 import scipy.stats
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
+from scipy.special import gammaln
 
 import posteriori as po
 from posteriori.densities import Multinomial, PoissonRate
@@ -43,17 +44,6 @@ def test_it_is_scipys_poisson_distribution_of_rate_times_exposure(tile):
     )
     factors, rest = density.word_factors(parameters, BAGS)
     assert_allclose(BAGS.sums_per_row(factors) + rest, density.log_density(parameters, BAGS), rtol=1e-10)
-
-
-def test_the_leave_one_out_rate_is_the_mean_of_scipys_posterior_gamma_distribution():
-    """The rate of each word is the posterior mean under a gamma prior of `smoothing` rows of the mean of all rows."""
-    for smoothing in (0.5, 3.0):
-        parameters = fitted(PoissonRate("hours", smoothing))
-        for z in range(Z):
-            own = COMPONENT == z
-            shape = COUNTS[own].sum(axis=0) + smoothing * COUNTS.mean(axis=0)
-            law = scipy.stats.gamma(shape, scale=1.0 / (HOURS[own].sum() + smoothing * HOURS.mean()))
-            assert_allclose(parameters.rate[z], law.mean(), rtol=1e-10)
 
 
 def test_without_an_exposure_it_is_scipys_multinomial_of_the_shares():
