@@ -72,6 +72,7 @@ def predict(
 
     from posteriori.scoring.files import Wanted, columns_beside, predictions, write_predictions
     from posteriori.scoring.formulas import without_formulas
+    from posteriori.tables.writing import csv_text
 
     with as_user_errors():
         beside = columns_beside(written, names)
@@ -83,4 +84,4 @@ def predict(
             write_predictions(fitted, scan, output, wanted, progress)
             return
         for number, frame in enumerate(without_formulas(predictions(fitted, scan, wanted, progress), escape_formulas)):
-            write_out(frame.write_csv(include_header=not number))
+            write_out(csv_text(frame, header=not number))

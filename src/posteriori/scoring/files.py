@@ -32,6 +32,7 @@ from posteriori.tables import Batch, Scan
 from posteriori.tables.dialects import SEPARATORS
 from posteriori.tables.forking import require_threads
 from posteriori.tables.scanning import format_of
+from posteriori.tables.writing import csv_text, label_series
 
 _HANDED = 4  # frames that wait to be written
 _PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
@@ -136,7 +137,7 @@ def _predictor(
     fitted: FittedPosterior, wanted: Wanted
 ) -> Callable[[Batch], tuple[pl.DataFrame, dict[str, int], list[int]]]:
     """Return a function from a batch to its predictions, its unseen categories, and the rows no class can produce."""
-    classes = pl.Series("prediction", fitted.labels)
+    classes = label_series("prediction", fitted.labels)
     names = [_column(label) for label in fitted.labels] if wanted.proba else []
     fallback, scores_of = fitted.fallback, fitted.posterior.scores
     strangeness = Strangeness.of(fitted.posterior) if wanted.strangeness else None
@@ -257,10 +258,7 @@ def _write_text(frames: Iterator[pl.DataFrame], position: Path, kind: str, packe
     opened: Callable[..., IO[bytes]] = gzip.open if packed else open  # type: ignore[assignment]
     with opened(position, "wb") as handle:
         for number, frame in enumerate(frames):
-            if kind == "ndjson":
-                text = frame.write_ndjson()
-            else:
-                text = frame.write_csv(include_header=not number, separator=SEPARATORS[kind])
+            text = frame.write_ndjson() if kind == "ndjson" else csv_text(frame, SEPARATORS[kind], header=not number)
             handle.write(text.encode())
 
 
