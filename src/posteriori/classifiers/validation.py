@@ -27,7 +27,7 @@ from posteriori.tables.texts import Texts
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
 
-PSEUDO_COUNT = Interval(Real, 0, 1e100, closed="both")  # sums of larger ones could overflow
+PSEUDO_COUNT = Interval(Real, 0, 1e30, closed="both")  # sums of larger ones could overflow, in 32 bits as well
 _MOST_COMPONENTS = 10_000  # of a class
 _FEWEST_ROWS = 1.5  # weight of a component below which a warning names it
 
