@@ -12,7 +12,7 @@ from posteriori.draws import generator
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
 from posteriori.networks.family_moments import CountHybrid, HybridStatistics, Moments
-from posteriori.networks.hybrid_inference import Compiled, HybridInference
+from posteriori.networks.inference import Compiled, Inference
 from posteriori.networks.learning import LearnedTables, LearningOptions, normalised
 from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.tables import Codes
@@ -132,11 +132,11 @@ def _run_em(
     return LearnedTables(tables, tuple(trace))
 
 
-def _inference(dag: DAG, tables: tuple[CPT | LinearGaussian, ...], max_table_size: int) -> HybridInference:
+def _inference(dag: DAG, tables: tuple[CPT | LinearGaussian, ...], max_table_size: int) -> Inference:
     by_name = {table.variable: table for table in tables}
     cpts = tuple(table for table in tables if isinstance(table, CPT))
     ordered = (by_name[name] for name in dag.topological_order)
-    return HybridInference(dag, cpts, tuple(one for one in ordered if isinstance(one, LinearGaussian)), max_table_size)
+    return Inference(dag, cpts, tuple(one for one in ordered if isinstance(one, LinearGaussian)), max_table_size)
 
 
 def _start(
@@ -163,7 +163,7 @@ def _start(
 
 
 def _expected(
-    inference: HybridInference, statistics: HybridStatistics, n_jobs: int | None
+    inference: Inference, statistics: HybridStatistics, n_jobs: int | None
 ) -> tuple[list[Array], list[Moments], float]:
     """Return the expected counts and moments of the incomplete rows, and the log-likelihood of their known cells."""
     families = statistics.families
@@ -176,12 +176,12 @@ def _expected(
     # The positions among the discrete variables are those of the compiled network, which keeps their order.
     for compiled, rows, values in inference.batches(statistics.numbers, everything=True):
         weight = statistics.weight[rows]
-        codes = inference.padded(compiled, statistics.codes[rows] - 1)
-        soft, scale = compiled.likelihoods(values, len(rows))
+        codes = compiled.padded(statistics.codes[rows] - 1)
+        soft, scale = compiled.likelihoods(values, len(weight))
         log_likelihood += float(weight @ scale)
         tables: dict[int, Array] = {}
-        if compiled.inference.cpts:
-            whole = compiled.inference.everything()
+        if compiled.tables.cpts:
+            whole = compiled.tables.everything()
             found, log_evidence = whole.tree.expected_counts(codes, weight, families.count_scopes, soft or None, n_jobs)
             log_likelihood += log_evidence
             for total, more in zip(counts, found, strict=True):
@@ -195,7 +195,7 @@ def _expected(
 
 def _add_moments(
     moments: list[Moments],
-    inference: HybridInference,
+    inference: Inference,
     statistics: HybridStatistics,
     compiled: Compiled,
     weight: Array,
@@ -255,7 +255,7 @@ def _projected(moments: Moments, axes: list[str], kept: list[str]) -> Moments:
     return Moments(total, centre, scatter.sum(axis=-3) + between)
 
 
-def _of_complete_rows(statistics: HybridStatistics, inference: HybridInference) -> float:
+def _of_complete_rows(statistics: HybridStatistics, inference: Inference) -> float:
     """Return the log-likelihood of the complete rows, from their counts and moments."""
     families = statistics.families
     by_name = {cpt.variable: cpt for cpt in inference.cpts}
