@@ -21,9 +21,10 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from posteriori import densities
+from posteriori import densities, statistics
 from posteriori.atomic_write import write_whole
 from posteriori.conformity import check_fields
+from posteriori.statistics.sums import Sums
 from posteriori.typing import Array
 from posteriori.version import __version__
 
@@ -34,7 +35,8 @@ _UNWRITTEN = {repr(number): number for number in (math.inf, -math.inf, math.nan)
 
 _PLAIN = {str, bool, int, type(None)}  # which JSON writes as they are
 
-# What a file may name, with the modules that hold it: these dataclasses, and those of registered densities.
+# What a file may name, with the modules that hold it: these dataclasses, the sums of `posteriori.statistics`, and what
+# registered densities hold.
 _DATACLASSES = {
     "Importance": "posteriori.learning.importance",
     "Block": "posteriori.model",
@@ -43,20 +45,8 @@ _DATACLASSES = {
     "CPT": "posteriori.networks",
     "LinearGaussian": "posteriori.networks",
     "ColumnRanges": "posteriori.statistics",
-    "Counts": "posteriori.statistics",
-    "ExposedCounts": "posteriori.statistics",
-    "JointCounts": "posteriori.statistics",
-    "GroupedStatistics": "posteriori.statistics",
-    "LeafCounts": "posteriori.statistics.forests",
     "JointStatistics": "posteriori.statistics",
-    "Moments": "posteriori.statistics",
-    "PairMoments": "posteriori.statistics",
     "RowFingerprints": "posteriori.statistics",
-    "Pairs": "posteriori.statistics",
-    "TailMoments": "posteriori.statistics",
-    "WordCounts": "posteriori.statistics",
-    "WordRepeats": "posteriori.statistics",
-    "Scatter": "posteriori.statistics",
     "Column": "posteriori.tables",
     "DatePart": "posteriori.tables.parts",
     "TimeType": "posteriori.tables.times",
@@ -106,13 +96,13 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
         raise FileNotFoundError(f"there is no file {shown}")
     if path.is_dir():
         raise ValueError(f"{shown} is a folder; name the file of a model in it")
-    written = path.read_bytes()
+    written = path.read_bytes()  # once, because another process may put a new file in its place
     try:
-        with safetensors.safe_open(path, framework="numpy") as opened:
-            header = opened.metadata() or {}
-            known = set(header) >= {"posteriori", "format", "content", "sha256"}
-            arrays = {name: np.array(opened.get_tensor(name)) for name in opened.keys() if known}  # noqa: SIM118
-    except (safetensors.SafetensorError, OSError, ValueError, TypeError) as error:
+        # The first 8 bytes are the length of the header in JSON: the format of safetensors.
+        header = parse(written[8 : 8 + int.from_bytes(written[:8], "little")].decode()).get("__metadata__", {})
+        known = set(header) >= {"posteriori", "format", "content", "sha256"}
+        arrays = {name: np.array(one) for name, one in safetensors.numpy.load(written).items()} if known else {}
+    except (safetensors.SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{shown} is not a posteriori model, or is cut short: {error}") from None
     if not known:
         raise ValueError(f"{shown} is a safetensors file, but not a posteriori model")
@@ -190,8 +180,11 @@ def digest(written: bytes) -> str:
 
 def stored_dataclass(name: str) -> type[Any] | None:
     """Return the dataclass that a file may name; None if it is not registered."""
-    module = _DATACLASSES.get(name)
-    return densities.find_stored_class(name) if module is None else getattr(importlib.import_module(module), name)
+    if name in _DATACLASSES:
+        found: type[Any] = getattr(importlib.import_module(_DATACLASSES[name]), name)
+        return found
+    sums = getattr(statistics, name, None)
+    return sums if isinstance(sums, type) and issubclass(sums, Sums) else densities.find_stored_class(name)
 
 
 def pack(value: Any, path: str, arrays: dict[str, Array], of_estimator: OfEstimator | None = None) -> Any:

@@ -303,12 +303,13 @@ class GenerativeClassifier(ReadingPool):
         prior, ratio = self._priors_of(rows)
         folded = FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL)
         estimators, too_costly = self._estimators(folded, summary, common)
+        folded = self._with_affordable_folds(folded, estimators, seed)
         sampled = sample_of(folded)
         n_columns = len(folded.source.schema.columns)
         n_rows = folded.source.table.n_rows
         plan_steps(fitting_steps(n_rows, n_columns, len(folded.evaluated), len(estimators), folded.folds))
 
-        repeats = _repeats(folded, self.folds, seed)
+        repeats = _repeats(folded, folded.folds, seed)
 
         fitter = CandidateFitter(folded, repeats, sampled, progress)
         fits = self._fit_candidates(fitter, estimators, begun)

@@ -19,6 +19,7 @@ from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.retyping import retyped, with_missing_cuts
 from posteriori.learning.training import TrainingRows
 from posteriori.learning.two_pass import carry_over_structure, unrefined, with_categories_of, without_groups
+from posteriori.learning.work_bounds import WorkCounts, check_work
 from posteriori.model import Block, GenerativeModel
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
@@ -112,6 +113,8 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         rows = self.read_training_rows(X, y, sample_weight, classes=classes, complete=complete)
         blocks = self._blocks(rows.source.schema)
         self._check_plan(rows.source, blocks, complete)
+        plan = self.training_plan(rows.source.schema, rows.target)
+        check_work([plan], rows.source.schema, WorkCounts(rows.source.table.n_rows, 0, rows.target.cardinality))
         if rows.source.label_model is not None:  # groups are chosen from counts of known components
             blocks = without_groups(blocks)
         # Cut points are chosen by the recorded labels, as if these were the components.

@@ -166,7 +166,8 @@ class TrainingRowReader(ModelEstimator):
         """
         weighed = self._weighed if self.leaves_rows_out else None
         learns = not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
-        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed, learns)
+        cells = self.feature_weights == "cells"
+        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed, learns, cells)
 
     @property
     def leaves_rows_out(self) -> str:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.conditional import ROUNDING, BackOff, draw
 from posteriori.densities.left_out_cells import Family
-from posteriori.invariants import check_equal, check_numbers
+from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 _MOST_CELLS = 1 << 17  # of the tables that pseudo-rows are learned from
 
 
 @dataclass(frozen=True)
-class AveragedParameters:
+class AveragedParameters(WithAxes):
     """p(x_j | x_i, z) of every pair of columns.
 
     Attributes
@@ -36,14 +36,7 @@ class AveragedParameters:
     """
 
     cardinalities: tuple[int, ...]
-    log_probability: Array
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
-        slots = sum(k + 1 for k in self.cardinalities)
-        shape = (slots, n_components, slots)
-        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
+    log_probability: Annotated[Array, Axes("the log-probabilities", "slot", "z", "slot", low=-np.inf, high=ROUNDING)]
 
     @cached_property
     def starts(self) -> Array:

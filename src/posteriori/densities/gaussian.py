@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from posteriori.densities.capabilities import ConditionalNormal, LinearTerms
 from posteriori.densities.student import draw_stretch, log_peaks, log_tails
 from posteriori.invariants import LARGEST_SQUARE, check_not_negative, check_numbers, require
 from posteriori.parameter_count import n_unrestricted_gaussian
+from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
@@ -33,25 +34,17 @@ _BLOCK_CELLS = 1 << 16  # leave-one-out moments per block, so that a block stays
 
 
 @dataclass(frozen=True)
-class GaussianParameters:
+class GaussianParameters(WithAxes):
     """mean and variance, (Z, d), in data units and squared data units; shared: all components have one variance.
 
     With degrees of freedom, (Z, d), the density is a t with the mean as its centre and the variance as its squared
     scale.
     """
 
-    mean: Array
-    variance: Array
+    mean: Annotated[Array, Axes("the means", "z", "column")]
+    variance: Annotated[Array, Axes("the variances", "z", "column", low=SMALLEST_VARIANCE, high=LARGEST_SQUARE)]
     shared: bool = False
-    degrees: Array | None = None
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        shape = (n_components, len(columns))
-        check_numbers("the means", self.mean, shape)
-        check_numbers("the variances", self.variance, shape, SMALLEST_VARIANCE, LARGEST_SQUARE)
-        if self.degrees is not None:
-            check_numbers("the degrees of freedom", self.degrees, shape, _FEWEST_DEGREES)
+    degrees: Annotated[Array | None, Axes("the degrees of freedom", "z", "column", low=_FEWEST_DEGREES)] = None
 
     def plug_in(self) -> GaussianParameters:
         """Return a Gaussian with the same mean and variance."""

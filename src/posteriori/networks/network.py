@@ -748,6 +748,8 @@ class BayesianNetwork:
 
         Raises
         ------
+        TypeError
+            The settings are no mapping.
         ValueError
             The effect is not identifiable from the observed variables; the message has the reason. Or there is no such
             variable or state, or the evidence is impossible.
@@ -834,6 +836,8 @@ class BayesianNetwork:
 
         Raises
         ------
+        TypeError
+            The event is no mapping.
         ValueError
             The event contradicts the evidence, which is impossible, or a variable is continuous.
 
