@@ -102,13 +102,12 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
         member = rng.choice(len(self.members_), size=n, p=self._shares)
         if y is None and self.priors is not None:
             y = rng.choice(self.classes_, size=n, p=self.class_prior_)
-        wanted = None if y is None else np.broadcast_to(np.asarray(y), (n,))
         drawn: list[Array] = [np.empty(n, np.float64) for _ in self.schema_.columns]
         labels = np.empty(n, self.classes_.dtype)
         for m, estimator in enumerate(self.members_.values()):
             rows = np.flatnonzero(member == m)
             if len(rows):
-                of_class = None if wanted is None else wanted[rows]
+                of_class = None if y is None else y[rows]
                 columns, labels[rows] = estimator._draw(len(rows), of_class, rng, respect_ranges)
                 for position, column in enumerate(columns):
                     drawn[position][rows] = column

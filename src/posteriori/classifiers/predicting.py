@@ -86,7 +86,7 @@ class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
         if y is None:
             component = rng.choice(len(self.classes_), size=n, p=np.exp(self.model_.class_log_prior))
         else:
-            wanted = np.broadcast_to(np.asarray(y), (n,)).tolist()
+            wanted = y.tolist()
             positions = [self.target_.lookup.get(label, 0) - 1 for label in wanted]
             if min(positions) < 0:
                 unseen = wanted[positions.index(-1)]

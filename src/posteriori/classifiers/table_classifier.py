@@ -150,7 +150,8 @@ class TableClassifier(ClassifierMixin, RowReadingEstimator, ABC):
         Raises
         ------
         ValueError
-            n is not a whole number of at least 1, or is too large; a label of y is not a class.
+            n is not a whole number of at least 1, or is too large; y is not one label or n labels; a label of y is
+            not a class.
 
         Notes
         -----
@@ -163,5 +164,9 @@ class TableClassifier(ClassifierMixin, RowReadingEstimator, ABC):
         """
         check_is_fitted(self, self._fitted_attribute)
         n = check_draw(n, len(self.schema_.columns))
+        wanted = None if y is None else np.asarray(y)
+        if wanted is not None and wanted.shape not in ((), (n,)):
+            raise ValueError(f"y is of shape {wanted.shape}; give one class, or one for each of the {n:,} rows to draw")
+        y = None if wanted is None else np.broadcast_to(wanted, (n,))
         columns, labels = self._draw(n, y, generator(random_state), respect_ranges)
         return write_table(self.schema_, columns), labels
