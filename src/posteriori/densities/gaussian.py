@@ -91,7 +91,7 @@ class Gaussian:
 
         the posterior predictive density under the same prior of the variance and a flat one of the mean. If the
         smoothing is infinite, the variance is the pooled one with its ν = Σ_z (n_zj − 1). It tends to the estimate as
-        n grows.
+        n grows. A column that is constant in all rows has one density for all components.
 
     Notes
     -----
@@ -147,9 +147,9 @@ class Gaussian:
     def _of(self, statistics: Moments, pooled: Moments) -> GaussianParameters:
         """Return means and variances from moments (…, Z, d) and pooled moments (…, 1, d)."""
         estimated = self._estimated(statistics, pooled)
-        return self._integrated(estimated, statistics.weight) if self.predictive else estimated
+        return self._integrated(estimated, statistics.weight, pooled) if self.predictive else estimated
 
-    def _integrated(self, estimated: GaussianParameters, weight: Array) -> GaussianParameters:
+    def _integrated(self, estimated: GaussianParameters, weight: Array, pooled: Moments) -> GaussianParameters:
         """Return the t density that integrates mean and variance out."""
         known = np.maximum(weight - 1.0, 0.0)
         if estimated.shared:  # the degrees of freedom of all rows
@@ -161,6 +161,9 @@ class Gaussian:
         # The estimate divides by `rows`, and the t by its degrees of freedom. No row counts as one, at the mean of all.
         spread = (1.0 + 1.0 / np.where(weight > 0, weight, 1.0)) * np.where(rows > 0, rows, 1.0) / degrees
         variance = np.where(weight > 0, estimated.variance * spread, 2.0 * estimated.variance)
+        constant = pooled.scatter <= 0.0  # no unit to measure its variance in: one density for all components
+        degrees = np.where(constant, np.maximum(known.sum(axis=-2, keepdims=True), 1.0), degrees)
+        variance = np.where(constant, estimated.variance, variance)
         return GaussianParameters(estimated.mean, variance, estimated.shared, degrees)
 
     def _estimated(self, statistics: Moments, pooled: Moments) -> GaussianParameters:
