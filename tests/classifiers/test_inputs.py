@@ -951,6 +951,8 @@ def test_values_of_another_kind_are_refused_in_one_sentence():
         po.NaiveBayes(text={"words": 3}).fit(rows, [0, 1] * 4)
     with pytest.raises(ValueError, match="priors is a list; give one number per class"):
         po.NaiveBayes(priors=["nothing"]).fit(rows, [0, 1] * 4)
+    with pytest.raises(ValueError, match="categorical_features"):
+        po.NaiveBayes(categorical_features=np.array(2)).fit(rows, [0, 1] * 4)
 
 
 def test_a_parameter_of_32_bits_raises_no_warning():

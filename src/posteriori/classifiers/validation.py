@@ -148,7 +148,7 @@ def _places_of(stated: Any, names: Sequence[str]) -> set[int]:
     """Return the positions of the features that `categorical_features` names."""
     chosen: set[int] = set()
     if stated is not None and not (isinstance(stated, str) and stated == "from_dtype"):
-        wanted = [stated] if isinstance(stated, str) else list(stated)
+        wanted = [stated] if isinstance(stated, str) else np.atleast_1d(np.asarray(stated, dtype=object)).tolist()
         if wanted and all(isinstance(one, bool | np.bool_) for one in wanted):
             if len(wanted) != len(names):
                 raise ValueError(
