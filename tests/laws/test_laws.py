@@ -16,49 +16,41 @@ from tests.laws.models import CASES, EXCLUDED
 from tests.laws.tables import Table, answers, is_number, tables
 
 COUNTS = [case.name for case in CASES.values() if case.takes == "counts"]
-FORESTS = [name for name in CASES if name.startswith("forest")]
 SPHERICAL = [name for name in CASES if name.startswith("gda spherical")]
-STARTED = ["nb components", "mixture"]
-POOL = {"pool": "folds are drawn by the places of rows and classes, and a forest among its members draws columns"}
-CELLS = {"cells": "the penalty is chosen by folds that are drawn by the places of rows and classes"}
-DRAWS = dict.fromkeys(STARTED, "EM starts at random rows, and ends in one of several optima")
-TRIED = dict.fromkeys(FORESTS, "each split tries columns drawn at random among all, by their places")
-VOCABULARY = dict.fromkeys(
-    COUNTS, "a word that never occurs has a share of the smoothing: it is part of the vocabulary"
-)
-COMPLETE = "it needs a value in every column or cell, and `fit` says so"
+POOL = {"pool": "folds are drawn by the places of rows and classes"}
+FORESTS = [name for name in CASES if name.startswith("forest")]
+TRIED = dict.fromkeys(FORESTS, "each split tries columns drawn at random among all, and sets of categories, by place")
+DRAWS = dict.fromkeys(["nb components", "mixture"], "EM starts at random rows, and ends in one of several optima")
+# `fit` raises ValueError.
+REFUSED = {
+    name: "a cell without a count is an error: 0 means that the word does not occur"
+    for name in COUNTS
+    if not CASES[name].takes_missing
+} | {
+    "gda ledoit-wolf": "the estimate of the shrinkage is of rows without missing cells, and none is left",
+    "gda weighted": "weights are learned by leave-one-out, which has no closed form after EM over missing cells",
+    "full joint": "a column without a value has no cells",
+}
 EXCEPTIONS = {
-    "empty columns": POOL
-    | CELLS
-    | DRAWS
+    "empty columns": DRAWS
     | TRIED
-    | dict.fromkeys(SPHERICAL, "one variance of all columns, in data units, is also that of an empty one")
-    | {
-        name: COMPLETE
-        for name, case in CASES.items()
-        if not case.takes_missing or name in ("gda ledoit-wolf", "full joint", "nb of categorical")
-    },
-    "constant columns": POOL
-    | CELLS
-    | DRAWS
+    | REFUSED
+    | dict.fromkeys(SPHERICAL, "one variance of all columns, in data units, is also that of an empty one"),
+    "constant columns": DRAWS
     | TRIED
-    | VOCABULARY
+    | dict.fromkeys(COUNTS, "a word that never occurs has a share of the smoothing: it is part of the vocabulary")
     | dict.fromkeys(SPHERICAL, "one variance of all columns, in data units, is also that of a constant one"),
-    "order of rows": POOL | CELLS,
-    "order of columns": POOL
-    | DRAWS
+    "order of rows": POOL,
+    "order of columns": DRAWS
     | TRIED
     | {"gda weighted": "weights multiply the factors p(x_j | columns before j, y) of the chain rule"},
-    "names of classes": POOL | CELLS | TRIED | {"nb components": DRAWS["nb components"]},
-    "names of categories": POOL | DRAWS | TRIED,
+    "names of classes": POOL | TRIED | {"nb components": DRAWS["nb components"]},
+    "names of categories": DRAWS | TRIED,
     "units": DRAWS
     | {name: "a count has no unit" for name in COUNTS if "presence" not in name}
     | dict.fromkeys(SPHERICAL, "one variance of all columns, in data units"),
     "offset": DRAWS | dict.fromkeys(COUNTS, "a count has no offset"),
 }
-# EM stops when a step gains less than `tol` per row, and its acceleration takes steps in the Cholesky coordinates of
-# the covariances, which depend on the order of columns and of components.
-WHERE_EM_STOPS = 1e-2
 
 
 def test_every_model_and_every_density_of_the_registries_has_laws():
@@ -70,10 +62,20 @@ def test_every_model_and_every_density_of_the_registries_has_laws():
         assert of_law.keys() <= CASES.keys()
 
 
+def errors_of(law, name):
+    """Return the errors of an exception: a refused table, another posterior, or a number that is no count."""
+    if law == "empty columns" and name in REFUSED:
+        return ValueError
+    return (AssertionError, ValueError) if law in ("units", "offset") and name in COUNTS else AssertionError
+
+
 def every_model(law):
     """Run a law on random tables for every model; strict xfail for its exceptions."""
-    exceptions = EXCEPTIONS.get(law.__name__.removeprefix("test_").replace("_", " "), {})
-    marks = {name: [pytest.mark.xfail(reason=reason, strict=True)] for name, reason in exceptions.items()}
+    of_law = law.__name__.removeprefix("test_").replace("_", " ")
+    marks = {
+        name: [pytest.mark.xfail(reason=reason, raises=errors_of(of_law, name), strict=True)]
+        for name, reason in EXCEPTIONS.get(of_law, {}).items()
+    }
     quick = [pytest.param(name, 10 if name in marks else 2, marks=marks.get(name, [])) for name in CASES]
     thorough = [pytest.param(name, 60, marks=[pytest.mark.long, *marks.get(name, [])]) for name in CASES]
 
@@ -83,8 +85,10 @@ def every_model(law):
         if case.is_costly:
             examples = max(1, examples // 10)
 
-        # No shrinking: an exception is expected to fail.
-        @settings(max_examples=examples, phases=[Phase.explicit, Phase.generate], database=None)
+        # No shrinking, and no table after one that fails: an exception is expected to fail.
+        @settings(
+            max_examples=examples, phases=[Phase.explicit, Phase.generate], database=None, report_multiple_bugs=False
+        )
         @given(table=tables(case))
         def on(table):
             law(case, table)
@@ -95,22 +99,42 @@ def every_model(law):
     return run
 
 
+def has_gaps(table):
+    """Return whether a number of a table is missing."""
+    return any(np.isnan(table.columns[name]).any() for name in table.numbers())
+
+
 def assert_same(case, table, changed, back=lambda posterior: posterior, atol=1e-9):
-    """Assert that a changed table gives the same posteriors; `back` undoes the change on those of the changed one."""
+    """Assert that a changed table gives the same posteriors; `back` undoes the change on those of the changed one.
+
+    If cells are missing, those of the pool move by up to 6e-4 with empty and constant columns and with the order of
+    columns, for its members end EM at other places; a forest is one of its members, too.
+    """
+    if case.name == "pool" and has_gaps(table):
+        atol = max(atol, 2e-3)
     assert_allclose(back(answers(case, changed)), answers(case, table), atol=atol, rtol=0.0)
 
 
-def learns_by_em(case, table):
-    """Return whether a model is learned by EM, as covariances are if numbers are missing."""
-    return case.name.startswith(("gda", "lda", "qda", "rda")) and any(
-        np.isnan(table.columns[name]).any() for name in table.numbers()
-    )
+def assert_same_optimum(case, table, changed, back=lambda posterior: posterior):
+    """Assert that a changed table gives the same posteriors, also if EM takes another path to its optimum.
+
+    The acceleration of EM takes steps in the Cholesky coordinates of the covariances, which depend on the order of
+    columns and classes. With the `tol` of the models, 1e-5 nats per row, posteriors differ by up to 0.006; with 1e-8,
+    by 4e-5; with 1e-11, by 1e-6.
+    """
+    if case.name.startswith(("gda", "lda", "qda", "rda")) and has_gaps(table):
+        case = replace(case, make=lambda make=case.make: make().set_params(tol=1e-11, max_iter=10_000))
+        assert_same(case, table, changed, back, 1e-5)
+    else:
+        assert_same(case, table, changed, back)
 
 
 @every_model
 def test_empty_columns(case, table):
-    empty = {"e": np.full(table.n_rows, np.nan), "f": np.array([None] * table.n_rows, dtype=object)}
-    assert_same(case, table, table.with_columns(**empty, g=empty["e"]))
+    empty = {"e": np.array([None] * table.n_rows, dtype=object)}
+    if case.takes != "categories":
+        empty["f"] = empty["g"] = np.full(table.n_rows, np.nan)
+    assert_same(case, table, table.with_columns(**empty))
 
 
 @every_model
@@ -132,7 +156,7 @@ def test_order_of_rows(case, table):
 @every_model
 def test_order_of_columns(case, table):
     turned = replace(table, columns=dict(reversed(table.columns.items())))
-    assert_same(case, table, turned, atol=WHERE_EM_STOPS if learns_by_em(case, table) else 1e-9)
+    assert_same_optimum(case, table, turned)
 
 
 @every_model
@@ -146,8 +170,7 @@ def test_names_of_classes(case, table):
     _, code = np.unique(table.y, return_inverse=True)
     if case.has_labels:
         renamed = replace(table, y=np.array(["r", "q", "p"])[code])
-        atol = WHERE_EM_STOPS if learns_by_em(case, table) else 1e-9
-        assert_same(case, table, renamed, lambda posterior: posterior[:, ::-1], atol)
+        assert_same_optimum(case, table, renamed, lambda posterior: posterior[:, ::-1])
 
 
 @every_model

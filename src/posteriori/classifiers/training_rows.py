@@ -203,11 +203,13 @@ class TrainingRowReader(ModelEstimator):
         if self.feature_weights is None:
             return model
         if self.feature_weights == "cells":
-            from posteriori.learning.cells import learn_cells as learn
-        else:
-            from posteriori.learning.weights import learn_weights as learn
+            from posteriori.learning.cells import learn_cells
 
-        weights = learn(source, model, learned.statistics, to_observed_codes, start, sample)
+            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample)
+        else:
+            from posteriori.learning.weights import learn_weights
+
+            weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
         return replace(model, weights=weights)
 
     def _read_labels(self, y: Any, table: Table, complete: bool) -> Labels | PartialLabels:
