@@ -20,12 +20,11 @@ from posteriori.networks.exchange import (
 )
 from posteriori.networks.files import read_network, write_network
 from posteriori.networks.gaussian_mixture import GaussianMixture, MixedDistribution
-from posteriori.networks.hybrid_scores import BGe
 from posteriori.networks.identification import Identification, identify
 from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.sampling import Estimate
-from posteriori.networks.scores import AIC, BIC, K2, BDeu
+from posteriori.networks.scores import AIC, BIC, K2, BDeu, BGe
 from posteriori.networks.structure import learn_network, learn_structure, score_structure
 from posteriori.networks.structure_search import LearnedStructure
 from posteriori.networks.trails import DependenceExplanation, Trail, Triple, active_trails

@@ -14,9 +14,9 @@ from posteriori.networks.constraints import Edges
 from posteriori.networks.cpt import check_states
 from posteriori.networks.dag import DAG
 from posteriori.networks.equivalence import any_extension, consistent_extension, cpdag, direct_implied
+from posteriori.networks.family_statistics import CaseRows
 from posteriori.networks.printing import aligned
 from posteriori.networks.structure_search import as_search
-from posteriori.statistics.distinct_rows import DistinctRows
 from posteriori.typing import Array
 
 _DECIDED = 2 / 3  # the share of graphs that decides the direction of an edge
@@ -163,8 +163,8 @@ def bootstrap_structure(
     if isinstance(n_graphs, bool) or not isinstance(n_graphs, int | np.integer) or n_graphs < 1:
         raise ValueError(f"n_graphs is {n_graphs!r}; it must be a whole number of at least 1")
     known = {name: check_states(name, listed) for name, listed in (states or {}).items()}
-    cases = open_cases(table, None, known, None, n_jobs)
-    rows: DistinctRows = cases.reduce(DistinctRows)
+    cases = open_cases(table, None, known, None, n_jobs, continuous=())
+    rows: CaseRows = cases.reduce(CaseRows)
     names = tuple(column.name for column in cases.columns)
     constraints = {
         "allowed": allowed,
@@ -191,9 +191,9 @@ def bootstrap_structure(
     return ArcStrength(names, joined / n_graphs, direction, int(n_graphs))
 
 
-def resampled(rows: DistinctRows, rng: np.random.Generator) -> DistinctRows:
+def resampled(rows: CaseRows, rng: np.random.Generator) -> CaseRows:
     """Return as many rows, drawn with replacement: the distinct rows with other weights."""
-    codes, weight = rows.codes.values, rows.weight
-    total = float(weight.sum())
-    drawn = rng.multinomial(round(total), weight / total).astype(np.float64)
-    return DistinctRows(rows.cardinalities, ((codes[drawn > 0], drawn[drawn > 0]),))
+    total = float(rows.weight.sum())
+    drawn = rng.multinomial(round(total), rows.weight / total).astype(np.float64)
+    kept = drawn > 0
+    return CaseRows(rows.cardinalities, ((rows.codes[kept], rows.numbers[kept], drawn[kept]),))

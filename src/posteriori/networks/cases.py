@@ -12,7 +12,7 @@ import numpy as np
 from posteriori.networks.naming import States
 from posteriori.sources import LabelledSource, source_of
 from posteriori.suggestions import closest
-from posteriori.tables import Assignment, Batch, Codes, Column, Schema, Table, check_weights, read_table
+from posteriori.tables import Batch, Codes, Column, Schema, Table, check_weights, read_table
 from posteriori.tables.blocks import BlockTable, needs_dense
 from posteriori.tables.columns import categorical_column
 from posteriori.tables.lazy import LazyTable
@@ -41,18 +41,13 @@ class Cases:
     columns: tuple[Column, ...]
     present: tuple[int, ...]
 
-    @property
-    def is_hybrid(self) -> bool:
-        """Whether a variable is continuous."""
-        return any(column.kind == "continuous" for column in self.columns)
-
     def reduce(self, sufficient_statistics: Any) -> Any:
         """Return the statistics of all rows.
 
         Parameters
         ----------
-        sufficient_statistics : StatisticsFactory
-            Of codes; where a variable is continuous, `of` takes the numbers too: ``of(codes, numbers, weight)``.
+        sufficient_statistics : factory
+            ``of(codes, numbers, weight)`` returns the statistics of a tile.
 
         Raises
         ------
@@ -106,10 +101,10 @@ class _Accumulate:
         n = len(batch)
         weight = np.ones(n) if batch.assignment is None else batch.assignment.weight
         codes = Codes(self._placed(batch.codes.values, "categorical", 0), self.cardinalities)  # code 0: a missing cell
+        numbers = np.empty((n, 0))
         if "continuous" in self.kinds:
             numbers = self._placed(np.asarray(batch.numbers.values, np.float64), "continuous", np.nan)
-            return self.sufficient_statistics.of(codes, numbers, weight)
-        return self.sufficient_statistics.of(codes, Assignment(np.zeros(n, np.int32), weight, 1))
+        return self.sufficient_statistics.of(codes, numbers, weight)
 
     def _placed(self, cells: Array, kind: str, absent: float) -> Array:
         """Return the cells of all variables of a kind, where those without a column are missing."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori.networks.constraints import EdgeConstraints
-from posteriori.networks.hybrid_scores import HybridScores
-from posteriori.networks.scores import FamilyScores
+from posteriori.networks.family_scores import FamilyScores
 from posteriori.typing import Array
 
 _ROUNDING = 1e-10  # relative to the score: a smaller gain may be rounding
@@ -37,7 +36,7 @@ class HillClimbResult:
 
 
 def climb(
-    scores: FamilyScores | HybridScores,
+    scores: FamilyScores,
     constraints: EdgeConstraints,
     tabu: int,
     restarts: int,
@@ -114,7 +113,7 @@ class _Path:
     makes the columns of the families that it changes unknown (Koller & Friedman 2009, section 18.4.3.3).
     """
 
-    def __init__(self, scores: FamilyScores | HybridScores, constraints: EdgeConstraints, edges: Array) -> None:
+    def __init__(self, scores: FamilyScores, constraints: EdgeConstraints, edges: Array) -> None:
         self.scores, self.constraints = scores, constraints
         self.trace: list[float] = []
         self.restart(edges)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from posteriori.networks.clg import Component, split_components
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
 from posteriori.networks.evidence import Evidence
+from posteriori.networks.junction_tree import Factor, JunctionTree
 from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.naming import States
 from posteriori.networks.table_inference import TableInference
@@ -68,6 +69,23 @@ class Compiled:
             scale += most
             soft[position] = np.exp(log_factor - most[:, np.newaxis])
         return soft, scale
+
+    def refilled(
+        self, tables: Sequence[Array], densities: Mapping[str, LinearGaussian]
+    ) -> tuple[Compiled, JunctionTree | None]:
+        """Return the components with other densities, and the tree of other tables; None without discrete variables."""
+        components = tuple(
+            replace(one, densities=tuple(densities[density.variable] for density in one.densities))
+            for one in self.components
+        )
+        compiled = Compiled(components, self.tables, self.auxiliary)
+        if not self.tables.cpts:
+            return compiled, None
+        indicators = [cpt.probabilities for cpt in self.tables.cpts[len(tables) :]]
+        factors = [
+            Factor(scope, table) for scope, table in zip(self.tables.scopes, [*tables, *indicators], strict=True)
+        ]
+        return compiled, self.tables.everything().tree.with_factors(factors)
 
     def evidence(self, evidence: Evidence, soft: Mapping[int, Array]) -> Evidence:
         """Return the evidence about the tables, with the likelihoods (1, Q) of configurations."""

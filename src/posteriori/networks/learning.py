@@ -1,4 +1,4 @@
-"""The tables of a given graph from cases: by counting, and by EM where cells are missing."""
+"""The tables and densities of a given graph from cases: in closed form, and by EM where cells are missing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,22 @@ from posteriori.draws import generator
 from posteriori.learning.acceleration import PlainEM
 from posteriori.learning.em import EMOptions, run_em, warn_of_last_gain
 from posteriori.networks.cpt import CPT
-from posteriori.networks.family_counts import FamilyCounts, without_missing
-from posteriori.networks.junction_tree import Factor, JunctionTree, compile_tree
+from posteriori.networks.dag import DAG
+from posteriori.networks.expectations import expected_statistics
+from posteriori.networks.family_statistics import CountFamilies, FamilyMoments, FamilyStatistics, without_missing
+from posteriori.networks.inference import Inference
+from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.naming import require_variable, state_by_state
+from posteriori.networks.regression import regression
 from posteriori.networks.scores import require_sample_size
 from posteriori.statistics.joint_counts import CountTogether
+from posteriori.tables import Assignment, Codes
 from posteriori.typing import Array
 
-_BATCH_ROWS = 1 << 16  # incomplete rows at a time: the tree reads them as 8-byte codes
+_LOG_2PI = math.log(2.0 * math.pi)
+
+Densities = dict[str, LinearGaussian]
+Sums = tuple[list[Array], list[FamilyMoments]]  # counts of the discrete families, and moments of the others
 
 
 @dataclass(frozen=True)
@@ -126,13 +134,21 @@ class LearnedTables:
 
 
 def fit_tables(
-    statistics: FamilyCounts, options: LearningOptions, max_table_size: int = 2**27, n_jobs: int | None = None
+    dag: DAG,
+    statistics: FamilyStatistics,
+    options: LearningOptions,
+    max_table_size: int = 2**27,
+    n_jobs: int | None = None,
 ) -> LearnedTables:
-    """Estimate the tables: in closed form, or by EM where cells are missing.
+    """Estimate tables with pseudo-counts, and densities by maximum likelihood: in closed form, or by EM.
+
+    A density is the regression of a variable on its continuous parents in each configuration of the discrete ones. A
+    configuration with no more rows than parameters gets the regression of all configurations together.
 
     Parameters
     ----------
-    statistics : FamilyCounts
+    dag : DAG
+    statistics : FamilyStatistics
     options : LearningOptions
     max_table_size : int
         The most cells of the junction tree that EM needs.
@@ -145,25 +161,29 @@ def fit_tables(
     UserWarning
         No row or pseudo-count decides a row of a table; it is uniform.
     """
-    shapes = [counts.shape for counts in statistics.counts]
+    families = statistics.families
     pseudo = [
-        options.smoothing.pseudo_counts(column.name, shape)
-        for column, shape in zip(statistics.columns, shapes, strict=True)
+        options.smoothing.pseudo_counts(families.columns[v].name, table.shape)
+        for v, table in zip(families.discrete, statistics.counts, strict=True)
     ]
-    if not len(statistics.incomplete.weight):
-        return LearnedTables(_tables(statistics, [n + a for n, a in zip(statistics.counts, pseudo, strict=True)]))
-    counts, trace = _run_em(statistics, pseudo, options, max_table_size, n_jobs)
-    return LearnedTables(_tables(statistics, counts), trace)
+    counts, moments = statistics.counts, list(statistics.moments)
+    trace: tuple[float, ...] = ()
+    if len(statistics.incomplete.weight):
+        counts, moments, trace = _run_em(dag, statistics, pseudo, options, max_table_size, n_jobs)
+    smoothed = [n + a for n, a in zip(counts, pseudo, strict=True)]
+    found = _cpts(statistics, smoothed) | _densities(statistics, moments)
+    return LearnedTables(tuple(found[column.name] for column in families.columns), trace)
 
 
 def _run_em(
-    statistics: FamilyCounts,
+    dag: DAG,
+    statistics: FamilyStatistics,
     pseudo: list[Array],
     options: LearningOptions,
     max_table_size: int,
     n_jobs: int | None,
-) -> tuple[list[Array], tuple[float, ...]]:
-    """Return the expected counts plus pseudo-counts, and the log-likelihood before each step.
+) -> tuple[list[Array], list[FamilyMoments], tuple[float, ...]]:
+    """Return the expected counts and moments, and the log-likelihood before each step.
 
     EM for the mode of the posterior: each step raises log p(known cells) + Σ alpha·log p, which is the log-likelihood
     itself if alpha is 0. The M step normalises expected counts (Koller & Friedman 2009, section 19.2.2).
@@ -173,63 +193,71 @@ def _run_em(
     Lauritzen (1995), The EM algorithm for graphical association models with missing data, Computational Statistics &
     Data Analysis 19.
     """
-    probabilities = _start(statistics, pseudo, generator(options.random_state))
-    tree = compile_tree(statistics.cardinalities, _factors(statistics, probabilities), max_table_size=max_table_size)
+    counts, moments = _start(statistics, pseudo, generator(options.random_state))
+    # EM cannot leave a probability of 0, so that cells without pseudo-counts start from one pseudo-count.
+    tables = [normalised(n + np.where(a > 0, a, 1.0)) for n, a in zip(counts, pseudo, strict=True)]
+    densities = _densities(statistics, moments)
+    cpts = tuple(_cpts(statistics, tables).values())
+    ordered = tuple(densities[name] for name in dag.topological_order if name in densities)
+    inference = Inference(dag, cpts, ordered, max_table_size)
 
-    def step(probabilities: list[Array]) -> tuple[list[Array], float, float]:
-        now = tree.with_factors(_factors(statistics, probabilities))
-        expected, log_likelihood = _expected_counts(now, statistics, n_jobs)
-        # A complete row needs no inference: its log-likelihood is Σ n·log p over the families.
-        log_likelihood += weighted_log(statistics.counts, probabilities)
-        return expected, log_likelihood, weighted_log(pseudo, probabilities)
+    def step(model: tuple[list[Array], Densities]) -> tuple[Sums, float, float]:
+        tables, densities = model
+        counts, moments, log_likelihood = expected_statistics(inference, tables, densities, statistics, n_jobs)
+        # A complete row needs no inference: its log-likelihood is that of its families.
+        log_likelihood += weighted_log(statistics.counts, tables) + _log_density(statistics, densities)
+        return (counts, moments), log_likelihood, weighted_log(pseudo, tables)
 
-    def maximise(expected: list[Array]) -> tuple[list[Array], list[Array]]:
-        counts = [n + m + a for n, m, a in zip(statistics.counts, expected, pseudo, strict=True)]
-        return [normalised(table) for table in counts], counts
+    def maximise(expected: Sums) -> tuple[tuple[list[Array], Densities], Sums]:
+        counts = [n + more for n, more in zip(statistics.counts, expected[0], strict=True)]
+        moments = [one + more for one, more in zip(statistics.moments, expected[1], strict=True)]
+        tables = [normalised(n + a) for n, a in zip(counts, pseudo, strict=True)]
+        return (tables, _densities(statistics, moments)), (counts, moments)
 
-    run = run_em(step, maximise, PlainEM(probabilities), options.em, statistics.weight)
+    run = run_em(step, maximise, PlainEM((tables, densities)), options.em, statistics.weight)
     if not run.converged:
         warn_of_last_gain(run.gain, options.em, stacklevel=6)
-    return run.statistics, run.trace
+    return *run.statistics, run.trace
 
 
-def _expected_counts(tree: JunctionTree, statistics: FamilyCounts, n_jobs: int | None) -> tuple[list[Array], float]:
-    """Return the expected counts of the incomplete rows, and the log-likelihood of their known cells."""
-    codes, weight = statistics.incomplete.codes.values, statistics.incomplete.weight
-    total = [np.zeros(counts.shape) for counts in statistics.counts]
-    log_likelihood = 0.0
-    for start in range(0, len(codes), _BATCH_ROWS):
-        rows = slice(start, start + _BATCH_ROWS)
-        # The statistics code a missing cell as 0 and states from 1; the tree uses −1 and states from 0.
-        batch_counts, batch_log_likelihood = tree.expected_counts(
-            codes[rows].astype(np.int64) - 1, weight[rows], statistics.scopes, n_jobs=n_jobs
-        )
-        log_likelihood += batch_log_likelihood
-        for whole, counts in zip(total, batch_counts, strict=True):
-            whole += counts
-    return total, log_likelihood
+def _start(
+    statistics: FamilyStatistics, pseudo: list[Array], rng: np.random.Generator
+) -> tuple[list[Array], list[FamilyMoments]]:
+    """Return the counts and moments from which EM starts.
 
-
-def _start(statistics: FamilyCounts, pseudo: list[Array], rng: np.random.Generator) -> list[Array]:
-    """Return the tables from which EM starts.
-
-    They are estimated from the rows in which a whole family is known. A family that no row shows, as of a hidden
-    variable, gets a random table: from uniform tables, EM could not tell its states apart.
+    Of discrete variables they are those of the rows in which a whole family is known; a family that no row shows, as of
+    a hidden variable, gets a random table. With continuous variables all rows count, their gaps filled: numbers by the
+    mean of their column, states at random. From equal tables EM could not tell the states of a hidden variable apart.
     """
-    rows = statistics.incomplete
-    shown = without_missing(CountTogether(statistics.scopes).of(rows.codes, rows.assignment))
-    tables = []
-    for n, m, a in zip(statistics.counts, shown, pseudo, strict=True):
-        counts = n + m
-        if not counts.any():
-            counts = rng.gamma(1.0, size=counts.shape)
-        # EM cannot leave a probability of 0, so that cells without pseudo-counts start from one pseudo-count.
-        tables.append(normalised(counts + np.where(a > 0, a, 1.0)))
-    return tables
+    families, rows = statistics.families, statistics.incomplete
+    if not families.continuous:
+        tile, one = Codes(rows.codes, families.cardinalities), np.zeros(len(rows.weight), np.int32)
+        shown = without_missing(CountTogether(families.count_scopes).of(tile, Assignment(one, rows.weight, 1)))
+        counts = [n + m for n, m in zip(statistics.counts, shown, strict=True)]
+        return [n if n.any() else rng.gamma(1.0, size=n.shape) for n in counts], []
+    codes, numbers = rows.codes.astype(np.int64), rows.numbers.copy()
+    for j, cardinality in enumerate(families.cardinalities):
+        gaps = np.flatnonzero(codes[:, j] == 0)
+        codes[gaps, j] = rng.integers(1, cardinality + 1, len(gaps))
+    for j in range(numbers.shape[1]):
+        known = numbers[~np.isnan(numbers[:, j]), j]
+        numbers[np.isnan(numbers[:, j]), j] = known.mean() if len(known) else 0.0
+    filled = CountFamilies(families).of(Codes(codes, families.cardinalities), numbers, rows.weight)
+    counts = [n + m for n, m in zip(statistics.counts, filled.counts, strict=True)]
+    return counts, [one + more for one, more in zip(statistics.moments, filled.moments, strict=True)]
 
 
-def _factors(statistics: FamilyCounts, tables: Sequence[Array]) -> list[Factor]:
-    return [Factor(scope, table) for scope, table in zip(statistics.scopes, tables, strict=True)]
+def _log_density(statistics: FamilyStatistics, densities: Densities) -> float:
+    """Return the log-likelihood of the numbers of the complete rows, from their moments."""
+    families, total = statistics.families, 0.0
+    names = [families.columns[v].name for v in families.continuous]
+    for (_, members), one in zip(families.moment_scopes, statistics.moments, strict=True):
+        density = densities[names[members[-1]]]
+        contrast = np.concatenate([-density.coefficients, np.ones((*density.intercept.shape, 1))], axis=-1)
+        left = (contrast * one.mean).sum(axis=-1) - density.intercept
+        square = np.einsum("...i,...ij,...j->...", contrast, one.scatter, contrast) + one.weight * left**2
+        total -= 0.5 * float((one.weight * (np.log(density.variance) + _LOG_2PI) + square / density.variance).sum())
+    return total
 
 
 def weighted_log(weights: Sequence[Array], tables: Sequence[Array]) -> float:
@@ -250,17 +278,31 @@ def normalised(counts: Array) -> Array:
     return normalised
 
 
-def _tables(statistics: FamilyCounts, counts: Sequence[Array]) -> tuple[CPT, ...]:
+def _densities(statistics: FamilyStatistics, moments: Sequence[FamilyMoments]) -> Densities:
+    """Return the regressions of the continuous variables."""
+    families = statistics.families
+    discrete = [families.columns[v] for v in families.discrete]
+    names = [families.columns[v].name for v in families.continuous]
+    found = {}
+    for (scope, members), one in zip(families.moment_scopes, moments, strict=True):
+        states = {discrete[k].name: discrete[k].categories for k in scope}
+        *regressors, own = (names[k] for k in members)
+        found[own] = LinearGaussian(own, tuple(regressors), states, *regression(one))
+    return found
+
+
+def _cpts(statistics: FamilyStatistics, counts: Sequence[Array]) -> dict[str, Any]:
     """Return the normalised counts as CPTs; warn of rows without any count."""
-    columns = statistics.columns
-    cpts, undecided = [], []
-    for column, scope, table in zip(columns, statistics.scopes, counts, strict=True):
+    families = statistics.families
+    columns = [families.columns[v] for v in families.discrete]
+    cpts, undecided = {}, []
+    for column, scope, table in zip(columns, families.count_scopes, counts, strict=True):
         parents = {columns[v].name: columns[v].categories for v in scope[:-1]}
         empty = np.argwhere(~table.any(axis=-1))
         where = f" where {state_by_state(parents, empty[0])}" if len(empty) and parents else ""
         more = f" and {len(empty) - 1:,} more" if len(empty) > 1 else ""
         undecided += [f"{column.name!r}{where}{more}"] if len(empty) else []
-        cpts.append(CPT(column.name, column.categories, parents, normalised(table)))
+        cpts[column.name] = CPT(column.name, column.categories, parents, normalised(table))
     if undecided:
         others = f"; and of {len(undecided) - 5} other variables" if len(undecided) > 5 else ""
         warnings.warn(
@@ -269,4 +311,4 @@ def _tables(statistics: FamilyCounts, counts: Sequence[Array]) -> tuple[CPT, ...
             UserWarning,
             stacklevel=5,
         )
-    return tuple(cpts)
+    return cpts

@@ -1,25 +1,14 @@
-"""Decomposable scores of a graph: sums over families, each counted once when it is first needed."""
+"""Decomposable scores of a graph: sums over families."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-import joblib
 import numpy as np
 
-from posteriori import kernels
-from posteriori.networks.cases import Cases
-from posteriori.statistics.distinct_rows import DistinctRows
 from posteriori.suggestions import closest
-from posteriori.tables import quote
-from posteriori.typing import Array
-
-MOST_CELLS = 1 << 22  # of a family: tables beyond this have more cells than rows to fill them
-_WORTH_A_THREAD = 1 << 19  # increments
 
 
 class Score(Protocol):
@@ -131,13 +120,45 @@ class K2:
         return 0.0
 
 
+@dataclass(frozen=True)
+class BGe:
+    r"""The log marginal likelihood of normal variables under a normal-Wishart prior; equal for equivalent graphs.
+
+    The prior mean is that of the data, its precision α_μ, α_w = d + α_μ + 1, and T = t·I with t = α_μ(α_w − d − 1) /
+    (α_μ + 1), after each variable is divided by its standard deviation.
+
+    Parameters
+    ----------
+    prior_rows : float, default 1
+        α_μ, > 0.
+
+    References
+    ----------
+    Geiger & Heckerman (2002), Parameter priors for directed acyclic graphical models, Annals of Statistics 30;
+    Kuipers, Moffa & Heckerman (2014), Addendum, Annals of Statistics 42.
+    """
+
+    prior_rows: float = 1.0
+
+    pseudo_rows = 0.0
+    is_normal = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.prior_rows, bool) or not 0 < self.prior_rows < math.inf:
+            raise ValueError(f"prior_rows is {self.prior_rows!r}; it must be a number of rows above 0")
+
+    def penalty(self, n: float) -> float:
+        """Return 0: the marginal likelihood already penalises parameters."""
+        return 0.0
+
+
 def require_sample_size(size: Any) -> None:
     """Raise ValueError unless an equivalent sample size is a positive number of rows."""
     if isinstance(size, bool) or not isinstance(size, int | float | np.number) or not 0 < size < math.inf:
         raise ValueError(f"equivalent_sample_size is {size!r}; it must be a number of rows above 0")
 
 
-_BY_NAME: dict[str, Score] = {"bic": BIC(), "aic": AIC(), "bdeu": BDeu(), "k2": K2()}
+_BY_NAME: dict[str, Score] = {"bic": BIC(), "aic": AIC(), "bdeu": BDeu(), "k2": K2(), "bge": BGe()}
 
 
 def as_score(score: Any) -> Score:
@@ -147,135 +168,6 @@ def as_score(score: Any) -> Score:
             raise ValueError(f"score is {score!r}; {closest(score, _BY_NAME)}")
         return _BY_NAME[score.lower()]
     if not (hasattr(score, "penalty") and hasattr(score, "pseudo_rows")):
-        raise TypeError(f"score is {score!r}; give 'bic', 'aic', 'bdeu', 'k2' or BDeu(equivalent_sample_size=…)")
+        raise TypeError(f"score is {score!r}; give 'bic', 'aic', 'bdeu', 'k2', 'bge' or BDeu(equivalent_sample_size=…)")
     known: Score = score
     return known
-
-
-@dataclass(frozen=True)
-class FamilyScores:
-    """The scores of families on given rows, each counted once when it is first needed.
-
-    Attributes
-    ----------
-    columns : ndarray (d + 1, m)
-        The codes of the distinct rows, one row of the array per variable, and last a variable with a single state.
-    weight : ndarray (m,)
-        Integers if all weights are whole numbers: they add faster.
-    cardinalities : ndarray (d + 1,)
-    penalty, pseudo_rows, cell_prior : float
-        See `Score`.
-    n_jobs : int
-    """
-
-    columns: Array
-    weight: Array
-    cardinalities: Array
-    penalty: float
-    pseudo_rows: float
-    cell_prior: float = 0.0
-    n_jobs: int = 1
-    _known: dict[tuple[int, int], float] = field(default_factory=dict, repr=False, compare=False)
-
-    @classmethod
-    def of(cls, rows: DistinctRows, score: Score, n_jobs: int | None = None) -> FamilyScores:
-        """Return the scores on rows without missing cells."""
-        codes, weight = rows.codes.values, rows.weight
-        columns = np.zeros((codes.shape[1] + 1, len(codes)), codes.dtype)
-        np.subtract(codes.T, 1, out=columns[:-1])
-        n = float(weight.sum())
-        if n < 2**31 and (weight == np.floor(weight)).all():
-            weight = weight.astype(np.int32)
-        jobs = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
-        cardinalities = np.array([*rows.cardinalities, 1], np.int64)
-        cell_prior = float(getattr(score, "cell_prior", 0.0))
-        return cls(columns, weight, cardinalities, score.penalty(n), score.pseudo_rows, cell_prior, jobs)
-
-    @property
-    def n_variables(self) -> int:
-        """The number of variables, d."""
-        return len(self.cardinalities) - 1
-
-    @property
-    def n_counted(self) -> int:
-        """The number of families counted so far."""
-        return len(self._known)
-
-    def family(self, v: int, parents: Sequence[int]) -> float:
-        """Return the score of a variable with its parents; −inf if its table has more than MOST_CELLS cells."""
-        # A root gets the variable of one state as its parent, so that the kernel needs no special case.
-        *rest, last = sorted(parents) or [self.n_variables]
-        return float(self.with_each(v, rest, [last])[0])
-
-    def graph(self, parents: Sequence[Sequence[int]]) -> float:
-        """Return the score of the graph in which each variable has these parents."""
-        return math.fsum(self.family(v, family) for v, family in enumerate(parents))
-
-    def with_each(self, v: int, parents: Sequence[int], added: Sequence[int]) -> Array:
-        """Return the scores of a variable with its parents and one more parent, for each of the added parents.
-
-        The kernel shares one pass over the rows between all of them. A family is keyed by its parents as a bit set.
-        """
-        rest = sum(1 << u for u in parents)
-        keys = [(v, rest | 1 << u) for u in added]
-        configurations = math.prod(int(self.cardinalities[u]) for u in parents)
-        room = MOST_CELLS // (configurations * int(self.cardinalities[v]))
-        for key, u in zip(keys, added, strict=True):
-            if self.cardinalities[u] > room:
-                self._known.setdefault(key, -math.inf)
-        absent = [(key, u) for key, u in zip(keys, added, strict=True) if key not in self._known]
-        if absent:
-            scores = self._counted(v, parents, configurations, np.array([u for _, u in absent], np.int64))
-            self._known.update((key, score) for (key, _), score in zip(absent, scores.tolist(), strict=True))
-        return np.array([self._known[key] for key in keys])
-
-    def _counted(self, v: int, parents: Sequence[int], configurations: int, added: Array) -> Array:
-        if not self.cell_prior:
-            return self._counted_with(self.pseudo_rows, v, parents, configurations, added)
-        out = np.empty(len(added))
-        widths = self.cardinalities[added]
-        for width in np.unique(widths).tolist():  # pseudo-rows of a table are the same for candidates of one width
-            pseudo_rows = self.cell_prior * configurations * width * int(self.cardinalities[v])
-            out[widths == width] = self._counted_with(pseudo_rows, v, parents, configurations, added[widths == width])
-        return out
-
-    def _counted_with(
-        self, pseudo_rows: float, v: int, parents: Sequence[int], configurations: int, added: Array
-    ) -> Array:
-        encoded = np.empty(len(self.weight), np.uint32)
-        kernels.encode_configurations(self.columns, self.cardinalities, np.array([*parents, v], np.int64), encoded)
-        out = np.empty(len(added))
-
-        def work(candidates: slice) -> None:
-            kernels.score_families(
-                self.columns, self.weight, self.cardinalities, encoded, configurations, int(self.cardinalities[v]),
-                added[candidates], self.penalty, pseudo_rows, out[candidates],
-            )  # fmt: skip
-
-        n_parts = min(self.n_jobs, 1 + len(encoded) * len(added) // _WORTH_A_THREAD, len(added))
-        if n_parts == 1:
-            work(slice(None))
-            return out
-        size = -(-len(added) // n_parts)
-        with ThreadPoolExecutor(n_parts) as threads:
-            list(threads.map(work, [slice(start, start + size) for start in range(0, len(added), size)]))
-        return out
-
-
-def read_rows(cases: Cases, purpose: str) -> DistinctRows:
-    """Return the distinct rows of cases.
-
-    Raises
-    ------
-    ValueError
-        A cell is missing: families with and without its column would be compared on different rows.
-    """
-    rows: DistinctRows = cases.reduce(DistinctRows)
-    absent = (rows.codes.values == 0).any(axis=0)
-    if absent.any():
-        names = quote([column.name for column, has_gaps in zip(cases.columns, absent, strict=True) if has_gaps])
-        raise ValueError(
-            f"{names} lack cells, but {purpose} compares families on the same complete rows; drop such rows, fill the "
-            "cells, or use method='chow_liu' or 'pc', which test variables on the rows that have them"
-        )
-    return rows

@@ -9,11 +9,11 @@ from posteriori.networks.cases import open_cases
 from posteriori.networks.constraints import Edges
 from posteriori.networks.cpt import check_states
 from posteriori.networks.dag import DAG
-from posteriori.networks.hybrid_scores import BGe, HybridRows, HybridScores
+from posteriori.networks.family_scores import complete_scores
+from posteriori.networks.family_statistics import CaseRows
 from posteriori.networks.network import BayesianNetwork
-from posteriori.networks.scores import FamilyScores, as_score, read_rows
+from posteriori.networks.scores import as_score
 from posteriori.networks.structure_search import LearnedStructure, as_search
-from posteriori.statistics.distinct_rows import DistinctRows
 
 Method = Literal["hill_climbing", "chow_liu", "pc", "mmhc"]
 
@@ -96,8 +96,7 @@ def learn_network(
     Raises
     ------
     ValueError
-        The constraints contradict each other; a column of measurements lacks cells; or the method or the score takes
-        columns of another kind.
+        The constraints contradict each other; or the method or the score takes columns of another kind.
 
     Warns
     -----
@@ -227,10 +226,7 @@ def learn_structure(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    if cases.is_hybrid:
-        return search.run_hybrid(cases.columns, cases.reduce(HybridRows))
-    rows: DistinctRows = cases.reduce(DistinctRows)
-    return search.run(cases.columns, rows)
+    return search.run(cases.columns, cases.reduce(CaseRows))
 
 
 def score_structure(
@@ -282,16 +278,8 @@ def score_structure(
     cases = open_cases(table, dag.nodes, known, sample_weight, n_jobs, continuous)
     position = {name: v for v, name in enumerate(dag.nodes)}
     families = [[position[parent] for parent in dag.parents[name]] for name in dag.nodes]
-    if cases.is_hybrid:
-        kind = BGe() if score == "bge" else as_score(score)
-        rows: HybridRows = cases.reduce(HybridRows)
-        if rows.has_gaps:
-            raise ValueError(
-                "cells are missing, but a score compares families on the same complete rows; drop such rows"
-            )
-        return HybridScores(cases.columns, rows, kind, n_jobs).graph(families)
-    scores = FamilyScores.of(read_rows(cases, "a score"), as_score(score), n_jobs)
-    return scores.graph(families)
+    rows: CaseRows = cases.reduce(CaseRows)
+    return complete_scores(cases.columns, rows, as_score(score), n_jobs, "a score").graph(families)
 
 
 def _as_states(states: Mapping[str, Sequence[Any]] | None) -> dict[str, Any]:

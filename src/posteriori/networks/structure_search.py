@@ -1,4 +1,4 @@
-"""The search for a graph on rows of categories, by any of the methods."""
+"""The search for a graph on rows, by any of the methods."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from posteriori.networks.constraint_based import IndependenceTests, max_min_cand
 from posteriori.networks.constraints import EdgeConstraints
 from posteriori.networks.dag import DAG
 from posteriori.networks.equivalence import PartialDAG, any_extension, consistent_extension
+from posteriori.networks.family_scores import FamilyScores, require_kinds
+from posteriori.networks.family_statistics import CaseRows
 from posteriori.networks.hill_climbing import HillClimbResult, climb
-from posteriori.networks.hybrid_scores import BGe, HybridRows, HybridScores
 from posteriori.networks.learning import LearningOptions
 from posteriori.networks.naming import require_variable
-from posteriori.networks.scores import BIC, FamilyScores, Score, as_score
+from posteriori.networks.scores import BIC, Score, as_score
 from posteriori.networks.structural_em import complete_rows, fitted
-from posteriori.statistics.distinct_rows import DistinctRows
 from posteriori.suggestions import closest
 from posteriori.tables import Column
 from posteriori.typing import Array
@@ -98,95 +98,83 @@ class Search:
                     "max_parents is 0, but every node of a tree has one parent; use method='hill_climbing'"
                 )
 
-    def run(self, columns: tuple[Column, ...], rows: DistinctRows) -> LearnedStructure:
-        """Return the graph that the method finds on rows."""
-        names = tuple(column.name for column in columns)
-        if self.method == "chow_liu":
-            return self._tree(names, rows)
-        if self.method == "pc":
-            return self._by_tests(names, rows)
-        constraints, n_tests = self.constraints, 0
-        if self.method == "mmhc":
-            tests = CategoricalTests.of(rows, self.test)
-            candidates = max_min_candidates(tests, self.significance, 3 if self.max_given is None else self.max_given)
-            permitted = constraints.permitted & (candidates | constraints.required)
-            constraints, n_tests = replace(constraints, permitted=permitted), tests.n_tests
-        if (rows.codes.values == 0).any():
-            return replace(self._structural_em(columns, names, rows, constraints), n_tests=n_tests)
-        best, scores = self._climb(rows, constraints, None)
-        return LearnedStructure(_dag(names, best.edges), best.score, best.trace, scores.n_counted, n_tests)
-
-    def run_hybrid(self, columns: tuple[Column, ...], rows: HybridRows) -> LearnedStructure:
-        """Return the graph that the method finds on rows of which columns are continuous.
+    def run(self, columns: tuple[Column, ...], rows: CaseRows) -> LearnedStructure:
+        """Return the graph that the method finds on rows.
 
         Raises
         ------
         ValueError
-            A cell is missing, or the method or the score takes columns of one kind only.
+            The method or the score takes columns of one kind only, or complete rows only.
         """
         names = tuple(column.name for column in columns)
         numeric = np.array([column.kind == "continuous" for column in columns])
+        if numeric.any():
+            self._require_numeric(names, numeric, rows)
+        require_kinds(self.score or BIC(), columns)
+        if self.method == "chow_liu":
+            return self._tree(columns, rows)
+        permitted = self.constraints.permitted & ~(numeric[:, np.newaxis] & ~numeric)
+        search = replace(self, constraints=replace(self.constraints, permitted=permitted))
+        if self.method == "pc":
+            return search._by_tests(columns, rows)
+        constraints, n_tests = search.constraints, 0
+        if self.method == "mmhc":
+            tests = self._tests(columns, rows)
+            candidates = max_min_candidates(tests, self.significance, 3 if self.max_given is None else self.max_given)
+            constraints = replace(constraints, permitted=permitted & (candidates | constraints.required))
+            n_tests = tests.n_tests
         if rows.has_gaps:
-            raise ValueError(
-                "cells are missing, and a graph over measurements is learned from complete rows; drop such rows, or "
-                "give the graph: BayesianNetwork(edges).fit learns its densities by EM"
-            )
-        score = self.score or BIC()
-        is_normal = getattr(score, "is_normal", False)
+            return replace(self._structural_em(columns, names, rows, constraints), n_tests=n_tests)
+        best, scores = self._climb(columns, rows, constraints, None)
+        return LearnedStructure(_dag(names, best.edges), best.score, best.trace, scores.n_counted, n_tests)
+
+    def _require_numeric(self, names: tuple[str, ...], numeric: Array, rows: CaseRows) -> None:
+        """Raise ValueError unless the method takes these columns, of which some are continuous."""
         if self.method == "chow_liu" or (self.method != "hill_climbing" and not numeric.all()):
             raise ValueError(
                 f"column {names[int(np.argmax(numeric))]!r} holds numbers, and method={self.method!r} takes "
                 f"{'categories only' if self.method == 'chow_liu' else 'columns of one kind'}; use "
                 "method='hill_climbing', or cut numbers into intervals"
             )
-        if is_normal and not numeric.all():
-            raise ValueError("the score BGe takes measurements only; use 'bic' for columns of both kinds")
-        if not is_normal and score.penalty(3.0) == 0:
-            raise ValueError(f"score is {self.score!r}, which takes categories only; use 'bic', 'aic' or 'bge'")
-        constraints = replace(
-            self.constraints, permitted=self.constraints.permitted & ~(numeric[:, np.newaxis] & ~numeric)
-        )
-        impossible = np.argwhere(constraints.required & numeric[:, np.newaxis] & ~numeric)
+        if self.method != "hill_climbing" and rows.has_gaps:
+            raise ValueError(
+                f"cells are missing, and method={self.method!r} takes partial correlations of complete rows; use "
+                "method='hill_climbing', or drop such rows"
+            )
+        impossible = np.argwhere(self.constraints.required & numeric[:, np.newaxis] & ~numeric)
         if len(impossible):
             u, v = impossible[0]
             raise ValueError(f"the edge {names[u]!r} → {names[v]!r} leads from measurements to states; leave it out")
-        n_tests = 0
-        if self.method != "hill_climbing":
-            tests = PartialCorrelationTests(*rows.covariance())
-            if self.method == "pc":
-                scores = HybridScores(columns, rows, score, self.n_jobs)
-                return self._directed(names, tests, scores)
-            candidates = max_min_candidates(tests, self.significance, 3 if self.max_given is None else self.max_given)
-            constraints = replace(constraints, permitted=constraints.permitted & (candidates | constraints.required))
-            n_tests = tests.n_tests
-        scores = HybridScores(columns, rows, score, self.n_jobs)
-        rng = generator(self.random_state)
-        best = climb(scores, constraints, int(self.tabu), int(self.restarts), rng)
-        return LearnedStructure(_dag(names, best.edges), best.score, best.trace, scores.n_counted, n_tests)
+
+    def _tests(self, columns: tuple[Column, ...], rows: CaseRows) -> IndependenceTests:
+        if columns[0].kind == "continuous":
+            return PartialCorrelationTests(*rows.covariance())
+        return CategoricalTests.of(rows.categories, self.test)
 
     def _climb(
-        self, rows: DistinctRows, constraints: EdgeConstraints, start: Array | None
+        self, columns: tuple[Column, ...], rows: CaseRows, constraints: EdgeConstraints, start: Array | None
     ) -> tuple[HillClimbResult, FamilyScores]:
-        scores = FamilyScores.of(rows, self.score or BIC(), self.n_jobs)
+        scores = FamilyScores(columns, rows, self.score or BIC(), self.n_jobs)
         rng = generator(self.random_state)
         return climb(scores, constraints, int(self.tabu), int(self.restarts), rng, start), scores
 
-    def _tree(self, names: tuple[str, ...], rows: DistinctRows) -> LearnedStructure:
+    def _tree(self, columns: tuple[Column, ...], rows: CaseRows) -> LearnedStructure:
+        names = tuple(column.name for column in columns)
         if self.root is not None:
             require_variable(self.root, names)
-        parents = tree_parents(rows, self.score, 0 if self.root is None else names.index(self.root))
+        parents = tree_parents(rows.categories, self.score, 0 if self.root is None else names.index(self.root))
         dag = DAG(names, tuple((names[u], names[v]) for v, u in enumerate(parents) if u >= 0))
-        if not rows.codes.values.all():
+        if rows.has_gaps:
             return LearnedStructure(dag, None)
-        scores = FamilyScores.of(rows, self.score or BIC(), self.n_jobs)
+        scores = FamilyScores(columns, rows, self.score or BIC(), self.n_jobs)
         return LearnedStructure(dag, scores.graph([[u] if u >= 0 else [] for u in parents]))
 
-    def _by_tests(self, names: tuple[str, ...], rows: DistinctRows) -> LearnedStructure:
-        scores = FamilyScores.of(rows, self.score or BIC(), self.n_jobs) if rows.codes.values.all() else None
-        return self._directed(names, CategoricalTests.of(rows, self.test), scores)
+    def _by_tests(self, columns: tuple[Column, ...], rows: CaseRows) -> LearnedStructure:
+        scores = None if rows.has_gaps else FamilyScores(columns, rows, self.score or BIC(), self.n_jobs)
+        return self._directed(tuple(column.name for column in columns), self._tests(columns, rows), scores)
 
     def _directed(
-        self, names: tuple[str, ...], tests: IndependenceTests, scores: FamilyScores | HybridScores | None
+        self, names: tuple[str, ...], tests: IndependenceTests, scores: FamilyScores | None
     ) -> LearnedStructure:
         """Return the graph of PC, and a directed graph of its class."""
         matrix = pc_stable(tests, self.constraints, self.significance, self.max_given)
@@ -199,7 +187,7 @@ class Search:
         return LearnedStructure(_dag(names, edges), score, n_tests=tests.n_tests, partial=PartialDAG.of(names, matrix))
 
     def _structural_em(
-        self, columns: tuple[Column, ...], names: tuple[str, ...], rows: DistinctRows, constraints: EdgeConstraints
+        self, columns: tuple[Column, ...], names: tuple[str, ...], rows: CaseRows, constraints: EdgeConstraints
     ) -> LearnedStructure:
         """Alternate between tables by EM, and hill climbing on expected counts.
 
@@ -223,15 +211,15 @@ class Search:
             dag = _dag(names, edges)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the next step continues from better tables
-                inference, log_likelihood = fitted(dag, columns, rows, options, self.n_jobs)
-            value = log_likelihood - penalty * sum(cpt.n_parameters for cpt in inference.cpts)
+                inference, log_likelihood, n_parameters = fitted(dag, columns, rows, options, self.n_jobs)
+            value = log_likelihood - penalty * n_parameters
             trace.append(value)
             if value <= best[0] + 1e-6 * abs(best[0]):
                 break
             best = value, dag
             completion = complete_rows(rows, inference, rng)
             n_drawn = completion.n_drawn
-            found, scores = self._climb(completion.rows, constraints, edges)
+            found, scores = self._climb(columns, completion.rows, constraints, edges)
             n_families += scores.n_counted
             if (found.edges == edges).all():
                 break
@@ -254,7 +242,7 @@ class Search:
 
 def as_search(names: tuple[str, ...], method: str, score: Any, constraints: dict[str, Any], **options: Any) -> Search:
     """Return the search of these options; ValueError for one that is out of its range."""
-    chosen = BGe() if isinstance(score, str) and score.lower() == "bge" else None if score is None else as_score(score)
+    chosen = None if score is None else as_score(score)
     return Search(method, chosen, EdgeConstraints.of(names, **constraints), **options)
 
 
