@@ -51,7 +51,7 @@ class TrainingRowReader(ModelEstimator):
     label_noise: Any = None
     feature_weights: Any = None
     text: Any = None
-    _classes_closed: bool
+    _classes_closed: bool = False
     reads_counts: ClassVar[bool] = False
     """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
 
