@@ -21,9 +21,9 @@ from posteriori.networks import (
     learn_structure,
     score_structure,
 )
-from posteriori.networks.cases import open_cases
-from posteriori.networks.family_statistics import CaseRows
-from posteriori.networks.structural_em import complete_rows
+from posteriori.networks.learning.cases import open_cases
+from posteriori.networks.learning.family_statistics import CaseRows
+from posteriori.networks.learning.structural_em import complete_rows
 
 STATES = ("a", "b", "c")
 

@@ -19,9 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import posteriori as po
 from posteriori.networks import AIC, BIC, CPT, DAG, BDeu, learn_structure, score_structure
-from posteriori.networks.cases import open_cases
-from posteriori.networks.family_scores import FamilyScores
-from posteriori.networks.family_statistics import CaseRows
+from posteriori.networks.learning.cases import open_cases
+from posteriori.networks.learning.family_scores import FamilyScores
+from posteriori.networks.learning.family_statistics import CaseRows
 
 DAYS = {
     "rain": ["yes", "yes", "no", "no", "no", "no"],

@@ -23,13 +23,13 @@ from posteriori.networks import (
     score_structure,
     structural_hamming_distance,
 )
-from posteriori.networks.cases import open_cases
-from posteriori.networks.ci_tests import CategoricalTests, PartialCorrelationTests
-from posteriori.networks.constraint_based import pc_stable
-from posteriori.networks.constraints import EdgeConstraints
-from posteriori.networks.equivalence import consistent_extension
-from posteriori.networks.family_statistics import CaseRows
-from posteriori.networks.structural_em import complete_rows
+from posteriori.networks.graph.equivalence import consistent_extension
+from posteriori.networks.learning.cases import open_cases
+from posteriori.networks.learning.ci_tests import CategoricalTests, PartialCorrelationTests
+from posteriori.networks.learning.constraint_based import pc_stable
+from posteriori.networks.learning.constraints import EdgeConstraints
+from posteriori.networks.learning.family_statistics import CaseRows
+from posteriori.networks.learning.structural_em import complete_rows
 
 
 def all_dags(names):

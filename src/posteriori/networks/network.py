@@ -6,27 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, Self
 
-from posteriori.networks import decision_support, questions
-from posteriori.networks.adjustment import AdjustmentSets, adjustment_sets
-from posteriori.networks.arguments import given_properties, given_tables, table_size, text
-from posteriori.networks.cases import open_cases
-from posteriori.networks.causal_effect import causal_effect
+from posteriori.networks.causal.adjustment import AdjustmentSets, adjustment_sets
+from posteriori.networks.causal.identification import Identification, causal_effect, identify
 from posteriori.networks.classifier import NetworkClassifier
-from posteriori.networks.cpt import CPT
-from posteriori.networks.dag import DAG, Independence
-from posteriori.networks.decision_support import InformationValues, Sensitivity
-from posteriori.networks.distributions import ConditionalDistribution, Distribution, MostProbable
-from posteriori.networks.family_statistics import FamilyStatistics, count_cases, joined
-from posteriori.networks.identification import Identification, identify
-from posteriori.networks.inference import Inference
-from posteriori.networks.interventions import mutilated
-from posteriori.networks.learning import LearningOptions, fit_tables
-from posteriori.networks.linear_gaussian import LinearGaussian
-from posteriori.networks.naming import States, as_names, require_variable
+from posteriori.networks.graph.cpt import CPT
+from posteriori.networks.graph.dag import DAG, Independence
+from posteriori.networks.graph.interventions import mutilated
+from posteriori.networks.graph.linear_gaussian import LinearGaussian
+from posteriori.networks.graph.naming import States, as_names, require_variable
+from posteriori.networks.graph.specification import NetworkSpec, given_properties, given_tables, table_size, text
+from posteriori.networks.graph.trails import DependenceExplanation, active_trails
+from posteriori.networks.inference import decision_support, questions
+from posteriori.networks.inference.decision_support import InformationValues, Sensitivity
+from posteriori.networks.inference.distributions import ConditionalDistribution, Distribution, MostProbable
+from posteriori.networks.inference.inference import Inference
+from posteriori.networks.inference.table_inference import TableInference
+from posteriori.networks.learning.cases import open_cases
+from posteriori.networks.learning.family_statistics import FamilyStatistics, count_cases, joined
+from posteriori.networks.learning.parameters import LearningOptions, fit_tables
 from posteriori.networks.notebooks import network_html
-from posteriori.networks.specification import NetworkSpec
-from posteriori.networks.table_inference import TableInference
-from posteriori.networks.trails import DependenceExplanation, active_trails
 from posteriori.typing import Array
 
 Method = Literal["exact", "conditioning", "sampling"]
