@@ -63,3 +63,9 @@ def _errors_that_name(path: Path, part: Path) -> Iterator[None]:
         if error.errno is None or error.filename not in (None, str(part)):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file as `atomic_write` does, with the same errors."""
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(content)

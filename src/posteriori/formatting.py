@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 UNDEFINED = "–"
+_LONGEST_NAME = 24  # characters in a figure
 _LARGEST_EXACT_COUNT = 10**15  # a count with more digits is shown as a power of ten
 
 
@@ -182,3 +183,8 @@ def shortened(text: str, longest: int) -> str:
     ('penguin', 'pengui…')
     """
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def shorten(value: Any) -> str:
+    """Return a name, a cell or a label as text that is short enough for a figure."""
+    return cell_text(value, longest=_LONGEST_NAME)

@@ -1,10 +1,11 @@
-"""Read model files: safetensors with a JSON header. Nothing is executed, and no estimator is made.
+"""Read and write model files: safetensors with a JSON header. Nothing is executed, and no estimator is made.
 
 `posteriori.persistence` makes estimators of what is read here, and `posteriori.scoring` makes posteriors.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import importlib
 import json
@@ -21,8 +22,10 @@ import safetensors
 import safetensors.numpy
 
 from posteriori import densities
+from posteriori.atomic_write import write_whole
 from posteriori.conformity import check_fields
 from posteriori.typing import Array
+from posteriori.version import __version__
 
 FORMAT = 2  # with packed arrays; a file without them has format 1
 _FEWEST_PACKED = 1 << 12  # bytes: smaller arrays are not packed
@@ -64,6 +67,7 @@ _DATACLASSES = {
 
 Content = dict[str, Any]
 ToEstimator = Callable[[Content, dict[str, Array]], Any]
+OfEstimator = Callable[[Any, str, dict[str, Array]], Content | None]
 
 
 @contextmanager
@@ -102,13 +106,13 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
         raise FileNotFoundError(f"there is no file {shown}")
     if path.is_dir():
         raise ValueError(f"{shown} is a folder; name the file of a model in it")
-    written = path.read_bytes()
+    written = path.read_bytes()  # once, because another process may put a new file in its place
     try:
-        with safetensors.safe_open(path, framework="numpy") as opened:
-            header = opened.metadata() or {}
-            known = set(header) >= {"posteriori", "format", "content", "sha256"}
-            arrays = {name: np.array(opened.get_tensor(name)) for name in opened.keys() if known}  # noqa: SIM118
-    except (safetensors.SafetensorError, OSError, ValueError, TypeError) as error:
+        # The first 8 bytes are the length of the header in JSON: the format of safetensors.
+        header = parse(written[8 : 8 + int.from_bytes(written[:8], "little")].decode()).get("__metadata__", {})
+        known = set(header) >= {"posteriori", "format", "content", "sha256"}
+        arrays = {name: np.array(one) for name, one in safetensors.numpy.load(written).items()} if known else {}
+    except (safetensors.SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{shown} is not a posteriori model, or is cut short: {error}") from None
     if not known:
         raise ValueError(f"{shown} is a safetensors file, but not a posteriori model")
@@ -123,6 +127,15 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
         with refuse_unknown(path):
             arrays = _unpacked_arrays(arrays, header["packed"])
     return header, arrays
+
+
+def write_file(path: Path, content: Content, arrays: dict[str, Array]) -> None:
+    """Write a model file atomically: its content, made by `pack`, and the arrays of it."""
+    text = json.dumps(content, allow_nan=False)
+    stored, header = packed_arrays(arrays)
+    metadata = header | {"posteriori": __version__, "content": text, "sha256": stand_in(text)}
+    written = safetensors.numpy.save(stored, metadata)
+    write_whole(path, written.replace(stand_in(text).encode(), digest(written).encode(), 1))
 
 
 def packed_arrays(arrays: dict[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
@@ -179,6 +192,46 @@ def stored_dataclass(name: str) -> type[Any] | None:
     """Return the dataclass that a file may name; None if it is not registered."""
     module = _DATACLASSES.get(name)
     return densities.find_stored_class(name) if module is None else getattr(importlib.import_module(module), name)
+
+
+def pack(value: Any, path: str, arrays: dict[str, Array], of_estimator: OfEstimator | None = None) -> Any:
+    """Convert a value to JSON; its arrays are stored in `arrays` under their path in the value.
+
+    `of_estimator` returns the content of an estimator, whose arrays have paths with the given beginning, and None for
+    another object.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        contiguous = np.ascontiguousarray(value)
+        # An array that two objects share is stored once.
+        name = next((name for name, stored in arrays.items() if stored is contiguous), path)
+        arrays[name] = contiguous
+        return {"array": name}
+    if isinstance(value, list | tuple | np.ndarray):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [pack(item, f"{path}.{i}", arrays, of_estimator) for i, item in enumerate(value)]}
+    if isinstance(value, dict):
+        pairs = enumerate(value.items())
+        packed = [
+            [pack(k, path, arrays, of_estimator), pack(v, f"{path}.{i}", arrays, of_estimator)] for i, (k, v) in pairs
+        ]
+        return {"dict": packed}
+    content = of_estimator(value, f"{path}.", arrays) if of_estimator is not None else None
+    if content is not None:
+        return {"estimator": content}
+    name = type(value).__name__
+    if stored_dataclass(name) is not type(value):
+        raise TypeError(f"{value!r} cannot be saved: a model file may not name kinds of its own, here a {name}")
+    fields = {
+        field.name: pack(getattr(value, field.name), f"{path}.{field.name}", arrays, of_estimator)
+        for field in dataclasses.fields(value)
+    }
+    return {"type": name, "fields": fields}
 
 
 def unpack(value: Any, arrays: dict[str, Array], to_estimator: ToEstimator) -> Any:

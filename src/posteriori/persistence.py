@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
-import json
-import math
 import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import safetensors
-import safetensors.numpy
 from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, model, networks, registry, statistics, tables
-from posteriori.atomic_write import atomic_write
 from posteriori.conformity import conforms
 from posteriori.learning import importance
-from posteriori.model_files import (
-    digest,
-    packed_arrays,
-    parse,
-    read_file,
-    refuse_unknown,
-    stand_in,
-    stored_dataclass,
-    unpack,
-)
+from posteriori.model_files import pack, parse, read_file, refuse_unknown, unpack, write_file
+from posteriori.networks.model_file import network_of_content
 from posteriori.typing import Array
-from posteriori.version import __version__
 
 # Fitted attributes of an estimator that a file may hold, and their types.
 _STATE: dict[str, Any] = {
@@ -84,17 +68,11 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> po.load(path).predict([["v"]])
     array(['b'], dtype='<U1')
     """
-    arrays: dict[str, Array] = {}
     if isinstance(estimator, networks.BayesianNetwork):
-        content = {"model": "BayesianNetwork", "parameters": _pack(estimator.to_parameters(), "parameters", arrays)}
-    else:
-        content = _content_of(estimator, "", arrays)
-
-    text = json.dumps(content, allow_nan=False)
-    stored, header = packed_arrays(arrays)
-    metadata = header | {"posteriori": __version__, "content": text, "sha256": stand_in(text)}
-    written = safetensors.numpy.save(stored, metadata)
-    write_file_atomically(Path(path), written.replace(stand_in(text).encode(), digest(written).encode(), 1))
+        networks.write_network(estimator, path)
+        return
+    arrays: dict[str, Array] = {}
+    write_file(Path(path), _content_of(estimator, "", arrays), arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -135,7 +113,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     with refuse_unknown(Path(path)):
         content = parse(metadata["content"])
         if content["model"] == "BayesianNetwork":
-            return networks.BayesianNetwork(**_unpack(content["parameters"], arrays))
+            return network_of_content(content, arrays)
         estimator = _estimator_of(content, arrays)
         estimator._check_fitted()
         return estimator
@@ -193,48 +171,14 @@ def _estimators() -> dict[str, type[Any]]:
     return {kind.__name__: kind for kind in kinds if not inspect.isabstract(kind)}
 
 
-def write_file_atomically(path: Path, content: bytes) -> None:
-    """Write a file to a temporary name in the same folder, then rename it.
-
-    Raises
-    ------
-    OSError
-        The folder does not exist or is not writable, or the path is a folder.
-    """
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(content)
-
-
 def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
-    """Convert a value to JSON; its arrays are stored in `arrays` under their path in the value."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": repr(value)}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        contiguous = np.ascontiguousarray(value)
-        # An array that two objects share is stored once.
-        name = next((name for name, stored in arrays.items() if stored is contiguous), path)
-        arrays[name] = contiguous
-        return {"array": name}
-    if isinstance(value, list | tuple | np.ndarray):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [_pack(item, f"{path}.{i}", arrays) for i, item in enumerate(value)]}
-    if isinstance(value, dict):
-        pairs = enumerate(value.items())
-        return {"dict": [[_pack(k, path, arrays), _pack(v, f"{path}.{i}", arrays)] for i, (k, v) in pairs]}
-    name = type(value).__name__
-    if getattr(classifiers, name, None) is type(value):
-        return {"estimator": _content_of(value, f"{path}.", arrays)}
-    if stored_dataclass(name) is not type(value):
-        raise TypeError(f"{value!r} cannot be saved: a model file may not name kinds of its own, here a {name}")
-    fields = {
-        field.name: _pack(getattr(value, field.name), f"{path}.{field.name}", arrays)
-        for field in dataclasses.fields(value)
-    }
-    return {"type": name, "fields": fields}
+    """Convert a value to JSON, estimators too; its arrays are stored in `arrays` under their path in the value."""
+    return pack(value, path, arrays, _content_if_estimator)
+
+
+def _content_if_estimator(value: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any] | None:
+    known = getattr(classifiers, type(value).__name__, None) is type(value)
+    return _content_of(value, path, arrays) if known else None
 
 
 def _unpack(value: Any, arrays: dict[str, Array]) -> Any:

@@ -275,3 +275,44 @@ def test_a_network_is_converted_and_every_command_takes_it(folder, tmp_path, cap
     assert json.loads(out)["n_edges"] == 2
     code, _, err = run(capsys, "query", path, "P(smoke=YES)")
     assert (code, "no state 'YES'; did you mean 'yes'?" in err) == (2, True)
+
+
+def test_why_goes_by_the_graph_that_do_leaves(tmp_path, capsys):
+    """a ← b → c: do(b) blocks the trail as evidence does; do(c) removes the edge, so that no trail is left."""
+    net = po.BayesianNetwork([("b", "a"), ("b", "c")])
+    net.add_cpt("b", {"y": 0.5, "n": 0.5})
+    for name in "ac":
+        net.add_cpt(name, {"y": {"y": 0.9, "n": 0.1}, "n": {"y": 0.2, "n": 0.8}})
+    path = tmp_path / "abc.bif"
+    po.write_network(net, path)
+    for question, said in (
+        ("P(a | do(b=y), c=y)", "a and c are independent given b"),
+        ("P(a | do(c=y))", "a and c are independent"),
+        ("P(c | do(a=y), b=n)", "c and a are independent given b"),
+    ):
+        code, out, _ = run(capsys, "query", path, question, "--why")
+        assert code == 0
+        assert said in out
+        assert "a and c may" not in out
+
+
+def test_intervals_keep_the_order_of_their_numbers(tmp_path, capsys):
+    values = [k / 7 - 3 for k in range(40)]
+    table = pl.DataFrame({"z": values, "side": ["left" if z < 0 else "right" for z in values]})
+    table.write_csv(tmp_path / "z.csv")
+    path = tmp_path / "z.bif"
+    assert run(capsys, "network", "learn", tmp_path / "z.csv", "--binned", "--output", path)[0] == 0
+    states = po.read_network(path).states("z")
+    assert [state[0] for state in states] == ["<", "[", "[", "≥"]
+    lows = [float(re.findall(r"-?[0-9.]+", state)[0]) for state in states]
+    assert lows == sorted(lows)
+    for number in (-9, -3, lows[1], lows[2], lows[2] + 1e-3, lows[3], 1e9):
+        held = states[sum(number >= low for low in lows[1:])]
+        asked = json.loads(run(capsys, "query", path, f"P(side | z={number})", "--json")[1])
+        by_name = json.loads(run(capsys, "query", path, f"P(side | z='{held}')", "--json")[1])
+        assert asked["given"] == {"z": held}
+        assert asked["answer"] == by_name["answer"]
+        assert po.read_network(path).query("side", evidence={"z": number}).to_dict() == pytest.approx(
+            {one["states"]["side"]: one["probability"] for one in by_name["answer"]}
+        )
+    assert run(capsys, "query", path, "P(side | z=nan)")[0] == 2

@@ -61,7 +61,7 @@ def test_what_is_compiled(monkeypatch):
         (True, False, True, FEW_ROWS + 1, "python"),
     ):
         monkeypatch.setattr(compiling, "_numba_in_use", in_use)
-        monkeypatch.setattr(compiling, "_has_numba", has_numba)
+        monkeypatch.setattr(compiling, "has_numba", has_numba)
         made = kernel(fill, few_rows=True, is_part=is_part)
         assert isinstance(made, Kernel)
         made._compiled = lambda values: ways.append("compiled")

@@ -42,11 +42,27 @@ def test_pyagrum_reads_what_is_written(gum, shared_data, tmp_path, name, suffix)
     if suffix == "net":
         assert_same_posteriors(net, peer, gum, known_as)
         return
-    # Its readers of XDSL and UAI let the first parent vary faster than the last. UAI and SMILE say the last is fastest,
-    # and so does pgmpy below, so that numbers are compared in the order of the file.
+    # Its readers of XDSL and UAI let the first parent vary faster than the last. UAI and SMILE say the last is fastest
+    # (docs/networks.md), and so does pgmpy below, so that numbers are compared in the order of the file.
     for cpt in net.cpts:
         numbers = peer.cpt(known_as[cpt.variable]).toarray().ravel()
         assert_allclose(numbers, cpt.probabilities.ravel(), atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", ["xdsl", "uai"])
+@pytest.mark.parametrize("seed", range(20))
+def test_what_pyagrum_writes_with_its_order_of_parents_is_read(gum, tmp_path, suffix, seed):
+    gum.initRandom(seed)
+    model = gum.randomBN(n=7, ratio_arc=2.5, domain_size=3)
+    path = str(tmp_path / f"theirs.{suffix}")
+    gum.saveBN(model, path)
+    theirs, ours = po.networks.from_pyagrum(model), po.read_network(path)
+    known_as = {name: f"v{model.idFromName(name)}" if suffix == "uai" else name for name in theirs.variables}
+    assert set(ours.edges) == {(known_as[parent], known_as[child]) for parent, child in theirs.edges}
+    for cpt in theirs.cpts:
+        table = ours.cpt(known_as[cpt.variable])
+        order = [list(table.parents).index(known_as[name]) for name in cpt.parents] + [len(cpt.parents)]
+        assert_allclose(table.probabilities.transpose(order), cpt.probabilities, atol=2e-6)  # it writes six digits
 
 
 @pytest.mark.parametrize("name", [one for one in NAMES if one != "child"])  # it writes >=7.5 without quotes

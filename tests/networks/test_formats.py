@@ -319,3 +319,23 @@ def test_a_library_that_is_absent_is_named_with_the_command_that_installs_it(mon
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=f"run: pip install {package}"):
         getattr(po.networks, f"to_{package}")(random_network(0))
+
+
+def test_the_order_of_parents_is_that_of_the_program_that_wrote_the_file(tmp_path):
+    """SMILE and UAI define the last parent as the faster one; pyAgrum, which names itself, lets the first be."""
+    node = '<cpt id="{}"><state id="s"/><state id="t"/>{}<probabilities>{}</probabilities></cpt>'
+    nodes = node.format("a", "", "0.5 0.5") + node.format("b", "", "0.5 0.5")
+    nodes += node.format("c", "<parents>a b</parents>", "0.1 0.9 0.2 0.8 0.3 0.7 0.4 0.6")
+    xdsl = '<smile id="n"><nodes>{}</nodes><extensions><genie app="{}"/></extensions></smile>'
+    uai = "BAYES\n3\n2 2 2\n3\n1 0{0}a\n1 1{0}b\n3 0 1 2{0}c\n2 .5 .5\n2 .5 .5\n8 .1 .9 .2 .8 .3 .7 .4 .6\n"
+    for suffix, text, names, states, b_given_s in (
+        ("xdsl", xdsl.format(nodes, "GeNIe 4.1"), "abc", "st", 0.2),
+        ("xdsl", xdsl.format(nodes, "aGrUM 3.3.1"), "abc", "st", 0.3),
+        ("uai", uai.format("\n#"), ("v0", "v1", "v2"), "01", 0.2),
+        ("uai", uai.format("   # "), ("v0", "v1", "v2"), "01", 0.3),
+    ):
+        path = tmp_path / f"net.{suffix}"
+        path.write_text(text)
+        a, b, c = names
+        given = {a: states[0], b: states[1]}
+        assert po.read_network(path).probability({c: states[0]}, given) == pytest.approx(b_given_s)

@@ -404,3 +404,43 @@ def test_the_graph_of_a_known_sample_is_found(shared_data):
     truth = {(parent, child) for child, above in parents.items() for parent in above}
     learned = po.learn_network(rows)
     assert set(learned.edges) == truth
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_the_evidence_determines_is_certain(seed):
+    """x → y → z without noise: given z, x is a point, whose variance rounds to either sign of 0."""
+    rng = np.random.default_rng(seed)
+    slopes, offsets, means, variances = rng.normal(size=2) * 3, rng.normal(size=2), rng.normal(size=2), rng.random(2)
+    net = po.BayesianNetwork([("d", "x"), ("x", "y"), ("y", "z")])
+    net.add_cpt("d", {"u": 0.3, "v": 0.7})
+    net.add_gaussian("x", dict(zip("uv", means, strict=True)), variance=dict(zip("uv", variances + 0.1, strict=True)))
+    net.add_gaussian("y", offsets[0], {"x": slopes[0]}, 0.0)
+    net.add_gaussian("z", offsets[1], {"y": slopes[1]}, 0.0)
+    z = float(rng.normal())
+    x = (((z - offsets[1]) / slopes[1]) - offsets[0]) / slopes[0]
+    found = net.query("x", evidence={"z": z})
+    assert_allclose(found.mean, x, rtol=1e-9)
+    assert np.all(found.covariances == 0)
+    for low, high, inside in (
+        (x - 1, x + 1, 1),
+        (None, x + 1, 1),
+        (x - 1, None, 1),
+        (x + 1, x + 2, 0),
+        (None, x - 1, 0),
+    ):
+        assert_allclose(net.probability({"x": (low, high)}, given={"z": z}), inside, atol=1e-12)
+
+
+def test_the_ends_of_an_interval_belong_to_it():
+    net = po.BayesianNetwork([("d", "x")])
+    net.add_cpt("d", {"u": 0.25, "v": 0.75})
+    net.add_gaussian("x", {"u": 1.0, "v": 2.0}, variance=0.0)
+    for interval, p in (
+        ((1, 2), 1),
+        ((1, 1), 0.25),
+        ((2, None), 0.75),
+        ((None, 1), 0.25),
+        ((1.5, 3), 0.75),
+        ((0, 0.5), 0),
+    ):
+        assert_allclose(net.probability({"x": interval}), p, rtol=1e-12)

@@ -318,6 +318,23 @@ def test_a_failure_midway_leaves_the_old_file_and_no_other(path, monkeypatch):
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_file_that_is_replaced_while_it_is_read_is_whole(path, monkeypatch):
+    first, second = (po.NaiveBayes().fit([["u"], ["v"], [cell]], ["a", "b", "a"]) for cell in "uv")
+    other = path.with_name("other")
+    po.save(first, path)
+    po.save(second, other)
+    read_bytes = Path.read_bytes
+
+    def replaced_after_reading(file):
+        content = read_bytes(file)
+        other.replace(path)
+        return content
+
+    monkeypatch.setattr(Path, "read_bytes", replaced_after_reading)
+    np.testing.assert_array_equal(po.load(path).predict_proba([["u"]]), first.predict_proba([["u"]]))
+    assert not other.exists()
+
+
 def test_a_file_may_be_read_by_those_who_may_read_others(path):
     other = path.parent / "other"
     other.touch()

@@ -83,10 +83,14 @@ class GenerativeForest(GenerativeEstimator):
     marginals: a row without the cell of a split goes down both sides, with the shares of the training rows, and the
     present cells of other splits weigh the leaves by share / p(x_j on this side | x_j in the cell of the node). A row
     without any cell has the class prior. A category that a node has not seen in growth goes to a side at random,
-    drawn once with the shares of the others; one that is new since then counts as missing. The geometric mean combines
-    the exact posteriors of the trees; it is not itself the marginal of one joint distribution.
-    `score_samples` is that of the mixture of the trees, and `sample` draws from it. In growth, a row without the cell
-    of a split goes to one side at random; in the leaves it counts on both, with the shares.
+    drawn once with the shares of the others; one that is new since then counts as missing. In growth, a row without the
+    cell of a split goes to one side at random; in the leaves it counts on both, with the shares.
+
+    `predict_joint_log_proba`, `score_samples` and `sample` are those of one joint distribution, the mixture
+    p(x, y) = p(y)·(1/T)·Σ_t p_t(x | y). It sums to 1, its classes have the prior, and missing cells are summed out.
+    `predict_proba` is not its posterior, except for ``n_trees=1``: it combines the trees by another mean (`combine`),
+    which predicts better, and which is not the marginal of one joint distribution if cells are missing. The terms of
+    `explain` add up to the posterior, not to log p(x, y).
 
     With ``leaf_weights="conditional"``, the p(y | l) of all trees that leave out the same fold are changed together, so
     that their mean predicts the classes of the rows outside this fold best. This starts from the back-off and is

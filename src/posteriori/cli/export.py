@@ -46,14 +46,14 @@ def export(
             check_place(path, model)
     loaded = load_any(model)
 
+    from posteriori.atomic_write import write_whole
     from posteriori.javascript import javascript_evaluator, to_javascript
-    from posteriori.persistence import write_file_atomically
 
     with as_user_errors():
         written = to_javascript(loaded) + "\n"
     if evaluator is not None:
-        write_file_atomically(evaluator, javascript_evaluator().encode())
+        write_whole(evaluator, javascript_evaluator().encode())
     if output is None:
         write_out(written)
     else:
-        write_file_atomically(output, written.encode())
+        write_whole(output, written.encode())

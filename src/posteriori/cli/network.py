@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -78,7 +78,7 @@ def load_network(path: Path, tolerance: float | None = None, max_table_size: int
         return read_network(path, tolerance=tolerance, max_table_size=max_table_size)
 
 
-@contextmanager
+@contextlib.contextmanager
 def asking(path: Path) -> Iterator[None]:
     """Turn errors of a network, and exhausted memory, into UserError."""
     try:
@@ -284,18 +284,19 @@ def _binned(frame: pl.DataFrame) -> pl.DataFrame:
             continue
         numbers = present.cast(pl.Float64).to_numpy()
         cuts = quantile_cuts(numbers, numbers * 0.0 + 1.0, _BINS).tolist()
-        labels = Column(series.name, "continuous", cuts=tuple(cuts)).labels
+        labels = list(map(str, Column(series.name, "continuous", cuts=tuple(cuts)).labels))
         position = sum((series >= cut).cast(pl.UInt32) for cut in cuts)
-        columns.append(pl.Series(series.name, [None if k is None else str(labels[k]) for k in position]))
+        found = [None if k is None else labels[k] for k in position]
+        columns.append(pl.Series(series.name, found, dtype=pl.Enum(labels)))  # in the order of the numbers
     return pl.DataFrame(columns)
 
 
 def state_of(net: BayesianNetwork, name: str, written: str) -> Any:
     """Return the state with this spelling; states that are numbers or booleans are compared as text.
 
-    The value of a continuous variable is a number.
+    A number also stands for the interval that holds it. The value of a continuous variable is a number.
     """
-    from posteriori.networks.naming import require_variable, state_code
+    from posteriori.networks.naming import interval_with, require_variable, state_code
 
     require_variable(name, net.dag.parents)
     if name in {one.variable for one in net.gaussians}:
@@ -308,6 +309,9 @@ def state_of(net: BayesianNetwork, name: str, written: str) -> Any:
         return written
     spelled = [{str(state), str(state).lower()} if isinstance(state, bool) else {str(state)} for state in states]
     code = next((k for k, spellings in enumerate(spelled) if written in spellings), None)
+    if code is None:
+        with contextlib.suppress(ValueError):
+            code = interval_with(float(written), states)
     return states[state_code(name, written, states) if code is None else code]
 
 

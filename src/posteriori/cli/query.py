@@ -78,7 +78,7 @@ def query(
     everything = list(asked.asked) == ["*"]
     if everything and asked.is_event:
         raise UserError("* stands for all variables and has no state; write P(* | …)")
-    if why and (len(asked.asked) != 1 or everything or not asked.given):
+    if why and (len(asked.asked) != 1 or everything or not (asked.given or asked.done)):
         raise UserError("--why explains the dependence of one variable on evidence; write P(a | b=x)")
     if picture is not None:
         check_picture(picture, network, "--picture")
@@ -95,8 +95,10 @@ def query(
         trails = []
         if why:
             (target,) = wanted
+            # In the graph that do() leaves; a variable that was set blocks trails like one that was seen.
+            known = [*given, *done]
             trails = [
-                str(net.active_trails(target, name, [other for other in given if other != name])) for name in given
+                str(net.active_trails(target, name, [other for other in known if other != name])) for name in known
             ]
         if picture is not None:
             _draw(net, given, picture)

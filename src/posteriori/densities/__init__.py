@@ -224,13 +224,14 @@ class MarginalDensity(Density, Protocol):
 
 @runtime_checkable
 class ScoredDensity(Density, Protocol):
-    """A density whose part that depends on the component is quicker to compute than all of it.
+    """An ensemble of densities whose posterior is not that of their mixture, `log_density`.
 
-    Law (tests/densities/test_random_trees.py): it differs from `log_density` by a constant per row.
+    Laws (tests/densities/test_random_trees.py): an ensemble of one has the posterior of its density, and the scores
+    differ from the sums of `log_factors` by a constant per row.
     """
 
     def log_scores(self, parameters: Any, tile: Any) -> Array:
-        """Return log p(x | z) up to a constant per row, in nats, (n, Z)."""
+        """Return log p(z | x) − log p(z) up to a constant per row, in nats, (n, Z)."""
 
 
 @runtime_checkable

@@ -86,9 +86,10 @@ class RandomTrees:
     the node, that predict best the rows that trees did not see. A missing cell sends a row down both sides, which is
     the exact marginal of p_t.
 
-    Trees are combined by the geometric mean of p_t(y | x), relative to p_t(y), so that a row without any cell has the
-    class prior: p(y | x) ∝ p(y)·Π_t (p_t(x | y) / p_t(x))^{1/T}; or by the arithmetic mean of p_t(y | x). p(x) is the
-    mean of p_t(x).
+    The joint distribution is p(x, y) = p(y)·(1/T)·Σ_t p_t(x | y), whatever the prior: that of samples and of p(x). It
+    sums to 1, and a missing cell is summed out. The posterior combines the trees otherwise, because that predicts
+    better: by the geometric mean of p_t(x | y), p(y | x) ∝ p(y)·Π_t p_t(x | y)^{1/T}, or by the arithmetic mean of
+    p_t(y | x). A single tree has the posterior of its joint distribution, and a row without any cell has the prior.
 
     Parameters
     ----------
@@ -252,9 +253,9 @@ class RandomTrees:
         )
 
     def log_density(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
-        """Return log p(x | z) = log p(z | x) + log p(x) − log p(z) in nats, (n, Z)."""
-        trees, log_p = parameters.trees, np.full(len(tile.values), -np.inf)
-        kernels.forest_evidence(
+        """Return the log of the mean over the trees of p_t(x | z) in nats, (n, Z)."""
+        trees, log_p = parameters.trees, np.full((len(tile.values), len(parameters.prior)), -np.inf)
+        kernels.forest_density(
             codes_of(tile),
             trees.nodes,
             trees.roots,
@@ -265,24 +266,19 @@ class RandomTrees:
             parameters.given_node,
             log_p,
         )
-        scores = self.log_scores(parameters, tile)
-        normalised = scores + np.log(parameters.prior)
-        log_evidence = np.empty(len(scores))
-        kernels.log_evidence(np.ascontiguousarray(normalised), log_evidence)
-        independent = _log_masses(parameters, tile).sum(axis=1)
-        return np.asarray(scores + (log_p + independent - log_evidence)[:, np.newaxis])
+        log_p += _log_masses(parameters, tile).sum(axis=1, keepdims=True)
+        return log_p
 
     def log_scores(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
-        """Return log p(x | z) up to a constant per row, (n, Z).
-
-        That is log p(z | x) − log p(z), less that of the first class for the geometric mean.
-        """
+        """Return log p(z | x) − log p(z), (n, Z); less that of the first class for the geometric mean."""
         trees, geometric = parameters.trees, parameters.geometric
         means = mean_scores(trees, parameters, parameters.leaf_values, codes_of(tile), slice(0, trees.n_trees))
         return np.pad(means, ((0, 0), (1, 0))) if geometric else np.log(means)
 
     def log_factors(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
-        """Return what each column adds to `log_density` in nats, (n, Z, d), 0 for a missing cell.
+        """Return what each column adds to the mean over the trees of log p_t(x | z) in nats, (n, Z, d).
+
+        It is 0 for a missing cell.
 
         Raises
         ------
@@ -307,12 +303,7 @@ class RandomTrees:
             parameters.given_node,
             factors,
         )
-        # The rest is the same for all classes: log p(x_j) of each cell, and what log p(x) adds to these in equal parts.
-        rest = (self.log_density(parameters, tile) - factors.sum(axis=2)).mean(axis=1)
-        alone = _log_masses(parameters, tile)
-        present = tile.values > 0
-        each = (rest - alone.sum(axis=1)) / np.maximum(present.sum(axis=1), 1)
-        factors += (alone + present * each[:, np.newaxis])[:, np.newaxis]
+        factors += _log_masses(parameters, tile)[:, np.newaxis]
         return factors
 
     def sample(self, parameters: RandomTreesParameters, component: Array, rng: np.random.Generator) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.kernels.compiling import runs_compiled
+from posteriori.kernels.few_rows import LANES
 from posteriori.statistics.word_counts import bags_of
 from posteriori.tables.bags import LARGEST_COUNT, Bags
 from posteriori.tables.batch import Numbers
@@ -45,8 +46,6 @@ class WordScores:
     @cached_property
     def by_word(self) -> Array:
         """The scores with those of a word side by side, padded as `add_word_scores` reads them."""
-        from posteriori.kernels.lanes import LANES
-
         n_components, n_words = self.scores.shape
         if n_components <= 2:
             return np.ascontiguousarray(self.scores.T)

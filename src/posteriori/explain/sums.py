@@ -76,7 +76,8 @@ class Explanation:
     log_factors : ndarray (n, C, d)
         In nats; 0 where the cell is missing.
     weighted : bool
-        Whether the factors are weighted. Their sum then differs from log p(x, y), but its softmax is the posterior.
+        Whether the factors are weighted, as those of the trees of a forest by 1/T. Their sum then differs from
+        log p(x, y), but its softmax is the posterior.
     given : tuple of tuple of int (d), optional
         Positions of the features on which the factor of each feature is conditional besides the class, if features
         depend on each other: by the chain rule, log p(x_j | x_1 … x_{j−1}, y). Missing features are integrated out.

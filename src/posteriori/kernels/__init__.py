@@ -3,7 +3,7 @@
 Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that several threads can process batches.
 A missing number is NaN; a missing category is code 0, which has a slot in every table. The loops of
 `posteriori.kernels.junction_tree` and `posteriori.kernels.word_scores` are imported from there, because their vector
-instructions need Numba when they load.
+instructions load Numba where it is installed.
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise, responsibilities_and_evidence
@@ -24,7 +24,7 @@ from posteriori.kernels.family_scores import encode_configurations, score_famili
 from posteriori.kernels.forests import (
     count_leaves,
     explain_forest,
-    forest_evidence,
+    forest_density,
     score_forest,
     smooth_nodes,
     weigh_edges,
@@ -104,7 +104,7 @@ __all__ = [
     "families_left_out",
     "first_numbers",
     "follow_paths",
-    "forest_evidence",
+    "forest_density",
     "gather_joint_counts",
     "grow_tree",
     "improve_leaves",

@@ -20,7 +20,7 @@ REORDERED = {"reassoc", "contract", "nsz"}
 FEW_ROWS = 1000  # with more rows, importing Numba takes less time than plain Python
 
 _making = threading.RLock()
-_has_numba = importlib.util.find_spec("numba") is not None
+has_numba = importlib.util.find_spec("numba") is not None
 _numba_in_use = False
 
 
@@ -33,14 +33,14 @@ def use_numba() -> None:
         Numba is not installed.
     """
     global _numba_in_use
-    if not _has_numba:
+    if not has_numba:
         raise ImportError("compiled loops need Numba, which is not installed; pip install numba, or run without it")
     _numba_in_use = True
 
 
 def runs_compiled(n_rows: int) -> bool:
     """Return whether kernels with a form for few rows run compiled for so many rows."""
-    return _numba_in_use or (_has_numba and n_rows > FEW_ROWS)
+    return _numba_in_use or (has_numba and n_rows > FEW_ROWS)
 
 
 class Kernel:
@@ -68,7 +68,7 @@ class Kernel:
         functools.update_wrapper(self, loop)
         self._loop = loop
         self._fastmath = fastmath
-        self._few_rows = few_rows or (None if _has_numba else loop)
+        self._few_rows = few_rows or (None if has_numba else loop)
         self._is_part = is_part
         self._compiled: Callable[..., Any] | None = None
 
@@ -76,7 +76,7 @@ class Kernel:
         """Run the loop: compiled, or in plain Python if the rows are few and Numba is not in use yet."""
         if self._is_part:
             return self._loop(*arguments)
-        if self._few_rows is not None and not runs_compiled(len(arguments[0])):
+        if self._few_rows is not None and not (has_numba and runs_compiled(len(arguments[0]))):
             with np.errstate(all="ignore"):  # as Numba
                 return self._few_rows(*arguments)
         return (self._compiled or self.compiled)(*arguments)

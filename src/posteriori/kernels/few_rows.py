@@ -6,6 +6,8 @@ variable elimination, have no such form: they run as plain Python.
 
 import numpy as np
 
+LANES = 8  # rows whose numbers stand side by side
+
 
 def log_evidence(log_joint, out):
     """As `bayes.log_evidence`."""
@@ -90,3 +92,33 @@ def add_averaged(codes, starts, log_probability, out):
 def count_invalid(counts, largest):
     """Return how many counts are negative, missing (NaN) or larger than `largest`."""
     return len(counts) - int(np.count_nonzero((counts >= 0.0) & (counts <= largest)))
+
+
+def add_row(out, j, other, k):
+    """As `lanes.add_row`."""
+    out[j] += other[k]
+
+
+def multiply_row(out, j, other, k):
+    """As `lanes.multiply_row`."""
+    out[j] *= other[k]
+
+
+def raise_row(out, j, other, k):
+    """As `lanes.raise_row`."""
+    out[j] = np.where(out[j] > other[k], out[j], other[k])
+
+
+def divide_row(out, j, other, k):
+    """As `lanes.divide_row`."""
+    out[j] = np.where(out[j] > 0.0, other[k] / out[j], 0.0)
+
+
+def scale_row(out, j, number, other, k):
+    """As `lanes.scale_row`."""
+    out[j] = number * other[k]
+
+
+def add_scaled_row(out, j, number, other, k):
+    """As `lanes.add_scaled_row`."""
+    out[j] += number * other[k]

@@ -275,8 +275,8 @@ def score_forest(
 
 
 @kernel(few_rows=True)
-def forest_evidence(codes, nodes, roots, sides, ordered, share, log_edge, given_node, log_p):
-    """Add the evidence p_t(x) of each tree to that of the mixture of trees, whose logarithm is log_p (n,).
+def forest_density(codes, nodes, roots, sides, ordered, share, log_edge, given_node, log_p):
+    """Add p_t(x | y) = p_t(x)·p_t(y | x) / p_t(y) of each tree to the mean over trees, whose logarithm is log_p (n, Z).
 
     It is relative to independent columns.
     """
@@ -284,15 +284,16 @@ def forest_evidence(codes, nodes, roots, sides, ordered, share, log_edge, given_
     for t in range(n_trees):
         for i in range(len(codes)):
             log_tree = _score_row(codes[i], nodes, roots[t], sides, ordered, share, log_edge, given_node, scores)
-            log_tree -= math.log(n_trees)
-            higher, lower = max(log_p[i], log_tree), min(log_p[i], log_tree)
-            log_p[i] = higher + math.log1p(math.exp(lower - higher))
+            for z in range(len(scores)):
+                log_one = scores[z] + log_tree - math.log(n_trees)
+                higher, lower = max(log_p[i, z], log_one), min(log_p[i, z], log_one)
+                log_p[i, z] = higher + math.log1p(math.exp(lower - higher))
     return 0
 
 
 @kernel(few_rows=True)
 def explain_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_node, out):
-    """Add to out (n, Z, d) what each column adds to the mean over the trees of log p(x, y) / p(y), as `score_forest`.
+    """Add to out (n, Z, d) what each column adds to the mean over the trees of log p_t(x | y), as `forest_density`.
 
     On a path, a split adds the change of log p(y | node) and the log of its edge to its column. Where the cell of a
     split is missing, log Σ_s share_s·exp(f_s) of the two sides changes from f = its value without cells to its value

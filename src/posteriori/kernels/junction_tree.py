@@ -13,8 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posteriori.kernels.compiling import kernel
-from posteriori.kernels.lanes import LANES, add_row, divide_row, multiply_row, raise_row, scale_row
+from posteriori.kernels.compiling import has_numba, kernel
+from posteriori.kernels.few_rows import LANES
+
+if has_numba:
+    from posteriori.kernels.lanes import add_row, divide_row, multiply_row, raise_row, scale_row
+else:
+    from posteriori.kernels.few_rows import add_row, divide_row, multiply_row, raise_row, scale_row
 
 _TILE = 64  # cells; their lanes then stay in the first-level cache
 _FADING = 1e-9  # messages with a smaller maximum are rescaled; a product of thirty such does not underflow

@@ -12,7 +12,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-LANES = 8
+from posteriori.kernels.few_rows import LANES
+
 # Kernels call these without the first argument, but type checkers do not know that.
 operation: Any = intrinsic
 _struct_proxy: Any = cgutils.create_struct_proxy  # Numba does not annotate it

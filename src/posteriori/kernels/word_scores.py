@@ -3,7 +3,8 @@
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
-from posteriori.kernels.lanes import LANES, add_scaled_row
+from posteriori.kernels.few_rows import LANES
+from posteriori.kernels.lanes import add_scaled_row
 
 
 @kernel

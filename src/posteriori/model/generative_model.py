@@ -312,6 +312,11 @@ class GenerativeModel:
                 factors[:, :, block.columns] += of_block
         return factors
 
+    @property
+    def factors_are_joint(self) -> bool:
+        """Whether the log prior and `explaining_factors` add up to log p(x, y): without weights and ensembles."""
+        return self.weights is None and not any(implements(block.density, ScoredDensity) for block in self.blocks)
+
     def explaining_factors(self, batch: Batch) -> Array:
         """Return the log factors of the posterior in nats, (n, C, d): weighted, with shared factors."""
         if self.weights is None:

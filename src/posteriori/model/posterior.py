@@ -182,8 +182,8 @@ class Posterior:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether factors have weights, so that their sum is log p(y | x) up to a constant per row."""
-        return self.pool is not None or self.models[0].weights is not None
+        """Whether bias and factors add up to log p(y | x) up to a constant per row, and not to log p(x, y)."""
+        return self.pool is not None or not self.models[0].factors_are_joint
 
     def draw(
         self, n: int, label: Array | None, rng: np.random.Generator, ranges: Sequence[ColumnRanges | None]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, MostProbable
-from posteriori.networks.naming import as_names
+from posteriori.networks.naming import as_names, require_findings
 from posteriori.networks.state import NetworkState
 
 Method = Literal["exact", "conditioning", "sampling"]
@@ -86,6 +86,7 @@ class CaseQueries(NetworkState):
         ValueError
             As in `query`.
         """
+        require_findings("the event", event)
         p: float = self._queries.probability(self._inference, event, given, method, n_samples, random_state)
         return p
 

@@ -13,7 +13,7 @@ from posteriori.networks.estimands import Names, at
 from posteriori.networks.evidence import read_evidence
 from posteriori.networks.identification import Identification, identify
 from posteriori.networks.interventions import mutilated
-from posteriori.networks.naming import as_names, require_variable, state_code
+from posteriori.networks.naming import as_names, require_findings, require_variable, state_code
 from posteriori.networks.state import NetworkState
 from posteriori.typing import Array
 
@@ -100,10 +100,13 @@ class CausalQueries(NetworkState):
 
         Raises
         ------
+        TypeError
+            The settings are no mapping.
         ValueError
             The effect is not identifiable from the observed variables; the message has the reason. Or there is no such
             variable or state, or the evidence is impossible.
         """
+        require_findings("settings", settings)
         known = dict(evidence or {})
         names = as_names(outcome)
         found = identify(self._spec.dag, names, tuple(settings), tuple(known), hidden)

@@ -11,12 +11,11 @@ import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.html_tables import code, folded
 from posteriori.networks.naming import require_variable
-from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.notebooks import network_html
 from posteriori.scoring import Scorer
 from posteriori.table_estimator import takes_tables
@@ -27,7 +26,7 @@ from posteriori.typing import Array
 class NetworkRows:
     """Rows under a network: findings about its variables except the target."""
 
-    network: BayesianNetwork
+    network: Any
     target: str
 
     @property
@@ -79,13 +78,13 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "network": [BayesianNetwork],
+        "network": [HasMethods(["as_classifier"])],  # its module imports this one
         "target": [str],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
     }
 
-    def __init__(self, network: BayesianNetwork, target: str, *, alpha: float = 1.0, n_jobs: int | None = None) -> None:
+    def __init__(self, network: Any, target: str, *, alpha: float = 1.0, n_jobs: int | None = None) -> None:
         self.network = network
         self.target = target
         self.alpha = alpha
@@ -111,7 +110,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         labels = nw.new_series(self.target, list(y), backend=frame.implementation)
         cases = frame.with_columns(labels).to_native()
         given = self.network.to_parameters()
-        network = BayesianNetwork(
+        network = type(self.network)(
             self.network.edges,
             variables=self.network.variables,
             states=given["states"],
@@ -126,7 +125,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
             return diagram
         return code(repr(self)) + network_html(self.network_) + folded("parameters, by scikit-learn", diagram)
 
-    def _set_network(self, network: BayesianNetwork) -> Self:
+    def _set_network(self, network: Any) -> Self:
         require_variable(self.target, network.variables)
         self.network_ = network
         self.classes_ = np.array(network.states(self.target))
@@ -137,7 +136,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Return p(target | the row), (n, C); NaN in rows of probability 0."""
         check_is_fitted(self, "network_")
-        return self.network_.predict_proba(X, self.target, n_jobs=self.n_jobs)
+        posterior: Array = self.network_.predict_proba(X, self.target, n_jobs=self.n_jobs)
+        return posterior
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(target | row) of each state, a dict, for services."""

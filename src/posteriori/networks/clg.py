@@ -14,6 +14,7 @@ from posteriori.networks.naming import States
 from posteriori.typing import Array
 
 _LOG_2PI = math.log(2.0 * math.pi)
+_ROUNDING = 2.0**-49  # of a conditional variance beside the variance, per observed variable
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,10 @@ class Component:
         log_determinant = 2.0 * np.log(np.einsum("qii->qi", root)).sum(axis=1)
         gain = np.linalg.solve(s_ss, s_hs.transpose(0, 2, 1)).transpose(0, 2, 1)
         left = s_hh - gain @ s_hs.transpose(0, 2, 1)
-        return root, log_determinant, gain, (left + left.transpose(0, 2, 1)) / 2
+        left = (left + left.transpose(0, 2, 1)) / 2
+        # What an observed variable determines has variance 0, of which the subtraction leaves rounding of either sign.
+        varies = np.einsum("qii->qi", left) > _ROUNDING * len(seen) * np.einsum("qii->qi", s_hh)
+        return root, log_determinant, gain, left * varies[:, :, None] * varies[:, None, :]
 
     @property
     def hidden_covariance(self) -> Array:

@@ -92,6 +92,8 @@ class DecisionQueries(NetworkState):
 
         Raises
         ------
+        TypeError
+            The event is no mapping.
         ValueError
             The event contradicts the evidence, which is impossible, or a variable is continuous.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from posteriori.networks.evidence import Evidence, read_evidence
 from posteriori.networks.inference import Inference, require_possible
-from posteriori.networks.naming import require_variable, state_code
+from posteriori.networks.naming import require_findings, require_variable, state_code
 from posteriori.networks.printing import aligned
 from posteriori.tables import Cell
 from posteriori.typing import Array
@@ -260,6 +260,7 @@ def sensitivity(
     """Return how p(event | given) depends on each parameter and each finding; see `BayesianNetwork.sensitivity`."""
     if not 0 < change <= 1:
         raise ValueError(f"change is {change!r}; it must be above 0 and at most 1, a share of each parameter")
+    require_findings("the event", event)
     happens, known = (read_evidence(mapping, inference.states) for mapping in (event, given))
     if not happens.likelihoods:
         raise ValueError("the event is empty; name a variable and its state")

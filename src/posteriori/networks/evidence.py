@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.naming import States, require_variable, state_code
+from posteriori.networks.naming import States, require_findings, require_variable, state_code
 from posteriori.suggestions import closest
 from posteriori.tables import Column, Schema, read_table
 from posteriori.tables.missing import is_missing
@@ -99,8 +99,7 @@ def read_evidence(evidence: Mapping[str, Any] | None, states: Mapping[str, State
     """
     if evidence is None:
         evidence = {}
-    if not isinstance(evidence, Mapping):
-        raise TypeError(f"evidence is {evidence!r}; give it as a mapping from variable to state")
+    require_findings("evidence", evidence)
     likelihoods: dict[str, Array] = {}
     for name, finding in evidence.items():
         require_variable(name, states)

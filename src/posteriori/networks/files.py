@@ -10,9 +10,11 @@ import zlib
 from io import BufferedIOBase, BytesIO
 from pathlib import Path
 
+from posteriori.atomic_write import write_whole
 from posteriori.networks.arguments import table_size
 from posteriori.networks.bif import read_bif, write_bif
 from posteriori.networks.block_formats import read_dne, read_net, write_dne, write_net
+from posteriori.networks.model_file import read_model_file, write_model_file
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.plain_formats import read_json, read_uai, write_dot, write_json, write_uai
 from posteriori.networks.reading import MAX_TABLE_SIZE, Reading
@@ -157,11 +159,7 @@ def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
 
 
 def _load(file: Path, max_table_size: int | None) -> BayesianNetwork:
-    from posteriori.persistence import load
-
-    loaded = load(file)
-    if not isinstance(loaded, BayesianNetwork):
-        raise ValueError(f"{str(file)!r} holds a {type(loaded).__name__}, not a network; read it by posteriori.load")
+    loaded = read_model_file(file)
     if max_table_size is not None:
         loaded = BayesianNetwork(**(loaded.to_parameters() | {"max_table_size": max_table_size}))
     return loaded
@@ -203,8 +201,6 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     ...     po.read_network(pathlib.Path(folder) / "coin.bif") == net
     True
     """
-    from posteriori.persistence import save, write_file_atomically
-
     file = Path(path)
     suffixes = [suffix.lower() for suffix in file.suffixes]
     compressed = suffixes[-1:] == [".gz"]
@@ -216,7 +212,7 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     for name in network.variables:
         network.cpt(name)
     if own:
-        save(network, file)
+        write_model_file(network, file)
         return
     if network.gaussians and suffix not in _OF_BOTH_KINDS:
         name = network.gaussians[0].variable
@@ -228,4 +224,4 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     except UnicodeEncodeError as error:
         letter = error.object[error.start]
         raise ValueError(f"a name or property holds {letter!r}, which is no character of Unicode; rename it") from None
-    write_file_atomically(file, gzip.compress(content, mtime=0) if compressed else content)
+    write_whole(file, gzip.compress(content, mtime=0) if compressed else content)

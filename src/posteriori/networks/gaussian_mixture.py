@@ -88,13 +88,24 @@ class GaussianMixture:
 
     def cdf(self, x: Any) -> Any:
         """Return p(variable ≤ x) of a single variable; ValueError if there are several."""
-        mean, deviation = self._single()
         points = np.asarray(x, np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = (points[..., np.newaxis] - mean) / deviation
-        z = np.where(np.isnan(z), np.inf, z)  # a point mass at x counts
-        below = ndtr(z) @ self.weights
+        below = self._below(points, at=np.inf)
         return float(below) if points.ndim == 0 else below
+
+    def interval(self, low: float | None, high: float | None) -> float:
+        """Return p(low ≤ variable ≤ high) of a single variable, None for no end; ValueError if there are several."""
+        above = 1.0 if high is None else float(self._below(np.asarray(high, np.float64), at=np.inf))
+        below = 0.0 if low is None else float(self._below(np.asarray(low, np.float64), at=-np.inf))
+        return max(above - below, 0.0)
+
+    def _below(self, points: Array, at: float) -> Array:
+        """Return p(variable < point), with the mass at the point itself if at is ∞ and without it if at is −∞."""
+        mean, deviation = self._single()
+        centred = points[..., np.newaxis] - mean
+        beyond = np.where(centred == 0, at, np.copysign(np.inf, centred))
+        z = np.divide(centred, deviation, out=beyond, where=deviation > 0)
+        below: Array = ndtr(z) @ self.weights
+        return below
 
     def quantile(self, q: float) -> float:
         """Return x with p(variable ≤ x) = q, by bisection; ValueError unless q is between 0 and 1."""

@@ -12,7 +12,7 @@ import numpy as np
 from posteriori.networks.evidence import Evidence, read_evidence
 from posteriori.networks.hybrid_inference import Compiled, HybridInference
 from posteriori.networks.linear_gaussian import LinearGaussian
-from posteriori.networks.naming import require_variable
+from posteriori.networks.naming import require_findings, require_variable
 from posteriori.tables import Column, Schema, read_table
 from posteriori.tables.missing import is_missing
 from posteriori.tables.records import read_records
@@ -103,8 +103,8 @@ def read_hybrid_evidence(given: Mapping[str, Any] | None, inference: HybridInfer
     ValueError
         There is no such variable or state, or the value of a continuous variable is no finite number.
     """
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(f"evidence is {given!r}; give it as a mapping from variable to state or number")
+    if given is not None:
+        require_findings("evidence", given)
     findings = dict(given or {})
     values, measured = {}, {}
     for name in list(findings):

@@ -173,9 +173,7 @@ def probability(
             inside = (low is None or low <= known.values[name]) and (high is None or known.values[name] <= high)
             return p if inside else 0.0
         if p > 0:
-            density = _each(inference, [name], both, {})[name]
-            above, below = (1.0 if high is None else density.cdf(high)), (0.0 if low is None else density.cdf(low))
-            p *= max(above - below, 0.0)
+            p *= _each(inference, [name], both, {})[name].interval(low, high)
     return p
 
 

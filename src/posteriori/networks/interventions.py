@@ -10,7 +10,7 @@ import numpy as np
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
 from posteriori.networks.linear_gaussian import LinearGaussian
-from posteriori.networks.naming import States, state_code
+from posteriori.networks.naming import States, require_findings, state_code
 from posteriori.networks.specification import NetworkSpec
 from posteriori.typing import Array
 
@@ -37,8 +37,7 @@ def mutilated(spec: NetworkSpec, settings: Mapping[str, Any]) -> NetworkSpec:
     ----------
     Pearl (2009), Causality, second edition, definition 3.2.1 and equation 3.10.
     """
-    if not isinstance(settings, Mapping):
-        raise TypeError(f"an intervention is {settings!r}; give it as a mapping from variable to state")
+    require_findings("an intervention", settings)
     tables = dict(spec.tables)
     for name, setting in settings.items():
         if isinstance(spec.tables.get(name), LinearGaussian):

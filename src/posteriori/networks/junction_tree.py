@@ -10,8 +10,8 @@ from typing import TypeAlias
 import joblib
 import numpy as np
 
+from posteriori.kernels.few_rows import LANES
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
-from posteriori.kernels.lanes import LANES
 from posteriori.networks.clique_tables import CliqueTables, Factor, Skeleton, build_skeleton, fill_tables, most_bytes
 from posteriori.networks.decimals import cell_count, how_to_set
 from posteriori.networks.rows import encode_evidence, map_in_threads, slices_of, take

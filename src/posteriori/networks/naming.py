@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -12,6 +13,9 @@ from posteriori.tables import Cell
 
 States = tuple[Cell, ...]
 T = TypeVar("T", bound=Hashable)
+# As `Column.labels` writes bins.
+_NUMBER = r"-?[0-9.]+(?:e[+-]?[0-9]+)?"
+_INTERVAL = re.compile(rf"< (?P<high>{_NUMBER})|\[(?P<low>{_NUMBER}), (?P<most>{_NUMBER})\)|≥ (?P<least>{_NUMBER})")
 
 
 def require_variable(name: Any, names: Collection[str]) -> None:
@@ -23,6 +27,8 @@ def require_variable(name: Any, names: Collection[str]) -> None:
 def state_code(variable: str, state: Any, states: States) -> int:
     """Return the place of a state among those of its variable.
 
+    A number stands for the interval that holds it, where the states are intervals such as "[39.2, 43.3)".
+
     Raises
     ------
     ValueError
@@ -33,7 +39,32 @@ def state_code(variable: str, state: Any, states: States) -> int:
     try:
         return states.index(state)
     except ValueError:
+        held = interval_with(state, states)
+        if held is not None:
+            return held
         raise ValueError(f"{variable!r} has no state {state!r}; {closest(state, states)}") from None
+
+
+def require_findings(what: str, findings: Any) -> None:
+    """Raise TypeError unless findings, events or settings are a mapping from variable to state."""
+    if not isinstance(findings, Mapping):
+        example = f", {{{findings!r}: state}}" if isinstance(findings, str) else ""
+        raise TypeError(f"{what} is {findings!r}; give it as a mapping from variable to state{example}")
+
+
+def interval_with(number: Any, states: States) -> int | None:
+    """Return the place of the interval that holds a number, where the states are those of a binned column."""
+    if isinstance(number, bool) or not isinstance(number, int | float) or len(states) < 2:
+        return None
+    held = None
+    for code, state in enumerate(states):
+        found = _INTERVAL.fullmatch(state) if isinstance(state, str) else None
+        if found is None:
+            return None
+        low, high = found["least"] or found["low"], found["most"] or found["high"]
+        if (low is None or float(low) <= number) and (high is None or number < float(high)):
+            held = code
+    return held
 
 
 def as_names(names: str | Iterable[str]) -> tuple[str, ...]:

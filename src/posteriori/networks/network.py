@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 
 from posteriori.networks.case_queries import CaseQueries
 from posteriori.networks.causal_queries import CausalQueries
+from posteriori.networks.classifier import NetworkClassifier
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
 from posteriori.networks.decision_queries import DecisionQueries
@@ -231,9 +232,6 @@ class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, Ca
         ValueError
             There is no such variable.
         """
-        # imported here, because the module of the classifier imports this one
-        from posteriori.networks.classifier import NetworkClassifier
-
         return NetworkClassifier(self, target, n_jobs=n_jobs)._set_network(self)
 
     def __eq__(self, other: object) -> bool:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.formatting import shorten
 from posteriori.html_tables import folded, left_out, paragraph, scrolling, side_by_side, table
 from posteriori.networks.printing import heading, number
+from posteriori.networks.svg import network_svg
 from posteriori.typing import Array
 
 _MOST_ROWS = 40
@@ -17,6 +19,7 @@ _MOST_COLUMNS = 12
 _MOST_DRAWN = 40  # variables in a graph
 _MOST_CONFIGURATIONS = 500  # of the discrete variables of a network with continuous ones
 _MOST_VARIABLES = 60  # of a network whose marginals are shown
+_INTERVALS = 7  # of a continuous variable
 _MOST_CELLS = 1 << 20  # of the junction tree for it: a display must not take seconds
 
 States = Mapping[str, Sequence[Any]]
@@ -92,10 +95,6 @@ def network_html(network: Any) -> str:
     written = paragraph(title)
     quick = len(above) <= _MOST_VARIABLES and _answers_quickly(network)
     if 0 < len(above) <= _MOST_DRAWN:
-        # Imported here: pictures are a layer above networks, and only a display needs them.
-        from posteriori.plotting.graphs import beliefs_of
-        from posteriori.plotting.svg import network_svg
-
         beliefs = beliefs_of(network, {}) if quick else {name: {} for name in above}
         written += scrolling(network_svg(beliefs, network.edges, title))
     if not quick:
@@ -131,3 +130,31 @@ def marginals_html(title: str, marginals: Mapping[str, Mapping[Any, float]]) -> 
         written = table(name, ["state", "probability"], rows, 1, [[None, p] for _, p in shown])
         parts.append(written + left_out(len(probabilities), "states", _MOST_ROWS))
     return paragraph(title) + side_by_side(parts)
+
+
+def beliefs_of(network: Any, known: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return p(state | evidence) of each state of each variable; of intervals, if it is continuous."""
+    marginals = network.query(evidence=known, joint=False)
+    continuous = {one.variable for one in network.gaussians}
+    beliefs = {}
+    for name in network.variables:
+        if name in continuous:
+            beliefs[name] = _density_bars(marginals[name]) if name in marginals else {f"{known[name]:.4g}": 1.0}
+            continue
+        states = network.states(name)
+        if name in marginals:
+            probabilities = marginals[name].probabilities.tolist()
+        else:
+            probabilities = [float(state == known[name]) for state in states]
+        shown = list(map(shorten, states))
+        if len(set(shown)) < len(shown):  # as of 1 and "1", or of long names with one beginning
+            shown = [f"{k}: {one}" for k, one in enumerate(shown, 1)]
+        beliefs[name] = dict(zip(shown, probabilities, strict=True))
+    return beliefs
+
+
+def _density_bars(density: Any) -> dict[str, float]:
+    """Return the probabilities of intervals of one width, which show the shape of a density."""
+    ends = np.linspace(density.quantile(0.005), density.quantile(0.995), _INTERVALS + 1)
+    shares = np.diff(density.cdf(ends)).tolist()
+    return {f"{low:.4g} … {high:.4g}": p for low, high, p in zip(ends[:-1], ends[1:], shares, strict=True)}

@@ -19,6 +19,7 @@ from posteriori.networks.reading import Reading
 from posteriori.typing import Array
 
 _WORD = re.compile(r"#[^\n]*|[^\s#]+")  # pyAgrum writes comments
+_SCOPE_OF_PYAGRUM = re.compile(r"^[0-9][0-9 ]*# \S", re.MULTILINE)
 _MOST_VARIABLES = 1 << 20
 _DEEPEST = 64  # lists and objects within each other
 
@@ -28,7 +29,10 @@ def read_uai(text: str, reading: Reading) -> BayesianNetwork:
 
     References
     ----------
-    The UAI file format of the competitions of probabilistic inference, http://graphmod.ics.uci.edu/uai08/FileFormat
+    The UAI file format of the competitions of probabilistic inference, http://graphmod.ics.uci.edu/uai08/FileFormat and
+    https://uaicompetition.github.io/uci-2022/file-formats/model-format: the last variable of a scope varies fastest,
+    and is the child in a Bayesian network. pyAgrum lets its first parent vary faster than its last, and writes the name
+    of the child behind each scope; a file of this look is read so.
     """
     words = _Words(text, reading)
     kind = words.take("the type of the network")
@@ -42,6 +46,7 @@ def read_uai(text: str, reading: Reading) -> BayesianNetwork:
     if sum(cardinalities) > len(text):  # each state has a number in a table, so that this is no list of states
         raise words.fail(f"there are {sum(cardinalities):,} states, more than the file has characters")
     states: dict[str, States] = {f"v{v}": tuple(map(str, range(k))) for v, k in enumerate(cardinalities)}
+    first_is_fastest = len(_SCOPE_OF_PYAGRUM.findall(text)) == n
     scopes = []
     for _ in range(n):
         size = words.whole("the size of a scope", n)
@@ -51,6 +56,8 @@ def read_uai(text: str, reading: Reading) -> BayesianNetwork:
         if not scope or len(set(scope)) < len(scope):
             raise words.fail(f"the scope {scope} is empty or names a variable twice")
         *above, own = (f"v{v}" for v in scope)
+        if first_is_fastest:
+            above.reverse()
         if own in cpts:
             raise words.fail(f"{own!r} has two tables; the last variable of each scope is its own")
         parents = {name: states[name] for name in above}

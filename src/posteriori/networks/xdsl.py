@@ -25,7 +25,10 @@ def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
 
     References
     ----------
-    BayesFusion, SMILE programmer's manual, the XDSL file format.
+    BayesFusion, SMILE programmer's manual, the XDSL file format; and "Multidimensional arrays",
+    https://support.bayesfusion.com/docs/SMILE/using_arrays.html: the first parent is the most significant coordinate of
+    a table, the node itself the least. pyAgrum lets its first parent vary faster than its last; a file that names it
+    is read so.
     """
     fail = reading.fail
     nodes = next(root.all("NODES"), None)
@@ -50,10 +53,12 @@ def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
             raise fail(node.line, f"the node {node.id!r} has no state")
     if not states:
         raise fail(nodes.line, "there is no node")
+    shown = [part for extensions in root.all("EXTENSIONS") for part in extensions.all("GENIE")]
+    first_is_fastest = any(part.app.startswith("aGrUM") for part in shown)
     cpts = []
     for node in nodes.children:
         try:
-            cpts.append(_cpt(node, states, reading))
+            cpts.append(_cpt(node, states, reading, first_is_fastest))
         except ValueError as error:
             if str(error).startswith(reading.shown):
                 raise
@@ -80,8 +85,10 @@ def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
         raise fail(root.line, str(error)) from None
 
 
-def _cpt(node: Element, states: dict[str, States], reading: Reading) -> CPT:
+def _cpt(node: Element, states: dict[str, States], reading: Reading, first_is_fastest: bool) -> CPT:
     names = next((child.text.split() for child in node.all("PARENTS")), [])
+    if first_is_fastest:
+        names.reverse()
     for name in names:
         if name not in states:
             raise ValueError(f"there is no node {name!r}; {closest(name, states)}")

@@ -26,6 +26,7 @@ _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 _PIECE = 1 << 16  # bytes given to expat at a time
 _LONGEST = 1 << 20  # bytes of a tag
 _DEEPEST = 32
+_ATTRIBUTES = ("TYPE", "ID", "NAME", "APP")
 _MOST_PARTS = 2_000_000  # elements and attributes, of about 200 bytes each
 CONTROL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -34,13 +35,14 @@ Fail = Callable[[int, str], Exception]
 
 @dataclass(slots=True)
 class Element:
-    """An element of an XML file, with the number of its first line and its attributes TYPE, ID and NAME."""
+    """An element of an XML file, with the number of its first line and its attributes TYPE, ID, NAME and APP."""
 
     tag: str
     line: int
     type: str = "nature"
     id: str = ""
     name: str | None = None
+    app: str = ""
     texts: list[str] = field(default_factory=list)
     children: list[Element] = field(default_factory=list)
 
@@ -170,12 +172,8 @@ class _Builder:
             raise self._fail(self.parser.CurrentLineNumber, f"its elements are nested more than {_DEEPEST} deep")
         element = Element(sys.intern(tag.upper()), self.parser.CurrentLineNumber)
         for key, value in attributes.items():
-            if key.upper() == "TYPE":
-                element.type = value
-            elif key.upper() == "ID":
-                element.id = value
-            elif key.upper() == "NAME":
-                element.name = value
+            if key.upper() in _ATTRIBUTES:
+                setattr(element, key.lower(), value)
         self._stack[-1].children.append(element)
         self._stack.append(element)
 

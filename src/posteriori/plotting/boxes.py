@@ -7,28 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.formatting import percent
-from posteriori.plotting.canvas import INK, PALETTE, open_axes, shorten
+from posteriori.formatting import percent, shorten
+from posteriori.networks.layout import BAR, LETTER, LINE, PAD, POINTS
+from posteriori.plotting.canvas import INK, PALETTE, open_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LETTER, LINE, PAD = 0.085, 0.2, 0.09  # inches, at the font size below
-POINTS = 9.0
-BAR = 0.75
 _MARGIN = 0.15  # inches around a drawing
-
-
-def box_size(name: str, states: Mapping[str, float]) -> tuple[float, float]:
-    """Return the width and height of a node's box in inches."""
-    inside = max(map(text_length, states), default=0.0) + PAD + BAR + 5 * LETTER if states else 0.0
-    width = max(1.1 * text_length(shorten(name)), inside) + 2 * PAD
-    return width, LINE * (1 + len(states)) + 2 * PAD
-
-
-def text_length(text: str) -> float:
-    """Estimate the width of a text in inches; capitals are wide."""
-    return sum(1.2 * LETTER if letter.isupper() else LETTER for letter in text)
 
 
 def open_inches(ax: Axes | None, width: float, height: float) -> tuple[Axes, float]:

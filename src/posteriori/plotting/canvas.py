@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.formatting import cell_text
+from posteriori.formatting import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,6 @@ INK, GREY = "#333333", "#8C8C8C"
 OBSERVED = "observed"
 
 _LETTERS_PER_INCH = 11.0
-_LONGEST = 24  # characters of a name
 _MARGIN = 0.1  # inches around a figure, so that labels do not touch its edge
 
 
@@ -55,11 +54,6 @@ def class_names(model: Any) -> list[str]:
 def class_name(label: Any, target: str | None = None) -> str:
     """Return the display name of a label; "target = 1" if it is a number."""
     return shorten(label) if isinstance(label, str) else f"{target or 'class'} = {shorten(label)}"
-
-
-def shorten(value: Any) -> str:
-    """Return a name, a cell or a label as text that is short enough for a figure."""
-    return cell_text(value, longest=_LONGEST)
 
 
 def draw_legend(ax: Axes) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from posteriori.formatting import shorten
 from posteriori.plotting.canvas import (
     INK,
     OBSERVED,
@@ -15,7 +16,6 @@ from posteriori.plotting.canvas import (
     class_names,
     draw_legend,
     open_axes,
-    shorten,
 )
 from posteriori.plotting.reading import Feature, class_numbers
 from posteriori.plotting.scales import Scale

@@ -7,21 +7,12 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from posteriori.plotting.boxes import (
-    LETTER,
-    POINTS,
-    box_size,
-    draw_arrow,
-    draw_node,
-    open_inches,
-    scale_on,
-    text_length,
-)
-from posteriori.plotting.canvas import GREY, INK, class_names, shorten
+from posteriori.formatting import shorten
+from posteriori.networks.layout import LETTER, POINTS, Layout, box_size, layered, text_length
+from posteriori.networks.notebooks import beliefs_of
+from posteriori.plotting.boxes import draw_arrow, draw_node, open_inches, scale_on
+from posteriori.plotting.canvas import GREY, INK, class_names
 from posteriori.plotting.forest_trees import draw_forest_tree
-from posteriori.plotting.layout import Layout, layered
 from posteriori.plotting.outline import draw_outline, edge_width, outline_of
 
 if TYPE_CHECKING:
@@ -30,7 +21,6 @@ if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
 
 _MOST_WITH_BARS = 45
-_INTERVALS = 7  # of a continuous variable
 _WIDEST = 8.0  # inches; a wider tree is an outline
 _NO_LENGTH = 1e-6  # inches
 _SHORTEST_TITLE = 24  # letters in a line
@@ -203,34 +193,6 @@ def _edges_of(model: Any, label: Any) -> tuple[dict[tuple[str, str], float | Non
     elif label is not None:
         raise ValueError(f"all classes share the tree; leave label={label!r} out")
     return dict(weights), tuple(tree)
-
-
-def beliefs_of(network: BayesianNetwork, known: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Return p(state | evidence) of each state of each variable; of intervals, if it is continuous."""
-    marginals = network.query(evidence=known, joint=False)
-    continuous = {one.variable for one in network.gaussians}
-    beliefs = {}
-    for name in network.variables:
-        if name in continuous:
-            beliefs[name] = _density_bars(marginals[name]) if name in marginals else {f"{known[name]:.4g}": 1.0}
-            continue
-        states = network.states(name)
-        if name in marginals:
-            probabilities = marginals[name].probabilities.tolist()
-        else:
-            probabilities = [float(state == known[name]) for state in states]
-        shown = list(map(shorten, states))
-        if len(set(shown)) < len(shown):  # as of 1 and "1", or of long names with one beginning
-            shown = [f"{k}: {one}" for k, one in enumerate(shown, 1)]
-        beliefs[name] = dict(zip(shown, probabilities, strict=True))
-    return beliefs
-
-
-def _density_bars(density: Any) -> dict[str, float]:
-    """Return the probabilities of intervals of one width, which show the shape of a density."""
-    ends = np.linspace(density.quantile(0.005), density.quantile(0.995), _INTERVALS + 1)
-    shares = np.diff(density.cdf(ends)).tolist()
-    return {f"{low:.4g} … {high:.4g}": p for low, high, p in zip(ends[:-1], ends[1:], shares, strict=True)}
 
 
 def _draw_edge(

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.plotting.canvas import class_colours, class_names, draw_legend, open_axes, shorten
+from posteriori.formatting import shorten
+from posteriori.plotting.canvas import class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.densities import plot_densities
 from posteriori.plotting.reading import Feature
 from posteriori.typing import Array

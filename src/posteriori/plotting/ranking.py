@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.formatting import count
+from posteriori.formatting import count, shorten
 from posteriori.model_selection.metrics import confusion_matrix
 from posteriori.model_selection.ranking import Ranking
-from posteriori.plotting.canvas import GREY, INK, class_colours, class_names, draw_legend, open_axes, shorten
+from posteriori.plotting.canvas import GREY, INK, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.predictions import Predictions
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.plotting.canvas import GREY, INK, class_colours, class_name, open_axes, shorten
+from posteriori.formatting import shorten
+from posteriori.plotting.canvas import GREY, INK, class_colours, class_name, open_axes
 from posteriori.plotting.reading import class_number
 from posteriori.typing import Array
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.plotting.canvas import class_names, shorten
+from posteriori.formatting import shorten
+from posteriori.plotting.canvas import class_names
 from posteriori.plotting.reading import Feature
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from posteriori.persistence import write_file_atomically
+from posteriori.atomic_write import write_whole
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class HtmlPage:
         OSError
             The folder does not exist or is not writable, or the path is a folder.
         """
-        write_file_atomically(Path(path), self.html.encode("utf-8", "replace"))
+        write_whole(Path(path), self.html.encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, so that its style and the style of the notebook do not mix."""

@@ -1,4 +1,4 @@
-"""The log density of randomised trees, as joins of the cells of a row with the edges of the trees, level by level."""
+"""The scores of randomised trees, as joins of the cells of a row with the edges of the trees, level by level."""
 
 from __future__ import annotations
 

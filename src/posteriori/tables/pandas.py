@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.tables.arrow import plain_column
 from posteriori.tables.columns import Column, categorical_column, kind_of
 from posteriori.tables.encoding import distinct_numbers, encode_distinct, encode_numbers, encode_present
 from posteriori.tables.messages import not_numeric, unusable
@@ -62,7 +63,8 @@ class PandasTable:
     def _column(self, j: int) -> Any:
         """Return column j as a Series; kept, because pandas takes 30 µs to make one."""
         if j not in self._columns:
-            self._columns[j] = self.frame.iloc[:, j]
+            series = self.frame.iloc[:, j]
+            self._columns[j] = _plain(series, self.names[j]) if hasattr(series.dtype, "pyarrow_dtype") else series
         return self._columns[j]
 
     def _array(self, j: int) -> Array | None:
@@ -192,6 +194,21 @@ def pandas_table(native: Any) -> PandasTable:
         raise TypeError("column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)")
     names = tuple(titles) if named else tuple(f"x{j}" for j in range(native.shape[1]))
     return PandasTable(native, names, named)
+
+
+def _plain(series: Any, name: str) -> Any:
+    """Return a column of Arrow cells in a type that pandas computes with."""
+    import pandas as pd
+    import pyarrow as pa
+
+    cells = series.array.__arrow_array__()
+    cells = cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])
+    plain = plain_column(cells, keep_dictionaries=False)
+    if plain is None:
+        raise unusable(name, str(series.dtype))
+    if plain is cells:
+        return series
+    return pd.Series(pd.array(plain, dtype=pd.ArrowDtype(plain.type)), index=series.index)
 
 
 def _numbers(series: Any, column: Column, start: int) -> Array:

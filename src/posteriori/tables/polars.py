@@ -83,7 +83,7 @@ class PolarsTable:
             return Column(name, "continuous", dtype=label)
         if numeric:
             return categorical_column(name, _distinct(series.drop_nulls()), label)
-        raise unusable(name, str(dtype))
+        raise unusable(name, label if self.arrow else str(dtype))
 
     def data_type(self, j: int) -> str:
         """Return the name of the data type of column j."""

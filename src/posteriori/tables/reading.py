@@ -12,6 +12,7 @@ import numpy as np
 from posteriori.engines import engine_of
 from posteriori.lazy_polars import pl
 from posteriori.tables.arrays import ArrayTable, plain_array
+from posteriori.tables.arrow import plain_table, type_names
 from posteriori.tables.blocks import Blocks, needs_dense, open_blocks, open_sparse
 from posteriori.tables.columns import Column
 from posteriori.tables.dates import Parts, extended_dates, find_dates
@@ -97,8 +98,7 @@ def _open_foreign(X: Any) -> Table:
     if isinstance(frame, nw.DataFrame):
         return _open_frame(frame)
     if hasattr(X, "__arrow_c_stream__") and (hasattr(X, "columns") or not hasattr(X, "__array__")):
-        require_threads("an Arrow table")
-        return PolarsTable(pl.DataFrame(X), container="pyarrow")
+        return _open_arrow(X)
     if isinstance(X, str | bytes | dict) or X is None:
         raise TypeError(f"X is a {type(X).__name__}, not a table; pass an array or a data frame")
     if isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X):
@@ -128,9 +128,16 @@ def _open_frame(frame: Any) -> Table:
         return pandas_table(native)
     if implementation.is_polars():
         return PolarsTable(native)
+    return _open_arrow(native)
+
+
+def _open_arrow(X: Any) -> PolarsTable:
+    import pyarrow as pa
+
     require_threads("an Arrow table")
-    types = tuple(str(kind) for kind in native.schema.types)
-    return PolarsTable(frame.to_polars(), "pyarrow", types)
+    given = X if isinstance(X, pa.Table) else pa.table(X)
+    plain = plain_table(given)
+    return PolarsTable(pl.DataFrame(plain), "pyarrow", type_names(given, plain))
 
 
 def _two_dimensional(values: Array) -> Array:

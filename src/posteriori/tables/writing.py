@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.tables.arrow import type_of_name
 from posteriori.tables.batch import Batch
 from posteriori.tables.blocks import Blocks
 from posteriori.tables.columns import Column
@@ -141,7 +142,7 @@ def _number_type(label: str) -> np.dtype[Any] | None:
     name = label if label[:1] in "<>|=" else label.lower().removesuffix("[pyarrow]")
     try:
         dtype = np.dtype(name)
-    except TypeError:
+    except (TypeError, ValueError):  # ValueError: NumPy reads a name with commas as a record
         return None
     return dtype if dtype.kind in "biuf" else None
 
@@ -292,9 +293,7 @@ def _pandas_type(label: str) -> Any:
 
     if not label.endswith("[pyarrow]"):
         return label
-    import pyarrow as pa
-
-    return pd.ArrowDtype(pa.type_for_alias(label.removesuffix("[pyarrow]")))
+    return pd.ArrowDtype(type_of_name(label.removesuffix("[pyarrow]")))
 
 
 def _write_polars(schema: Schema, drawn: list[Array]) -> Any:
@@ -353,11 +352,9 @@ def _write_arrow(schema: Schema, drawn: list[Array]) -> Any:
 
 def _arrow_cells(column: Column, values: Array) -> Any:
     if column.part is not None:
-        import pyarrow as pa
-
         cells = polars_times(column.name, values, column.part.type).to_arrow()
-        with contextlib.suppress(ValueError):  # a name without a type, such as that of a time zone
-            cells = cells.cast(pa.type_for_alias(column.dtype))
+        with contextlib.suppress(ValueError):  # a crafted file may name another type
+            cells = cells.cast(type_of_name(column.dtype), safe=False)
         return cells
     return _arrow_numbers(column, values) if column.kind == "continuous" else _arrow_categories(column, values)
 
@@ -367,7 +364,7 @@ def _arrow_numbers(column: Column, values: Array) -> Any:
 
     if _is_count(column, values):
         label, whole = _integers(column, values)
-        return pa.array(whole, from_pandas=True).cast(pa.type_for_alias(label))
+        return pa.array(whole, from_pandas=True).cast(type_of_name(label))
     return pa.array(values.astype(np.float32 if column.dtype == "float" else np.float64), from_pandas=True)
 
 
@@ -376,8 +373,8 @@ def _arrow_categories(column: Column, codes: Array) -> Any:
 
     cells: list[Any] = list(column.categories)
     try:
-        known = pa.array(cells or [None], type=pa.type_for_alias(column.dtype))
-    except (ValueError, OverflowError):  # no such type, or later rows held cells that it cannot
+        known = pa.array(cells or [None], type=type_of_name(column.dtype))  # None: the type of the cells
+    except (ValueError, OverflowError):  # later rows held cells that this type cannot
         known = pa.array(cells or [None])
     positions = codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)
     drawn = known.take(pa.array(positions, mask=positions < 0))

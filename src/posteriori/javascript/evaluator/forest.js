@@ -2,7 +2,7 @@
 
 import { logSum, numbersOf, slotOffsets } from "./arrays.js";
 
-/** The mean of trees: geometric of p_t(y | x) / p_t(y), or arithmetic of p_t(y | x). p(x) is the mean of p_t(x). */
+/** The posterior is a mean of trees: geometric of p_t(x | y), or arithmetic of p_t(y | x). p(x | y) is their mixture. */
 export class RandomTrees {
   static kind = "categorical";
 
@@ -130,24 +130,18 @@ export class RandomTrees {
     return { scores, log: total };
   }
 
-  /** Return the mean of the trees, log p(z | x) − log p(z), and log p(x) relative to independent columns. */
-  scored(codes) {
+  /** Return log p(z | x) − log p(z) of the mean of the trees up to a constant, (Z,). */
+  logScores({ codes }) {
     const open = this.openNodes(codes);
     const mean = new Float64Array(this.nComponents);
-    const logs = this.roots.map((root) => {
-      const { scores, log } = this.scoreTree(root, codes, open);
+    for (const root of this.roots) {
+      const { scores } = this.scoreTree(root, codes, open);
       const evidence = this.isGeometric ? 1 : this.prior.reduce((sum, p, z) => sum + p * Math.exp(scores[z]), 0);
       scores.forEach(
         (score, z) => (mean[z] += (this.isGeometric ? score : Math.exp(score) / evidence) / this.roots.length),
       );
-      return log;
-    });
-    return { scores: this.isGeometric ? mean : mean.map(Math.log), log: logSum(logs) - Math.log(this.roots.length) };
-  }
-
-  /** Return log p(x | z) up to a constant, (Z,). */
-  logScores(tile) {
-    return this.scored(tile.codes).scores;
+    }
+    return this.isGeometric ? mean : mean.map(Math.log);
   }
 
   /** Return log p(x_j) of each cell, 0 where missing. */
@@ -155,14 +149,21 @@ export class RandomTrees {
     return Array.from(codes, (code, j) => (code > 0 ? Math.log(this.mass[this.offsets[j] + code]) : 0));
   }
 
-  logDensity(tile) {
-    const { scores, log } = this.scored(tile.codes);
-    const evidence = logSum(scores.map((score, z) => score + Math.log(this.prior[z])));
-    const independent = this.logMasses(tile.codes).reduce((sum, one) => sum + one, 0);
-    return scores.map((score) => score + log + independent - evidence);
+  /** Return log (1/T)·Σ_t p_t(x | z), (Z,). */
+  logDensity({ codes }) {
+    const open = this.openNodes(codes);
+    const trees = this.roots.map((root) => this.scoreTree(root, codes, open));
+    const independent = this.logMasses(codes).reduce((sum, one) => sum + one, 0);
+    return Float64Array.from(
+      { length: this.nComponents },
+      (_, z) => logSum(trees.map(({ scores, log }) => scores[z] + log)) - Math.log(trees.length) + independent,
+    );
   }
 
-  /** Return what each column adds to logDensity, (Z, d): along paths, and of sides of missing cells (Aumann & Shapley). */
+  /**
+   * Return what each column adds to the mean over the trees of log p_t(x | z), (Z, d): along paths, and of sides of
+   * missing cells (Aumann & Shapley).
+   */
   logFactors(tile) {
     if (!this.isGeometric) throw new Error("the arithmetic mean of trees is no sum of log factors");
     const { codes } = tile;
@@ -172,21 +173,8 @@ export class RandomTrees {
       const { parts } = this.explainNode(root, codes, open);
       for (let cell = 0; cell < factors.length; cell++) factors[cell] += parts[cell] / this.roots.length;
     }
-    // The rest is the same for all classes: log p(x_j) of each cell, and equal parts of what log p(x) adds to these.
-    const density = this.logDensity(tile);
     const alone = this.logMasses(codes);
-    let rest = -alone.reduce((sum, one) => sum + one, 0);
-    for (let z = 0; z < this.nComponents; z++) {
-      let explained = 0;
-      for (let j = 0; j < this.d; j++) explained += factors[z * this.d + j];
-      rest += (density[z] - explained) / this.nComponents;
-    }
-    const nPresent = Math.max(codes.filter((code) => code > 0).length, 1);
-    for (let cell = 0; cell < factors.length; cell++) {
-      const j = cell % this.d;
-      factors[cell] += alone[j] + (codes[j] > 0 ? rest / nPresent : 0);
-    }
-    return factors;
+    return factors.map((factor, cell) => factor + alone[cell % this.d]);
   }
 
   /** Return log p(x, y) / p(y) below a node, (Z,), and the part of each column in it, (Z, d). */

@@ -119,6 +119,11 @@ export class GenerativeModel {
     return factors;
   }
 
+  /** Whether the log prior and the log factors add up to log p(x, y): without weights and ensembles. */
+  get factorsAreJoint() {
+    return !this.weights && !this.blocks.some(({ density }) => density.logScores);
+  }
+
   /** Return log p(y | x) + constant in nats, (C,). */
   scores(cells) {
     if (!this.weights) return this.logJoint(cells, false);
@@ -263,12 +268,13 @@ export class Classifier {
    * Return log p(y | x) + constant as a sum: a bias and one factor per column.
    * @returns {{weighted: boolean, bias: Float64Array, factors: {column: string, value: *, log: Float64Array}[]}}
    *   `bias` (C,) is log p(y), or the bias of the class if `weighted`; `log` (C,) is log p(x_j | earlier columns, y),
-   *   times its weight if `weighted`. Without weights the sum is log p(x, y). `value` is null where it is missing.
+   *   times its weight if `weighted`; so are those of a forest, 1/T of each tree. Without weights the sum is
+   *   log p(x, y). `value` is null where it is missing.
    */
   explain(row) {
     const cells = this.schema.readRow(row);
     const d = this.schema.columns.length;
-    const weighted = Boolean(this.pool || this.models[0].weights);
+    const weighted = Boolean(this.pool) || !this.models[0].factorsAreJoint;
     const bias = this.pool ? Float64Array.from(this.pool.bias) : Float64Array.from(this.models[0].bias);
     const total = new Float64Array(this.classes.length * d);
     this.models.forEach((model, m) => {

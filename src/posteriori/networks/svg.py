@@ -6,10 +6,8 @@ import html
 import itertools
 from collections.abc import Mapping, Sequence
 
-from posteriori.formatting import percent, probability
-from posteriori.plotting.boxes import BAR, LETTER, LINE, PAD, box_size
-from posteriori.plotting.canvas import shorten
-from posteriori.plotting.layout import layered
+from posteriori.formatting import percent, probability, shorten
+from posteriori.networks.layout import BAR, LETTER, LINE, PAD, box_size, layered
 
 _PIXELS = 80.0  # per inch
 _LETTERS = 11.0  # pixels

@@ -1,4 +1,4 @@
-"""Layered layout of acyclic graphs: every edge points down, with few crossings."""
+"""Layered layout of acyclic graphs: nodes are boxes, every edge points down, with few crossings."""
 
 from __future__ import annotations
 
@@ -9,13 +9,29 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from posteriori.formatting import shorten
 from posteriori.typing import Array
 
+LETTER, LINE, PAD = 0.085, 0.2, 0.09  # inches, at the font size below
+POINTS = 9.0
+BAR = 0.75
 Node = str | tuple[str, str, int]  # a node, or a dummy node (parent, child, layer) where an edge crosses a layer
 _SWEEPS = 24
 _ROUNDS = 100
 _PULL = 0.15  # weight of the centre, against 1 per neighbour; keeps components from drifting apart
 _PASSING = 0.12  # width of a dummy node, in inches
+
+
+def box_size(name: str, states: Mapping[str, float]) -> tuple[float, float]:
+    """Return the width and height of a node's box in inches."""
+    inside = max(map(text_length, states), default=0.0) + PAD + BAR + 5 * LETTER if states else 0.0
+    width = max(1.1 * text_length(shorten(name)), inside) + 2 * PAD
+    return width, LINE * (1 + len(states)) + 2 * PAD
+
+
+def text_length(text: str) -> float:
+    """Estimate the width of a text in inches; capitals are wide."""
+    return sum(1.2 * LETTER if letter.isupper() else LETTER for letter in text)
 
 
 @dataclass(frozen=True)

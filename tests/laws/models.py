@@ -1,0 +1,118 @@
+"""Every model whose laws are tested. A new entry of a registry is one of them without a line here.
+
+`CASES` holds the models of `posteriori.registry.MODELS`, naive Bayes with each distribution of
+`posteriori.densities.registry.REGISTRY`, and settings that have a code path of their own. `EXCLUDED` holds the entries
+of the registry that have no p(x, y), with the reason.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import posteriori as po
+from posteriori.densities.registry import REGISTRY
+from posteriori.registry import MODELS
+
+_QUICK = {"n_jobs": 1}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model under test.
+
+    Attributes
+    ----------
+    name : str
+        Unique.
+    make : callable
+        Returns a new estimator.
+    takes : {"mixed", "counts", "categories"}
+        The kind of its tables (`tests.laws.tables.tables`).
+    takes_missing : bool
+        Whether it can be fitted if cells are missing.
+    has_labels : bool
+        Whether it takes y; a mixture model does not.
+    is_costly : bool
+        Whether a fit takes a second; such a case runs on fewer tables.
+    """
+
+    name: str
+    make: Callable[[], Any]
+    takes: str = "mixed"
+    takes_missing: bool = True
+    has_labels: bool = True
+    is_costly: bool = False
+
+    def fit(self, table, y=None):
+        """Return the estimator fitted to a table of `tests.laws.tables`, or to a part of one."""
+        frame = table.frame()
+        return self.make().fit(frame, table.y if y is None else y) if self.has_labels else self.make().fit(frame)
+
+
+EXCLUDED = {
+    spec.name: "discriminative: it has no p(x, y), and scikit-learn fits it"
+    for spec in MODELS.values()
+    if not spec.generative
+}
+
+
+def _of_registry():
+    """Yield the generative models of the registry, in its order."""
+    for spec in MODELS.values():
+        if spec.name not in EXCLUDED:
+            few = {"folds": 2, "random_state": 0} if spec.name == "pool" else {}
+            make = lambda spec=spec, few=few: spec.make(**_QUICK, **few)  # noqa: E731
+            takes = "counts" if spec.of_counts else "mixed"
+            yield Case(spec.name, make, takes, takes_missing=not spec.of_counts, is_costly=spec.name == "pool")
+
+
+def _distributions():
+    """Yield naive Bayes with each distribution that `distributions` takes by name."""
+    for entry in REGISTRY:
+        if entry.options is not None:
+            name = entry.density.name
+            make = lambda name=name: po.NaiveBayes(distributions=name, **_QUICK)  # noqa: E731
+            if entry.label is not None:  # the densities of counts say so
+                yield Case(f"nb of {name}", make, "counts", takes_missing=name == "poisson")
+            else:
+                yield Case(f"nb of {name}", make, "categories" if entry.density.kind == "categorical" else "mixed")
+
+
+def _settings():
+    """Yield settings with a code path of their own."""
+    gda, nb, tan = po.GaussianDiscriminant, po.NaiveBayes, po.TreeAugmentedNaiveBayes
+    for covariance in ("full", "diagonal", "spherical"):
+        for pooling in ("pooled", "per_class"):
+            for predictive in (False, True):
+                yield (
+                    f"gda {covariance} {pooling}{' predictive' * predictive}",
+                    lambda c=covariance, p=pooling, t=predictive: gda(covariance=c, pooling=p, predictive=t, **_QUICK),
+                )
+    yield "gda oas", lambda: gda(shrinkage="oas", **_QUICK)
+    yield "gda ledoit-wolf", lambda: gda(shrinkage="ledoit_wolf", **_QUICK)
+    yield "gda shrinkage", lambda: gda(pooling=0.5, shrinkage=0.3, predictive=True, **_QUICK)
+    yield "gda pseudo-rows", lambda: gda(pooling="per_class", pseudo_rows=3.0, **_QUICK)
+    yield "nb informative", lambda: nb(missing="informative", **_QUICK)
+    yield "nb weighted", lambda: nb(feature_weights="conditional", **_QUICK)
+    yield "nb components", lambda: nb(components_per_class=2, n_init=1, random_state=0, max_iter=5, **_QUICK)
+    yield "tan of numbers", lambda: tan(continuous="gaussian", **_QUICK)
+    yield "tan learned", lambda: tan(backoff="learned", **_QUICK)
+    yield "tan 4 bins", lambda: tan(bins=4, **_QUICK)
+    yield "kdb 1 learned", lambda: po.KDependenceBayes(1, backoff="learned", **_QUICK)
+    yield "kdb learned", lambda: po.KDependenceBayes(2, backoff="learned", **_QUICK)
+    yield "kdb 4 bins", lambda: po.KDependenceBayes(2, bins=4, **_QUICK)
+    yield "aode learned", lambda: po.AveragedOneDependence(backoff="learned", **_QUICK)
+    yield "aode without backoff", lambda: po.AveragedOneDependence(backoff=None, **_QUICK)
+
+
+CASES = {case.name: case for case in (*_of_registry(), *_distributions())}
+CASES |= {name: Case(name, make) for name, make in _settings()}
+CASES["gda weighted"] = Case(
+    "gda weighted",
+    lambda: po.GaussianDiscriminant(feature_weights="conditional", **_QUICK),
+    takes_missing=False,  # leave-one-out has no closed form after EM, and `fit` says so
+)
+CASES["full joint"] = Case("full joint", lambda: po.FullJointClassifier(bins=2, **_QUICK))
+CASES["mixture"] = Case(
+    "mixture", lambda: po.MixtureModel(2, n_init=2, random_state=0, max_iter=20, tol=0.0, n_jobs=1), has_labels=False
+)
