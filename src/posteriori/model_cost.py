@@ -1,13 +1,16 @@
-"""A summary of a table's columns, and the cost of a model on that table.
+"""A summary of a table's columns, the cost of a model on that table, and the limits of all work.
 
 Everything here is plain Python: the command line reads the registry for its help and must not wait for NumPy.
 """
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+MAX_MINUTES = 10  # of one fit, on one core
 MAX_LOOKUPS = 60  # per row, in multiples of naive Bayes
 MAX_PAIR_CELLS = 40_000_000  # in the tables of pairs of columns, over all classes
 MAX_COVARIANCE_CELLS = 20_000_000  # in the covariance matrices of all classes
@@ -120,6 +123,60 @@ class Cost:
         if self.seconds > MAX_SECONDS:
             return f"its EM on missing numbers would take about {self.seconds:,.0f} seconds (limit {MAX_SECONDS})"
         return None
+
+
+@dataclass(frozen=True)
+class Work:
+    """An estimate of work that is not begun yet; + adds up.
+
+    Work of more than ten minutes, or of more memory than the machine has, is reduced or refused. The environment
+    variables `POSTERIORI_MAX_MINUTES` and `POSTERIORI_MAX_GB` set other limits; "inf" is none.
+
+    Attributes
+    ----------
+    seconds : float
+        On one core.
+    n_bytes : float
+        Of memory at a time.
+    """
+
+    seconds: float = 0.0
+    n_bytes: float = 0.0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.seconds + other.seconds, self.n_bytes + other.n_bytes)
+
+    def reason_too_much(self) -> str | None:
+        """Return which limit the work exceeds and how to lift it, as one clause; None if it exceeds none."""
+        minutes, most_minutes = self.seconds / 60, _limit("POSTERIORI_MAX_MINUTES", MAX_MINUTES)
+        if minutes > most_minutes:
+            lift = f"set POSTERIORI_MAX_MINUTES={math.ceil(minutes)} in the environment to do it all the same"
+            return f"it would take about {minutes:,.0f} minutes on one core (limit {most_minutes:g}); {lift}"
+        size, most_size = self.n_bytes / 1e9, _limit("POSTERIORI_MAX_GB", _memory() / 1e9)
+        if size > most_size:
+            lift = f"set POSTERIORI_MAX_GB={math.ceil(size)} in the environment to try it all the same"
+            return f"it would take about {size:,.1f} GB of memory (limit {most_size:,.1f}); {lift}"
+        return None
+
+
+def _limit(variable: str, default: float) -> float:
+    """Return the limit that an environment variable states."""
+    given = os.environ.get(variable, "")
+    try:
+        limit = float(given) if given else default
+    except ValueError:
+        limit = math.nan
+    if not limit > 0:
+        raise ValueError(f'{variable} is {given!r} in the environment; give a number above 0, or "inf"')
+    return limit
+
+
+def _memory() -> float:
+    """Return the bytes of memory of the machine; infinite where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return math.inf
 
 
 CostModel = Callable[[TableSummary], Cost]

@@ -51,8 +51,9 @@ def test_the_pool_gives_forests_the_weight_that_their_held_out_posteriors_earn(p
     assert_allclose(explained.posterior, pool.predict_proba(X[:5]), atol=1e-9)
 
 
+@pytest.mark.parametrize("folds", [4, 23])
 @pytest.mark.parametrize("splits", ["random", "best"])
-def test_held_out_posteriors_do_not_depend_on_the_label_of_the_row(parity, splits):
+def test_held_out_posteriors_do_not_depend_on_the_label_of_the_row(parity, splits, folds):
     X, y = parity
     X, y = X[:120], y[:120]
     other = y.copy()
@@ -60,11 +61,11 @@ def test_held_out_posteriors_do_not_depend_on_the_label_of_the_row(parity, split
     # Where to stop learning weights of leaves is chosen on all rows, as the strength is.
     member = po.GenerativeForest(10, splits=splits, strength=1.0, leaf_weights=None)
     members = {"forest": member, "nb": "nb"}
-    found = [_fold_of_row(members, X, labels, 7) for labels in (y, other)]
+    found = [_fold_of_row(members, X, labels, 7, folds) for labels in (y, other)]
     assert_array_equal(found[0], found[1])
 
 
-def _fold_of_row(members, X, y, row):
+def _fold_of_row(members, X, y, row, folds):
     """Return the posterior of a row by the trees that did not see its fold, where folds do not depend on labels."""
     from posteriori.learning.cross_fitting import cross_fit
     from posteriori.sources.threads import n_threads
@@ -73,8 +74,9 @@ def _fold_of_row(members, X, y, row):
     forest = members["forest"]
     rows = forest.read_training_rows(X, y, None)
     plan = forest.training_plan(rows.source.schema, rows.target)
-    fold = (np.arange(len(y)) % 4).astype(np.int32)
-    (fitted,) = cross_fit(rows.source, fold, 4, [plan], leave_trees_out=True)
+    fold = (np.arange(len(y)) % folds).astype(np.int32)
+    (fitted,) = cross_fit(rows.source, fold, folds, [plan], leave_trees_out=True)
+    assert fitted.without[fold[row]].model.blocks[0].density.structure.n_trees < forest.n_trees
     return fitted.without[fold[row]].model.posterior(next(iter(rows.source.stream(lambda batch: batch))).rows([row]))
 
 

@@ -57,6 +57,7 @@ def test_the_derivatives_are_those_of_the_loss(seed, penalty):
     assert_allclose(problem(position)[1], gradient)
     numeric = [(problem(position + move)[1] - problem(position - move)[1]) / 2e-5 for move in 1e-5 * np.eye(7)]
     assert_allclose(hessian, numeric, rtol=1e-2, atol=1e-3)  # what rare classes add is left out
+    assert_allclose(problem.curvature(position), np.diag(numeric), rtol=1e-6, atol=1e-8)
     scores = position[:3] + factors @ position[3:]
     loss = -(weight * log_softmax(scores, axis=1)[np.arange(60), components]).sum()
     spread, common = position[3:], (penalty * position[3:].sum() + 1) / (penalty * 4 + 1)
@@ -102,6 +103,17 @@ def test_newton_finds_what_a_general_method_does(seed, penalty):
     limits = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000}
     general = minimize(problem, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
     assert problem(np.concatenate([found.bias, found.weight]))[0] <= general.fun + 1e-8
+
+
+def test_many_parameters_reach_the_optimum_of_newtons_method(monkeypatch):
+    """Two classes of 40 rows, one of two; the quasi-Newton method is that of more than 200 parameters."""
+    factors, log_prior, components, weight = draw_factors(3, n=82)
+    components = np.repeat([0, 1, 2], [40, 40, 2])
+    by_newton = fit_weights(factors, log_prior, components, weight, 1.0)
+    monkeypatch.setattr(learning, "_MOST_NEWTON", 0)
+    found = fit_weights(factors, log_prior, components, weight, 1.0)
+    assert_allclose(found.bias, by_newton.bias, atol=1e-4)
+    assert_allclose(found.weight, by_newton.weight, atol=1e-4)
 
 
 @settings(max_examples=5, deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -407,7 +408,7 @@ def test_under_a_heading_stands_the_answer_that_it_is_about():
         part = page.text.split(f"{title}: row {evaluated.rows[position]}")[1].split("Its factors")[0]
         said = " ".join(percent(evaluated.confidence[position]).replace("\N{NARROW NO-BREAK SPACE}", " ").split())
         truth, predicted = (model.classes_[k] for k in (evaluated.y_true[position], evaluated.predicted[position]))
-        assert f"True class: {truth}. Held-out prediction: {predicted}: {said}" in part
+        assert f"True class: {truth}. Held-out predictions: {predicted}: {said}" in part
 
 
 def test_columns_of_noise_are_said_to_tell_nothing():
@@ -511,3 +512,40 @@ def test_a_browser_would_complain(browser, tmp_path):
     page = tmp_path / "out.html"
     page.write_text("<!DOCTYPE html><title>x</title><script>console.error('complaint')</script>")
     assert any("complaint" in line for line in browser(page, tmp_path / "out.png", 400))
+
+
+def _text_of(*arguments, path):
+    assert main([*map(str, arguments), "-o", str(path)]) == 0
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", path.read_text())))
+
+
+def test_training_rows_are_called_so_on_every_page(tmp_path, capsys):
+    """A model that is reported on its training rows, on other rows, beside another model, and as drift."""
+    seen, other, model = tmp_path / "seen.csv", tmp_path / "other.csv", tmp_path / "model.posteriori"
+    labelled = PENGUINS.select("species", "bill_length_mm", "island")
+    labelled[::2].write_csv(seen)
+    labelled[1::2].write_csv(other)
+    assert main(["fit", str(seen), "-t", "species", "-o", str(model), "--model", "nb"]) == 0
+    page = tmp_path / "page.html"
+
+    trained = _text_of("report", model, seen, path=page)
+    assert "held-out" not in trained.lower().split("feature importance")[0]
+    assert "Of 100 training rows, it predicts" in trained
+    assert "100 % of the rows are among those that the model was trained on" in trained
+
+    held_out = _text_of("report", model, other, path=page)
+    assert "Of 100 held-out rows, it predicts" in held_out
+    assert "too optimistic" not in held_out
+
+    assert "was trained on 100 % of these rows" in _text_of("report", model, seen, "--against", model, path=page)
+    assert "Neither model was trained on these rows" in _text_of("report", model, other, "--against", model, path=page)
+    assert "trained on 100 % of the rows before" in _text_of("report", model, other, "--against", seen, path=page)
+    capsys.readouterr()
+
+
+def test_given_probabilities_are_not_called_held_out():
+    model = po.NaiveBayes().fit(PENGUINS, "species")
+    subject = ReportData.of(model, PENGUINS, "species")
+    evaluated = predict_held_out(subject, model.predict_proba(PENGUINS))
+    assert evaluated.rows_are == "rows"
+    assert "If their model was trained on these rows, they are too optimistic" in evaluated.how

@@ -128,6 +128,11 @@ class Candidates:
     declined: dict[str, str]
     too_costly: dict[str, str]
 
+    def without(self, reasons: Mapping[str, str]) -> Candidates:
+        """Return the candidates except for those that cost too much, by name."""
+        kept = {name: one for name, one in self.estimators.items() if name not in reasons}
+        return Candidates(kept, self.declined, self.too_costly | dict(reasons))
+
 
 @dataclass(frozen=True)
 class MemberOptions:

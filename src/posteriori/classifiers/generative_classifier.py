@@ -17,7 +17,7 @@ from posteriori.classifiers.candidates import warn_of_left_out
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.from_parameters import check_priors
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.pool_reading import candidates_of, priors_of_rows, read_pool_rows
+from posteriori.classifiers.pool_reading import candidates_of, priors_of_rows, read_pool_rows, with_affordable_folds
 from posteriori.classifiers.pool_updates import HeldOutSample, log_prior_ratio
 from posteriori.classifiers.pool_updating import add_rows, remove_rows
 from posteriori.classifiers.rows import forget_rows
@@ -318,12 +318,13 @@ class GenerativeClassifier(Classifier):
         prior, ratio = priors_of_rows(self, rows)
         folded = FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL)
         estimators, too_costly = candidates_of(self, folded, summary, common)
+        folded = with_affordable_folds(self, folded, estimators, seed)
         sampled = sample_of(folded)
         n_columns = len(folded.source.schema.columns)
         n_rows = folded.source.table.n_rows
         plan_steps(fitting_steps(n_rows, n_columns, len(folded.evaluated), len(estimators), folded.folds))
 
-        repeats = _repeats(folded, self.folds, seed)
+        repeats = _repeats(folded, folded.folds, seed)
 
         fitter = CandidateFitter(folded, repeats, sampled, progress)
         fits = self._fit_candidates(fitter, estimators, begun)

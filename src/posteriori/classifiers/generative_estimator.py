@@ -31,6 +31,7 @@ from posteriori.learning.fit import Collect
 from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.training import CollectedRows, Plan, TrainingRows
 from posteriori.learning.two_pass import unrefined, without_groups
+from posteriori.learning.work_bounds import WorkCounts, check_work
 from posteriori.model import Block, FactorWeights, GenerativeModel, Posterior, Prior
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges, JointStatistics
@@ -143,6 +144,8 @@ class GenerativeEstimator(Classifier):
         rows = self.read_training_rows(X, y, sample_weight, classes=classes, complete=complete)
         blocks = self._blocks(rows.source.schema)
         self._check_plan(rows.source, blocks, complete)
+        plan = self.training_plan(rows.source.schema, rows.target)
+        check_work([plan], rows.source.schema, WorkCounts(rows.source.table.n_rows, 0, rows.target.cardinality))
         if rows.source.label_model is not None:  # groups are chosen from counts of known components
             blocks = without_groups(blocks)
         # Cut points are chosen by the recorded labels, as if these were the components.
@@ -363,7 +366,8 @@ class GenerativeEstimator(Classifier):
         """
         weighed = self._weighed if self.leaves_rows_out else None
         learns = not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
-        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed, learns)
+        cells = self.feature_weights == "cells"
+        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed, learns, cells)
 
     def store_fit(self, fit: FitResult, rows: TrainingRows, held_out: HeldOutRows | None = None) -> Self:
         """Set the fitted attributes, as `fit` would with these rows.

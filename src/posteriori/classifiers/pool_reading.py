@@ -20,13 +20,16 @@ from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.pool_updates import log_prior_ratio
 from posteriori.classifiers.validation import categorical_places, column_of
-from posteriori.learning.training import TrainingRows
+from posteriori.learning.training import Plan, TrainingRows
+from posteriori.learning.work_bounds import affordable_folds, reasons_against_plans, total_work
 from posteriori.learning.work_steps import READING
 from posteriori.model_cost import TableSummary
 from posteriori.model_selection.folded_data import FoldedData
 from posteriori.tables import IgnoredColumnWarning, Schema
 from posteriori.tables.progress import step
 from posteriori.typing import Array
+
+_USUAL_FOLDS = 5  # for which candidates are selected: more folds leave no candidate out
 
 
 def read_pool_rows(
@@ -90,11 +93,30 @@ def candidates_of(
     if not isinstance(pool.members, str):
         return resolve_members(pool.members, options), {}
     selected = select_candidates(summary, options)
+    if pool.time_budget is None:
+        usual = replace(folded.work_counts, folds=min(folded.folds, _USUAL_FOLDS))
+        plans = _plans_of(selected.estimators, folded)
+        selected = selected.without(reasons_against_plans(plans, folded.source.schema, usual))
     pool.skipped_ = selected.declined | selected.too_costly
     if not selected.estimators:
         listed = "; ".join(f"{name}: {reason}" for name, reason in pool.skipped_.items())
         raise ValueError(f"no candidate suits this table: {listed}")
     return selected.estimators, selected.too_costly
+
+
+def with_affordable_folds(
+    pool: Any, folded: FoldedData, estimators: Mapping[str, GenerativeEstimator], seed: int
+) -> FoldedData:
+    """Return the rows in fewer folds, with a warning, if cross-validation would exceed the limits of `Work`."""
+    if pool.time_budget is not None or folded.folds <= _USUAL_FOLDS:
+        return folded
+    plans = list(_plans_of(estimators, folded).values())
+    fewer = affordable_folds(plans, folded.source.schema, folded.work_counts)
+    if fewer in {0, folded.folds}:
+        return folded  # with 0, `cross_fit` says why
+    reason = total_work(plans, folded.source.schema, folded.work_counts).reason_too_much()
+    warnings.warn(f"folds is reduced from {folded.folds:,} to {fewer:,}: {reason}", UserWarning, stacklevel=4)
+    return FoldedData.of(folded.rows, fewer, random_state=seed, at_most=True, most=len(folded.evaluated))
 
 
 def _options(pool: Any, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
@@ -113,3 +135,7 @@ def _options(pool: Any, schema: Schema, common: Mapping[str, Any]) -> MemberOpti
 def _in_memory(rows: TrainingRows) -> TrainingRows:
     """Return the same rows, kept in memory for the summary of the table and all later passes if they are few enough."""
     return replace(rows, source=rows.source.cached())
+
+
+def _plans_of(estimators: Mapping[str, GenerativeEstimator], folded: FoldedData) -> dict[str, Plan]:
+    return {name: one.training_plan(folded.source.schema, folded.target) for name, one in estimators.items()}

@@ -40,6 +40,11 @@ def trees_for(n_rows: int) -> int:
     return min(_MOST_TREES, max(FEWEST_TREES, _ROWS_OF_TREES // max(n_rows, 1)))
 
 
+def fewest_in_node(fewest: float, n_rows: int, n_trees: int, n_classes: int) -> float:
+    """Return the least weight of a node to be split, so large that the table of leaves and classes stays in memory."""
+    return max(fewest, n_rows * n_trees * n_classes / _MOST_CELLS)
+
+
 @dataclass(frozen=True)
 class Growth:
     """How trees grow.
@@ -94,7 +99,7 @@ class DealtRows:
         rows, n_classes = self.rows, self.rows.n_components
         widths = np.asarray(rows.cardinalities, np.int64) + 1
         n_trees = growth.n_trees or trees_for(len(rows.hashes))
-        fewest = max(growth.fewest, len(rows.hashes) * n_trees * n_classes / _MOST_CELLS)
+        fewest = fewest_in_node(growth.fewest, len(rows.hashes), n_trees, n_classes)
         by_class = np.argsort(rows.component, kind="stable").astype(np.int32)
         outside = [by_class[self.fold[by_class] != k] for k in range(self.folds)]
         of_class = [np.bincount(rows.component[chosen], minlength=n_classes) for chosen in outside]

@@ -30,6 +30,7 @@ from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.shared_passes import Prepared, SharedPasses, Subset
 from posteriori.learning.training import Plan
 from posteriori.learning.two_pass import refine, without_groups
+from posteriori.learning.work_bounds import WorkCounts, check_work
 from posteriori.learning.work_steps import COUNTING, COUNTING_AGAIN, CUTTING, FITTING, SCORING
 from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
@@ -286,7 +287,15 @@ def cross_fit(
         the groups of categories of all models.
     leave_trees_out : bool
         Whether the models of a forest without a fold are the trees that did not see it (`fit_forest`), not a refit.
+
+    Raises
+    ------
+    ValueError
+        The work exceeds the limits of `Work`; or for the reasons of a fit.
     """
+    n_classes = 1 if source.classes is None else source.classes.cardinality
+    counts = WorkCounts(len(fold), int(np.count_nonzero(fold >= 0)), n_classes, folds, leave_trees_out)
+    check_work(plans, source.schema, counts)
     if source.label_model is not None:  # groups are chosen from counts of known components
         plans = [replace(plan, blocks=without_groups(plan.blocks)) for plan in plans]
     rows = source.with_folds(fold)

@@ -1,4 +1,4 @@
-"""Cross-fitting of a forest without a refit: each tree leaves out one fold, and so some trees did not see a row."""
+"""Cross-fitting of a forest without a refit: each tree leaves folds out, and so some trees did not see a row."""
 
 from __future__ import annotations
 
@@ -21,12 +21,20 @@ from posteriori.statistics.forests import CodedRows, LeafCounts
 from posteriori.tables import Assignment, Batch, Codes, Schema
 from posteriori.typing import Array
 
+MOST_GROUPS = (
+    10  # of folds: a tree leaves one group out, so that many folds cost no more, and enough trees predict each
+)
+
 
 def leaves_folds_out(plan: Plan, folds: int) -> bool:
     """Return whether the trees of a plan can leave the folds out: there are enough, and no label chooses the bins."""
     density = plan.blocks[0].density
     bins = [block.density.bins for block in plan.blocks if isinstance(block.density, Binned)]
-    return isinstance(density, RandomTrees) and (density.n_trees or FEWEST_TREES) >= folds and "mdlp" not in bins
+    return (
+        isinstance(density, RandomTrees)
+        and (density.n_trees or FEWEST_TREES) >= min(folds, MOST_GROUPS)
+        and "mdlp" not in bins
+    )
 
 
 def fit_forest(
@@ -47,8 +55,13 @@ def fit_forest(
     Notes
     -----
     The leaves of the first forest count all rows, those of the others the rows outside their fold. The cut points and
-    the strength of back-off are common.
+    the strength of back-off are common. Of more than ten folds, each tree leaves out a tenth of them together.
     """
+    if folds > MOST_GROUPS:
+        fold = cast(Array, rows.folds)
+        grouped = rows.with_folds(np.where(fold < 0, fold, fold % MOST_GROUPS).astype(np.int32))
+        full, of_groups = fit_forest(grouped, MOST_GROUPS, plan, schema)
+        return full, tuple(of_groups[k % MOST_GROUPS] for k in range(folds))
     block = plan.blocks[0]
     density: Any = block.density
     collect = per_fold(Collect(plan.blocks), folds)

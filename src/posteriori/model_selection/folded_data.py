@@ -13,6 +13,7 @@ from posteriori.learning.fold_sums import rows_in_folds
 from posteriori.learning.folds import assign_folds, stratified_subsample
 from posteriori.learning.importance import HeldOutRows, most_rows
 from posteriori.learning.training import Plan, TrainingRows
+from posteriori.learning.work_bounds import WorkCounts
 from posteriori.learning.work_steps import SCORING
 from posteriori.model import Posterior
 from posteriori.sources import LabelledSource
@@ -118,6 +119,12 @@ class FoldedData:
     def folds(self) -> int:
         """The number of folds."""
         return int(self.fold.max()) + 1
+
+    @property
+    def work_counts(self) -> WorkCounts:
+        """The counts that determine the work of cross-fitting, if trees leave folds out."""
+        n_rows, n_classes = self.source.table.n_rows, self.target.cardinality
+        return WorkCounts(n_rows, len(self.evaluated), n_classes, self.folds, leave_trees_out=True)
 
     @property
     def most_are_in_no_fold(self) -> bool:

@@ -131,7 +131,8 @@ def report(
         File to write the page to. Default: write no file.
     out_of_fold : OutOfFold, LeaveOneOut or array-like (n, C), optional
         Out-of-fold predictions, as returned by `model_selection.out_of_fold` and `leave_one_out`; or p(y | x), as
-        ``estimator.predict_proba(X)`` for rows that are not training rows. Default: the estimator's
+        ``estimator.predict_proba(X)`` for rows that are not training rows: the page calls training rows by that name
+        if the model has a record of them, as those of the command line do. Default: the estimator's
         ``out_of_fold_`` if it has one, otherwise 5-fold cross-validation of a copy.
     against : array-like or data frame (m, d), or fitted classifier, optional
         The earlier rows, such as the training rows, whose labels are read from their column of the same name if they

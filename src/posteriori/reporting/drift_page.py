@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.seen_rows import ATTRIBUTE
 from posteriori.formatting import cell_text, count, listed, plural
 from posteriori.model_selection import metrics
 from posteriori.reporting.charts import legend
@@ -29,6 +30,7 @@ from posteriori.reporting.drift_charts import AFTER, BEFORE, drift_chart, histog
 from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, table
 from posteriori.reporting.pictures import figure
 from posteriori.reporting.writing import number, p_text, percent, points, signed
+from posteriori.statistics.row_fingerprints import hash_rows
 from posteriori.typing import Array
 
 _MOST_UNFOLDED = 15  # columns of the table
@@ -343,10 +345,17 @@ def _scores_of(drift: Drift) -> dict[str, list[tuple[float, float]]] | None:
     return found
 
 
+def _trained(drift: Drift) -> str:
+    record = getattr(drift.estimator, ATTRIBUTE, None)
+    if record is not None and (share := record.overlap(hash_rows(drift.before.batch))):
+        return f"The model was trained on {percent(share)} of the rows before, so that"
+    return "If the model was trained on the rows before,"
+
+
 def _scores_section(drift: Drift, scores: dict[str, list[tuple[float, float]]]) -> Section:
     lead = (
-        "Scores of the same model on both tables, ± their standard errors. If the model was trained on the rows "
-        "before, its scores there are too optimistic, and a part of the difference is not drift."
+        f"Scores of the same model on both tables, ± their standard errors. {_trained(drift)} its scores there are too "
+        "optimistic, and a part of the difference is not drift."
     )
     accuracy, loss = scores["accuracy"], scores["log-loss"]
     rows = [

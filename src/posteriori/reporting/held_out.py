@@ -1,23 +1,26 @@
-"""Held-out predictions of a model, with the true classes."""
+"""Predictions of the rows of a report, with the true classes, and whether the model was trained on these rows."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from posteriori.classifiers.seen_rows import ATTRIBUTE, share_of_seen_rows
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import metrics
 from posteriori.model_selection import out_of_fold as cross_validate
 from posteriori.reporting.data import ReportData
+from posteriori.reporting.writing import percent
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
 class HeldOutPredictions:
-    """True classes and held-out predictions of the labelled rows.
+    """True classes and predictions of the labelled rows, of models that did not see the rows unless they are given.
 
     Attributes
     ----------
@@ -32,6 +35,8 @@ class HeldOutPredictions:
         One sentence on how the predictions were made.
     importance : Importance
         Feature importance, on held-out rows if the models of the folds are available.
+    rows_are : {"held-out rows", "training rows", "rows"}
+        What the page calls the rows; "rows" if nobody knows whether the model was trained on them.
     """
 
     y_true: Array
@@ -41,6 +46,12 @@ class HeldOutPredictions:
     rows: Array
     how: str
     importance: Importance
+    rows_are: str = "held-out rows"
+
+    @property
+    def predictions_are(self) -> str:
+        """What the page calls the predictions: held-out predictions, for example."""
+        return self.rows_are.replace("rows", "predictions") if self.rows_are != "rows" else "given predictions"
 
     @property
     def predicted(self) -> Array:
@@ -92,7 +103,7 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPre
         raise ValueError("this pool has no out-of-fold predictions; give that as out_of_fold")
     if out_of_fold is None and not hasattr(subject.main_member, "statistics_"):
         how = "The parameters of the model were given, not learned from these rows, so no refit is needed."
-        return replace(_of_array(subject, estimator.predict_proba(subject.X)), how=how)
+        return replace(_of_array(subject, estimator.predict_proba(subject.X)), how=how, rows_are="held-out rows")
     if out_of_fold is None:
         rows = subject.labelled
         if len(rows) < 2:
@@ -144,12 +155,39 @@ def _of_array(subject: ReportData, proba: Any) -> HeldOutPredictions:
         raise ValueError(f"out_of_fold is of shape {posterior.shape}; give p(y | x) of each row and class, {shape}")
     rows = subject.labelled
     prior = np.tile(np.exp(subject.model.class_log_prior), (len(rows), 1))
+    rows_are, how = _relation_to_training(subject, posterior)
     return HeldOutPredictions(
         subject.components[rows],
         metrics.fill_undefined(posterior[rows], prior),
         prior,
         np.ones(len(rows)),
         rows,
-        "The probabilities were given, as predictions for rows that are not training rows.",
+        how,
         subject.estimator.importance_,
+        rows_are,
     )
+
+
+def _relation_to_training(subject: ReportData, posterior: Array) -> tuple[str, str]:
+    """Return what to call rows with given probabilities, and the sentence on them, by the record of training rows."""
+    estimator = subject.estimator
+    seen = seen_rows(estimator, subject.X)
+    if seen == 0.0:
+        return "held-out rows", "None of the rows is among those that the model was trained on."
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # given before
+        if seen is not None and np.allclose(posterior, estimator.predict_proba(subject.X), atol=1e-9, equal_nan=True):
+            return "training rows", (
+                f"{percent(seen)} of the rows are among those that the model was trained on, so that the scores are "
+                "too optimistic; use other rows."
+            )
+    return "rows", "The probabilities were given. If their model was trained on these rows, they are too optimistic."
+
+
+def seen_rows(estimator: Any, X: Any) -> float | None:
+    """Return the share of the rows that a model was trained on; None if it has no record of its training rows."""
+    if not hasattr(estimator, ATTRIBUTE):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of unseen categories and columns, given before
+        return share_of_seen_rows(estimator, X)

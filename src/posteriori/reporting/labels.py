@@ -1,4 +1,4 @@
-"""Rows whose recorded class the held-out prediction contradicts: candidates for wrong labels."""
+"""Rows whose recorded class the prediction contradicts: candidates for wrong labels."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ def labels_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sectio
     order = doubtful[np.argsort(of_truth[doubtful], kind="stable")]
     # A calibrated model gives a row a recorded class of probability p with probability p.
     expected = float(np.where(posterior < _DOUBTFUL, posterior, 0.0).sum())
+    unseen = " by models that did not see the row" if evaluated.rows_are == "held-out rows" else ""
     lead = (
-        "Rows whose recorded class has a very low probability under models that did not see the row. Some labels "
-        "are wrong; others are right and the row is unusual. Check them first where the probability is lowest."
+        f"Rows whose recorded class has a very low probability{unseen}. Some labels are wrong; others are right and "
+        "the row is unusual. Check them first where the probability is lowest."
+        + (" A model fits the labels that it was trained on, so it finds few of them." if not unseen else "")
     )
     found = (
         f"The recorded class has a probability below {percent(_DOUBTFUL)} in {plural(len(order), 'row')} of "

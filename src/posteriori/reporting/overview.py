@@ -34,9 +34,10 @@ def summary(subject: ReportData, evaluated: HeldOutPredictions, facts: Sequence[
     sentence = paragraph(
         "How well does the model predict ",
         element("strong", subject.target),
-        f" from {columns}? Of 100 held-out rows, it predicts ",
+        f" from {columns}? Of 100 {evaluated.rows_are}, it predicts ",
         element("strong", f"{_of_hundred(accuracy)} correctly"),
-        f"; always predicting “{subject.label_phrases[commonest]}” would be correct for {_of_hundred(baseline)}.",
+        f"; always predicting “{subject.label_phrases[commonest]}” would be correct for {_of_hundred(baseline)}."
+        + (f" {evaluated.how}" if evaluated.rows_are != "held-out rows" else ""),
     )
     truth = float(np.exp(_mean_log(evaluated)))
     cards = [

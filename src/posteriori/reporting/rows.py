@@ -141,7 +141,7 @@ class Example:
 
 
 def choose_examples(subject: ReportData, evaluated: HeldOutPredictions) -> list[Example]:
-    """Choose up to five rows by their held-out predictions: typical, confident, uncertain, wrong, and an outlier."""
+    """Choose up to five rows by their predictions: typical, confident, uncertain, wrong, and an outlier."""
     truth, right, sure = evaluated.of_truth, evaluated.right, evaluated.confidence
     ranked = np.sort(evaluated.posterior, axis=1)
     margin = ranked[:, -1] - ranked[:, -2] if evaluated.posterior.shape[1] > 1 else ranked[:, -1]
@@ -169,7 +169,7 @@ def explained_section(subject: ReportData, evaluated: HeldOutPredictions, explor
         "How the model computes a prediction. It starts from the prior odds of the two most probable classes; each "
         "cell then multiplies the odds by a factor, and the product is exactly the posterior odds. Bars to the right "
         "(blue) favour the first class, bars to the left (orange) the second. The rows and their titles are chosen by "
-        "the held-out predictions; the factors are those of the final model."
+        f"the {evaluated.predictions_are}; the factors are those of the final model."
     )
     examples = choose_examples(subject, evaluated)
     X = take_rows(subject.X, evaluated.rows[[one.position for one in examples]])
@@ -208,11 +208,9 @@ def _article(
     after = [f"{subject.label_phrases[c]}: {percent(posterior[c])}" for c in order[:3]]
     ranked = np.argsort(-evaluated.posterior[position], kind="stable")
     before = [f"{subject.label_phrases[c]}: {percent(float(evaluated.posterior[position, c]))}" for c in ranked[:3]]
-    yield paragraph("True class: ", element("strong", truth), f". Held-out prediction: {listed(before)}.")
-    yield paragraph(
-        f"Prediction of the final model, trained on all rows including this one: {listed(after)}. Its factors:",
-        class_="note",
-    )
+    kind = evaluated.predictions_are.capitalize()
+    yield paragraph("True class: ", element("strong", truth), f". {kind}: {listed(before)}.")
+    yield paragraph(f"Prediction of the final model: {listed(after)}. Its factors:", class_="note")
     if len(order) > 1:
         yield _steps(subject, explanation, row, int(order[0]), int(order[1]))
 

@@ -31,7 +31,7 @@ _POOL = "pool"
 def scores_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
     """Return the scores of the model compared with the class prior."""
     lead = (
-        f"How well the model predicts held-out rows. {evaluated.how} The baseline predicts the class prior, the "
+        f"How well the model predicts {evaluated.rows_are}. {evaluated.how} The baseline predicts the class prior, the "
         "frequencies of the classes, for every row."
     )
     arguments = evaluated.y_true, evaluated.posterior, evaluated.weight

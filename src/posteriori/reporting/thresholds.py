@@ -34,7 +34,7 @@ def thresholds_section(subject: ReportData, evaluated: HeldOutPredictions) -> Se
     lead = (
         "What if a row is assigned to a class only above a chosen probability? A lower threshold finds more rows of "
         "the class (recall), but a smaller share of the rows found is of the class (precision). All figures are of the "
-        "held-out predictions."
+        f"{evaluated.predictions_are}."
     )
     classes = [1] if len(counts) == 2 else [int(c) for c in np.argsort(-counts, kind="stable")[:_MOST_CURVES]]
     rankings = {c: Ranking.of(evaluated.y_true, evaluated.posterior, c, evaluated.weight) for c in classes if counts[c]}

@@ -18,6 +18,7 @@ from posteriori.reporting.charts import legend
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.drift import SIGNIFICANT
 from posteriori.reporting.drift_charts import AFTER, BEFORE, histograms_chart
+from posteriori.reporting.held_out import seen_rows
 from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
 from posteriori.reporting.pictures import figure
 from posteriori.reporting.writing import number, p_text, percent, points, signed
@@ -43,6 +44,8 @@ class TwoModels:
         Index of the true class of each row.
     posteriors : tuple of ndarray (m, C)
         p(y | x) by each model.
+    seen_shares : tuple of float or None
+        The share of all rows that each model was trained on; None if it has no record of its training rows.
     """
 
     first: Any
@@ -51,6 +54,7 @@ class TwoModels:
     rows: Array
     y_true: Array
     posteriors: tuple[Array, Array]
+    seen_shares: tuple[float | None, float | None]
 
     @classmethod
     def of(cls, first: Any, second: Any, X: Any, y: Any) -> TwoModels:
@@ -79,12 +83,24 @@ class TwoModels:
             posteriors.append(metrics.fill_undefined(posterior[rows], prior))
         kinds = [type(model).__name__ for model in (first, second)]
         names = (kinds[0], kinds[1]) if kinds[0] != kinds[1] else (f"{kinds[0]} (new)", f"{kinds[1]} (against)")
-        return cls(first, second, names, rows, data[0].components[rows], (posteriors[0], posteriors[1]))
+        seen = (seen_rows(first, X), seen_rows(second, X))
+        return cls(first, second, names, rows, data[0].components[rows], (posteriors[0], posteriors[1]), seen)
 
     @property
     def target(self) -> str:
         """Name of the target."""
         return self.first.schema_.target or "class"
+
+    @property
+    def seen(self) -> str:
+        """What is known about which model was trained on the rows, as a sentence."""
+        shares = zip(self.names, self.seen_shares, strict=True)
+        trained = [f"{name} was trained on {percent(share)} of these rows" for name, share in shares if share]
+        if trained:
+            return f"{' and '.join(trained)}, so that its scores are too optimistic: compare on other rows."
+        if None in self.seen_shares:
+            return "Use rows that neither model was trained on."
+        return "Neither model was trained on these rows."
 
     @cached_property
     def labels(self) -> list[str]:
@@ -140,9 +156,8 @@ def _paired(first: Array, second: Array) -> tuple[float, float]:
 def _scores_section(both: TwoModels) -> Section:
     lead = (
         "Scores on the same rows. The difference is the first model less the second, ± the standard error of paired "
-        "differences, which is usually small because both models see the same easy and hard rows. Use rows that "
-        "neither model was trained on."
-    )
+        "differences, which is usually small because both models see the same easy and hard rows. "
+    ) + both.seen
     accuracy, error = _paired(*both.right)
     loss, loss_error = _paired(both.of_truth[1], both.of_truth[0])
     arguments = [(both.y_true, posterior) for posterior in both.posteriors]

@@ -1,0 +1,205 @@
+"""The work of fitting and cross-validating plans, estimated from counts before it begins, and bounded.
+
+The constants are seconds on one core, as `python -m benchmarks.costs` measures them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from posteriori.densities import AveragedOneDependence, Grouped, MultivariateGaussian, RandomTrees
+from posteriori.densities.tree_growing import FOLDS, fewest_in_node, trees_for
+from posteriori.learning import cells, weights
+from posteriori.learning.cut_points import bins_of
+from posteriori.learning.forest_fitting import leaves_folds_out
+from posteriori.learning.training import Plan
+from posteriori.model import Block
+from posteriori.model_cost import MOST_GROUPS, Work
+from posteriori.statistics import Scatter
+from posteriori.statistics.joint_counts import CountTogether
+from posteriori.statistics.pairs import Pairs
+from posteriori.tables import Schema
+from posteriori.typing import Array
+
+_PER_VISIT = 1e-9  # of one column, or pair of columns, in one row
+_PER_PRODUCT = 3e-10  # of two numbers of one row in a scatter matrix
+_PER_PAIR = 1e-6  # of the bookkeeping of a pair of columns, in each fold
+_BYTES_PER_PAIR = 150.0
+_PER_CELL = 1e-8  # of a table of counts, to add it up over the folds and to estimate from it
+_PER_CUBE = 2e-10  # d³ of a covariance
+_PER_SORTED = 2e-8  # number of a column that is cut into bins
+_PER_CUT = 2e-8  # number of a column and fold
+_PER_MODEL = 5e-4  # of one fold
+_PER_SPLIT = 2e-9  # row, level of a tree and column that is tried
+_PER_NODE_CELL = 1.6e-7  # of a node and a class, in the search of the strengths and in the weights of leaves
+_PER_FACTOR = 5e-8  # row, class and column, of a weight per column
+_PER_LEARNED = 6e-7  # row, class and column, of a number per cell
+_PER_POOLED = 3e-8  # row, class and member, of the weights of a pool; about 30 evaluations
+_BINS = 8  # of a column, if the classes choose them
+_SUMS = 3  # that are held at a time: of each fold, from the first, and from the last
+
+
+@dataclass(frozen=True)
+class WorkCounts:
+    """What is known of a table and of its cross-validation before it begins.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_evaluated : int
+        Rows in a fold.
+    n_classes : int
+    folds : int
+        0 for a fit without cross-validation.
+    leave_trees_out : bool
+        Whether forests are not refitted without each fold (`fit_forest`).
+    """
+
+    n_rows: int
+    n_evaluated: int
+    n_classes: int
+    folds: int = 0
+    leave_trees_out: bool = False
+
+
+def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
+    """Return the work of fitting a plan to all rows and to the rows outside each fold, and of scoring each fold.
+
+    It rises with each count, and is linear in classes and folds beyond a constant. EM is not included: the number of
+    its steps is not known.
+    """
+    bins = bins_of(plan.blocks)
+    n_models, n, n_components = counts.folds + 1, counts.n_rows, max(counts.n_classes, len(plan.prior.of_class))
+    sizes = _sizes(schema, bins)
+    passes = n_models if bins else 1  # each fold then counts under cut points of its own
+    seconds = _PER_MODEL * n_models + n * len(bins) * (_PER_SORTED * math.log2(n + 2) + _PER_CUT * n_models)
+    n_bytes = 24.0 * counts.n_evaluated * n_components  # log posteriors, and a copy while they are clipped and pooled
+    for block in plan.blocks:
+        if isinstance(block.density, RandomTrees):
+            n_forests = 1 if counts.leave_trees_out and leaves_folds_out(plan, counts.folds) else n_models
+            work = _work_of_trees(block.density, len(block.columns), n, n_components)
+            seconds, n_bytes = seconds + n_forests * work.seconds, n_bytes + work.n_bytes
+            continue
+        one = _sums_of(block, sizes)
+        scored = (
+            one.visits
+            if isinstance(block.density, AveragedOneDependence | MultivariateGaussian)
+            else len(block.columns)
+        )
+        seconds += passes * n * one.seconds_per_row + n_models * (
+            _PER_CELL * n_components * one.n_cells + _PER_PAIR * one.n_pairs + _PER_CUBE * n_components * one.cube
+        )
+        seconds += counts.n_evaluated * n_components * scored * _PER_VISIT
+        n_bytes += 8.0 * _SUMS * n_models * n_components * one.n_cells + _BYTES_PER_PAIR * one.n_pairs
+    if plan.weighed is not None:
+        n_factors = n_components * sum(len(block.columns) for block in plan.blocks)
+        most, each = (cells.MOST_ROWS, _PER_LEARNED) if plan.learns_cells else (weights.MOST_ROWS, _PER_FACTOR)
+        seconds += n_models * min(min(n, most) * n_factors, weights.MOST_FACTORS) * each
+    return Work(seconds, n_bytes)
+
+
+def work_of_pool(n_members: int, counts: WorkCounts) -> Work:
+    """Return the work of the weights of a pool: of all rows, without each fold, and of a trial."""
+    n_fits = 2 * counts.folds + 4
+    return Work(n_fits * counts.n_evaluated * counts.n_classes * n_members * _PER_POOLED)
+
+
+def check_work(plans: Sequence[Plan], schema: Schema, counts: WorkCounts) -> None:
+    """Raise ValueError if fitting and cross-validating the plans together exceeds the limits of `Work`."""
+    reason = total_work(plans, schema, counts).reason_too_much()
+    if reason is None:
+        return
+    what = "the fit" if not counts.folds else f"cross-validation with {counts.folds:,} folds"
+    fewer = affordable_folds(plans, schema, counts) if counts.folds > 2 else 0
+    advice = f"; or ask for at most {fewer:,} folds" if fewer >= 2 else "; or leave out columns, rows or members"
+    raise ValueError(f"{what} is not begun: {reason}{advice}")
+
+
+def affordable_folds(plans: Sequence[Plan], schema: Schema, counts: WorkCounts) -> int:
+    """Return the largest number of folds that the limits allow, at most that of the counts; 0 if not even two."""
+
+    def too_many(folds: int) -> bool:
+        return total_work(plans, schema, replace(counts, folds=folds)).reason_too_much() is not None
+
+    low, high = 1, counts.folds + 1  # the work rises with the folds
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if too_many(middle) else (middle, high)
+    return low if low > 1 else 0
+
+
+def reasons_against_plans(plans: Mapping[str, Plan], schema: Schema, counts: WorkCounts) -> dict[str, str]:
+    """Return which plans to leave out so that the others are affordable, with the reason of each.
+
+    The costliest is left out first; one stays.
+    """
+    left, reasons = dict(plans), {}
+    while len(left) > 1:
+        reason = total_work(list(left.values()), schema, counts).reason_too_much()
+        if reason is None:
+            break
+        works = {name: estimate_work(plan, schema, counts) for name, plan in left.items()}
+        in_memory = " GB " in reason
+        worst = max(works, key=lambda name: works[name].n_bytes if in_memory else works[name].seconds)
+        own = works[worst].reason_too_much()
+        reasons[worst] = own or f"with it, the pool is too much work: {reason}"
+        del left[worst]
+    return reasons
+
+
+def total_work(plans: Sequence[Plan], schema: Schema, counts: WorkCounts) -> Work:
+    """Return the work of several plans, and of their pool."""
+    pooled = work_of_pool(len(plans), counts) if len(plans) > 1 else Work()
+    return sum((estimate_work(plan, schema, counts) for plan in plans), pooled)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """The size of the statistics of a block: columns or pairs visited per row, and numbers per component."""
+
+    visits: float
+    n_cells: float
+    seconds_per_row: float
+    n_pairs: float = 0.0
+    cube: float = 0.0
+
+
+def _sizes(schema: Schema, bins: Mapping[int, Any]) -> Array:
+    """Return the number of codes of each column; 3 moments of a column of numbers."""
+    found = []
+    for j, column in enumerate(schema.columns):
+        given = bins.get(j)
+        known = column.cardinality if column.kind == "categorical" else 2
+        if given is not None:
+            known = given if isinstance(given, int) else _BINS if isinstance(given, str) else len(given) + 1
+        found.append(known + 1)
+    return np.array(found, np.float64)
+
+
+def _sums_of(block: Block, sizes: Array) -> _Sums:
+    density: Any = block.density
+    d, widths = len(block.columns), sizes[list(block.columns)]
+    if isinstance(density, Grouped):
+        density, widths = density.coarse, np.minimum(widths, MOST_GROUPS + 1)
+    statistics = density.sufficient_statistics
+    pairs = d * (d - 1) / 2
+    if statistics is Pairs or (isinstance(statistics, CountTogether) and statistics.scopes is None):
+        n_cells = (widths.sum() ** 2 - (widths**2).sum()) / 2  # the sum over pairs i < j of s_i s_j
+        return _Sums(pairs, float(n_cells), pairs * _PER_VISIT, pairs)
+    if statistics is Scatter:
+        return _Sums(d * d, 2.0 * d * d, d * d * _PER_PRODUCT, 0.0, float(d) ** 3)
+    return _Sums(d, float(widths.sum()), d * _PER_VISIT)
+
+
+def _work_of_trees(density: RandomTrees, d: int, n: int, n_components: int) -> Work:
+    n_trees = density.n_trees or trees_for(n)
+    tried = density.growth.tried(d)
+    n_nodes = 2.0 * n_trees * n / fewest_in_node(density.fewest, n, n_trees, n_components)
+    n_cells = n_nodes * n_components
+    grown = n_trees * n * (1 - 1 / FOLDS) * math.log2(n + 2) * tried
+    return Work(grown * _PER_SPLIT + n_cells * _PER_NODE_CELL, 32.0 * n_cells)

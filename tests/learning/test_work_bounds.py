@@ -1,0 +1,153 @@
+"""Work is estimated before it begins, and bounded."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.learning.work_bounds import (
+    WorkCounts,
+    affordable_folds,
+    estimate_work,
+    reasons_against_plans,
+    total_work,
+)
+from posteriori.model_cost import Work
+from posteriori.model_selection import out_of_fold
+from posteriori.registry import find_model
+
+NAMES = ("nb", "binned weighted", "cells", "lda", "qda", "tan", "chow-liu", "kdb", "aode", "aode 8 bins", "forest")
+
+
+def planned(name, d=6, n_classes=3, n=60):
+    """Return the plan of a model and the schema of a table of d columns."""
+    model = find_model(name).make()
+    rng = np.random.default_rng(0)
+    rows = model.read_training_rows(rng.normal(size=(n, d)), np.arange(n) % n_classes, None)
+    return model.training_plan(rows.source.schema, rows.target), rows.source.schema
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_work_rises_with_each_count(name):
+    plan, schema = planned(name)
+    works = {}
+    for n, n_classes, folds in itertools.product((100, 1000), (3, 30), (2, 20)):
+        works[n, n_classes, folds] = estimate_work(plan, schema, WorkCounts(n, n, n_classes, folds))
+    for one, other in itertools.product(works, works):
+        if all(a <= b for a, b in zip(one, other, strict=True)):
+            assert works[one].seconds <= works[other].seconds
+            assert works[one].n_bytes <= works[other].n_bytes
+    more = [estimate_work(*planned(name, d=d), WorkCounts(1000, 1000, 3, 5)) for d in (6, 12, 24)]
+    assert more[0].seconds < more[1].seconds < more[2].seconds
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("count", ["n_classes", "folds"])
+def test_work_is_at_most_linear_in_classes_and_folds(name, count):
+    plan, schema = planned(name)
+    known = {"n_rows": 2000, "n_evaluated": 2000, "n_classes": 3, "folds": 5}
+    base = estimate_work(plan, schema, WorkCounts(**known))
+    ten = estimate_work(plan, schema, WorkCounts(**known | {count: 10 * known[count]}))
+    assert ten.seconds <= 10.001 * base.seconds
+    assert ten.n_bytes <= 10.001 * base.n_bytes
+
+
+@pytest.mark.parametrize("name", ["tan", "kdb", "aode", "lda"])
+def test_the_bytes_include_the_statistics_of_all_folds(name):
+    """The sizes are those of arrays, not a clock: an estimate within a factor of 3 of the sums over three passes."""
+    from posteriori.learning.cut_points import binned_schema, bins_of
+    from posteriori.learning.fit import Collect
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 40)), np.arange(400) % 4
+    model = find_model(name).make(**({"bins": 8} if name != "lda" else {}))
+    rows = model.read_training_rows(X, y, None)
+    plan = model.training_plan(rows.source.schema, rows.target)
+    schema = binned_schema(rows.source, bins_of(plan.blocks))
+    sums = rows.source.with_schema(schema).reduce(Collect(plan.blocks))
+    n_bytes = sum(array.nbytes for one in sums.blocks for array in _arrays(one))
+    estimated = estimate_work(plan, rows.source.schema, WorkCounts(400, 0, 4)).n_bytes / 3
+    assert n_bytes / 3 < estimated < 3 * n_bytes
+
+
+def _arrays(value):
+    if isinstance(value, np.ndarray):
+        return [value]
+    if isinstance(value, tuple):
+        return [array for one in value for array in _arrays(one)]
+    return [array for one in getattr(value, "__dict__", {}).values() for array in _arrays(one)]
+
+
+def test_the_number_of_folds_that_is_affordable_is_the_largest(monkeypatch):
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1")
+    plan, schema = planned("aode")
+    counts = WorkCounts(100_000, 100_000, 3, 5000)
+    most = affordable_folds([plan], schema, counts)
+    assert 2 <= most < 5000
+
+    def reason(folds):
+        return total_work([plan], schema, WorkCounts(100_000, 100_000, 3, folds)).reason_too_much()
+
+    assert reason(most) is None
+    assert reason(most + 1) is not None
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-9")
+    assert affordable_folds([plan], schema, counts) == 0
+
+
+def test_the_costliest_plan_is_left_out_first(monkeypatch):
+    plans = {name: planned(name)[0] for name in ("nb", "aode", "tan")}
+    schema, counts = planned("nb")[1], WorkCounts(1_000_000, 1_000_000, 30, 50)
+    assert reasons_against_plans(plans, schema, counts) == {}
+    works = {name: estimate_work(plan, schema, counts).seconds for name, plan in plans.items()}
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", str(works["nb"] / 60 * 1.01))
+    assert set(reasons_against_plans(plans, schema, counts)) == {"aode", "tan"}
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-9")
+    assert set(reasons_against_plans(plans, schema, counts)) == {"aode", "tan"}  # one stays, and its fit says why not
+
+
+def test_a_limit_that_is_no_number_is_named(monkeypatch):
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "ten")
+    with pytest.raises(ValueError, match=r"POSTERIORI_MAX_MINUTES is 'ten'.*give a number above 0"):
+        Work(1.0).reason_too_much()
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "inf")
+    assert Work(1e12).reason_too_much() is None
+
+
+@pytest.mark.parametrize("name", ["tan", "chow-liu", "kdb", "aode"])
+def test_pairs_of_many_columns_are_refused_before_they_are_counted(name, monkeypatch):
+    from posteriori.statistics.joint_counts import CountTogether
+
+    monkeypatch.setenv("POSTERIORI_MAX_GB", "2")
+    monkeypatch.setattr(CountTogether, "of", None)
+    X = np.zeros((4, 2000)) + np.arange(4)[:, np.newaxis]
+    model = find_model(name).make()
+    for fit in (model.fit, lambda X, y: out_of_fold(model, X, y, folds=2)):
+        with pytest.raises(ValueError, match=r"is not begun: it would take about .* GB of memory \(limit 2.0\); set"):
+            fit(X, [0, 1, 0, 1])
+
+
+def test_folds_beyond_the_limit_are_refused_with_the_number_that_is_not(monkeypatch):
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "0.001")
+    X, y = load_penguins().drop("species"), load_penguins()["species"]
+    with pytest.raises(ValueError, match=r"with 300 folds is not begun: .*; or ask for at most [0-9]+ folds"):
+        out_of_fold(po.NaiveBayes(), X, y, folds=300)
+
+
+def test_a_pool_reduces_its_folds_and_ends(monkeypatch):
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "0.001")
+    with pytest.warns(UserWarning, match=r"folds is reduced from 100 to [0-9]+: it would take"):
+        pool = po.GenerativeClassifier(members=["nb", "lda"], folds=100).fit(load_penguins(), "species")
+    assert 2 <= pool.out_of_fold_.fold.max() + 1 < 100
+
+
+def test_a_pool_leaves_the_costliest_candidates_out_and_says_so(monkeypatch):
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "0.0002")
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"a": rng.normal(size=100), "b": rng.normal(size=100), "y": ["u", "v"] * 50})
+    with pytest.warns(UserWarning, match=r"is not tried: .*POSTERIORI_MAX_MINUTES="):
+        pool = po.GenerativeClassifier().fit(table, "y")
+    assert any("POSTERIORI_MAX_MINUTES" in reason for reason in pool.skipped_.values())
+    assert pool.members_
