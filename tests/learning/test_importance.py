@@ -98,7 +98,7 @@ def test_held_out_importance_is_that_of_refitting_and_masking_by_hand(name):
         rows = np.flatnonzero(judged.fold == k)
         others = np.flatnonzero(judged.fold != k)
         one = clone(ESTIMATORS[name]).fit(PENGUINS[others], "species", sample_weight=weight[others])
-        position = np.arange(len(rows)), judged.components[rows]
+        position = np.arange(len(rows)), judged.y_true[rows]
         of_truth = one.predict_log_proba(PENGUINS[rows])[position]
         for j, feature in enumerate(FEATURES):
             gains[j, rows] = of_truth - one.predict_log_proba(without(PENGUINS[rows], feature))[position]
@@ -203,7 +203,7 @@ def test_an_unfitted_model_has_none():
 def test_one_column_tells_all_that_there_is():
     table = PENGUINS.select("island", "species")
     model = out_of_fold(po.NaiveBayes(), table, "species")
-    truth = np.arange(len(model.components)), model.components
+    truth = np.arange(len(model.y_true)), model.y_true
     gain = model.log_posterior[truth] - np.log(model.prior[truth])
     assert_allclose(model.estimator.feature_information_, [gain.mean()], atol=1e-12)
 
@@ -219,7 +219,7 @@ def test_columns_of_noise_are_called_uninformative():
         rng = np.random.default_rng(seed)
         y = rng.random(600) < 0.2
         judged = out_of_fold(po.NaiveBayes(), rng.normal(size=(600, 3)), y)
-        found = compare_with_prior(judged.components, judged.posterior, judged.prior, judged.weight)
+        found = compare_with_prior(judged.y_true, judged.posterior, judged.prior, judged.weight)
         verdicts.append(found.verdict)
     assert verdicts.count("uninformative") >= 10  # a test at two standard errors
 
@@ -229,9 +229,9 @@ def test_copies_of_a_weak_column_are_called_overconfident():
     y = rng.integers(0, 2, 800)
     copies = np.repeat(rng.normal(0.8 * y)[:, np.newaxis], 30, axis=1)
     judged = out_of_fold(po.NaiveBayes(), copies, y)
-    found = compare_with_prior(judged.components, judged.posterior, judged.prior, judged.weight)
+    found = compare_with_prior(judged.y_true, judged.posterior, judged.prior, judged.weight)
     assert found.difference > 0
     assert found.verdict == "overconfident"
     once = out_of_fold(po.NaiveBayes(), copies[:, :1], y)
-    found = compare_with_prior(once.components, once.posterior, once.prior, once.weight)
+    found = compare_with_prior(once.y_true, once.posterior, once.prior, once.weight)
     assert found.verdict == "informative"

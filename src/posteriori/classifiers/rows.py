@@ -22,7 +22,7 @@ from posteriori.tables.matching import matched_places
 from posteriori.typing import Array
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-_FINGERPRINTS = "row_fingerprints_"
+FINGERPRINTS = "row_fingerprints_"
 _NO_TRACE = "the trace of log-likelihoods is not a list of numbers"
 _ALERTS = "alerts_"  # on the columns of the training rows, recorded by the command line
 
@@ -85,18 +85,18 @@ def record_rows(estimator: Any, X: Any) -> None:
 
     `fit`, `unlearn` and `merge` drop the record, and `partial_fit` keeps it.
     """
-    setattr(estimator, _FINGERPRINTS, RowFingerprints.of(estimator._source(X).map(hash_rows)))
+    setattr(estimator, FINGERPRINTS, RowFingerprints.of(estimator._source(X).map(hash_rows)))
 
 
 def share_of_seen_rows(estimator: Any, X: Any) -> float:
     """Return the share of the rows X that the classifier was trained on, as far as its record shows; else 0."""
-    record: RowFingerprints | None = getattr(estimator, _FINGERPRINTS, None)
+    record: RowFingerprints | None = getattr(estimator, FINGERPRINTS, None)
     return 0.0 if record is None else record.overlap(estimator._source(X).map(hash_rows))
 
 
 def forget_rows(estimator: Any) -> None:
     """Drop the record of training rows and the alerts on them, which are no longer those of the classifier."""
-    for name in (_FINGERPRINTS, _ALERTS):
+    for name in (FINGERPRINTS, _ALERTS):
         vars(estimator).pop(name, None)
 
 
