@@ -31,8 +31,8 @@ oracles: .venv ## Install other libraries and compare with them (minutes)
 	$(PYTHON) -m pytest -m oracle
 
 .PHONY: fuzz
-fuzz: .venv ## Try 100,000 mutated tables, options, model files and networks (an hour)
-	$(PYTHON) -m fuzz 20000
+fuzz: .venv ## Try 100,000 command lines, models, model files and networks, each with one thing changed (an hour)
+	$(PYTHON) -m fuzz 100000
 
 .PHONY: lint
 lint: .venv ## Check style and formatting

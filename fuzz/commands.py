@@ -3,57 +3,71 @@
 from __future__ import annotations
 
 import io
+import json
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from fuzz.target import ACCEPTED, refuses
-from posteriori.cli import REFUSED, main
+import polars as pl
 
-_LONGEST = 2000  # characters of a sentence; a name of a column may be long
+from fuzz.target import check_posteriors, check_sentence
+from posteriori.cli import REFUSED, main, progress
+
+progress._PERIOD = 3600.0  # seconds between lines of progress, which a busy machine would print
 
 
 @contextmanager
-def strict_inside(folder: Path) -> Iterator[None]:
-    """Work in a folder, with warnings of numerical code and exceptions nobody foresaw raised rather than printed."""
+def working_in(folder: Path) -> Iterator[None]:
+    """Work in a folder, with exceptions that nobody foresaw raised rather than printed."""
     before, debug = Path.cwd(), os.environ.get("POSTERIORI_DEBUG")
     os.environ["POSTERIORI_DEBUG"] = "1"
     os.chdir(folder)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", RuntimeWarning)
-            yield
+        yield
     finally:
         os.chdir(before)
-        if debug is None:
-            del os.environ["POSTERIORI_DEBUG"]
-        else:
+        os.environ.pop("POSTERIORI_DEBUG")
+        if debug is not None:
             os.environ["POSTERIORI_DEBUG"] = debug
 
 
-def run_command(arguments: Sequence[str]) -> str:
-    """Run a command and return whether its input was accepted or refused.
+def run_command(arguments: Sequence[str]) -> bool:
+    """Run a command and return whether its input was answered; False if it was refused.
 
     Raises
     ------
     AssertionError
         The exit code is not 0 or 2, or stderr holds anything but warnings, a notice that kernels compile and, at exit
-        code 2, one sentence.
+        code 2, one sentence; or what is printed as JSON is none.
     Exception
         Whatever the command line did not foresee.
     """
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main(list(arguments))
-    expected = ("warning: ", "compiling ")  # the latter where no machine code is cached
-    lines = [line for line in err.getvalue().splitlines() if not line.startswith(expected)]
+    expected = ("warning: ", "note: ", "compiling ")  # the latter where no machine code is cached
+    lines = [line for line in err.getvalue().split("\n")[:-1] if not line.startswith(expected)]
     if code not in (0, REFUSED) or len(lines) != (1 if code else 0):
         raise AssertionError(f"{arguments!r} ended with {code} and {err.getvalue()!r}")
-    if not code:
-        return ACCEPTED
-    sentence = lines[0].removeprefix("error: ")
-    if sentence == lines[0] or len(sentence) > _LONGEST:
-        raise AssertionError(f"{arguments!r} is refused with {lines[0]!r}")
-    return refuses(sentence)
+    if code:
+        if not lines[0].startswith("error: "):
+            raise AssertionError(f"{arguments!r} is refused with {lines[0]!r}")
+        check_sentence(lines[0].removeprefix("error: "))
+        return False
+    if "--json" in arguments and out.getvalue().startswith("{"):
+        json.loads(out.getvalue(), parse_constant=_no_constant)
+    return True
+
+
+def _no_constant(constant: str) -> None:
+    raise AssertionError(f"the JSON holds {constant}")
+
+
+def predict_and_check(model: str, table: str) -> bool:
+    """Predict a table, and raise AssertionError unless its posteriors sum to 1."""
+    done = run_command(["predict", model, table, "--proba", "--output", "scores.parquet"])
+    if done:
+        scores = pl.read_parquet("scores.parquet")
+        check_posteriors(scores.select(name for name in scores.columns if name.startswith("p_")).to_numpy())
+    return done

@@ -1,8 +1,11 @@
-"""Run targets in a child process, so that a crash or an endless loop is noticed, and name the seed of every finding."""
+"""Run inputs in child processes, so that a crash or an endless loop is noticed, and name the seed of every finding."""
 
 from __future__ import annotations
 
 import faulthandler
+import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,9 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fuzz.target import Target
+from fuzz.target import ANSWER, MODEL, Target, outcome, watch
 
-_SECONDS = 60  # for one input; far more than any takes
+CPU_SECONDS, SECONDS = 20, 300  # for one input; far more than any takes
+_MEMORY = 6 << 30  # bytes of a process
+_ROOT = Path(__file__).parents[1]
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
 @dataclass
@@ -25,7 +31,7 @@ class Report:
     Attributes
     ----------
     outcomes : Counter
-        How many inputs were accepted and refused.
+        How many inputs came how far: `DOOR`, `MODEL` or `ANSWER`.
     findings : list of tuple
         The seed of an input, and what was unexpected about it.
     """
@@ -39,25 +45,38 @@ class Report:
         """How many inputs there were."""
         return self.outcomes.total() + len(self.findings)
 
+    def add(self, other: Report) -> None:
+        """Add what became of other inputs."""
+        self.outcomes += other.outcomes
+        self.findings += other.findings
 
-def run_one(target: Target, seed: int) -> str:
-    """Return what becomes of the input with this seed; raise what is unexpected."""
-    with tempfile.TemporaryDirectory() as folder:
-        return target.run(np.random.default_rng(seed), Path(folder))
+    def __str__(self) -> str:
+        """Return the counts, and the share of the inputs that came to a model, as one line."""
+        counts = ", ".join(f"{n:,} {name}" for name, n in sorted(self.outcomes.items()))
+        through = self.outcomes[MODEL] + self.outcomes[ANSWER]
+        share = f"{through / max(1, self.outcomes.total()):.1%} through to a model"
+        return f"{self.target}: {self.tried:,} inputs: {counts}; {share}; {len(self.findings)} unexpected"
 
 
 def run_here(target: Target, seeds: range) -> None:
-    """Print a line for each seed: the seed, a tab, and the outcome or ``finding`` and what was unexpected."""
+    """Print two lines for each seed: the seed, and the outcome or ``finding`` and what was unexpected."""
+    watch()
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    for ended in (signal.SIGPROF, signal.SIGALRM):  # dump where Python is, then end as the signal does
+        faulthandler.register(ended, chain=True)
     faulthandler.enable()
     for seed in seeds:
         print(f"begin\t{seed}", flush=True)
-        faulthandler.dump_traceback_later(_SECONDS, exit=True)
+        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
         try:
-            outcome = run_one(target, seed)
+            with tempfile.TemporaryDirectory() as folder:
+                end = outcome(target, np.random.default_rng(seed), Path(folder))
         except Exception:
-            outcome = "finding\t" + traceback.format_exc().replace("\n", "\x1f")
-        faulthandler.cancel_dump_traceback_later()
-        print(f"end\t{outcome}", flush=True)
+            end = "finding\t" + traceback.format_exc().replace("\r", "\\r").replace("\n", "\x1f")
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(f"end\t{end}", flush=True)
 
 
 def run_in_child(target: Target, first: int, count: int) -> Report:
@@ -65,26 +84,26 @@ def run_in_child(target: Target, first: int, count: int) -> Report:
     report = Report(target.name)
     seed, stop = first, first + count
     while seed < stop:
-        command = [sys.executable, "-m", "fuzz", str(stop - seed), "--target", target.name]
-        done = subprocess.run(
-            [*command, "--seed", str(seed), "--here"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            cwd=Path(__file__).parents[1],
-        )
-        ended = 0
-        for line in done.stdout.splitlines():
+        with tempfile.TemporaryDirectory() as folder:  # of all that the process leaves behind
+            command = [sys.executable, "-m", "fuzz", str(stop - seed), "--target", target.name]
+            done = subprocess.run(
+                [*command, "--seed", str(seed), "--here"],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                cwd=_ROOT,
+                env=os.environ | _ONE_THREAD | {"TMPDIR": folder},
+            )
+        for line in done.stdout.split("\n"):
             kind, _, rest = line.partition("\t")
             if kind == "end":
-                outcome, _, what = rest.partition("\t")
-                if outcome == "finding":
-                    report.findings.append((seed + ended, what.replace("\x1f", "\n")))
+                end, _, what = rest.partition("\t")
+                if end == "finding":
+                    report.findings.append((seed, what.replace("\x1f", "\n")))
                 else:
-                    report.outcomes[outcome] += 1
-                ended += 1
-        seed += ended
+                    report.outcomes[end] += 1
+                seed += 1
         if seed < stop:
             report.findings.append((seed, f"the process ended with {done.returncode}\n{done.stderr[-4000:]}"))
             seed += 1

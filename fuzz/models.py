@@ -16,7 +16,7 @@ import polars as pl
 import safetensors.numpy
 
 import posteriori as po
-from fuzz.target import ACCEPTED, Target, refuses
+from fuzz.target import Target, check_posteriors, check_sentence, not_counted
 from posteriori.model_files import read_file
 
 _DEEP = "a place for deeply nested JSON"
@@ -244,15 +244,12 @@ def _change_array(rng: np.random.Generator, arrays: dict[str, np.ndarray]) -> No
 def _craft(rng: np.random.Generator, name: str, path: Path) -> None:
     written = _written(name)
     content, arrays = json.loads(written.header["content"]), dict(written.arrays)
-    for _ in range(int(rng.integers(1, 4)) if rng.random() < 0.3 else 1):
-        if rng.random() < 0.5:
-            _change_array(rng, arrays)
-        else:
-            _change_json(rng, content)
-    if rng.random() < 0.05:
-        arrays.pop(_pick(rng, sorted(arrays)))
+    if rng.random() < 0.5:
+        _change_array(rng, arrays)
+    else:
+        _change_json(rng, content)
     text = json.dumps(content)
-    if rng.random() < 0.02:
+    if rng.random() < 0.01:  # a key that occurs twice
         text = (
             text.replace('"', '"type": "Counts", "', 1) if rng.random() < 0.5 else text.replace("{", '{"model": 1, ', 1)
         )
@@ -265,8 +262,7 @@ def _damage(rng: np.random.Generator, name: str, path: Path) -> None:
     if rng.random() < 0.3:
         raw = raw[: int(rng.integers(len(raw)))]
     else:
-        for _ in range(int(rng.integers(1, 5))):
-            raw[int(rng.integers(len(raw)))] ^= int(rng.integers(1, 256))
+        raw[int(rng.integers(len(raw)))] ^= int(rng.integers(1, 256))
     path.write_bytes(raw)
 
 
@@ -287,6 +283,10 @@ def _rows_for(model: Any) -> Any:
     return np.random.default_rng(4).normal(size=(6, len(names)))
 
 
+def _predict(model: Any, X: Any) -> None:
+    check_posteriors(model.predict_proba(X))
+
+
 def _uses(path: Path) -> list[Callable[[Any, Any], Any]]:
     labels = ["no", "yes", "maybe", "yes", "no", "no"]
 
@@ -296,7 +296,7 @@ def _uses(path: Path) -> list[Callable[[Any, Any], Any]]:
         return model.partial_fit(X, y)
 
     return [
-        lambda model, X: model.predict_proba(X),
+        _predict,
         lambda model, X: model.score_samples(X),
         lambda model, X: model.explain(X),
         lambda model, X: model.sample(5, random_state=0),
@@ -304,7 +304,7 @@ def _uses(path: Path) -> list[Callable[[Any, Any], Any]]:
         lambda model, X: po.merge([model, model]),
         lambda model, X: po.save(model, path),
         learn_more,
-        lambda model, X: model.predict_proba(X),
+        _predict,
     ]
 
 
@@ -315,7 +315,7 @@ def use(model: Any, path: Path) -> None:
         try:
             ask(model, X)
         except ValueError as error:
-            refuses(_sentence(error))
+            check_sentence(str(error))
         except TypeError as error:  # a mixture and a pool keep no sums
             if "cannot be merged" not in str(error):
                 raise
@@ -324,16 +324,11 @@ def use(model: Any, path: Path) -> None:
                 raise
 
 
-def _sentence(error: ValueError) -> str:
-    sentence = str(error)
-    if "\n" in sentence.strip() or len(sentence) > 2000:
-        raise AssertionError(f"no single sentence: {sentence[:3000]!r}") from error
-    return sentence
-
-
-def run(rng: np.random.Generator, folder: Path) -> str:
+def run(rng: np.random.Generator, folder: Path) -> bool:
     """Craft or damage the file of a model, load it, and use what was loaded."""
     name, path = _pick(rng, list(MODELS)), folder / "model.posteriori"
+    with not_counted():
+        _written(name)
     damaged = rng.random() < 0.1
     (_damage if damaged else _craft)(rng, name, path)
     with warnings.catch_warnings():
@@ -344,7 +339,8 @@ def run(rng: np.random.Generator, folder: Path) -> str:
         except ValueError as error:
             if str(path) not in str(error):
                 raise
-            return refuses(_sentence(error))
+            check_sentence(str(error))
+            return False
         if damaged and path.read_bytes() != _written(name).raw:
             raise AssertionError("a damaged file was loaded")
         try:
@@ -352,7 +348,7 @@ def run(rng: np.random.Generator, folder: Path) -> str:
         except Exception as error:
             error.add_note(f"{name}: {_difference(name, path)}")
             raise
-    return ACCEPTED
+    return True
 
 
 def _difference(name: str, path: Path) -> str:

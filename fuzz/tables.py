@@ -1,236 +1,219 @@
-"""Mutated tables: files through the command line, frames and arrays through the estimators."""
+"""Small tables that are valid, with columns of every data type, and changes of one thing in them."""
 
 from __future__ import annotations
 
-import gzip
-import warnings
-from collections.abc import Callable
-from pathlib import Path
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-import posteriori as po
-from fuzz.cells import Rng, column, pick, table
-from fuzz.commands import run_command, strict_inside
-from fuzz.target import ACCEPTED, REFUSED, Target, refuses
+Rng = np.random.Generator
 
-_SUFFIXES = (".csv", ".csv", ".tsv", ".ndjson", ".parquet", ".arrow", ".csv.gz")
-_MODELS = ("nb", "nb", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode")
-_ESTIMATORS: tuple[Callable[[], Any], ...] = (
-    po.NaiveBayes,
-    lambda: po.NaiveBayes(distributions="binned"),
-    lambda: po.NaiveBayes(missing="informative"),
-    po.GaussianDiscriminant,
-    lambda: po.GaussianDiscriminant(pooling="per_class"),
-    po.TreeAugmentedNaiveBayes,
-    po.ChowLiuClassifier,
-    po.KDependenceBayes,
-    po.AveragedOneDependence,
-)
-_DATES = ("parts", "ignore", ["month"], ["days"], ["days", "year", "hour", "seconds"], ["weekday", "month"])
-_WIDE = 100  # columns; of more, only naive Bayes is tried, whose cost is no power of them
-_POISON = (b'"', b"\r", b"\n", b"\x00", b"\xef\xbb\xbf", b"\xff", b",", b"\t", b"'", b"{", b"}", b"\\", b"1e999", b"-")
-_LATE = ("x", "1.5", "99999999999999999999", "true", "2020-01-01", "1e999", "0x10", "-", '"', "{}")
+NAMES = (
+    "a", "b", "c", "x", "height", "class", "count", "fold", "weight", "len", "row", "a b", "ä", "日本", "\U0001f600",
+    "é\u0301", "A", "__x", "a'b",
+)  # fmt: skip
+ODD_NAMES = (
+    "prediction", "component", "p_a", "_", "", " ", "a,b", 'a"b', "a\nb", "a\tb", "a\x00missing", "0", "-1", "1.5",
+    "nan", "null", "NA", "a_duplicated_0", "a|b", "a;b", "[a]", "{a}", "a=b", "--target", "%s", "$(x)", "\\", "/",
+    "literal", "index", "x" * 300, "\ufeffa", "a\r", "y\x00", "*", "^a$", "^.*$",
+)  # fmt: skip
+EDGE_NUMBERS = (
+    0.0, -0.0, 1.0, -1.0, 0.5, float("nan"), float("inf"), float("-inf"), 1e308, -1e308, 1e200, 1e160, 1e154, 1e100,
+    1e-100, 1e-160, 1e-300, 5e-324, 2.0**53, 2.0**53 + 2, 1e15, 1e16, 0.1, 1 / 3, 1e8, 1e8 + 1,
+)  # fmt: skip
+_FORMATS = (
+    "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%H:%M", "%d.%m.%y",
+)  # fmt: skip
+_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 
 
-def _writable(frame: pl.DataFrame, suffix: str) -> pl.DataFrame:
-    """Return a table without the columns that its format cannot hold."""
-    text = suffix not in (".parquet", ".arrow")
-    kept = [
-        one
-        for one in frame.iter_columns()
-        if not (text and suffix != ".ndjson" and (one.dtype.is_nested() or one.dtype in (pl.Binary, pl.Duration)))
-        and not (suffix == ".ndjson" and one.dtype in (pl.Binary, pl.Duration, pl.Int128, pl.UInt128, pl.Time))
-        and not (suffix == ".parquet" and one.dtype == pl.UInt128)
-    ]
-    return pl.DataFrame(kept)
+def pick(rng: Rng, options: Sequence[Any]) -> Any:
+    """Return one of the options."""
+    return options[int(rng.integers(len(options)))]
 
 
-def _bytes_of(frame: pl.DataFrame, suffix: str, position: Path) -> bytes:
-    if suffix == ".parquet":
-        frame.write_parquet(position, compression=pick(np.random.default_rng(frame.height), ("zstd", "uncompressed")))
-    elif suffix == ".arrow":
-        frame.write_ipc(position)
-    else:
-        ndjson, separator = suffix == ".ndjson", "\t" if suffix == ".tsv" else ","
-        return (frame.write_ndjson() if ndjson else frame.write_csv(separator=separator)).encode()
-    return position.read_bytes()
+def _normal(rng: Rng, n: int) -> pl.Series:
+    return pl.Series((rng.normal(size=n) * 10.0 ** rng.integers(-3, 4) + pick(rng, (0, 0, 0, 1e6, 1e9))).tolist())
 
 
-def _with_late_cell(rng: Rng, text: bytes) -> bytes:
-    """Return a text file of more rows than are asked for types, with another kind of cell behind them."""
-    header, *lines = text.split(b"\n")
-    lines = [line for line in lines if line]
-    if not lines:
-        return text
-    many = lines * (10_050 // len(lines) + 1)
-    cells = many[-2].split(b",")
-    cells[int(rng.integers(len(cells)))] = pick(rng, _LATE).encode()
-    many[-2] = b",".join(cells)
-    return b"\n".join([header, *many, b""])
+def _edges(rng: Rng, n: int) -> pl.Series:
+    some = [pick(rng, EDGE_NUMBERS) for _ in range(int(rng.integers(1, 4)))]
+    cells = [pick(rng, some) if rng.random() < 0.3 else float(rng.normal()) for _ in range(n)]
+    return pl.Series(cells, dtype=pick(rng, (pl.Float64, pl.Float64, pl.Float32)), strict=False)
 
 
-def _mutated(rng: Rng, content: bytes, is_text: bool) -> bytes:
-    """Return the bytes of a file, a few of which are changed."""
-    changed = bytearray(content)
-    for _ in range(int(rng.integers(1, 4))):
-        position = int(rng.integers(len(changed) + 1))
-        kind = int(rng.integers(7))
-        if kind == 0 and position < len(changed):
-            changed[position] ^= 1 << int(rng.integers(8))
-        elif kind == 1:
-            changed = changed[:position] if rng.random() < 0.3 else changed
-        elif kind == 2 and position < len(changed):
-            changed[position] = int(rng.integers(256))
-        elif kind == 3:
-            stop = min(len(changed), position + int(rng.integers(1, 40)))
-            changed[position:position] = changed[position:stop]
-        elif kind == 4:
-            del changed[position : position + int(rng.integers(1, 40))]
-        else:
-            changed[position:position] = pick(rng, _POISON)
-    if is_text and rng.random() < 0.05:
-        codec = pick(rng, ("utf-16", "utf-8-sig", "utf-32"))
-        return bytes(changed).decode("utf8", "replace").encode(codec)
-    return bytes(changed)
+def _few(rng: Rng, n: int) -> pl.Series:
+    return pl.Series(rng.integers(0, int(rng.integers(1, 6)), n).tolist(), dtype=pl.Int64)
 
 
-def _write_table(rng: Rng, frame: pl.DataFrame, folder: Path) -> str:
-    """Write a table in some format, mutated in one of two cases, and return the name of its file."""
-    suffix = pick(rng, _SUFFIXES)
-    name = f"table{suffix}"
-    is_text = suffix not in (".parquet", ".arrow")
-    content = _bytes_of(_writable(frame, suffix), suffix, folder / name)
-    if suffix == ".csv" and rng.random() < 0.02 and len(content) < 3000:
-        content = _with_late_cell(rng, content)
-    elif rng.random() < 0.4:
-        content = _mutated(rng, content, is_text)
-    if suffix.endswith(".gz"):
-        content = gzip.compress(content)
-        content = _mutated(rng, content, False) if rng.random() < 0.05 else content
-    (folder / name).write_bytes(content)
-    return name
+def _integers(rng: Rng, n: int) -> pl.Series:
+    dtype = pick(rng, _INTEGERS)
+    low, high = np.iinfo(dtype.__name__.lower()).min, np.iinfo(dtype.__name__.lower()).max
+    ends = [low, high, low + 1, high - 1, 0, 1, high // 2]
+    if rng.random() < 0.5:
+        return pl.Series([pick(rng, ends) for _ in range(n)], dtype=dtype)
+    return pl.Series([int(cell) for cell in rng.integers(0, 100, n)], dtype=dtype)
 
 
-def _check_predictions(found: pl.DataFrame) -> None:
-    """Raise AssertionError unless probabilities are finite and sum to 1 in every row."""
-    scores = found.select(name for name in found.columns if name.startswith("p_")).to_numpy()
-    if not np.isfinite(scores).all() or not np.allclose(scores.sum(axis=1), 1.0, atol=1e-6):
-        raise AssertionError(f"probabilities are not finite or do not sum to 1: {scores[:3]}")
+def _huge_integers(rng: Rng, n: int) -> pl.Series:
+    dtype = pick(rng, (pl.Int128, pl.UInt128))
+    ends = [0, 1, 5, 2**53 + 1, 2**64, 2**100, 2**127 - 1] + ([-1, -(2**127)] if dtype == pl.Int128 else [2**128 - 1])
+    some = [pick(rng, ends) for _ in range(int(rng.integers(1, 4)))]
+    return pl.Series([pick(rng, some) for _ in range(n)], dtype=dtype)
 
 
-def _second_command(rng: Rng, name: str, target: str) -> list[str]:
-    model = "model.posteriori"
-    return pick(
-        rng,
-        (
-            ["evaluate", model, name],
-            ["explain", model, name, "--row", str(int(rng.integers(0, 4)))],
-            ["sample", model, "-n", "3", "--seed", "1"],
-            ["show", model],
-            ["show", model, "--json"],
-            ["merge", model, model, "--out", "merged.posteriori"],
-            ["sql", model],
-            ["cv", name, "--target", target, "--models", pick(rng, ("nb", "lda", "tan")), "--folds", "2"],
-            ["cluster", name, "-k", "2", "--covariance", pick(rng, ("full", "diagonal"))],
-        ),
+def _booleans(rng: Rng, n: int) -> pl.Series:
+    return pl.Series((rng.random(n) < pick(rng, (0.5, 0.0, 1.0, 0.1))).tolist(), dtype=pl.Boolean)
+
+
+def _words(rng: Rng) -> list[str]:
+    plain = ["a", "b", "c", "d", "yes", "no"]
+    odd = ["", " ", "NA", "nan", "None", "?", "1", "1.0", "true", "inf", "a,b", 'q"q', "l\nm", "\t", "ü", "\U0001f600"]
+    return (
+        plain if rng.random() < 0.6 else [*plain, *odd, "x" * 1000, "\x00", "\u202e", "1e400", "99999999999999999999"]
     )
 
 
-def _through_files(rng: Rng, folder: Path) -> str:
-    frame, target = table(rng)
-    name = _write_table(rng, frame, folder)
-    options = ["--model", pick(rng, _MODELS) if frame.width < _WIDE else "nb", "--folds", "2"]
-    if rng.random() < 0.01 and frame.width < 20:
-        options = []
-    if rng.random() < 0.1:
-        options += ["--missing", "informative"] if options and options[1] in ("nb", "lda") else []
-    if rng.random() < 0.1 and frame.width < _WIDE:
-        command = pick(
-            rng, (["cv", name, f"--target={target}", "--models", "nb", "--folds", "2"], ["cluster", name, "-k1,2"])
-        )
-        return run_command(command)
-    fitted = run_command(["fit", name, f"--target={target}", "--output", "model.posteriori", *options])
-    if fitted == REFUSED:
-        return REFUSED
-    other = name if rng.random() < 0.7 else _write_table(rng, _changed(rng, frame), folder)
-    done = run_command(["predict", "model.posteriori", other, "--proba", "--output", "scores.parquet"])
-    if done == ACCEPTED:
-        _check_predictions(pl.read_parquet(folder / "scores.parquet"))
-    if rng.random() < 0.6 and frame.width < _WIDE:
-        run_command(_second_command(rng, other, target))
-    return ACCEPTED
+def _strings(rng: Rng, n: int) -> pl.Series:
+    words = _words(rng)
+    some = [pick(rng, words) for _ in range(int(rng.integers(1, 5)))]
+    return pl.Series([pick(rng, some) for _ in range(n)], dtype=pl.String)
 
 
-def _changed(rng: Rng, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a table some of whose columns hold other cells, of other types perhaps."""
-    columns = [column(rng, frame.height).alias(one.name) if rng.random() < 0.3 else one for one in frame.iter_columns()]
-    return pl.DataFrame(columns)
+def _identifiers(rng: Rng, n: int) -> pl.Series:
+    return pl.Series([f"id{int(rng.integers(10**6))}" for _ in range(n)], dtype=pl.String)
 
 
-def _as_kind(rng: Rng, frame: pl.DataFrame) -> Any:
+def _categories(rng: Rng, n: int) -> pl.Series:
+    return _strings(rng, n).cast(pl.Categorical)
+
+
+def _enum(rng: Rng, n: int) -> pl.Series:
+    words = list(dict.fromkeys(["unused", *_words(rng)]))
+    return pl.Series([pick(rng, words[: int(rng.integers(1, 5))]) for _ in range(n)], dtype=pl.Enum(words))
+
+
+def _decimals(rng: Rng, n: int) -> pl.Series:
+    scale = int(rng.integers(0, 10))
+    cells = [Decimal(int(rng.integers(-(10**9), 10**9))).scaleb(-scale) for _ in range(n)]
+    return pl.Series(cells, dtype=pl.Decimal(38, scale))
+
+
+def _temporal(rng: Rng, n: int) -> pl.Series:
+    days = pl.Series(rng.integers(-(10**5), 10**5, n).tolist(), dtype=pl.Int64)
+    dtype = pick(rng, (pl.Date, pl.Datetime("us"), pl.Datetime("ns", "UTC"), pl.Duration("ms"), pl.Time))
+    return (days.abs() if dtype == pl.Time else days).cast(pl.Int32 if dtype == pl.Date else pl.Int64).cast(dtype)
+
+
+def _written_dates(rng: Rng, n: int) -> pl.Series:
+    some = [pick(rng, _FORMATS)] if rng.random() < 0.8 else _FORMATS
+    days = (dt.datetime(1990, 1, 1) + dt.timedelta(hours=int(one)) for one in rng.integers(0, 10**5, n))
+    cells = [day.strftime(pick(rng, some)) for day in days]
+    if n and rng.random() < 0.2:
+        cells[int(rng.integers(n))] = pick(rng, ("soon", "", "2024-02-30", "0000-00-00", "99999-01-01", "24:00:00"))
+    return pl.Series(cells, dtype=pl.String)
+
+
+def _nothing(rng: Rng, n: int) -> pl.Series:
+    return pl.Series([None] * n, dtype=pick(rng, (pl.Null, pl.String, pl.Float64, pl.Boolean, pl.Int64)))
+
+
+def _nested(rng: Rng, n: int) -> pl.Series:
     kind = int(rng.integers(4))
-    if any("\x00" in name for name in frame.columns):  # Arrow and pandas cannot hold it
-        kind = 3
-    if kind == 0 and pl.Object not in frame.dtypes:
-        return frame.to_arrow()
-    if kind == 1 and pl.Object not in frame.dtypes:
-        return frame.to_pandas(use_pyarrow_extension_array=bool(rng.integers(2)))
+    if kind == 0:
+        return pl.Series([[1, 2]] * n, dtype=pl.List(pl.Int64))
+    if kind == 1:
+        return pl.Series([{"a": 1, "b": "c"}] * n, dtype=pl.Struct({"a": pl.Int64, "b": pl.String}))
     if kind == 2:
-        return np.array([one.to_list() for one in frame.iter_columns()], dtype=object).T if frame.width else None
-    return frame
+        return pl.Series([[1.0, 2.0]] * n, dtype=pl.Array(pl.Float64, 2))
+    return pl.Series([b"a\x00"] * n, dtype=pl.Binary)
 
 
-def _sentence(error: Exception) -> str:
-    if "\n" in str(error):
-        raise AssertionError(f"not one line: {error}") from error
-    return refuses(str(error))
+def _objects(rng: Rng, n: int) -> pl.Series:
+    dates = ([dt.date(2020, 1, 1)], [dt.date(2020, 1, 1), dt.datetime(2024, 5, 6, 7)])
+    some = pick(rng, ([1, "a"], [1.5, None], *dates, [object], [True, 1], [b"a"], [10**400, 1]))
+    return pl.Series([pick(rng, some) for _ in range(n)], dtype=pl.Object)
 
 
-def _through_estimators(rng: Rng) -> str:
-    frame, target = table(rng, objects=True)
-    features, y = frame.drop(target), frame[target].to_list()
-    try:
-        X, later = _as_kind(rng, features), _as_kind(rng, features if rng.random() < 0.6 else _changed(rng, features))
-    except (ValueError, TypeError, OverflowError, NotImplementedError, pl.exceptions.PolarsError, ArithmeticError):
-        return REFUSED  # polars, pandas or NumPy cannot hold such a table
-    except Exception as error:
-        if type(error).__module__.startswith("pyarrow"):
-            return REFUSED
-        raise
-    estimator = pick(rng, _ESTIMATORS if frame.width < _WIDE else _ESTIMATORS[:1])()
-    if rng.random() < 0.4:
-        estimator.set_params(dates=pick(rng, _DATES), keep=pick(rng, (None, "all", [0], list(features.columns[:2]))))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        try:
-            estimator.fit(X, y)
-            scores = estimator.predict_proba(later)
-            labels = estimator.predict(later)
-            _check_scorer(estimator, features)
-            estimator.predict_proba(estimator.sample(3, random_state=0)[0])
-        except (ValueError, TypeError) as error:
-            return _sentence(error)
-    if not np.isfinite(scores).all() or not np.allclose(scores.sum(axis=1), 1.0, atol=1e-6):
-        raise AssertionError(f"probabilities are not finite or do not sum to 1: {scores[:3]}")
-    if len(labels) != features.height or len(scores) != features.height:
-        raise AssertionError(f"{features.height} rows but {len(labels)} labels and {len(scores)} scores")
-    return ACCEPTED
+_TEXTS = ("good soup and bread", "the soup was cold", "warm bread, good wine", "cold wine is bad", "bad bread")
 
 
-def _check_scorer(estimator: Any, features: pl.DataFrame) -> None:
-    """Raise AssertionError unless the scorer gives the probabilities of a row given as a dict."""
-    row = dict(zip(estimator.scorer().names, features.row(0), strict=True))
-    if not np.allclose(list(estimator.scorer()(row).values()), estimator.predict_proba(row)[0], atol=1e-9):
-        raise AssertionError(f"the scorer and predict_proba differ for {row}")
+def _texts(rng: Rng, n: int) -> pl.Series:
+    return pl.Series([f"{pick(rng, _TEXTS)} {pick(rng, _TEXTS)}" for _ in range(n)], dtype=pl.String)
 
 
-def run(rng: Rng, folder: Path) -> str:
-    """Learn from a table that is odd or damaged, and predict it or another."""
-    with strict_inside(folder):
-        return _through_estimators(rng) if rng.random() < 0.35 else _through_files(rng, folder)
+_USUAL = (_normal, _few, _strings, _booleans)
+_MORE = (_integers, _categories, _enum, _decimals, _temporal, _written_dates, _texts)
+_ODD = (_edges, _huge_integers, _identifiers, _nothing, _nested, _objects, *_MORE)
 
 
-TARGET = Target("tables", run)
+def _with_gaps(rng: Rng, series: pl.Series) -> pl.Series:
+    present = pl.Series((rng.random(len(series)) < pick(rng, (0.9, 0.5))).tolist(), dtype=pl.Boolean)
+    return pl.select(pl.when(present).then(series)).to_series()
+
+
+def _labels(rng: Rng, n: int) -> pl.Series:
+    """Return a column of classes, each of which has two rows or more."""
+    classes = pick(rng, (["a", "b"], ["a", "b", "c"], [0, 1], [True, False], [1, 2, 3], ["x,y", 'p"q', "\u00e9"]))
+    if rng.random() < 0.06:
+        classes = [f"class {k}" for k in range(n // 2)]
+    return pl.Series([classes[int(k)] for k in rng.permutation(n) % len(classes)])
+
+
+def valid_table(rng: Rng) -> tuple[pl.DataFrame, str]:
+    """Return a small table that every model of mixed columns can learn, and the name of the column of classes."""
+    n = int(rng.integers(10, 41)) if rng.random() < 0.9 else int(rng.integers(6, 10))
+    names = list(
+        dict.fromkeys(pick(rng, NAMES if rng.random() < 0.3 else NAMES[:5]) for _ in range(rng.integers(1, 6)))
+    )
+    columns = [pick(rng, _USUAL if j == 0 or rng.random() < 0.6 else _MORE)(rng, n) for j in range(len(names))]
+    columns = [_with_gaps(rng, one) if rng.random() < 0.25 else one for one in columns]
+    columns = [one.alias(name) for one, name in zip(columns, names, strict=True)]
+    columns.insert(int(rng.integers(len(columns) + 1)), _labels(rng, n).alias("y"))
+    return pl.DataFrame(columns), "y"
+
+
+def _mutate_labels(rng: Rng, frame: pl.DataFrame, target: str) -> pl.DataFrame:
+    n, present = frame.height, pl.Series(rng.random(frame.height) < 0.7)
+    kind = int(rng.integers(6))
+    if kind == 0:
+        return frame.with_columns(pl.lit("only").alias(target))
+    if kind == 1:
+        return frame.with_columns(pl.Series(target, [f"class {k}" for k in range(n)]))
+    if kind == 2:
+        return frame.with_columns(pl.Series(target, ["lone" if k == n // 2 else "others" for k in range(n)]))
+    if kind == 3:
+        return frame.with_columns(pl.when(present).then(pl.col(target)).alias(target))
+    if kind == 4:
+        return frame.with_columns(pick(rng, _ODD)(rng, n).alias(target))
+    return frame.drop(target)
+
+
+def mutate_table(rng: Rng, frame: pl.DataFrame, target: str) -> pl.DataFrame:
+    """Return a table in which one thing differs: a cell, a name, a column, the labels or the number of rows."""
+    features = [name for name in frame.columns if name != target]
+    name, n, kind = pick(rng, features), frame.height, int(rng.integers(8))
+    series = frame[name]
+    if kind == 0:
+        other = pick(rng, [one for one in ODD_NAMES if one not in frame.columns])
+        return frame.rename({pick(rng, frame.columns): other})
+    if kind == 1:
+        return _mutate_labels(rng, frame, target)
+    if kind == 2:
+        return frame[: int(rng.integers(0, 4))] if rng.random() < 0.7 else pl.concat([frame] * int(rng.integers(2, 9)))
+    if kind == 3:
+        return frame.drop(name) if rng.random() < 0.5 else frame.select(pl.col(target))
+    if kind == 4 and series.dtype.is_float():
+        return frame.with_columns(pl.col(name) * pick(rng, (0.0, 1e-300, 1e160, 1e300, -1.0)))
+    if kind <= 5 and n:
+        cells: list[object] = series.cast(pl.String, strict=False).to_list()
+        odd = pick(rng, (*ODD_NAMES, "0.5", "1e999", "true", "2024-02-30", "?"))
+        if series.dtype.is_float():
+            cells, odd = series.to_list(), pick(rng, EDGE_NUMBERS)
+        cells[int(rng.integers(n))] = odd
+        return frame.with_columns(pl.Series(name, cells, dtype=pl.Float64 if series.dtype.is_float() else pl.String))
+    return frame.with_columns(pick(rng, _ODD)(rng, n).alias(name))

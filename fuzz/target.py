@@ -1,14 +1,24 @@
-"""What a target of the fuzzer is."""
+"""What a target of the fuzzer is, and what can become of an input."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-ACCEPTED, REFUSED = "accepted", "refused"
+from posteriori.model.generative_model import GenerativeModel
+from posteriori.networks import BayesianNetwork
+
+# Ended before a model was learned or read; refused after that; answered.
+DOOR, MODEL, ANSWER = "door", "model", "answer"
+_LONGEST = 2000  # characters of a sentence; a name of a column may be long
 
 
 @dataclass(frozen=True)
@@ -19,18 +29,69 @@ class Target:
     ----------
     name : str
     run : callable
-        Takes a random generator and an empty folder to write files in; returns `ACCEPTED` or `REFUSED`, and raises
-        whatever is a finding. The same generator state must give the same input.
+        Takes a random generator and an empty folder to write files in; returns whether the input was answered, and
+        raises whatever is a finding. The same generator state must give the same input.
+    prepare : callable
+        Makes what inputs share, such as fitted models, so that they do not count as made by the first input.
     """
 
     name: str
-    run: Callable[[np.random.Generator, Path], str]
+    run: Callable[[np.random.Generator, Path], bool]
 
 
-def refuses(sentence: str) -> str:
-    """Return `REFUSED` if the error is one clear sentence, and raise AssertionError otherwise."""
-    if not sentence.strip():
-        raise AssertionError("refused without a word")
-    if "a defect of posteriori" in sentence or "Traceback" in sentence:
-        raise AssertionError(sentence)
-    return REFUSED
+class _Watch:
+    """Counts the models and networks that are made, be they learned or read."""
+
+    made = 0
+
+
+def _counted(kind: Any) -> None:
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def count(self: Any, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
+        _Watch.made += 1
+
+    kind.__init__ = count
+
+
+def watch() -> None:
+    """Count from now on the models that are made in this process."""
+    for kind in (GenerativeModel, BayesianNetwork):
+        if not hasattr(kind.__init__, "__wrapped__"):
+            _counted(kind)
+
+
+@contextmanager
+def not_counted() -> Iterator[None]:
+    """Make models that are shared by inputs, and are none of the input's own."""
+    before = _Watch.made
+    try:
+        yield
+    finally:
+        _Watch.made = before
+
+
+def outcome(target: Target, rng: np.random.Generator, folder: Path) -> str:
+    """Return how far an input came; raise what is unexpected."""
+    _Watch.made = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", UserWarning)  # the category of posteriori's own
+        answered = target.run(rng, folder)
+    return ANSWER if answered else MODEL if _Watch.made else DOOR
+
+
+def check_sentence(sentence: str) -> None:
+    """Raise AssertionError unless a refusal is one clear sentence."""
+    text = sentence.strip()
+    if not text or "\n" in text or len(text) > _LONGEST or re.search("a defect of posteriori|Traceback", text):
+        raise AssertionError(f"not one clear sentence: {sentence[:3000]!r}")
+
+
+def check_posteriors(scores: Any) -> None:
+    """Raise AssertionError unless probabilities are finite and sum to 1 in every row."""
+    scores = np.asarray(scores, dtype=float)
+    if not np.isfinite(scores).all() or not np.allclose(scores.sum(axis=1), 1.0, atol=1e-6):
+        raise AssertionError(f"probabilities are not finite or do not sum to 1: {scores[:3]}")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fuzz import models, options, tables
-from fuzz.networks import NETWORKS, QUERIES
+from fuzz import command_lines, estimators, models, networks
 from fuzz.target import Target
 
-_ALL = (models.TARGET, NETWORKS, options.TARGET, QUERIES, tables.TARGET)
+_ALL = (command_lines.TARGET, estimators.TARGET, models.TARGET, networks.TARGET)
 TARGETS: dict[str, Target] = {target.name: target for target in _ALL}

@@ -21,9 +21,10 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from posteriori import densities
+from posteriori import densities, statistics
 from posteriori.atomic_write import write_whole
 from posteriori.conformity import check_fields
+from posteriori.statistics.sums import Sums
 from posteriori.typing import Array
 from posteriori.version import __version__
 
@@ -34,7 +35,8 @@ _UNWRITTEN = {repr(number): number for number in (math.inf, -math.inf, math.nan)
 
 _PLAIN = {str, bool, int, type(None)}  # which JSON writes as they are
 
-# What a file may name, with the modules that hold it: these dataclasses, and those of registered densities.
+# What a file may name, with the modules that hold it: these dataclasses, the sums of `posteriori.statistics`, and what
+# registered densities hold.
 _DATACLASSES = {
     "Importance": "posteriori.learning.importance",
     "Block": "posteriori.model",
@@ -43,20 +45,8 @@ _DATACLASSES = {
     "CPT": "posteriori.networks",
     "LinearGaussian": "posteriori.networks",
     "ColumnRanges": "posteriori.statistics",
-    "Counts": "posteriori.statistics",
-    "ExposedCounts": "posteriori.statistics",
-    "JointCounts": "posteriori.statistics",
-    "GroupedStatistics": "posteriori.statistics",
-    "LeafCounts": "posteriori.statistics.forests",
     "JointStatistics": "posteriori.statistics",
-    "Moments": "posteriori.statistics",
-    "PairMoments": "posteriori.statistics",
     "RowFingerprints": "posteriori.statistics",
-    "Pairs": "posteriori.statistics",
-    "TailMoments": "posteriori.statistics",
-    "WordCounts": "posteriori.statistics",
-    "WordRepeats": "posteriori.statistics",
-    "Scatter": "posteriori.statistics",
     "Column": "posteriori.tables",
     "DatePart": "posteriori.tables.parts",
     "TimeType": "posteriori.tables.times",
@@ -190,8 +180,11 @@ def digest(written: bytes) -> str:
 
 def stored_dataclass(name: str) -> type[Any] | None:
     """Return the dataclass that a file may name; None if it is not registered."""
-    module = _DATACLASSES.get(name)
-    return densities.find_stored_class(name) if module is None else getattr(importlib.import_module(module), name)
+    if name in _DATACLASSES:
+        found: type[Any] = getattr(importlib.import_module(_DATACLASSES[name]), name)
+        return found
+    sums = getattr(statistics, name, None)
+    return sums if isinstance(sums, type) and issubclass(sums, Sums) else densities.find_stored_class(name)
 
 
 def pack(value: Any, path: str, arrays: dict[str, Array], of_estimator: OfEstimator | None = None) -> Any:

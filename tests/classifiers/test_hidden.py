@@ -289,3 +289,8 @@ def test_running_out_of_steps_is_warned_of():
     with pytest.warns(ConvergenceWarning, match="EM stopped after 2 steps with a last gain of") as caught:
         learning(po.NaiveBayes(), max_iter=2).fit(table, some)
     assert caught[0].filename == __file__
+
+
+def test_label_noise_of_a_class_is_a_mapping():
+    with pytest.raises(ValueError, match="label_noise has no mapping of recorded labels of a class"):
+        po.NaiveBayes(label_noise={"a": 0.1}).fit(pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]}), list("abab"))

@@ -307,3 +307,11 @@ def test_a_polars_column_may_be_named_like_a_pattern():
     rows = pl.DataFrame({"^x$": [1.5, 2.5, 3.5], "^n$": [1, 2, 3], "y": ["a", "b", "a"]})
     drawn, _ = po.NaiveBayes().fit(rows, "y").sample(5, random_state=0)
     assert drawn.columns == ["^x$", "^n$"]
+
+
+@pytest.mark.parametrize("model", [po.NaiveBayes(), po.GenerativeClassifier(["nb", "lda"])])
+def test_labels_to_draw_are_one_or_as_many_as_rows(model):
+    model.fit(pl.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]}), list("ababab"))
+    assert_array_equal(model.sample(3, y=["a", "b", "a"])[1], ["a", "b", "a"])
+    with pytest.raises(ValueError, match=r"y is of shape \(2,\); give one class, or one for each of the 3"):
+        model.sample(3, y=["a", "b"])

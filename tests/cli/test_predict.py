@@ -182,3 +182,29 @@ def test_few_rows_are_predicted_without_numba(name, models, monkeypatch):
     for one, other in zip(found.iter_columns(), expected.iter_columns(), strict=True):
         if one.name != "prediction":
             assert_allclose(one.cast(float), other.cast(float), rtol=1e-12, atol=1e-13)
+
+
+def test_whole_numbers_of_128_bits_are_predicted(folder):
+    classes = pl.Series([5, 2**127 - 1, 2**64] * 4, dtype=pl.Int128)
+    po.save(po.NaiveBayes().fit(pl.DataFrame({"x": [0.0, 9.0, 90.0] * 4}), classes), "model.posteriori")
+    pl.DataFrame({"x": [0.0, 9.0, 90.0]}).write_csv("rows.csv")
+    assert succeeds("predict", "model.posteriori", "rows.csv").split() == ["prediction", *map(str, classes[:3])]
+
+
+def test_text_holds_a_duration_as_iso_8601_and_refuses_lists(folder):
+    spans = pl.Series([1_500, 90_000, 3_600_000], dtype=pl.Int64).cast(pl.Duration("ms"))
+    rows = pl.DataFrame({"span": spans, "x": [1.0, 2.0, 3.0], "many": [[1], [2], [3]]})
+    rows.write_parquet("rows.parquet")
+    po.save(po.NaiveBayes().fit(pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]}), ["a", "b", "a", "b"]), "model.posteriori")
+    written = succeeds("predict", "model.posteriori", "rows.parquet", "--with", "span")
+    assert [line.split(",")[0] for line in written.split()] == ["span", "PT1.5S", "PT1M30S", "PT1H"]
+    succeeds("predict", "model.posteriori", "rows.parquet", "--with", "span", "--output", "out.csv")
+    assert Path("out.csv").read_text() == written
+    sentence = "column 'many' is List(Int64), which CSV cannot hold"
+    assert sentence in refused("predict", "model.posteriori", "rows.parquet", "--with", "many")
+
+
+def test_durations_are_drawn_as_text(folder):
+    spans = pl.Series([1_500, 90_000, 3_600_000, 7_200_000], dtype=pl.Int64).cast(pl.Duration("ms"))
+    po.save(po.NaiveBayes().fit(pl.DataFrame({"span": spans}), ["a", "b", "a", "b"]), "model.posteriori")
+    assert succeeds("sample", "model.posteriori", "--seed", 1).split()[1].startswith("PT")

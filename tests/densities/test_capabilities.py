@@ -189,7 +189,7 @@ def bare(monkeypatch):
     exec(code, namespace)
     density = namespace["Exponential"]
     assert not any(isinstance(density(), protocol) for protocol in PROTOCOLS)
-    monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, Registration(density)))
+    monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, Registration(density, (namespace["Totals"],))))
     return density
 
 

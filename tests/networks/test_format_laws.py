@@ -74,6 +74,69 @@ def test_odd_names_come_back_or_are_refused(tmp_path_factory, variables, states,
         assert again.name in (net.name, "")  # BIF calls a network without a name unknown
 
 
+HOSTILE = [
+    *(
+        'a"b',
+        "a'b",
+        "{",
+        "};",
+        "a\nb",
+        "\t",
+        "\\",
+        "",
+        " ",
+        "x" * 5_000,
+        "1st",
+        "-",
+        "é",
+        "变量",
+        "😀",
+        "e\u0301",
+        "\u202e",
+    ),
+    *("</script>", "<!--", "-->", "]]>", "&amp;", "<a href='x'>", "//", "/*", "#", "%", "*", "|", ",", ";", "=", "()"),
+    *(
+        "node",
+        "net",
+        "probability",
+        "potential",
+        "table",
+        "variable",
+        "network",
+        "BAYES",
+        "bnet",
+        "null",
+        "true",
+        "NaN",
+    ),
+    *("__proto__", "../../etc/passwd", "\0", "\x1b[31m", "\ufeff", "\u2028", "=1+1", "None", "v0"),
+]
+
+
+@pytest.mark.parametrize("suffix", [*SUFFIXES, ".posteriori"])
+def test_hostile_names_come_back_or_are_refused_in_one_line(tmp_path, suffix):
+    """Each as a variable that has hostile states and a parent, and as a state: alone, so that none hides another."""
+    n_refused = 0
+    for k, name in enumerate(HOSTILE):
+        other = HOSTILE[k - 1]
+        first = CPT(name, [other, "plain"], {}, [0.25, 0.75])
+        second = CPT("child of it", ["plain", name, "last"], {name: [other, "plain"]}, [[0.5, 0.25, 0.25], [0, 1, 0]])
+        net = po.BayesianNetwork(cpts=[first, second], name=name)
+        path = tmp_path / f"net{k}{suffix}"
+        try:
+            again, names = written(net, path)
+        except ValueError as error:
+            assert "cannot be written" in str(error) or "cannot write" in str(error), error  # noqa: PT017
+            assert "\n" not in str(error)  # noqa: PT017
+            assert not path.exists()
+            n_refused += 1
+            continue
+        assert_same_cells(net, again, names)
+        if suffix != ".uai":
+            assert [again.states(one) for one in net.variables] == [net.states(one) for one in net.variables]
+    assert n_refused < 12
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_states_are_compared_letter_by_letter(tmp_path, suffix):
     net = po.BayesianNetwork(cpts=[CPT("bp", ["LOW", "low"], {}, [0.25, 0.75]), CPT("BP", ["x", "y"], {}, [0.5, 0.5])])

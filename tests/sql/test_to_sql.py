@@ -18,7 +18,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.densities.binned import Binned
-from posteriori.sql import correlated, relations
+from posteriori.sql import correlated, dialects, relations
 
 DEPTH = {"most": 1000}  # levels of an expression, in both databases
 
@@ -430,9 +430,20 @@ def test_tables_of_too_many_numbers_are_refused_with_their_count(monkeypatch):
             model.fit(frame, y).to_sql()
         most = int(re.findall("up to ([0-9,]+)", str(caught.value))[0].replace(",", ""))
         monkeypatch.setattr(relations, "MOST_NUMBERS", most)
-        tables = re.findall(r"VALUES ([^A-Z]*)", model.to_sql())
+        tables = re.findall(r"VALUES ([^A-Z]*)", model.to_sql(dialect="sqlite"))
         n_numbers = [len(re.findall(r"[0-9.]+(?:e[-0-9]+)?", one)) for one in tables]
         assert 20 < max(n_numbers) <= sum(n_numbers) <= most
+
+
+def test_long_tables_of_duckdb_are_few_expressions_with_the_same_numbers(monkeypatch):
+    rows = [(-5, 2**40, 0.1, -np.inf), (7, 1, 1 / 3, 1e-300), (0, 2, -2.5e200, 4.0)] * 50
+    table = dialects.Dialect("duckdb").table_of("known", ["a", "b", "c", "d"], rows)
+    monkeypatch.setattr(dialects, "_MOST_VALUES", len(rows))
+    values = dialects.Dialect("duckdb").table_of("known", ["a", "b", "c", "d"], rows)
+    assert len(list(sqlglot.parse_one(f"WITH {table} SELECT 1", dialect="duckdb").walk())) < 100
+    database = duckdb.connect()
+    found, expected = (database.execute(f"WITH {one} SELECT * FROM known").fetchall() for one in (table, values))
+    assert found == expected
 
 
 def test_a_wide_discriminant_is_refused_at_once():

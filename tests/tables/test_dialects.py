@@ -145,3 +145,12 @@ def test_copies_live_as_long_as_what_reads_them(tmp_path):
     assert pl.concat(narrow.frames(["n"]))["n"].to_list() == [1, 2, 3, 4]
     del narrow
     assert not copy.exists()
+
+
+def test_a_damaged_compressed_file_is_refused(tmp_path):
+    path = tmp_path / "rows.csv.gz"
+    packed = bytearray(gzip.compress(ROWS.write_csv().encode(), mtime=0))
+    packed[10] |= 0b110  # a kind of block that does not exist
+    path.write_bytes(packed)
+    with pytest.raises(ValueError, match="cannot read"):
+        po.NaiveBayes().fit(po.scan(path), "art")

@@ -196,7 +196,8 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            n is not a whole number of at least 1, or is too large; a label of y is not a class.
+            n is not a whole number of at least 1, or is too large; y is not one label or n labels; a label of y is
+            not a class.
 
         Notes
         -----
@@ -209,7 +210,10 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         """
         posterior = self._posterior
         n = check_draw(n, len(posterior.schema.columns))
-        label = None if y is None else self._class_indices(np.broadcast_to(np.asarray(y), (n,)))
+        wanted = None if y is None else np.asarray(y)
+        if wanted is not None and wanted.shape not in ((), (n,)):
+            raise ValueError(f"y is of shape {wanted.shape}; give one class, or one for each of the {n:,} rows to draw")
+        label = None if wanted is None else self._class_indices(np.broadcast_to(wanted, (n,)))
         ranges = self._model_ranges if respect_ranges else [None] * len(posterior.models)
         columns, drawn = posterior.draw(n, label, generator(random_state), ranges)
         return write_table(self.schema_, columns), self.classes_[drawn]

@@ -214,6 +214,9 @@ class AveragedOneDependence(GenerativeEstimator):
 
     Notes
     -----
+    d counts the columns with two categories or bins or more. A constant parent leaves its children independent, which
+    would be one more vote for naive Bayes.
+
     Missing features are summed out exactly in prediction. A missing child has the factor 1. A missing parent is summed
     over its values, Σ_a p(x_i = a | y)·Π_j p(x_j | x_i = a, y).
 

@@ -123,7 +123,8 @@ class GaussianDiscriminant(DiscriminantGeometry):
               \frac{m \Sigma_c + (d + 1) \Psi}{r + 2}\Bigr)
 
     It tends to the Gaussian as n grows, and it is proper for any number of rows. Then the log-odds are not linear or
-    quadratic. If cells are missing, n_c is the mean number of present cells of a column.
+    quadratic. If cells are missing, n_c is the mean number of present cells of a column. A column that is empty or
+    constant in all training rows is no part of the t: it is not counted in d and n_c, and its cells have the factor 1.
 
     `partial_fit` equals one fit of all rows if no cell is missing. Otherwise the expected statistics of missing cells
     are computed under the model at that time; later rows do not revise them.

@@ -123,12 +123,13 @@ class NaiveBayes(GenerativeEstimator):
 
     With ``feature_weights="cells"`` the posterior is that of learned tables (Zaidi et al. 2017; Greiner et al. 2005):
 
-    .. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_{j \text{ observed}} t_{jy}(x_j)\Bigr), \quad
-              t_{jy}(k) = w_j \log p(x_j = k \mid y) + \delta_{jy}(k)
+    .. math:: p(y \mid x) \propto p(y) \exp\Bigl(\sum_{j \text{ observed}} t_{jy}(x_j)\Bigr), \quad
+              t_{jy}(k) = b_y / d + w_j \log p(x_j = k \mid y) + \delta_{jy}(k)
 
-    with w_j ≥ 0 and δ of greatest penalised conditional likelihood. The prior of δ is Gaussian: independent for
-    categories, a line and a random walk over neighbouring bins. Held-out rows choose its strength, and whether all w_j
-    are 0. A missing cell adds 0, as an approximation: a learned table has no exact marginal. p(x) and `sample` stay
+    with b, w_j ≥ 0 and δ of greatest penalised conditional likelihood, for d columns that vary. The prior of δ is
+    Gaussian: independent for categories, a line and a random walk over neighbouring bins. Held-out rows choose its
+    strength, and whether all w_j are 0; they do not depend on the order of rows or on names. A missing cell adds 0, as
+    an approximation: a learned table has no exact marginal. A row without cells has the prior. p(x) and `sample` stay
     those of the generative model. Numbers need ``distributions="binned"``, and many bins suit it (``bins=64``). All
     `feature_weights_` are 1. At most 20,000 rows are used, a stratified subsample.
 

@@ -370,6 +370,8 @@ def _confusion(noise: Any, classes: Column) -> Array:
     """Return p(recorded | true), (C, C), from a share of wrong labels, a matrix, or a mapping of mappings."""
     labels, n_classes = classes.categories, len(classes.categories)
     if isinstance(noise, Mapping):
+        if not all(isinstance(row, Mapping) for row in noise.values()):
+            raise ValueError("label_noise has no mapping of recorded labels of a class; give {true: {recorded: p}}")
         strange = [label for row in (noise, *noise.values()) for label in row if label not in classes.lookup]
         if strange:
             raise ValueError(f"label_noise names {strange[0]!r}, which is not a class; they are {list(labels)}")

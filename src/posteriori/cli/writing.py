@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame], Any]:
     """Return a function that writes a frame to a file in the format of its suffix, or to stdout as CSV."""
     if output is None:
-        return lambda frame: write_out(frame.write_csv())
+        return lambda frame: write_out(_csv_text(frame))
     check_output(output, *sources)
     write_file = writer_of(output)
 
@@ -28,6 +28,13 @@ def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame],
             write_file(frame, position)
 
     return write
+
+
+def _csv_text(frame: pl.DataFrame, separator: str = ",") -> str:
+    from posteriori.tables.writing import csv_text
+
+    with as_user_errors():
+        return csv_text(frame, separator)
 
 
 def write_out(text: str) -> None:
@@ -73,7 +80,7 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
         elif kind == "arrow":
             frame.write_ipc(position)
         else:
-            text = frame.write_csv(separator=SEPARATORS[kind]) if kind in SEPARATORS else frame.write_ndjson()
+            text = _csv_text(frame, SEPARATORS[kind]) if kind in SEPARATORS else frame.write_ndjson()
             position.write_bytes(gzip.compress(text.encode()) if packed == ".gz" else text.encode())
 
     return write

@@ -102,7 +102,8 @@ class Binned:
     `MDLPDiscretizer` cuts by the same rule, at the same points.
 
     An outer bin without rows takes the mean width of the inner bins as its scale. An outer bin whose rows all lie at
-    the cut has a scale of 1e-9 times the span of the column. Neither choice changes a posterior.
+    the cut has a scale of 1e-9 times the span of the column. A scale is at least 1e-150. None of these changes a
+    posterior.
 
     References
     ----------
@@ -150,7 +151,8 @@ class Binned:
         stand_in = np.where(inner > 0, inner, np.where(single, 0.0, distance[::-1]))
         floor = _SCALE_FLOOR * (span + distance.max(axis=0))
         scale = np.maximum(np.where(empty & ~single, stand_in, distance), floor)
-        return BinnedParameters(cuts, np.where(single, mean[0], 0.0), np.where(scale > 0, scale, 1.0))
+        scale = np.where(scale > 0, np.maximum(scale, SMALLEST_SCALE), 1.0)
+        return BinnedParameters(cuts, np.where(single, mean[0], 0.0), scale)
 
     def log_density(self, parameters: BinnedParameters, tile: Numbers) -> Array:
         """Return log q(x | b(x)) in nats, (n, 1)."""

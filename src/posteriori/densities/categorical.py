@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.capabilities import LinearTerms
 from posteriori.densities.conditional import ROUNDING
-from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
+from posteriori.invariants import check_pseudo_count
+from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.counts import Counts, slot_offsets
 from posteriori.statistics.left_out import less
 from posteriori.tables.batch import Assignment, Codes
@@ -22,7 +23,7 @@ from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class CategoricalParameters:
+class CategoricalParameters(WithAxes):
     """log p(x_j = k | z).
 
     Attributes
@@ -35,13 +36,7 @@ class CategoricalParameters:
     """
 
     cardinalities: tuple[int, ...]
-    log_probability: Array
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
-        shape = (n_components, self.offsets[-1])
-        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
+    log_probability: Annotated[Array, Axes("the log-probabilities", "z", "slot", low=-np.inf, high=ROUNDING)]
 
     @cached_property
     def offsets(self) -> Array:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NoReturn
+from typing import Annotated, ClassVar, NoReturn
 
 import numpy as np
 
 from posteriori.densities.word_scores import WordScores, by_column, invalid_counts
-from posteriori.invariants import check_numbers, check_pseudo_count
+from posteriori.invariants import check_pseudo_count
+from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.left_out import less
-from posteriori.statistics.word_counts import WordCounts, bags_of, n_words_of
+from posteriori.statistics.word_counts import WordCounts, bags_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 
@@ -33,14 +33,10 @@ def complement_scores(count: Array, alpha: Array | float, norm: bool) -> Array:
 
 
 @dataclass(frozen=True)
-class ComplementParameters:
+class ComplementParameters(WithAxes):
     """The weight of each word in each component, (Z, V), ≥ 0."""
 
-    score: Array
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        check_numbers("the weights of words", self.score, (n_components, n_words_of(columns)), -1e-9, np.inf)
+    score: Annotated[Array, Axes("the weights of words", "z", "word", low=-1e-9, high=np.inf)]
 
     @cached_property
     def of_words(self) -> WordScores:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.word_scores import by_column, invalid_counts
-from posteriori.invariants import check_numbers, require
-from posteriori.statistics.word_counts import bags_of, n_words_of
+from posteriori.invariants import require
+from posteriori.statistics.axes import Axes, WithAxes
+from posteriori.statistics.word_counts import bags_of
 from posteriori.statistics.word_repeats import LEVELS, WordRepeats, total_of_bins
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 _MOST_STEPS = 200
@@ -25,17 +25,11 @@ _LARGEST = 1e9  # of the concentration: beyond it, the distribution is multinomi
 
 
 @dataclass(frozen=True)
-class CompoundParameters:
+class CompoundParameters(WithAxes):
     """The parameters of the Dirichlet distribution of the shares, (Z, V), and the mean total of a row."""
 
-    concentration: Array
-    mean_total: float
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        shape = (n_components, n_words_of(columns))
-        check_numbers("the concentrations of words", self.concentration, shape, 1e-300, 2 * _LARGEST)
-        check_numbers("the mean total", np.array(self.mean_total), (), 0.0)
+    concentration: Annotated[Array, Axes("the concentrations of words", "z", "word", low=1e-300, high=2 * _LARGEST)]
+    mean_total: Annotated[float, Axes("the mean total", low=0.0)]
 
     @cached_property
     def of_words(self) -> Array:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from posteriori.densities.capabilities import ConditionalNormal, LinearTerms
 from posteriori.densities.student import draw_stretch, log_peaks, log_tails
 from posteriori.invariants import LARGEST_SQUARE, check_not_negative, check_numbers, require
 from posteriori.parameter_count import n_unrestricted_gaussian
+from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
@@ -33,25 +34,17 @@ _BLOCK_CELLS = 1 << 16  # leave-one-out moments per block, so that a block stays
 
 
 @dataclass(frozen=True)
-class GaussianParameters:
+class GaussianParameters(WithAxes):
     """mean and variance, (Z, d), in data units and squared data units; shared: all components have one variance.
 
     With degrees of freedom, (Z, d), the density is a t with the mean as its centre and the variance as its squared
     scale.
     """
 
-    mean: Array
-    variance: Array
+    mean: Annotated[Array, Axes("the means", "z", "column")]
+    variance: Annotated[Array, Axes("the variances", "z", "column", low=SMALLEST_VARIANCE, high=LARGEST_SQUARE)]
     shared: bool = False
-    degrees: Array | None = None
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        shape = (n_components, len(columns))
-        check_numbers("the means", self.mean, shape)
-        check_numbers("the variances", self.variance, shape, SMALLEST_VARIANCE, LARGEST_SQUARE)
-        if self.degrees is not None:
-            check_numbers("the degrees of freedom", self.degrees, shape, _FEWEST_DEGREES)
+    degrees: Annotated[Array | None, Axes("the degrees of freedom", "z", "column", low=_FEWEST_DEGREES)] = None
 
     def plug_in(self) -> GaussianParameters:
         """Return a Gaussian with the same mean and variance."""
@@ -98,7 +91,7 @@ class Gaussian:
 
         the posterior predictive density under the same prior of the variance and a flat one of the mean. If the
         smoothing is infinite, the variance is the pooled one with its ν = Σ_z (n_zj − 1). It tends to the estimate as
-        n grows.
+        n grows. A column that is constant in all rows has one density for all components.
 
     Notes
     -----
@@ -154,9 +147,9 @@ class Gaussian:
     def _of(self, statistics: Moments, pooled: Moments) -> GaussianParameters:
         """Return means and variances from moments (…, Z, d) and pooled moments (…, 1, d)."""
         estimated = self._estimated(statistics, pooled)
-        return self._integrated(estimated, statistics.weight) if self.predictive else estimated
+        return self._integrated(estimated, statistics.weight, pooled) if self.predictive else estimated
 
-    def _integrated(self, estimated: GaussianParameters, weight: Array) -> GaussianParameters:
+    def _integrated(self, estimated: GaussianParameters, weight: Array, pooled: Moments) -> GaussianParameters:
         """Return the t density that integrates mean and variance out."""
         known = np.maximum(weight - 1.0, 0.0)
         if estimated.shared:  # the degrees of freedom of all rows
@@ -168,6 +161,9 @@ class Gaussian:
         # The estimate divides by `rows`, and the t by its degrees of freedom. No row counts as one, at the mean of all.
         spread = (1.0 + 1.0 / np.where(weight > 0, weight, 1.0)) * np.where(rows > 0, rows, 1.0) / degrees
         variance = np.where(weight > 0, estimated.variance * spread, 2.0 * estimated.variance)
+        constant = pooled.scatter <= 0.0  # no unit to measure its variance in: one density for all components
+        degrees = np.where(constant, np.maximum(known.sum(axis=-2, keepdims=True), 1.0), degrees)
+        variance = np.where(constant, estimated.variance, variance)
         return GaussianParameters(estimated.mean, variance, estimated.shared, degrees)
 
     def _estimated(self, statistics: Moments, pooled: Moments) -> GaussianParameters:

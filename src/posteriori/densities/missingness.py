@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.capabilities import LinearTerms
-from posteriori.invariants import check_numbers, check_pseudo_count
+from posteriori.invariants import check_pseudo_count
+from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.counts import Counts, Presence, slot_offsets
 from posteriori.statistics.left_out import less
 from posteriori.tables.batch import Assignment, Mixed
@@ -21,7 +22,7 @@ from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class MissingnessParameters:
+class MissingnessParameters(WithAxes):
     """log p(m_j | z), m_j = 1 where cell j is missing.
 
     Attributes
@@ -30,14 +31,8 @@ class MissingnessParameters:
         In nats; both 0 for a column without a factor.
     """
 
-    log_missing: Array
-    log_present: Array
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        shape = (n_components, len(columns))
-        check_numbers("the log-probabilities of missing cells", self.log_missing, shape, -np.inf, 0.0)
-        check_numbers("the log-probabilities of present cells", self.log_present, shape, -np.inf, 0.0)
+    log_missing: Annotated[Array, Axes("the log-probabilities of missing cells", "z", "column", low=-np.inf, high=0.0)]
+    log_present: Annotated[Array, Axes("the log-probabilities of present cells", "z", "column", low=-np.inf, high=0.0)]
 
     @cached_property
     def modelled_columns(self) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from posteriori.densities.word_scores import (
     invalid_counts,
     log_present,
 )
-from posteriori.invariants import check_numbers, check_pseudo_count
+from posteriori.invariants import check_pseudo_count
+from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.left_out import less
-from posteriori.statistics.word_counts import WordCounts, bags_of, n_words_of
+from posteriori.statistics.word_counts import WordCounts, bags_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.columns import CellKind, Column
@@ -30,17 +31,11 @@ _LARGEST = 1e15  # of a mean total
 
 
 @dataclass(frozen=True)
-class MultinomialParameters:
+class MultinomialParameters(WithAxes):
     """Log-probabilities of the words in nats, (Z, V), and the mean sum of the counts of a row, for drawing rows."""
 
-    log_probability: Array
-    mean_total: float
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        shape = (n_components, n_words_of(columns))
-        check_numbers("the log-probabilities of words", self.log_probability, shape, -np.inf, 1e-9)
-        check_numbers("the mean total", np.array(self.mean_total), (), 0.0, _LARGEST)
+    log_probability: Annotated[Array, Axes("the log-probabilities of words", "z", "word", low=-np.inf, high=1e-9)]
+    mean_total: Annotated[float, Axes("the mean total", low=0.0, high=_LARGEST)]
 
     @cached_property
     def of_words(self) -> WordScores:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.capabilities import LinearTerms
-from posteriori.invariants import check_not_negative, check_numbers
+from posteriori.invariants import check_not_negative
+from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
@@ -24,14 +25,10 @@ _LARGE_RATE = 1e15  # NumPy cannot draw rates near 2⁶³
 
 
 @dataclass(frozen=True)
-class PoissonParameters:
+class PoissonParameters(WithAxes):
     """The expected number of events, (Z, d)."""
 
-    rate: Array
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        check_numbers("the rates", self.rate, (n_components, len(columns)), 0.0)
+    rate: Annotated[Array, Axes("the rates", "z", "column", low=0.0)]
 
     @cached_property
     def log_rate(self) -> Array:

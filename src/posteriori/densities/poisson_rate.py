@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.word_scores import WordScores, by_column, draw_bags, invalid_counts
-from posteriori.invariants import check_not_negative, check_numbers
+from posteriori.invariants import check_not_negative
+from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.exposed_counts import CountExposed, ExposedCounts, exposure_of
 from posteriori.statistics.left_out import less
-from posteriori.statistics.word_counts import bags_of, n_words_of
+from posteriori.statistics.word_counts import bags_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 _LARGEST = 1e300
@@ -25,16 +25,11 @@ _FEWEST = 0.5  # events of a word in all rows that the prior assumes
 
 
 @dataclass(frozen=True)
-class PoissonRateParameters:
+class PoissonRateParameters(WithAxes):
     """The expected number of events of each word per unit of exposure, (Z, V), and the mean exposure of a row."""
 
-    rate: Array
-    mean_exposure: float
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        check_numbers("the rates of words", self.rate, (n_components, n_words_of(columns)), 0.0, _LARGEST)
-        check_numbers("the mean exposure", np.array(self.mean_exposure), (), 0.0, _LARGEST)
+    rate: Annotated[Array, Axes("the rates of words", "z", "word", low=0.0, high=_LARGEST)]
+    mean_exposure: Annotated[float, Axes("the mean exposure", low=0.0, high=_LARGEST)]
 
     @cached_property
     def of_words(self) -> WordScores:

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posteriori.densities.word_scores import WordScores, by_column, invalid_counts
-from posteriori.invariants import check_numbers, require
+from posteriori.invariants import require
+from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.left_out import less, weights_left
-from posteriori.statistics.word_counts import WordCounts, WordPresence, bags_of, n_words_of, presence_of
+from posteriori.statistics.word_counts import WordCounts, WordPresence, bags_of, presence_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class PresenceParameters:
+class PresenceParameters(WithAxes):
     """Log-probabilities in nats that each word is present, and that it is absent, both (Z, V)."""
 
-    present: Array
-    absent: Array
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters fit these columns and this number of components."""
-        shape = (n_components, n_words_of(columns))
-        check_numbers("the log-probabilities of present words", self.present, shape, high=0.0)
-        check_numbers("the log-probabilities of absent words", self.absent, shape, high=0.0)
+    present: Annotated[Array, Axes("the log-probabilities of present words", "z", "word", high=0.0)]
+    absent: Annotated[Array, Axes("the log-probabilities of absent words", "z", "word", high=0.0)]
 
     @cached_property
     def log_odds(self) -> Array:

@@ -15,6 +15,7 @@ from posteriori.invariants import check_numbers, require, require_kind
 from posteriori.model.blocks import Block, reject_outside, warn_of_approximation
 from posteriori.model.factor_weights import FactorWeights
 from posteriori.statistics import JointStatistics
+from posteriori.statistics.sums import check_sums
 from posteriori.tables import Batch, Column, Schema, quote
 from posteriori.typing import Array
 
@@ -104,7 +105,7 @@ class GenerativeModel:
             statistics.ranges.check_against(len(self.schema.columns))
         for block, sums in zip(self.blocks, statistics.blocks, strict=True):
             sufficient_statistics: Any = block.density.sufficient_statistics  # a class of statistics or a factory
-            sufficient_statistics.check_against(sums, self._columns_of(block), self.n_components)
+            check_sums(sufficient_statistics, sums, self._columns_of(block), self.n_components)
 
     def _columns_of(self, block: Block) -> list[Column]:
         return [self.schema.columns[j] for j in block.columns]

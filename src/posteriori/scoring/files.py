@@ -24,6 +24,7 @@ from posteriori import kernels
 from posteriori.atomic_write import atomic_write
 from posteriori.scoring.decisions import Decision
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
+from posteriori.scoring.formulas import without_formulas
 from posteriori.scoring.strangeness import Strangeness
 from posteriori.sources.table_source import warn_of_unseen
 from posteriori.suggestions import closest
@@ -31,6 +32,7 @@ from posteriori.tables import Batch, Scan
 from posteriori.tables.dialects import SEPARATORS
 from posteriori.tables.forking import require_threads
 from posteriori.tables.scanning import format_of
+from posteriori.tables.writing import csv_text, label_series
 
 _HANDED = 4  # frames that wait to be written
 _PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
@@ -50,12 +52,15 @@ class Wanted:
         The columns of the table that come first.
     decision : Decision, optional
         The rule that predicts; default the most probable class.
+    escape_formulas : bool
+        Whether text that spreadsheets run as a formula gets an apostrophe in front, in CSV and TSV.
     """
 
     proba: bool = False
     strangeness: bool = False
     beside: Scan | None = None
     decision: Decision | None = None
+    escape_formulas: bool = False
 
 
 _CLASS_ONLY = Wanted()
@@ -78,12 +83,15 @@ def write_predictions(
         raise ValueError(f"{str(path)!r} would have to be packed by zstd; write .gz or .parquet")
     if isinstance(X, Scan) and any(path.exists() and path.samefile(one) for one in X.paths if one.exists()):
         raise ValueError(f"the output would overwrite {str(path)!r}, which is read; name another file")
+    if wanted.escape_formulas and kind not in SEPARATORS:
+        raise ValueError(f"escape_formulas is for CSV and TSV files, which {str(path)!r} is not; leave it out")
     frames = predictions(fitted, X, wanted, progress)
+    written = without_formulas(frames, wanted.escape_formulas) if kind in SEPARATORS else frames
     n_rows = 0
 
     def counted() -> Iterator[pl.DataFrame]:
         nonlocal n_rows
-        for frame in frames:
+        for frame in written:
             n_rows += frame.height
             yield frame
 
@@ -129,7 +137,7 @@ def _predictor(
     fitted: FittedPosterior, wanted: Wanted
 ) -> Callable[[Batch], tuple[pl.DataFrame, dict[str, int], list[int]]]:
     """Return a function from a batch to its predictions, its unseen categories, and the rows no class can produce."""
-    classes = pl.Series("prediction", fitted.labels)
+    classes = label_series("prediction", fitted.labels)
     names = [_column(label) for label in fitted.labels] if wanted.proba else []
     fallback, scores_of = fitted.fallback, fitted.posterior.scores
     strangeness = Strangeness.of(fitted.posterior) if wanted.strangeness else None
@@ -250,10 +258,7 @@ def _write_text(frames: Iterator[pl.DataFrame], position: Path, kind: str, packe
     opened: Callable[..., IO[bytes]] = gzip.open if packed else open  # type: ignore[assignment]
     with opened(position, "wb") as handle:
         for number, frame in enumerate(frames):
-            if kind == "ndjson":
-                text = frame.write_ndjson()
-            else:
-                text = frame.write_csv(include_header=not number, separator=SEPARATORS[kind])
+            text = frame.write_ndjson() if kind == "ndjson" else csv_text(frame, SEPARATORS[kind], header=not number)
             handle.write(text.encode())
 
 

@@ -13,14 +13,16 @@ from posteriori.statistics.column_ranges import ColumnRanges
 from posteriori.statistics.counts import Counts, Presence
 from posteriori.statistics.differences import difference
 from posteriori.statistics.exposed_counts import CountExposed, ExposedCounts
+from posteriori.statistics.forests import LeafCounts
 from posteriori.statistics.grouped import GroupedStatistics
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
-from posteriori.statistics.moments import Moments, gather
+from posteriori.statistics.moments import Moments
 from posteriori.statistics.pair_moments import PairMoments
 from posteriori.statistics.pairs import Pairs
 from posteriori.statistics.row_fingerprints import RowFingerprints
 from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
+from posteriori.statistics.sums import Sums, gather
 from posteriori.statistics.tail_moments import TailMoments
 from posteriori.statistics.word_counts import ScaledWordCounts, WordCounts, WordPresence
 from posteriori.statistics.word_repeats import WordRepeats
@@ -36,6 +38,7 @@ __all__ = [
     "GroupedStatistics",
     "JointCounts",
     "JointStatistics",
+    "LeafCounts",
     "Moments",
     "PairMoments",
     "Pairs",
@@ -48,6 +51,7 @@ __all__ = [
     "Scatter",
     "Statistics",
     "StatisticsFactory",
+    "Sums",
     "TailMoments",
     "WordCounts",
     "WordPresence",

@@ -6,13 +6,15 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_equal, check_numbers, require_kind
-from posteriori.statistics.differences import difference, exceeds
-from posteriori.statistics.moments import gather
+from posteriori.invariants import check_equal, require_kind
+from posteriori.statistics.axes import Axes, check_axes
+from posteriori.statistics.differences import exceeds
+from posteriori.statistics.sums import Sums, gather
 from posteriori.tables.batch import Assignment, Codes, Mixed
 from posteriori.tables.columns import Column
 from posteriori.typing import Array
@@ -24,7 +26,7 @@ def slot_offsets(cardinalities: Sequence[int]) -> Array:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Sums):
     """Per component and column: the weight of each category, and of the missing cells.
 
     Attributes
@@ -36,17 +38,12 @@ class Counts:
     """
 
     cardinalities: tuple[int, ...]
-    table: Array
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics fit these columns and this number of components."""
-        require_kind(self, Counts)
-        self.check_cardinalities(tuple(column.cardinality for column in columns), n_components)
+    table: Annotated[Array, Axes("the table of counts", "z", "slot", low=0.0)]
 
     def check_cardinalities(self, cardinalities: tuple[int, ...], n_components: int) -> None:
         """Raise ValueError unless the counts have these numbers of categories per column."""
         check_equal("the number of categories of the counts", self.cardinalities, cardinalities)
-        check_numbers("the table of counts", self.table, (n_components, self.offsets[-1]), 0.0)
+        check_axes(self, {"z": n_components, "slot": int(self.offsets[-1])})
 
     @cached_property
     def offsets(self) -> Array:
@@ -69,12 +66,6 @@ class Counts:
         kernels.add_weighted_counts(tile.values, responsibilities, offsets, table)
         return cls(tile.cardinalities, np.ascontiguousarray(table.T))
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(self.cardinalities, self.table + other.table)
-
-    def __sub__(self, other: Counts) -> Counts:
-        return Counts(self.cardinalities, difference(self.table, other.table))
-
     def would_go_negative(self, other: Counts) -> Array:
         """Return where other holds more than these counts, (Z, d)."""
         over = exceeds(other.table, self.table).astype(np.int64)
@@ -83,10 +74,6 @@ class Counts:
     def finite(self) -> Array:
         """Return which columns can be computed with, (d,): all, because codes are finite."""
         return np.ones(len(self.cardinalities), np.bool_)
-
-    def is_exact(self) -> bool:
-        """Return True: a missing cell adds nothing to the sums of its column, so nothing in them is an expectation."""
-        return True
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
@@ -115,7 +102,7 @@ class Counts:
         wanted[is_category] = np.fromiter(itertools.chain.from_iterable(columns), np.int64, sum(sizes))
         wanted[is_category & (wanted >= 0)] += 1
         slots = np.where(wanted >= 0, wanted + np.repeat(self.offsets[:-1], np.diff(offsets)), -1)
-        return Counts(sizes, np.ascontiguousarray(gather(table.T, slots).T))
+        return Counts(sizes, gather(table, slots, axis=1))
 
     def placed(self, positions: Sequence[int], weight: Array) -> Counts:
         """Return the counts of other columns, by their indices here, −1 for one without categories or present cells.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
-from posteriori.invariants import check_numbers, require_kind
-from posteriori.statistics.differences import difference, exceeds
-from posteriori.statistics.moments import gather
-from posteriori.statistics.word_counts import WordCounts, bags_of
+from posteriori.invariants import require_kind
+from posteriori.statistics.axes import Axes
+from posteriori.statistics.differences import exceeds
+from posteriori.statistics.word_counts import SumsOfRows, WordCounts, bags_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.columns import Column
@@ -25,7 +26,7 @@ def exposure_of(tile: Bags | Numbers) -> Array:
 
 
 @dataclass(frozen=True)
-class ExposedCounts:
+class ExposedCounts(SumsOfRows):
     """Per component: the counts of words, and the sum of the exposures of the rows.
 
     Attributes
@@ -36,13 +37,12 @@ class ExposedCounts:
     """
 
     words: WordCounts
-    exposure: Array
+    exposure: Annotated[Array, Axes("the exposures", "z", low=0.0, high=_LARGEST)]
 
-    def __add__(self, other: ExposedCounts) -> ExposedCounts:
-        return ExposedCounts(self.words + other.words, self.exposure + other.exposure)
-
-    def __sub__(self, other: ExposedCounts) -> ExposedCounts:
-        return ExposedCounts(self.words - other.words, difference(self.exposure, other.exposure))
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of the table."""
+        return self.words.n_columns
 
     @property
     def weight(self) -> Array:
@@ -59,25 +59,12 @@ class ExposedCounts:
         over = exceeds(other.exposure, self.exposure)
         return np.asarray(self.words.would_go_negative(other.words) | over[:, np.newaxis])
 
-    def finite(self) -> Array:
-        """Return which columns can be computed with, (d,): all, because exposures and counts are bounded."""
-        return self.words.finite()
-
-    def is_exact(self) -> bool:
-        """Return True: nothing in the sums is an expectation."""
-        return True
-
-    def observed(self) -> Array:
-        """Return the weight of the present cells, (Z, columns): that of all rows, which are complete."""
-        return self.words.observed()
-
-    def without(self, tile: Bags | Numbers, assignment: Assignment) -> ExposedCounts:
-        """Return the sums without the rows of a tile."""
-        return self - _sums_of(tile, assignment)
-
-    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> ExposedCounts:
-        """Return the sums of other components or words, by their indices here, −1 for a new one."""
-        return ExposedCounts(self.words.reindexed(components, columns), gather(self.exposure, components))
+    @classmethod
+    def of(cls, tile: Bags | Numbers, assignment: Assignment) -> ExposedCounts:
+        """Return the sums of the rows of a tile, whose exposures are known. O(stored cells)."""
+        words = WordCounts.of(replace(tile, exposure=None), assignment)
+        of_rows = assignment.weight * exposure_of(tile)
+        return cls(words, np.bincount(assignment.component, of_rows, assignment.n_components))
 
 
 @dataclass(frozen=True)
@@ -94,15 +81,9 @@ class CountExposed:
         """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(statistics, ExposedCounts)
         statistics.words.check_against(columns, n_components)
-        check_numbers("the exposures", statistics.exposure, (n_components,), 0.0, _LARGEST)
+        statistics.check_against(columns, n_components)
 
     @staticmethod
     def of(tile: Bags | Numbers, assignment: Assignment) -> ExposedCounts:
         """Return the sums of the rows of a tile, whose exposures are known. O(stored cells)."""
-        return _sums_of(tile, assignment)
-
-
-def _sums_of(tile: Bags | Numbers, assignment: Assignment) -> ExposedCounts:
-    words = WordCounts.of(replace(tile, exposure=None), assignment)
-    of_rows = assignment.weight * exposure_of(tile)
-    return ExposedCounts(words, np.bincount(assignment.component, of_rows, assignment.n_components))
+        return ExposedCounts.of(tile, assignment)

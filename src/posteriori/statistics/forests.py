@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.invariants import check_numbers, check_places, require, require_kind
 from posteriori.kernels.descent import BOTH, LEFT, RIGHT
+from posteriori.statistics.axes import Axes, check_axes
 from posteriori.statistics.counts import Counts
-from posteriori.statistics.differences import difference, exceeds
-from posteriori.statistics.moments import gather
+from posteriori.statistics.differences import exceeds
 from posteriori.statistics.row_sample import splitmix64
+from posteriori.statistics.sums import Sums, gather
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.columns import Column
 from posteriori.typing import Array
@@ -286,8 +287,8 @@ class TreeStructure:
         """Return the structure for other components, by their indices here, −1 for a new one."""
         if not len(self.change) or list(components) == list(range(self.change.shape[1])):
             return self
-        moved = gather(np.ascontiguousarray(self.change.T), components).T
-        return replace(self, change=np.ascontiguousarray(moved, np.float32))
+        moved = gather(self.change, components, axis=1)
+        return replace(self, change=moved.astype(np.float32, copy=False))
 
     def reindexed(self, columns: Sequence[Sequence[int]]) -> TreeStructure:
         """Return the structure for other categories, by their indices here, −1 for a new one, which goes both ways."""
@@ -310,7 +311,7 @@ class TreeStructure:
 
 
 @dataclass(frozen=True)
-class LeafCounts:
+class LeafCounts(Sums):
     """The weight of each class in each leaf of some trees, and of each category.
 
     Attributes
@@ -321,13 +322,7 @@ class LeafCounts:
     """
 
     singles: Counts
-    leaves: Array
-
-    def __add__(self, other: LeafCounts) -> LeafCounts:
-        return LeafCounts(self.singles + other.singles, self.leaves + other.leaves)
-
-    def __sub__(self, other: LeafCounts) -> LeafCounts:
-        return LeafCounts(self.singles - other.singles, difference(self.leaves, other.leaves))
+    leaves: Annotated[Array, Axes("the weights of leaves", "leaf", "z", low=0.0)]
 
     def would_go_negative(self, other: LeafCounts) -> Array:
         """Return where other holds more than these counts, (Z, d)."""
@@ -339,10 +334,6 @@ class LeafCounts:
         """Return which columns can be computed with, (d,): all, because codes are finite."""
         return self.singles.finite()
 
-    def is_exact(self) -> bool:
-        """Return True: a row without a cell counts on both sides by fixed shares, which no model updates."""
-        return True
-
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
         return self.singles.observed()
@@ -350,11 +341,6 @@ class LeafCounts:
     def column(self, j: int) -> Array:
         """Return the weight of each category of column j: (Z, K)."""
         return self.singles.column(j)
-
-    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> LeafCounts:
-        """Return the counts of other components or categories, by their indices here, −1 for a new one."""
-        leaves = np.ascontiguousarray(gather(np.ascontiguousarray(self.leaves.T), components).T)
-        return LeafCounts(self.singles.reindexed(components, columns), leaves)
 
 
 @dataclass(frozen=True)
@@ -370,7 +356,7 @@ class CountLeaves:
         """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(statistics, LeafCounts)
         statistics.singles.check_cardinalities(tuple(column.cardinality for column in columns), n_components)
-        check_numbers("the weights of leaves", statistics.leaves, (self.structure.n_leaves, n_components), 0.0)
+        check_axes(statistics, {"leaf": self.structure.n_leaves, "z": n_components})
 
     def of(self, tile: Codes, assignment: Assignment) -> LeafCounts:
         """Return the counts of the rows of a tile. O(n·T·depth)."""

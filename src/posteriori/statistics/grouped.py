@@ -13,6 +13,7 @@ from posteriori.invariants import check_equal, require, require_kind
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.left_out import less
 from posteriori.statistics.moments import Moments
+from posteriori.statistics.sums import Sums, check_sums
 from posteriori.tables.batch import Assignment, Codes, Mixed
 from posteriori.tables.columns import Column, smallest_code_type
 from posteriori.typing import Array
@@ -115,7 +116,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class GroupedStatistics:
+class GroupedStatistics(Sums):
     """The counts of categories, and the statistics of a density over their groups.
 
     Attributes
@@ -134,13 +135,6 @@ class GroupedStatistics:
     categories: Counts
     groups: Groups | None
     coarse: Any
-
-    def __add__(self, other: GroupedStatistics) -> GroupedStatistics:
-        coarse = None if self.coarse is None else self.coarse + other.coarse
-        return replace(self, categories=self.categories + other.categories, coarse=coarse)
-
-    def __sub__(self, other: GroupedStatistics) -> GroupedStatistics:
-        return replace(self, categories=self.categories - other.categories, coarse=self.coarse - other.coarse)
 
     def would_go_negative(self, other: GroupedStatistics) -> Array:
         """Return where other holds more than these statistics, (Z, d)."""
@@ -257,7 +251,7 @@ class CountGrouped:
         check_equal("the groups of the counts", statistics.groups, self.groups)
         self.groups.check_against(cardinalities)
         coarse = self.groups.coarse_columns(columns, statistics.coded)
-        self.coarse.check_against(statistics.coarse, coarse, n_components)
+        check_sums(self.coarse, statistics.coarse, coarse, n_components)
 
     def of(self, tile: Any, assignment: Assignment) -> GroupedStatistics:
         """Return the statistics of the rows of a tile."""

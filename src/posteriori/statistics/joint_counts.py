@@ -7,14 +7,17 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_equal, check_numbers, require, require_kind
+from posteriori.invariants import check_equal, require, require_kind
+from posteriori.statistics.axes import Axes, check_axes
 from posteriori.statistics.counts import Counts
-from posteriori.statistics.differences import difference, exceeds
+from posteriori.statistics.differences import exceeds
 from posteriori.statistics.left_out import less
+from posteriori.statistics.sums import Sums
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.columns import Column
 from posteriori.typing import Array
@@ -25,7 +28,7 @@ Scope = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class JointCounts:
+class JointCounts(Sums):
     """Per component and scope (a set of columns): the weight of each combination of their codes, 0 for missing.
 
     The counts of all pairs contain those of the single columns, and so are sufficient for naive Bayes too.
@@ -44,7 +47,7 @@ class JointCounts:
     cardinalities: tuple[int, ...]
     scopes: tuple[Scope, ...]
     n_components: int
-    cells: Array
+    cells: Annotated[Array, Axes("the table of counts", "cell", low=0.0)]
 
     @classmethod
     def empty(cls, cardinalities: tuple[int, ...], scopes: tuple[Scope, ...], n_components: int) -> JointCounts:
@@ -59,7 +62,7 @@ class JointCounts:
         check_equal("the number of components of the counts", self.n_components, n_components)
         positions = set(range(len(columns)))
         require(all(scope and positions.issuperset(scope) for scope in scopes), "there is no such column to count")
-        check_numbers("the table of counts", self.cells, (int(self.offsets[-1]),), 0.0)
+        check_axes(self, {"cell": int(self.offsets[-1])})
 
     @cached_property
     def positions(self) -> dict[Scope, int]:
@@ -96,12 +99,6 @@ class JointCounts:
         singles = [self.single(j) for j in range(len(self.cardinalities))]
         return Counts(self.cardinalities, np.concatenate([np.empty((self.n_components, 0)), *singles], axis=1))
 
-    def __add__(self, other: JointCounts) -> JointCounts:
-        return JointCounts(self.cardinalities, self.scopes, self.n_components, self.cells + other.cells)
-
-    def __sub__(self, other: JointCounts) -> JointCounts:
-        return replace(self, cells=difference(self.cells, other.cells))
-
     def would_go_negative(self, other: JointCounts) -> Array:
         """Return where other holds more than these counts, (Z, d): single columns, or else the first such scope."""
         alone = self.singles().would_go_negative(other.singles())
@@ -122,10 +119,6 @@ class JointCounts:
     def finite(self) -> Array:
         """Return which columns can be computed with, (d,): all, because codes are finite."""
         return np.ones(len(self.cardinalities), np.bool_)
-
-    def is_exact(self) -> bool:
-        """Return True: missing cells are counted as a code of their own, so nothing is an expectation."""
-        return True
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""

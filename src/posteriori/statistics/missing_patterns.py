@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from posteriori.model_cost import MAX_PATTERN_CELLS
-from posteriori.statistics.moments import gather
 from posteriori.statistics.scatter import Scatter
+from posteriori.statistics.sums import gather
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 

@@ -6,11 +6,13 @@ import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import LARGEST_SQUARE, check_numbers, require_kind
+from posteriori.invariants import LARGEST_SQUARE, check_numbers
+from posteriori.statistics.axes import Axes, check_axes
 from posteriori.statistics.differences import (
     difference,
     exceeds,
@@ -21,6 +23,7 @@ from posteriori.statistics.differences import (
     squares_left,
     variance_of_all,
 )
+from posteriori.statistics.sums import Sums, gather
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.columns import Column
 from posteriori.typing import Array
@@ -29,7 +32,7 @@ _LARGEST = 1e150  # largest magnitude of a mean, so that squared differences bet
 
 
 @dataclass(frozen=True)
-class Moments:
+class Moments(Sums):
     """Per component and column: the weight of the present cells, their mean, and their scatter Σ w·(x − mean)².
 
     Each batch is summed about a shift, which is a value of the component itself. Batches are merged by the update of
@@ -42,26 +45,21 @@ class Moments:
         In rows, data units, data units, and squared data units times rows.
     """
 
-    weight: Array
-    shift: Array
-    offset: Array
-    scatter: Array
+    weight: Annotated[Array, Axes("the weight of moments", "z", "column", low=0.0)]
+    shift: Annotated[Array, Axes("the shift of moments", "z", "column")]
+    offset: Annotated[Array, Axes("the offset of moments", "z", "column")]
+    scatter: Annotated[Array, Axes("the scatter of moments", "z", "column", low=0.0, high=LARGEST_SQUARE)]
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics fit these columns and this number of components."""
-        require_kind(self, Moments)
+        """Raise ValueError unless the moments fit these columns and this number of components."""
         self.check_shape(n_components, len(columns))
 
     def check_shape(self, n_components: int, n_columns: int) -> None:
         """Raise ValueError unless there are moments of this number of components and columns."""
-        shape = (n_components, n_columns)
-        check_numbers("the weight of moments", self.weight, shape, 0.0)
-        check_numbers("the shift of moments", self.shift, shape)
-        check_numbers("the offset of moments", self.offset, shape)
-        check_numbers("the scatter of moments", self.scatter, shape, 0.0, LARGEST_SQUARE)
+        check_axes(self, {"z": n_components, "column": n_columns})
         with np.errstate(over="ignore"):
             variance = self.scatter / np.where(self.weight > 0, self.weight, 1.0)
-        check_numbers("the variance of moments", variance, shape, 0.0, LARGEST_SQUARE)
+        check_numbers("the variance of moments", variance, variance.shape, 0.0, LARGEST_SQUARE)
 
     @property
     def mean(self) -> Array:
@@ -142,10 +140,6 @@ class Moments:
         """Return which columns had no infinite cell and none so large that squared differences overflow."""
         return np.asarray(((np.abs(self.mean) < _LARGEST) & np.isfinite(self.scatter)).all(axis=0))
 
-    def is_exact(self) -> bool:
-        """Return True: a missing cell adds nothing to the sums of its column, so nothing in them is an expectation."""
-        return True
-
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
         return self.weight
@@ -155,28 +149,15 @@ class Moments:
         components = (self.reindexed([z]) for z in range(len(self.weight)))
         return functools.reduce(operator.add, components)
 
-    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Moments:
-        """Return the moments of other components, by their indices here, −1 for a new one."""
-        del columns  # numbers have no categories
-        return Moments(*(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)))
-
     def placed(self, positions: Sequence[int]) -> Moments:
         """Return the moments of other columns, by their indices here, −1 for a column without present cells."""
         parts = (self.weight, self.shift, self.offset, self.scatter)
-        return Moments(*(np.ascontiguousarray(gather(_with_column(part).T, positions).T) for part in parts))
+        return Moments(*(gather(_with_column(part), positions, axis=1) for part in parts))
 
 
 def _with_column(sums: Array) -> Array:
     """Return sums (Z, d), with a column of zeros if d is 0, so that indices are valid."""
     return sums if sums.shape[1] else np.zeros((len(sums), 1))
-
-
-def gather(sums: Array, positions: Sequence[int] | Array) -> Array:
-    """Return sums[positions], with zeros where a position is −1."""
-    if isinstance(positions, range) and positions.step == 1 and positions.start >= 0:
-        return sums[positions.start : positions.stop].copy()
-    index = np.asarray(positions, np.int64)
-    return np.where((index >= 0).reshape(-1, *[1] * (sums.ndim - 1)), sums[index], 0.0)
 
 
 def sums_from_responsibilities(responsibilities: Array) -> Array:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import LARGEST_SQUARE, check_numbers
+from posteriori.invariants import LARGEST_SQUARE
+from posteriori.statistics.axes import Axes
 from posteriori.statistics.differences import (
     difference,
     exceeds,
@@ -19,13 +20,13 @@ from posteriori.statistics.differences import (
     variance_of_all,
 )
 from posteriori.statistics.left_out import less
-from posteriori.statistics.moments import gather
+from posteriori.statistics.sums import Sums
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class PairMoments:
+class PairMoments(Sums):
     """Per component and pair (i, j) of columns, over the rows in which both cells are present.
 
     As with `Moments`, sums are taken about a shift and merged by the update of Chan, Golub & LeVeque (1979).
@@ -44,20 +45,13 @@ class PairMoments:
         Σ w·(x_i − mean_ij)(x_j − mean_ji).
     """
 
-    weight: Array
-    shift: Array
-    offset: Array
-    scatter: Array
-    cross: Array
-
-    def check_shape(self, n_components: int, n_columns: int) -> None:
-        """Raise ValueError unless there are moments of this number of components and columns."""
-        shape = (n_components, n_columns, n_columns)
-        check_numbers("the weight of pairs", self.weight, shape, 0.0)
-        check_numbers("the shift of pairs", self.shift, shape[:2])
-        check_numbers("the offset of pairs", self.offset, shape)
-        check_numbers("the scatter of pairs", self.scatter, shape, 0.0, LARGEST_SQUARE)
-        check_numbers("the products of pairs", self.cross, shape, -LARGEST_SQUARE, LARGEST_SQUARE)
+    weight: Annotated[Array, Axes("the weight of pairs", "z", "number", "number", low=0.0)]
+    shift: Annotated[Array, Axes("the shift of pairs", "z", "number")]
+    offset: Annotated[Array, Axes("the offset of pairs", "z", "number", "number")]
+    scatter: Annotated[Array, Axes("the scatter of pairs", "z", "number", "number", low=0.0, high=LARGEST_SQUARE)]
+    cross: Annotated[
+        Array, Axes("the products of pairs", "z", "number", "number", low=-LARGEST_SQUARE, high=LARGEST_SQUARE)
+    ]
 
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> PairMoments:
@@ -153,8 +147,3 @@ class PairMoments:
         parts[2][z] = np.where(rest > 0, less(self.scatter[z], before * step * deviation), 0.0)
         parts[3][z] = np.where(rest > 0, self.cross[z] - before * step * deviation.T, 0.0)
         return PairMoments(parts[0], self.shift, *parts[1:])
-
-    def reindexed(self, components: Sequence[int]) -> PairMoments:
-        """Return the moments of other components, by their indices here, −1 for a new one."""
-        parts = (self.weight, self.shift, self.offset, self.scatter, self.cross)
-        return PairMoments(*(gather(part, components) for part in parts))

@@ -7,18 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posteriori.invariants import check_equal, require, require_kind
+from posteriori.invariants import check_equal, require
+from posteriori.statistics.axes import check_axes
 from posteriori.statistics.joint_counts import CountTogether, JointCounts, all_pairs
 from posteriori.statistics.left_out import moments_without
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.pair_moments import PairMoments
+from posteriori.statistics.sums import Sums
 from posteriori.tables.batch import Assignment, Mixed
 from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(Sums):
     """The statistics of all pairs of columns, which include those of single columns.
 
     Attributes
@@ -46,7 +48,6 @@ class Pairs:
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the statistics fit these columns and this number of components."""
-        require_kind(self, Pairs)
         continuous, coded = numbers_and_codes(columns)
         check_equal("which columns are numbers in the counts of pairs", self.continuous, continuous)
         pairs = all_pairs(len(coded))
@@ -59,7 +60,7 @@ class Pairs:
         self.codes.check_scopes(kept, coded, n_components)
         n_numbers = sum(continuous)
         self.numbers.check_shape(n_components, n_numbers)
-        self.together.check_shape(n_components, n_numbers)
+        check_axes(self.together, {"z": n_components, "number": n_numbers})
         check_equal("the number of tables of numbers", len(self.across), len(coded) if n_numbers else 0)
         for moments, column in zip(self.across, coded, strict=False):
             moments.check_shape(n_components * (column.cardinality + 1), n_numbers)
@@ -78,28 +79,6 @@ class Pairs:
             Moments.of(tile.numbers, assignment),
             tuple(across),
             PairMoments.of(tile.numbers, assignment),
-        )
-
-    def __add__(self, other: Pairs) -> Pairs:
-        across = tuple(a + b for a, b in zip(self.across, other.across, strict=True))
-        return Pairs(
-            self.continuous,
-            self.codes + other.codes,
-            self.numbers + other.numbers,
-            across,
-            self.together + other.together,
-            self.exact and other.exact,
-        )
-
-    def __sub__(self, other: Pairs) -> Pairs:
-        across = tuple(a - b for a, b in zip(self.across, other.across, strict=True))
-        return Pairs(
-            self.continuous,
-            self.codes - other.codes,
-            self.numbers - other.numbers,
-            across,
-            self.together - other.together,
-            self.exact,
         )
 
     def would_go_negative(self, other: Pairs) -> Array:
@@ -163,14 +142,7 @@ class Pairs:
                     [z * (k + 1) + slot if z >= 0 and slot >= 0 else -1 for z in components for slot in (0, *slots)]
                 )
             )
-        return Pairs(
-            self.continuous,
-            self.codes.reindexed(components, columns),
-            self.numbers.reindexed(components),
-            tuple(across),
-            self.together.reindexed(components),
-            self.exact,
-        )
+        return replace(super().reindexed(components, columns), across=tuple(across))
 
 
 def numbers_and_codes(columns: Sequence[Column]) -> tuple[tuple[bool, ...], list[Column]]:

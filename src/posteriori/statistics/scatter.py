@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import LARGEST_SQUARE, check_numbers, require_kind
+from posteriori.invariants import LARGEST_SQUARE
+from posteriori.statistics.axes import Axes
 from posteriori.statistics.differences import difference, indefinite, ratio, squares_left, variance_of_all
 from posteriori.statistics.left_out import constant_left, less, moments_without, weights_left
-from posteriori.statistics.moments import Moments, gather, sums_from_responsibilities
+from posteriori.statistics.moments import Moments, sums_from_responsibilities
+from posteriori.statistics.sums import Sums
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.columns import Column
 from posteriori.typing import Array
@@ -22,7 +25,7 @@ _SHARED_CELLS = 1 << 15  # the same, if rows are read once per component
 
 
 @dataclass(frozen=True)
-class Scatter:
+class Scatter(Sums):
     """Per component: the weight of the rows, their mean, and their scatter matrix Σ w·(x − mean)(x − mean)ᵀ.
 
     As with `Moments`, sums are taken about a shift and merged by the update of Chan, Golub & LeVeque (1979).
@@ -43,21 +46,18 @@ class Scatter:
         The moments of the present cells, (Z, d).
     """
 
-    weight: Array
-    shift: Array
-    offset: Array
-    scatter: Array
+    weight: Annotated[Array, Axes("the weight of rows", "z", low=0.0)]
+    shift: Annotated[Array, Axes("the shift of rows", "z", "column")]
+    offset: Annotated[Array, Axes("the offset of rows", "z", "column")]
+    scatter: Annotated[
+        Array, Axes("the scatter of rows", "z", "column", "column", low=-LARGEST_SQUARE, high=LARGEST_SQUARE)
+    ]
     cells: Moments
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics fit these columns and this number of components."""
-        require_kind(self, Scatter)
-        shape = (n_components, len(columns))
-        check_numbers("the weight of rows", self.weight, shape[:1], 0.0)
-        check_numbers("the shift of rows", self.shift, shape)
-        check_numbers("the offset of rows", self.offset, shape)
-        check_numbers("the scatter of rows", self.scatter, (*shape, len(columns)), -LARGEST_SQUARE, LARGEST_SQUARE)
-        self.cells.check_shape(*shape)
+        """Raise ValueError unless the sums fit these columns and this number of components."""
+        super().check_against(columns, n_components)
+        self.cells.check_against(columns, n_components)
 
     @property
     def mean(self) -> Array:
@@ -261,11 +261,3 @@ class Scatter:
     def is_exact(self) -> bool:
         """Return whether no row of positive weight had a missing cell."""
         return bool((self.cells.weight == self.weight[:, np.newaxis]).all())
-
-    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Scatter:
-        """Return the second moments of other components, by their indices here, −1 for a new one."""
-        del columns  # numbers have no categories
-        weight, shift, offset, scatter = (
-            gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)
-        )
-        return Scatter(weight, shift, offset, scatter, self.cells.reindexed(components))

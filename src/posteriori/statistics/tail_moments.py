@@ -8,15 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_equal, require_kind
+from posteriori.invariants import check_equal
 from posteriori.statistics.moments import Moments
+from posteriori.statistics.sums import Sums
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.columns import Column
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class TailMoments:
+class TailMoments(Sums):
     """Per component and binned column: the moments of the distances below the first cut and above the last.
 
     Attributes
@@ -33,7 +34,6 @@ class TailMoments:
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the statistics fit these columns and this number of components."""
-        require_kind(self, TailMoments)
         check_equal("the cut points of the sums", self.cuts, tuple(column.cuts for column in columns))
         self.excess.check_shape(n_components, 2 * len(columns))
 
@@ -49,12 +49,6 @@ class TailMoments:
         cuts, excess = _excess(tile)
         return cls(cuts, Moments.from_responsibilities(excess, responsibilities))
 
-    def __add__(self, other: TailMoments) -> TailMoments:
-        return TailMoments(self.cuts, self.excess + other.excess)
-
-    def __sub__(self, other: TailMoments) -> TailMoments:
-        return TailMoments(self.cuts, self.excess - other.excess)
-
     def would_go_negative(self, other: TailMoments) -> Array:
         """Return where other holds more than these sums, (Z, d)."""
         below, above = np.split(self.excess.would_go_negative(other.excess), 2, axis=1)
@@ -63,10 +57,6 @@ class TailMoments:
     def finite(self) -> Array:
         """Return which columns had no infinite cell, and none whose square overflows, (d,)."""
         return np.asarray(self.excess.finite().reshape(2, -1).all(axis=0))
-
-    def is_exact(self) -> bool:
-        """Return True: a missing cell adds nothing to the sums of its column, so nothing in them is an expectation."""
-        return True
 
     def observed(self) -> Array:
         """Return the weight of the cells in outer bins, (Z, d)."""
@@ -78,11 +68,6 @@ class TailMoments:
         d = len(self.cuts)
         above = [position + d if position >= 0 else -1 for position in positions]
         return TailMoments(cuts, self.excess.placed([*positions, *above]))
-
-    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> TailMoments:
-        """Return the sums of other components, by their indices here, −1 for a new one."""
-        del columns  # cut points do not change
-        return TailMoments(self.cuts, self.excess.reindexed(components))
 
 
 def _excess(tile: Numbers) -> tuple[tuple[tuple[float, ...], ...], Numbers]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_equal, check_numbers, require_kind
-from posteriori.statistics.differences import difference, exceeds
-from posteriori.statistics.moments import gather
+from posteriori.invariants import check_equal, require_kind
+from posteriori.statistics.axes import Axes
+from posteriori.statistics.differences import exceeds
+from posteriori.statistics.sums import Sums
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.columns import Column
@@ -51,8 +54,37 @@ def n_words_of(columns: Sequence[Column]) -> int:
     return sum(column.width if column.kind == "counts" else 1 for column in columns)
 
 
+class SumsOfRows(Sums):
+    """Sums over rows of words, which are complete: a missing count cannot be learned from."""
+
+    weight: Any
+    n_columns: Any
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the sums fit these columns and this number of components."""
+        check_equal("the number of columns of the counts of words", self.n_columns, len(columns))
+        super().check_against(columns, n_components)
+
+    def finite(self) -> Array:
+        """Return which columns can be computed with, (d,): all, because the support of counts is bounded."""
+        return np.ones(self.n_columns, np.bool_)
+
+    def observed(self) -> Array:
+        """Return the weight of the present cells, (Z, columns): that of all rows."""
+        return np.tile(self.weight[:, np.newaxis], (1, self.n_columns))
+
+    def without(self, tile: Bags | Numbers, assignment: Assignment) -> Self:
+        """Return the sums without the rows of a tile."""
+        return self - type(self).of(tile, assignment)
+
+    @classmethod
+    @abstractmethod
+    def of(cls, tile: Bags | Numbers, assignment: Assignment) -> Self:
+        """Return the sums of the rows of a tile."""
+
+
 @dataclass(frozen=True)
-class WordCounts:
+class WordCounts(SumsOfRows):
     """Per component: the weight of the rows, and the sum of the counts of each word.
 
     Attributes
@@ -66,15 +98,8 @@ class WordCounts:
     """
 
     n_columns: int
-    weight: Array
-    count: Array
-
-    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics fit these columns and this number of components."""
-        require_kind(self, WordCounts)
-        check_equal("the number of columns of the counts of words", self.n_columns, len(columns))
-        check_numbers("the weight of the rows", self.weight, (n_components,), 0.0)
-        check_numbers("the counts of words", self.count, (n_components, n_words_of(columns)), 0.0, _LARGEST)
+    weight: Annotated[Array, Axes("the weight of the rows", "z", low=0.0)]
+    count: Annotated[Array, Axes("the counts of words", "z", "word", low=0.0, high=_LARGEST)]
 
     @classmethod
     def of(cls, tile: Bags | Numbers, assignment: Assignment) -> WordCounts:
@@ -84,28 +109,10 @@ class WordCounts:
         kernels.add_word_counts(bags.starts, bags.words, bags.counts, labels.component, labels.weight, count)
         return cls(n_columns_of(tile), np.bincount(labels.component, labels.weight, labels.n_components), count)
 
-    def __add__(self, other: WordCounts) -> WordCounts:
-        return replace(self, weight=self.weight + other.weight, count=self.count + other.count)
-
-    def __sub__(self, other: WordCounts) -> WordCounts:
-        return replace(self, weight=difference(self.weight, other.weight), count=difference(self.count, other.count))
-
     def would_go_negative(self, other: WordCounts) -> Array:
         """Return where other holds more than these counts, (Z, columns)."""
         over = np.asarray(exceeds(other.count, self.count))
         return over if self.n_columns == over.shape[1] else np.asarray(over.any(axis=1, keepdims=True))
-
-    def finite(self) -> Array:
-        """Return which columns can be computed with, (d,): all, because the support of counts is bounded."""
-        return np.ones(self.n_columns, np.bool_)
-
-    def is_exact(self) -> bool:
-        """Return True: nothing in the sums is an expectation."""
-        return True
-
-    def observed(self) -> Array:
-        """Return the weight of the present cells, (Z, columns): that of all rows, which are complete."""
-        return np.tile(self.weight[:, np.newaxis], (1, self.n_columns))
 
     @property
     def total(self) -> Array:
@@ -117,17 +124,6 @@ class WordCounts:
         """The mean over all rows of the sum of their counts."""
         weight = float(self.weight.sum())
         return float(self.count.sum()) / weight if weight > 0 else 0.0
-
-    def without(self, tile: Bags | Numbers, assignment: Assignment) -> WordCounts:
-        """Return the counts without the rows of a tile."""
-        return self - WordCounts.of(tile, assignment)
-
-    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> WordCounts:
-        """Return the counts of other components or words, by their indices here, −1 for a new one."""
-        count = gather(self.count, components)
-        if columns is not None:
-            count = np.ascontiguousarray(gather(count.T, columns[0]).T)
-        return replace(self, weight=gather(self.weight, components), count=count)
 
 
 class WordPresence:

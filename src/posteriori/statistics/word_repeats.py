@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from posteriori.invariants import check_equal, check_numbers, require_kind
-from posteriori.statistics.differences import difference, exceeds
-from posteriori.statistics.moments import gather
-from posteriori.statistics.word_counts import bags_of, n_columns_of, n_words_of
+from posteriori.invariants import check_equal
+from posteriori.statistics.axes import Axes, check_axes, sizes_of
+from posteriori.statistics.differences import exceeds
+from posteriori.statistics.word_counts import SumsOfRows, bags_of, n_columns_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.columns import Column
@@ -36,7 +37,7 @@ def _bin_of(total: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class WordRepeats:
+class WordRepeats(SumsOfRows):
     """Per component: the weight of the rows in which each word occurs at least k times, and of the rows by their total.
 
     Attributes
@@ -50,16 +51,13 @@ class WordRepeats:
     """
 
     n_columns: int
-    at_least: Array
-    totals: Array
+    at_least: Annotated[Array, Axes("the repeats of words", "z", "word", "level", low=0.0, high=_LARGEST)]
+    totals: Annotated[Array, Axes("the totals", "z", "total", low=0.0, high=_LARGEST)]
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the statistics fit these columns and this number of components."""
-        require_kind(self, WordRepeats)
         check_equal("the number of columns of the repeats of words", self.n_columns, len(columns))
-        shape = (n_components, n_words_of(columns), LEVELS)
-        check_numbers("the repeats of words", self.at_least, shape, 0.0, _LARGEST)
-        check_numbers("the totals", self.totals, (n_components, _TOTALS), 0.0, _LARGEST)
+        check_axes(self, {**sizes_of(columns, n_components), "level": LEVELS, "total": _TOTALS})
 
     @classmethod
     def of(cls, tile: Bags | Numbers, assignment: Assignment) -> WordRepeats:
@@ -76,13 +74,6 @@ class WordRepeats:
         bins = np.bincount(z.astype(np.int64) * _TOTALS + _bin_of(total), weight, shape[0] * _TOTALS)
         return cls(n_columns_of(tile), at_least, bins.reshape(shape[0], _TOTALS))
 
-    def __add__(self, other: WordRepeats) -> WordRepeats:
-        return replace(self, at_least=self.at_least + other.at_least, totals=self.totals + other.totals)
-
-    def __sub__(self, other: WordRepeats) -> WordRepeats:
-        at_least, totals = difference(self.at_least, other.at_least), difference(self.totals, other.totals)
-        return replace(self, at_least=at_least, totals=totals)
-
     def would_go_negative(self, other: WordRepeats) -> Array:
         """Return where other holds more than these sums, (Z, columns)."""
         over: Array = np.any(exceeds(other.at_least, self.at_least), axis=2)
@@ -92,30 +83,7 @@ class WordRepeats:
             (over | exceeds(other.totals, self.totals).any(axis=1, keepdims=True)).any(axis=1, keepdims=True)
         )
 
-    def finite(self) -> Array:
-        """Return which columns can be computed with, (d,): all, because the support of counts is bounded."""
-        return np.ones(self.n_columns, np.bool_)
-
-    def is_exact(self) -> bool:
-        """Return True: nothing in the sums is an expectation."""
-        return True
-
     @property
     def weight(self) -> Array:
         """The weight of the rows, (Z,)."""
         return np.asarray(self.totals.sum(axis=1))
-
-    def observed(self) -> Array:
-        """Return the weight of the present cells, (Z, columns): that of all rows, which are complete."""
-        return np.tile(self.weight[:, np.newaxis], (1, self.n_columns))
-
-    def without(self, tile: Bags | Numbers, assignment: Assignment) -> WordRepeats:
-        """Return the statistics without the rows of a tile."""
-        return self - WordRepeats.of(tile, assignment)
-
-    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> WordRepeats:
-        """Return the sums of other components or words, by their indices here, −1 for a new one."""
-        at_least = gather(self.at_least, components)
-        if columns is not None:
-            at_least = np.ascontiguousarray(gather(at_least.transpose(1, 0, 2), columns[0]).transpose(1, 0, 2))
-        return replace(self, at_least=at_least, totals=gather(self.totals, components))

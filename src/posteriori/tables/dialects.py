@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import re
+import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -104,7 +105,7 @@ def head_of(path: Path) -> bytes:
     try:
         with cast(IO[bytes], opened(path, "rb")) as file:
             return file.read(_HEAD)
-    except EOFError:
+    except (EOFError, zlib.error):  # a later read says that the file is damaged
         return b""
 
 

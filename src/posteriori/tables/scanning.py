@@ -296,7 +296,9 @@ def resolve_types(
     for file in files.files:
         try:
             types[file.path] = types_of(file, whole, stated) | stated
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            if getattr(error, "errno", None):  # of the system, which names the file
+                raise
             raise ValueError(f"cannot read {str(file.path)!r}: {reason_of(error, file)}") from None
     if columns is None:
         return types

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from posteriori.tables.forking import require_threads
 from posteriori.tables.schema import Schema
 from posteriori.tables.times import TimeType, polars_times, python_times
 from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def write_column(column: Column) -> Array:
@@ -33,6 +36,33 @@ def write_column(column: Column) -> Array:
             if written.tolist() == cells:
                 return written
     return np.array(cells)  # of a wider type, because later rows held categories that the first type cannot
+
+
+def label_series(name: str, labels: list[Any]) -> pl.Series:
+    """Return labels as a polars column; of 128 bits if 64 do not hold a whole number."""
+    import polars as pl
+
+    whole = bool(labels) and all(type(label) is int for label in labels)
+    if not whole or -(2**63) <= min(labels) <= max(labels) < 2**63:
+        return pl.Series(name, labels)
+    return pl.Series(name, labels, dtype=pl.UInt128 if max(labels) >= 2**127 else pl.Int128)
+
+
+def csv_text(frame: pl.DataFrame, separator: str = ",", header: bool = True) -> str:
+    """Return a table as CSV, a duration as ISO 8601 writes it.
+
+    Raises
+    ------
+    ValueError
+        CSV cannot hold a column.
+    """
+    import polars as pl
+    import polars.selectors as cs
+
+    for name, dtype in frame.schema.items():
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+            raise ValueError(f"column {name!r} is {dtype}, which CSV cannot hold; write .parquet")
+    return frame.with_columns(cs.duration().dt.to_string("iso")).write_csv(separator=separator, include_header=header)
 
 
 def decode(batch: Batch) -> Array:

@@ -1,0 +1,241 @@
+"""Every estimator of the registry with valid parameters, on a valid table, with at most one thing changed.
+
+The values of parameters come from the constraints that the estimators declare, and the arguments of methods from the
+names in their signatures, so that a new parameter or method is tried without being listed here.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import traceback
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.utils._param_validation import Interval, Options, make_constraint
+
+import posteriori as po
+from fuzz.tables import EDGE_NUMBERS, Rng, mutate_table, pick, valid_table
+from fuzz.target import Target, check_posteriors, check_sentence
+from posteriori.registry import MODELS
+
+_CLASSES: dict[str, Any] = {
+    **{name: spec.estimator_class for name, spec in MODELS.items() if spec.generative},
+    **{one.__name__: one for one in (po.ChowLiuTree, po.MixtureModel, po.FullJointClassifier)},
+    **{f"drop_in.{name}": getattr(po.drop_in, name) for name in po.drop_in.__all__},
+}
+_CHEAP = [name for name in _CLASSES if name != "pool" and not name.startswith("forest")]
+_ODD_VALUES = (
+    -1, 0, 1, 2, 7, 10**30, 0.5, -0.5, 1e308, 5e-324, float("nan"), float("inf"), None, True, "", "x", "learn", [], {},
+    [1], {"a": 1}, {"a": None}, ["nothing"], np.array(2), np.float32(0.5), b"x", object, (), {1: 2}, [None], "é\n",
+)  # fmt: skip
+_DENSITIES = ("binned", "categorical", "gaussian", "poisson")
+_LARGEST = {"n_trees": 3, "n_init": 2, "max_iter": 20, "folds": 3, "bins": 6, "n_components": 3, "n_jobs": 2}
+# Of parameters whose constraint does not say what is valid, given a table and the column of classes.
+_VALUES: dict[str, Callable[[Rng, pl.DataFrame, list[Any]], Any]] = {
+    "distributions": lambda rng, X, y: pick(rng, (None, "binned", {pick(rng, X.columns): pick(rng, _DENSITIES)})),
+    "priors": lambda rng, X, y: pick(rng, (None, {one: 1 / len(set(y)) for one in set(y)})),
+    "prior": lambda rng, X, y: pick(rng, (None, [1 / len(set(y))] * len(set(y)))),
+    "class_prior": lambda rng, X, y: pick(rng, (None, [1 / len(set(y))] * len(set(y)))),
+    "categorical_features": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)], X.columns)),
+    "keep": lambda rng, X, y: pick(rng, (None, "all", [pick(rng, X.columns)])),
+    "dates": lambda rng, X, y: pick(rng, ("parts", "ignore", ["month"], ["days", "year"])),
+    "text": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)])),
+    "components_per_class": lambda rng, X, y: pick(rng, (2, {y[0]: 2})),
+    "label_noise": lambda rng, X, y: pick(rng, (None, 0.1, "learn", {y[0]: 0.1})),
+    "unlabelled": lambda rng, X, y: "learn",
+    "members": lambda rng, X, y: pick(rng, (["nb", "tan"], ["lda", "nb"], {"nb": "nb", "own": po.NaiveBayes()})),
+    "time_budget": lambda rng, X, y: 0.2,
+    "backoff": lambda rng, X, y: pick(rng, (None, 1.0, 30.0)),
+    "verbose": lambda rng, X, y: False,
+    "min_categories": lambda rng, X, y: None,
+}  # fmt: skip
+
+
+def _parameter(rng: Rng, name: str, constraints: Any, X: pl.DataFrame, y: list[Any]) -> Any:
+    """Return a valid value of a parameter, by the constraint that the estimator declares."""
+    if name in _VALUES:
+        return _VALUES[name](rng, X, y)
+    constraint = pick(rng, [make_constraint(one) for one in constraints])
+    if isinstance(constraint, Interval):
+        low = 0.0 if constraint.left is None else float(constraint.left)
+        high = low + 3.0 if constraint.right is None else float(constraint.right)
+        high = min(high, float(_LARGEST.get(name, high)))
+        if constraint.type is Integral:
+            return int(rng.integers(int(low), int(high) + 1))
+        return pick(rng, (low + 0.5 * (high - low), rng.uniform(low, high)))
+    if isinstance(constraint, Options):
+        return pick(rng, sorted(constraint.options, key=str))
+    return {"random_state": 0, "n_jobs": 1, "bins": 4}.get(
+        name, pick(rng, (True, False)) if constraints == ["boolean"] else None
+    )
+
+
+def _converted(rng: Rng, frame: pl.DataFrame) -> Any:
+    """Return a table as another kind of container."""
+    kind = int(rng.integers(8))
+    plain = not any(one in (pl.Object, pl.Int128, pl.UInt128) for one in frame.dtypes) and "\0" not in "".join(
+        frame.columns
+    )
+    if kind == 0 and plain:
+        return frame.to_arrow()
+    if kind == 1 and plain:
+        return frame.to_pandas(use_pyarrow_extension_array=bool(rng.integers(2)))
+    if kind == 2 and frame.width:
+        return np.array([one.to_list() for one in frame.iter_columns()], dtype=object).T
+    return frame
+
+
+def _merged(model: Any) -> Any:
+    return po.merge([model, model])
+
+
+def _round_trip(model: Any, path: Path) -> Any:
+    po.save(model, path)
+    return po.load(path)
+
+
+def _score(model: Any, given: Mapping[str, Any]) -> Any:
+    return _checked(model, "predict_proba" if hasattr(model, "predict_proba") else "score_samples", given)
+
+
+def _left_out(model: Any, given: Mapping[str, Any]) -> None:
+    found = po.leave_one_out(model, given["X"], given["y"]).posterior
+    check_posteriors(found[~np.isnan(found).all(axis=1)])  # as its documentation says
+
+
+# What is done to a model by a function rather than by a method.
+_FUNCTIONS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
+    "merge": lambda model, given: _merged(model),
+    "save and load": lambda model, given: _score(_round_trip(model, given["path"]), given),
+    "to_javascript": lambda model, given: po.to_javascript(model),
+    "report": lambda model, given: po.report(model, given["X"], given["y"]).html,
+    "explore": lambda model, given: po.explore(model).html,
+    "load_scorer": lambda model, given: (po.save(model, given["path"]), po.load_scorer(given["path"])),
+    "leave_one_out": lambda model, given: _left_out(model, given),
+}  # fmt: skip
+_SKIPPED = ("get_metadata_routing", "from_parameters")
+
+
+@functools.cache
+def _methods(kind: Any) -> tuple[str, ...]:
+    """Return the public methods of a class that can be called with what an input has."""
+    known = {"X", "y", "sample_weight", "n_samples", "n", "random_state", "table", "dialect", "classes"}
+    found = []
+    for name in dir(kind):
+        method = getattr(kind, name, None)
+        if name.startswith(("_", "set_")) or name in _SKIPPED or not callable(method):
+            continue
+        required = [
+            one.name
+            for one in list(inspect.signature(method).parameters.values())[1:]
+            if one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        ]
+        if set(required) <= known:
+            found.append(name)
+    return tuple(found)
+
+
+def _checked(model: Any, name: str, given: Mapping[str, Any]) -> Any:
+    """Call a method with the arguments of an input that it takes, and check the probabilities that it returns."""
+    method = getattr(model, name)
+    answer = method(**{key: given[key] for key in inspect.signature(method).parameters if key in given})
+    if name == "predict_proba":
+        check_posteriors(answer)
+    if name in ("predict_log_proba", "predict_joint_log_proba") and np.isnan(answer).any():
+        raise AssertionError(f"{name} holds NaN")
+    return answer
+
+
+def _refused(do: Callable[[], Any], kind: Any) -> bool:
+    """Return whether a step is refused; raise all errors that no line raises on purpose."""
+    is_drop_in = kind.__module__.startswith("posteriori.drop_in")
+    try:
+        do()
+    except (ValueError, TypeError, AttributeError, NotImplementedError) as error:  # NotFittedError is a ValueError
+        if is_drop_in and not isinstance(error, AttributeError):
+            return True  # with the words of scikit-learn, which it checks rows with
+        if isinstance(error, UnicodeError | NotImplementedError) or not _is_on_purpose(error):
+            raise
+        check_sentence(str(error))
+        return True
+    return False
+
+
+def _is_on_purpose(error: BaseException) -> bool:
+    """Whether an exception was raised by a statement of posteriori or scikit-learn, rather than by an operation."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return "raise " in (frames[-1].line or "") and any(one in frames[-1].filename for one in ("posteriori", "sklearn"))
+
+
+def _mutate(rng: Rng, what: str, parameters: dict[str, Any], given: dict[str, Any], kind: Any) -> None:
+    """Change one thing of an input that is no cell: a parameter, an argument, the labels or the weights."""
+    n = len(given["y"])
+    if what == "parameter" and kind._parameter_constraints:
+        parameters[pick(rng, sorted(kind._parameter_constraints))] = pick(rng, _ODD_VALUES)
+    elif what == "argument":
+        given[pick(rng, sorted(given.keys() - {"path", "X"}))] = pick(rng, (*_ODD_VALUES, "a" * n, [None] * n))
+    else:
+        weights = np.ones(n)
+        weights[int(rng.integers(n))] = pick(rng, EDGE_NUMBERS)
+        given["sample_weight"] = pick(rng, (weights, weights[:-1], np.zeros(n), weights[:, np.newaxis], ["1"] * n))
+
+
+def run(rng: Rng, folder: Path) -> bool:
+    """Learn from a table and call a few methods."""
+    frame, target = valid_table(rng)
+    name = pick(rng, list(_CLASSES)) if rng.random() < 0.1 else pick(rng, _CHEAP)
+    kind = _CLASSES[name]
+    what = pick(rng, ("nothing", "nothing", "table", "table", "later", "parameter", "argument", "weights"))
+    if name.startswith("drop_in."):  # columns of counts, as numbers
+        frame = frame.select(pl.Series(f"x{j}", rng.integers(0, 4, frame.height)) for j in range(3)).with_columns(
+            frame[target]
+        )
+    learned = mutate_table(rng, frame, target) if what == "table" else frame
+    y = learned[target].to_list() if target in learned.columns else [None] * learned.height
+    features = learned.drop(target, strict=False)
+    spec = MODELS.get(name)
+    parameters = dict(spec.parameters) if spec else {}
+    known = inspect.signature(kind).parameters
+    constraints = {key: one for key, one in getattr(kind, "_parameter_constraints", {}).items() if key in known}
+    for one in rng.permutation(sorted(constraints))[: int(rng.integers(0, 3))].tolist():
+        parameters[one] = _parameter(rng, one, constraints[one], frame.drop(target), y)
+    given: dict[str, Any] = {"X": _converted(rng, features), "y": y, "path": folder / "model.posteriori"}
+    given |= {"n_samples": 3, "n": 3, "random_state": 0, "table": "rows", "dialect": "duckdb"}
+    if rng.random() < 0.2:
+        given["sample_weight"] = rng.random(len(y)) * 2
+    if what in ("parameter", "argument", "weights") and y:
+        _mutate(rng, what, parameters, given, kind)
+    model = kind(**parameters)
+    if _refused(lambda: _checked(model, "fit", given), kind):
+        return False
+    if what == "later":
+        given["X"] = _converted(rng, mutate_table(rng, frame, target).drop(target, strict=False))
+        given["y"] = [*given["y"], *given["y"]][: len(given["X"])] if given["X"] is not None else []
+    return _use(rng, model, given)
+
+
+def _use(rng: Rng, model: Any, given: dict[str, Any]) -> bool:
+    """Call a few methods and functions; return whether one of them was answered."""
+    kind = type(model)
+    methods = _methods(kind)
+    steps = ["predict_proba"] if "predict_proba" in methods else []
+    steps += [pick(rng, (*methods, *_FUNCTIONS)) for _ in range(int(rng.integers(1, 4)))]
+    refused = []
+    for step in steps:
+        try:
+            if step in _FUNCTIONS:
+                refused.append(_refused(lambda step=step: _FUNCTIONS[step](model, given), kind))
+            else:
+                refused.append(_refused(lambda step=step: _checked(model, step, given), kind))
+        except Exception as error:
+            error.add_note(f"{step} of {model!r}")
+            raise
+    return not all(refused)
+
+
+TARGET = Target("estimators", run)
