@@ -406,6 +406,58 @@ def test_the_graph_of_a_known_sample_is_found(shared_data):
     assert set(learned.edges) == truth
 
 
+@given(st.integers(0, 60))
+@settings(deadline=None, max_examples=15)
+def test_conditioning_answers_as_the_junction_tree_does(seed):
+    net = random_hybrid(seed)
+    evidence = {"x0": 0.7, "d1": net.states("d1")[0]}
+    for names in (("d0",), ("d2", "d0"), ("x2",), ("x3", "x1"), ("d0", "x2")):
+        exact, found = (net.query(*names, evidence=evidence, method=method) for method in ("exact", "conditioning"))
+        assert repr(found) == repr(exact)
+    event = {"d0": net.states("d0")[0], "x1": (-1.0, None)}
+    p = net.probability(event, evidence, method="conditioning")
+    assert_allclose(p, net.probability(event, evidence), rtol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_samples_estimate_what_exact_inference_gives(seed):
+    net = random_hybrid(seed)
+    likelihood = {state: 0.5 + k for k, state in enumerate(net.states("d1"))}
+    evidence = {"x0": 0.3, "x2": Measurement(0.5, 2.0), "d1": likelihood}
+    options = {"method": "sampling", "n_samples": 20_000, "random_state": seed}
+    assert repr(net.query("x1", evidence=evidence, **options)) == repr(net.query("x1", evidence=evidence, **options))
+    exact, found = (net.query("d0", "d2", evidence=evidence, **more) for more in ({}, options))
+    assert (np.abs(found.probabilities - exact.probabilities) < 5 * found.standard_errors + 1e-3).all()
+    exact, found = (net.query("x1", "x3", evidence=evidence, **more) for more in ({}, options))
+    spread = np.sqrt(np.diag(exact.covariance))
+    assert_allclose(found.mean, exact.mean, atol=0.05 * spread.max())
+    assert_allclose(found.covariance, exact.covariance, atol=0.1 * spread.max() ** 2)
+    exact, found = (net.query("d0", "x1", evidence=evidence, **more) for more in ({}, options))
+    for state, p in exact.discrete.to_dict().items():
+        if p > 0.05:
+            assert_allclose(found[state].mean, exact[state].mean, atol=0.05 * spread.max())
+    event = {"d0": net.states("d0")[0], "x1": (None, 0.5)}
+    p = net.probability(event, evidence, **options)
+    assert abs(p - net.probability(event, evidence)) < 5 * p.standard_error
+
+
+def test_more_configurations_than_can_be_listed_are_sampled():
+    n = 16
+    edges = [(f"d{k}", f"x{k}") for k in range(n)] + [(f"x{k}", f"x{k + 1}") for k in range(n - 1)]
+    net = po.BayesianNetwork(edges)
+    for k in range(n):
+        net.add_cpt(f"d{k}", [0.5, 0.5], states=["a", "b"])
+        above = {f"x{k - 1}": 1.0} if k else None
+        net.add_gaussian(f"x{k}", {"a": 0.0, "b": 1.0}, above, 0.1)
+    with pytest.raises(ValueError, match="query with method='sampling'"):
+        net.query("d3", evidence={f"x{n - 1}": 5.0})
+    found = net.query("d3", evidence={f"x{n - 1}": 5.0}, method="sampling", random_state=0)
+    # all switches bear alike on their sum: E[number of b | sum = 5] = 16·p
+    share = stats.binom.pmf(np.arange(n + 1), n, 0.5) * stats.norm.pdf(5.0, np.arange(n + 1), np.sqrt(0.1 * n))
+    p = share @ np.arange(n + 1) / share.sum() / n
+    assert abs(found["b"] - p) < 5 * found.standard_errors[1]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_what_the_evidence_determines_is_certain(seed):
     """x → y → z without noise: given z, x is a point, whose variance rounds to either sign of 0."""

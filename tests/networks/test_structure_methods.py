@@ -180,7 +180,7 @@ def test_completions_weigh_what_the_joint_says():
     net.add_cpt("c", {"u": {"s": 0.6, "t": 0.4}, "v": {"s": 0.1, "t": 0.9}})
     frame = gappy(net.sample(200, random_state=0), 0.4, 1)
     cases = open_cases(frame, net.variables, {name: net.states(name) for name in net.variables})
-    rows = complete_rows(cases.reduce(DistinctRows), net._inference, np.random.default_rng(0)).rows
+    rows = complete_rows(cases.reduce(DistinctRows), net._inference.tables, np.random.default_rng(0)).rows
     joint = np.zeros((2, 2, 2))
     np.add.at(joint, tuple(rows.codes.values.T.astype(int) - 1), rows.weight)
     wanted = np.zeros((2, 2, 2))

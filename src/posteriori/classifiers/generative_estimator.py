@@ -72,7 +72,7 @@ class GenerativeEstimator(Classifier):
     label_confusion_: Array
     transduction_: Array
     unlabelled_weight_: float
-    _classes_closed: bool
+    _classes_closed: bool = False
     _fitted_attribute = "model_"
 
     @abstractmethod

@@ -27,7 +27,7 @@ from posteriori.tables.texts import Texts
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
 
-PSEUDO_COUNT = Interval(Real, 0, 1e100, closed="both")  # sums of larger ones could overflow
+PSEUDO_COUNT = Interval(Real, 0, 1e30, closed="both")  # sums of larger ones could overflow, in 32 bits as well
 _MOST_COMPONENTS = 10_000  # of a class
 _FEWEST_ROWS = 1.5  # weight of a component below which a warning names it
 
@@ -148,7 +148,7 @@ def _places_of(stated: Any, names: Sequence[str]) -> set[int]:
     """Return the positions of the features that `categorical_features` names."""
     chosen: set[int] = set()
     if stated is not None and not (isinstance(stated, str) and stated == "from_dtype"):
-        wanted = [stated] if isinstance(stated, str) else list(stated)
+        wanted = [stated] if isinstance(stated, str) else np.atleast_1d(np.asarray(stated, dtype=object)).tolist()
         if wanted and all(isinstance(one, bool | np.bool_) for one in wanted):
             if len(wanted) != len(names):
                 raise ValueError(

@@ -241,7 +241,7 @@ def _network(network: BayesianNetwork) -> dict[str, Any]:
         raise ValueError(
             f"{names} of the network hold numbers, which the evaluator in JavaScript does not read; cut them"
         )
-    inference = network._inference  # raises an error that names a variable without a table
+    inference = network._inference.tables  # raises an error that names a variable without a table
     if inference.whole is None or inference.whole.tree.total_size > MOST_CELLS:
         raise ValueError(
             f"exact inference in this network needs more than {MOST_CELLS:,} cells of clique tables, which is too much "

@@ -8,6 +8,7 @@ from posteriori.networks.dag import DAG, Independence
 from posteriori.networks.decision_support import InformationValues, Sensitivity
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
 from posteriori.networks.equivalence import PartialDAG, cpdag, structural_hamming_distance
+from posteriori.networks.evidence import Measurement
 from posteriori.networks.evidence_files import read_evidence, write_evidence
 from posteriori.networks.exchange import (
     from_networkx,
@@ -19,7 +20,6 @@ from posteriori.networks.exchange import (
 )
 from posteriori.networks.files import read_network, write_network
 from posteriori.networks.gaussian_mixture import GaussianMixture, MixedDistribution
-from posteriori.networks.hybrid_evidence import Measurement
 from posteriori.networks.hybrid_scores import BGe
 from posteriori.networks.identification import Identification, identify
 from posteriori.networks.linear_gaussian import LinearGaussian

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -34,12 +34,15 @@ class Component:
         Of hidden and seen variables; parents first.
     discrete : dict from str to tuple of states
         The discrete parents, and others that a query joins to them.
+    listed : ndarray of int (Q, number of discrete), optional
+        The configurations; by default all.
     """
 
     hidden: tuple[str, ...]
     seen: tuple[str, ...]
     densities: tuple[LinearGaussian, ...]
     discrete: Mapping[str, States]
+    listed: Array | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -49,12 +52,13 @@ class Component:
     @property
     def size(self) -> int:
         """The number of configurations, Q."""
-        return math.prod(self.shape)
+        return math.prod(self.shape) if self.listed is None else len(self.listed)
 
     @cached_property
     def _parameters(self) -> dict[str, tuple[Array, Array, Array]]:
         """Per density the intercept (Q,), the coefficients (Q, m) and the variance (Q,)."""
-        codes = dict(zip(self.discrete, np.unravel_index(np.arange(self.size), self.shape or (1,)), strict=False))
+        every = np.unravel_index(np.arange(self.size), self.shape or (1,)) if self.listed is None else self.listed.T
+        codes = dict(zip(self.discrete, every, strict=False))
         found = {}
         for density in self.densities:
             place = tuple(codes[name] for name in density.parents)
@@ -172,6 +176,15 @@ class Component:
         residual = self._values(values) - mean[:, :, seen]
         updated: Array = mean[:, :, hidden] + np.einsum("qhs,nqs->nqh", self._conditioned[2], residual)
         return updated
+
+    def conditional(self, names: Sequence[str], values: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return the means (Q, d) and covariances (Q, d, d) of hidden variables given one case and a configuration."""
+        places = [self.hidden.index(name) for name in names]
+        return self.hidden_mean(values)[0][:, places], self.hidden_covariance[:, places][:, :, places]
+
+    def at(self, listed: Array) -> Component:
+        """Return the component at some configurations only, (Q, number of discrete)."""
+        return replace(self, listed=listed)
 
     def _residual(self, values: Mapping[str, Array]) -> Array:
         _, seen = self._split

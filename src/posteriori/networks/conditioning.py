@@ -6,15 +6,13 @@ import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from posteriori.networks.clique_tables import Factor
-from posteriori.networks.distributions import Distribution, Marginals
 from posteriori.networks.evidence import Evidence
-from posteriori.networks.inference import Inference, require_possible
 from posteriori.networks.junction_tree import JunctionTree, compile_tree
+from posteriori.networks.table_inference import TableInference, require_possible
 from posteriori.networks.triangulation import triangulate
 from posteriori.typing import Array
 
@@ -33,7 +31,7 @@ class Conditioned:
 
     Attributes
     ----------
-    inference : Inference
+    inference : TableInference
         Its max_table_size is the most cells of the tree.
 
     References
@@ -42,37 +40,24 @@ class Conditioned:
     unifying framework for reasoning, Artificial Intelligence 113, section 10.
     """
 
-    inference: Inference
+    inference: TableInference
 
-    def joint(self, names: Sequence[str], evidence: Evidence, given: Mapping[str, Any]) -> Distribution:
-        """Return p(names | evidence)."""
-        asked = [self.inference.position[name] for name in names]
-        size = math.prod(self.inference.cardinalities[v] for v in asked)
+    def joint(self, variables: Sequence[int], evidence: Evidence) -> Array:
+        """Return p(variables | evidence), an axis for each variable."""
+        size = math.prod(self.inference.cardinalities[v] for v in variables)
         if size > self.inference.max_table_size:
             raise ValueError(
-                f"the joint distribution of these {len(asked)} variables has {size:,} cells; ask for fewer"
+                f"the joint distribution of these {len(variables)} variables has {size:,} cells; ask for fewer"
             )
-        (table,), _ = self._summed([tuple(asked)], evidence)
-        return Distribution({name: evidence.states[name] for name in names}, table, dict(given))
+        return self._summed([tuple(variables)], evidence)[0][0]
 
-    def each(self, names: Sequence[str], evidence: Evidence, given: Mapping[str, Any]) -> Marginals:
-        """Return p(name | evidence) of each name."""
-        tables, _ = self._summed([(self.inference.position[name],) for name in names], evidence)
-        return Marginals(
-            {
-                name: Distribution({name: evidence.states[name]}, table, dict(given))
-                for name, table in zip(names, tables, strict=True)
-            }
-        )
+    def each(self, variables: Sequence[int], evidence: Evidence) -> list[Array]:
+        """Return p(variable | evidence) of each variable."""
+        return self._summed([(v,) for v in variables], evidence)[0]
 
-    def probability(self, event: Evidence, given: Evidence) -> float:
-        """Return p(event | given) = p(event, given) / p(given)."""
-        _, log_given = self._summed([], given)
-        require_possible(log_given)
-        both = event & given
-        if both is None:
-            return 0.0
-        return float(np.exp(self._summed([], both)[1] - log_given))
+    def log_evidence(self, evidence: Evidence) -> float:
+        """Return log p(evidence) in nats; −inf if it is impossible."""
+        return self._summed([], evidence)[1]
 
     def _summed(self, asked: Sequence[tuple[int, ...]], evidence: Evidence) -> tuple[list[Array], float]:
         """Return p(scope | evidence) of each scope, and log p(evidence)."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from posteriori.networks.evidence import Evidence, read_evidence
-from posteriori.networks.inference import Inference, require_possible
 from posteriori.networks.naming import require_findings, require_variable, state_code
 from posteriori.networks.printing import aligned
+from posteriori.networks.table_inference import TableInference, require_possible
 from posteriori.tables import Cell
 from posteriori.typing import Array
 
@@ -98,7 +98,7 @@ class InformationValues(Sequence[InformationValue]):
 
 
 def value_of_information(
-    inference: Inference,
+    inference: TableInference,
     target: str,
     given: Mapping[str, Any] | None,
     costs: Costs | None,
@@ -143,7 +143,7 @@ def value_of_information(
     return InformationValues(target, tuple(order), list(costs)[best], float(expected[best]))
 
 
-def _cost_table(target: str, costs: Costs, inference: Inference) -> Array:
+def _cost_table(target: str, costs: Costs, inference: TableInference) -> Array:
     """Return the costs as (actions, states of the target)."""
     states = inference.states[target]
     if not costs:
@@ -255,7 +255,7 @@ class Sensitivity:
 
 
 def sensitivity(
-    inference: Inference, event: Mapping[str, Any], given: Mapping[str, Any] | None, change: float
+    inference: TableInference, event: Mapping[str, Any], given: Mapping[str, Any] | None, change: float
 ) -> Sensitivity:
     """Return how p(event | given) depends on each parameter and each finding; see `BayesianNetwork.sensitivity`."""
     if not 0 < change <= 1:
@@ -290,7 +290,7 @@ def sensitivity(
     return Sensitivity(p, tuple(found), _without_each(inference, happens, known))
 
 
-def _families(inference: Inference, evidence: Evidence) -> tuple[float, list[Array]]:
+def _families(inference: TableInference, evidence: Evidence) -> tuple[float, list[Array]]:
     """Return log p(evidence), and p(family | evidence) of every variable."""
     whole = inference.everything()
     codes = whole.take(evidence.codes)[np.newaxis]
@@ -313,7 +313,7 @@ def _slopes(family: Array, probabilities: Array) -> Array:
     return slopes
 
 
-def _without_each(inference: Inference, event: Evidence, known: Evidence) -> dict[str, float]:
+def _without_each(inference: TableInference, event: Evidence, known: Evidence) -> dict[str, float]:
     found = {}
     for name in known.likelihoods:
         rest = Evidence(known.states, {other: one for other, one in known.likelihoods.items() if other != name})
@@ -323,7 +323,7 @@ def _without_each(inference: Inference, event: Evidence, known: Evidence) -> dic
     return found
 
 
-def arc_strengths(inference: Inference) -> dict[tuple[str, str], float]:
+def arc_strengths(inference: TableInference) -> dict[tuple[str, str], float]:
     """Return I(parent; child | other parents) of each edge in nats; see `BayesianNetwork.arc_strengths`."""
     _, tables = _families(inference, Evidence(inference.states, {}))
     strengths = {}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.naming import States, require_findings, require_variable, state_code
 from posteriori.suggestions import closest
 from posteriori.tables import Column, Schema, read_table
@@ -21,19 +23,52 @@ _SEVERAL = (set, frozenset, list, tuple, Mapping)  # kinds of findings that name
 
 
 @dataclass(frozen=True)
+class Measurement:
+    """Soft evidence about a continuous variable: a measured value whose error is normal.
+
+    Attributes
+    ----------
+    value : float
+    standard_deviation : float
+        Of the error of the measurement, above 0, in the unit of the value.
+    """
+
+    value: float
+    standard_deviation: float
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value):
+            raise ValueError(f"the value of a measurement is {self.value!r}; it must be finite")
+        if not 0 < self.standard_deviation < math.inf:
+            raise ValueError(f"standard_deviation is {self.standard_deviation!r}; it must be above 0 and finite")
+
+    def __str__(self) -> str:
+        return f"{self.value:g} ± {self.standard_deviation:g}"
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """Likelihoods of the states of the variables with a finding, for one case.
+    """Findings about one case: likelihoods of states, and numbers.
 
     Attributes
     ----------
     states : dict from str to tuple of states
-        The states of all variables of the network.
+        The states of all discrete variables of the network.
     likelihoods : dict from str to ndarray (K,)
-        Non-negative, not all 0; a known state has likelihood 1 and the others 0.
+        Of discrete variables: non-negative, not all 0; a known state has likelihood 1 and the others 0.
+    values : dict from str to float
+        Of continuous variables.
+    measured : dict from str to Measurement
+        Of other continuous variables.
+    given : dict
+        The findings as the caller wrote them, which answers show.
     """
 
     states: Mapping[str, States]
     likelihoods: dict[str, Array]
+    values: Mapping[str, float] = field(default_factory=dict)
+    measured: Mapping[str, Measurement] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def hard(self) -> dict[int, int]:
@@ -70,42 +105,105 @@ class Evidence:
         return hard, soft
 
     def __and__(self, other: Evidence) -> Evidence | None:
-        """Return the evidence of both; None if they contradict each other about a variable."""
+        """Return this evidence with the likelihoods of another; None if they contradict each other about a variable."""
         both = dict(self.likelihoods)
         for name, likelihood in other.likelihoods.items():
             both[name] = both[name] * likelihood if name in both else likelihood
             if not both[name].any():
                 return None
-        return Evidence(self.states, both)
+        return replace(self, likelihoods=both)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no finding."""
+        return not (self.likelihoods or self.values or self.measured)
+
+    @property
+    def certain(self) -> dict[str, Any]:
+        """The value or state of the variables of which it is certain."""
+        found: dict[str, Any] = dict(self.values)
+        if self.hard:
+            names = tuple(self.states)
+            found |= {names[v]: self.states[names[v]][code] for v, code in self.hard.items()}
+        return found
+
+    @property
+    def children(self) -> tuple[LinearGaussian, ...]:
+        """The measurements as children of what they measure: N(x, error²)."""
+        return tuple(
+            LinearGaussian(_child(name), (name,), {}, 0.0, [1.0], one.standard_deviation**2)  # type: ignore[arg-type]
+            for name, one in self.measured.items()
+        )
+
+    @property
+    def numbers(self) -> dict[str, Array]:
+        """The values and the measured values, (1,)."""
+        measured = {_child(name): np.array([one.value]) for name, one in self.measured.items()}
+        return {name: np.array([value]) for name, value in self.values.items()} | measured
+
+    def about_tables(self, tables: Mapping[str, States], soft: Mapping[int, Array]) -> Evidence:
+        """Return the evidence about discrete and auxiliary variables, with the likelihoods (1, K) of some of them."""
+        likelihoods, names = dict(self.likelihoods), tuple(tables)
+        for position, likelihood in soft.items():
+            name = names[position]
+            likelihoods[name] = likelihoods[name] * likelihood[0] if name in likelihoods else likelihood[0]
+        return Evidence(tables, likelihoods)
 
 
-def read_evidence(evidence: Mapping[str, Any] | None, states: Mapping[str, States]) -> Evidence:
+def _child(name: str) -> str:
+    return f"\1{name}"
+
+
+def read_evidence(
+    evidence: Mapping[str, Any] | None, states: Mapping[str, States], variables: Collection[str] | None = None
+) -> Evidence:
     """Read evidence about one case.
 
     Parameters
     ----------
     evidence : mapping, optional
         From variable to its state; to a set or list of states, one of which it has; or to a mapping from every state
-        to its likelihood. None or NaN means that the state is unknown.
+        to its likelihood. For a continuous variable a number or a `Measurement`. None or NaN: it is unknown.
     states : mapping from str to tuple of states
-        The states of all variables of the network.
+        The states of all discrete variables of the network.
+    variables : collection of str, optional
+        The names of all variables; those without states are continuous. By default all have states.
 
     Raises
     ------
     TypeError
         The evidence is no mapping.
     ValueError
-        There is no such variable or state, or a likelihood is negative, infinite or 0 for every state.
+        There is no such variable or state; a likelihood is negative, infinite or 0 for every state; or the value of a
+        continuous variable is no finite number.
     """
     if evidence is None:
         evidence = {}
     require_findings("evidence", evidence)
     likelihoods: dict[str, Array] = {}
+    values: dict[str, float] = {}
+    measured: dict[str, Measurement] = {}
     for name, finding in evidence.items():
-        require_variable(name, states)
-        if isinstance(finding, _SEVERAL) or not is_missing(finding):
-            likelihoods[name] = _likelihood(name, finding, states[name])
-    return Evidence(states, likelihoods)
+        require_variable(name, states if variables is None else variables)
+        if isinstance(finding, Measurement) and name not in states:
+            measured[name] = finding
+        elif isinstance(finding, _SEVERAL) or not is_missing(finding):
+            if name in states:
+                likelihoods[name] = _likelihood(name, finding, states[name])
+            else:
+                values[name] = _number(name, finding)
+    return Evidence(states, likelihoods, values, measured, dict(evidence))
+
+
+def _number(name: str, finding: Any) -> float:
+    if isinstance(finding, bool | str) or not isinstance(finding, int | float | np.number):
+        raise ValueError(
+            f"the evidence about {name!r} is {finding!r}, but it is continuous; give a number, or a Measurement"
+        )
+    value = float(finding)
+    if not math.isfinite(value):
+        raise ValueError(f"the evidence about {name!r} is {finding!r}; give a finite number")
+    return value
 
 
 def _likelihood(name: str, finding: Any, states: States) -> Array:
@@ -135,8 +233,10 @@ def _likelihood(name: str, finding: Any, states: States) -> Array:
     return likelihood
 
 
-def read_codes(table: Any, states: Mapping[str, States], ignored: str | None = None) -> Array:
-    """Read a table of cases as codes of states, (n, V); −1 where a cell is missing or a variable has no column.
+def read_rows(
+    table: Any, states: Mapping[str, States], variables: Sequence[str], ignored: str | None = None
+) -> tuple[Array, Array]:
+    """Read a table of cases.
 
     Parameters
     ----------
@@ -144,31 +244,44 @@ def read_codes(table: Any, states: Mapping[str, States], ignored: str | None = N
         Any data frame whose columns have the names of the variables, in any order; or an array with one column per
         variable, in the order of the network.
     states : mapping from str to tuple of states
-        The states of all variables of the network.
+        The states of the discrete variables.
+    variables : sequence of str
+        All variables; those without states are continuous.
     ignored : str, optional
         A variable whose column is not read.
+
+    Returns
+    -------
+    codes : ndarray of int (n, number of discrete variables)
+        −1 where a cell is missing or a variable has no column.
+    numbers : ndarray (n, number of continuous variables)
+        NaN there.
 
     Raises
     ------
     ValueError
-        A column is no variable, or a cell no state of its variable.
+        A column is no variable, a cell no state of its variable, or a continuous column holds no numbers.
     """
-    records = read_records(table, tuple(states), "the network")
+    records = read_records(table, tuple(variables), "the network")
     opened = read_table(table) if records is None else records
-    names = opened.names if opened.named else tuple(states)
+    names = opened.names if opened.named else tuple(variables)
     if len(names) != len(opened.names):
         raise ValueError(
-            f"the table has {len(opened.names)} columns without names, but the network has {len(states)} variables; "
+            f"the table has {len(opened.names)} columns without names, but the network has {len(variables)} variables; "
             "name the columns, or give one for each variable"
         )
     for name in names:
-        if name not in states:
-            raise ValueError(f"column {name!r} is no variable of the network; {closest(name, states)}, or drop it")
+        if name not in variables:
+            raise ValueError(f"column {name!r} is no variable of the network; {closest(name, variables)}, or drop it")
     used = [j for j, name in enumerate(names) if name != ignored]
-    columns = tuple(_column(names[j], states[names[j]], tuple(map(type, states[names[j]]))) for j in used)
-    all_rows = slice(0, opened.n_rows)
+    codes = _codes(opened, {j: names[j] for j in used if names[j] in states}, states)
+    return codes, _numbers(opened, names, used, [name for name in variables if name not in states])
+
+
+def _codes(opened: Any, used: Mapping[int, str], states: Mapping[str, States]) -> Array:
+    columns = tuple(_column(name, states[name], tuple(map(type, states[name]))) for name in used.values())
     try:
-        table_codes, unseen = opened.codes(used, Schema(columns), columns, all_rows)
+        table_codes, unseen = opened.codes(list(used), Schema(columns), columns, slice(0, opened.n_rows))
     except ValueError:  # no cell of a column has the type of the states: search all columns for the culprit
         unseen = {column.name: 1 for column in columns}
     if unseen:
@@ -178,8 +291,23 @@ def read_codes(table: Any, states: Mapping[str, States], ignored: str | None = N
                 raise _unseen_category(seen, column)
     codes = np.full((opened.n_rows, len(states)), -1, np.int64)
     positions = {name: position for position, name in enumerate(states)}
-    codes[:, [positions[column.name] for column in columns]] = table_codes.astype(np.int64) - 1
+    codes[:, [positions[name] for name in used.values()]] = table_codes.astype(np.int64) - 1
     return codes
+
+
+def _numbers(opened: Any, names: Sequence[str], used: Sequence[int], continuous: Sequence[str]) -> Array:
+    numbers = np.full((opened.n_rows, len(continuous)), np.nan)
+    for j in used if continuous else ():
+        if names[j] not in continuous:
+            continue
+        name = names[j]
+        if opened.column(j, categorical=False).kind != "continuous":
+            raise ValueError(f"column {name!r} holds no numbers, but the variable is continuous; convert it")
+        cells = opened.numbers([j], [Column(name, "continuous")], slice(0, opened.n_rows))[:, 0]
+        if np.isinf(cells).any():
+            raise ValueError(f"column {name!r} holds an infinite number; leave such cells empty")
+        numbers[:, continuous.index(name)] = cells
+    return numbers
 
 
 @functools.lru_cache(maxsize=4096)

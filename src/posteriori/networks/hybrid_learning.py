@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.draws import generator
+from posteriori.learning.acceleration import PlainEM
+from posteriori.learning.em import run_em, warn_of_last_gain
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
 from posteriori.networks.family_moments import CountHybrid, HybridStatistics, Moments
-from posteriori.networks.hybrid_inference import Compiled, HybridInference
-from posteriori.networks.learning import LearnedTables, LearningOptions, normalised
+from posteriori.networks.inference import Compiled, Inference
+from posteriori.networks.learning import LearnedTables, LearningOptions, normalised, weighted_log
 from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.tables import Codes
 from posteriori.typing import Array
 
 _LEAST_VARIANCE = 1e-9  # of that of the column: a constant column must not give a point mass
 _LOG_2PI = math.log(2.0 * math.pi)
+
+Tables = tuple[CPT | LinearGaussian, ...]
+Expected = tuple[list[Array], list[Moments]]
 
 
 def fit_hybrid(
@@ -102,41 +105,31 @@ def _run_em(
     Lauritzen (1995), The EM algorithm for graphical association models with missing data, Computational Statistics &
     Data Analysis 19.
     """
-    tables = _start(statistics, pseudo, generator(options.random_state))
-    tolerance = options.em.tolerance * statistics.total_weight
-    trace: list[float] = []
-    previous = -math.inf
-    for _ in range(options.em.max_steps):
+    start = _start(statistics, pseudo, generator(options.random_state))
+
+    def step(tables: Tables) -> tuple[Expected, float, float]:
         inference = _inference(dag, tables, max_table_size)
         counts, moments, log_likelihood = _expected(inference, statistics, n_jobs)
         log_likelihood += _of_complete_rows(statistics, inference)
-        objective = log_likelihood
-        for cpt, alpha in zip(inference.cpts, pseudo, strict=True):  # both in the order of the columns
-            objective += float(alpha[alpha > 0] @ np.log(np.maximum(cpt.probabilities[alpha > 0], 1e-300)))
-        trace.append(log_likelihood)
-        tables = _estimated(
-            statistics,
-            [n + more for n, more in zip(statistics.tables, counts, strict=True)],
-            [one + more for one, more in zip(statistics.moments, moments, strict=True)],
-            pseudo,
-        )
-        gain, previous = objective - previous, objective
-        if gain <= tolerance:
-            break
-    else:
-        warnings.warn(
-            f"EM stopped after {options.em.max_steps} steps with a last gain of {gain:.3g} nats; raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-    return LearnedTables(tables, tuple(trace))
+        log_prior = weighted_log(pseudo, [cpt.probabilities for cpt in inference.cpts])  # in the order of the columns
+        return (counts, moments), log_likelihood, log_prior
+
+    def maximise(expected: Expected) -> tuple[Tables, Expected]:
+        counts = [n + more for n, more in zip(statistics.tables, expected[0], strict=True)]
+        moments = [one + more for one, more in zip(statistics.moments, expected[1], strict=True)]
+        return _estimated(statistics, counts, moments, pseudo), expected
+
+    run = run_em(step, maximise, PlainEM(start), options.em, statistics.total_weight)
+    if not run.converged:
+        warn_of_last_gain(run.gain, options.em, stacklevel=6)
+    return LearnedTables(run.model, run.trace)
 
 
-def _inference(dag: DAG, tables: tuple[CPT | LinearGaussian, ...], max_table_size: int) -> HybridInference:
+def _inference(dag: DAG, tables: tuple[CPT | LinearGaussian, ...], max_table_size: int) -> Inference:
     by_name = {table.variable: table for table in tables}
     cpts = tuple(table for table in tables if isinstance(table, CPT))
     ordered = (by_name[name] for name in dag.topological_order)
-    return HybridInference(dag, cpts, tuple(one for one in ordered if isinstance(one, LinearGaussian)), max_table_size)
+    return Inference(dag, cpts, tuple(one for one in ordered if isinstance(one, LinearGaussian)), max_table_size)
 
 
 def _start(
@@ -163,7 +156,7 @@ def _start(
 
 
 def _expected(
-    inference: HybridInference, statistics: HybridStatistics, n_jobs: int | None
+    inference: Inference, statistics: HybridStatistics, n_jobs: int | None
 ) -> tuple[list[Array], list[Moments], float]:
     """Return the expected counts and moments of the incomplete rows, and the log-likelihood of their known cells."""
     families = statistics.families
@@ -176,12 +169,12 @@ def _expected(
     # The positions among the discrete variables are those of the compiled network, which keeps their order.
     for compiled, rows, values in inference.batches(statistics.numbers, everything=True):
         weight = statistics.weight[rows]
-        codes = inference.padded(compiled, statistics.codes[rows] - 1)
-        soft, scale = compiled.likelihoods(values, len(rows))
+        codes = compiled.padded(statistics.codes[rows] - 1)
+        soft, scale = compiled.likelihoods(values, len(weight))
         log_likelihood += float(weight @ scale)
         tables: dict[int, Array] = {}
-        if compiled.inference.cpts:
-            whole = compiled.inference.everything()
+        if compiled.tables.cpts:
+            whole = compiled.tables.everything()
             found, log_evidence = whole.tree.expected_counts(codes, weight, families.count_scopes, soft or None, n_jobs)
             log_likelihood += log_evidence
             for total, more in zip(counts, found, strict=True):
@@ -195,7 +188,7 @@ def _expected(
 
 def _add_moments(
     moments: list[Moments],
-    inference: HybridInference,
+    inference: Inference,
     statistics: HybridStatistics,
     compiled: Compiled,
     weight: Array,
@@ -255,7 +248,7 @@ def _projected(moments: Moments, axes: list[str], kept: list[str]) -> Moments:
     return Moments(total, centre, scatter.sum(axis=-3) + between)
 
 
-def _of_complete_rows(statistics: HybridStatistics, inference: HybridInference) -> float:
+def _of_complete_rows(statistics: HybridStatistics, inference: Inference) -> float:
     """Return the log-likelihood of the complete rows, from their counts and moments."""
     families = statistics.families
     by_name = {cpt.variable: cpt for cpt in inference.cpts}

@@ -1,312 +1,275 @@
-"""Exact inference: the tables that a query needs, their junction tree, and the answer from it."""
+"""Exact inference: continuous variables are eliminated (conditional linear Gaussian), and tables do the rest."""
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from posteriori.networks.clg import Component, split_components
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
 from posteriori.networks.evidence import Evidence
-from posteriori.networks.junction_tree import Factor, JunctionTree, compile_tree
+from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.naming import States
+from posteriori.networks.table_inference import TableInference
 from posteriori.typing import Array
 
-# Messages take about a nanosecond per cell and row, compiling a smaller tree takes milliseconds: below this many cells
-# times rows the whole tree, which is compiled once, is faster.
-_WORTH_PRUNING = 1 << 22
-_MOST_TREES = 16
+_MOST_CONFIGURATIONS = 1 << 12  # of a component of several discrete parents: its indicator has their square in cells
+_MOST_COMPILED = 64
+_BATCH = 1 << 21  # numbers of one batch of rows
 
 
 @dataclass(frozen=True)
-class PrunedTree:
-    """A junction tree of some of the variables.
+class Compiled:
+    """A network in which the continuous variables are eliminated, for one set of observed variables.
+
+    Each component becomes an auxiliary discrete variable, its configuration: p(configuration | discrete parents) is 0
+    or 1, and the density of the evidence is the likelihood of the configuration. So the junction tree of the discrete
+    variables does the rest, and the marginal of the auxiliary variable weighs the densities of the hidden variables.
+    A network without continuous variables has no component.
 
     Attributes
     ----------
-    kept : tuple of int
-        The variables of the tree, as indices into the network: variable i of the tree is kept[i].
-    tree : JunctionTree
+    components : tuple of Component
+    tables : TableInference
+        Of the discrete and the auxiliary variables.
+    auxiliary : tuple of int
+        The position of the variable of each component in `tables`: of its discrete parent if it has one, otherwise
+        of an auxiliary variable; −1 if there is a single configuration.
     """
 
-    kept: tuple[int, ...]
-    tree: JunctionTree
+    components: tuple[Component, ...]
+    tables: TableInference
+    auxiliary: tuple[int, ...]
 
-    def take(self, codes: Array) -> Array:
-        """Return the codes of the variables of the tree."""
-        if self.kept == tuple(range(codes.shape[-1])):
-            return np.ascontiguousarray(codes)
-        return np.ascontiguousarray(codes[..., self.kept])
+    def likelihoods(self, values: Mapping[str, Array], n: int, at_peak: bool = False) -> tuple[dict[int, Array], Array]:
+        """Return the likelihoods of the configurations, (n, Q) by position, and the logarithm of their scale, (n,).
 
-    def soft(self, soft: dict[int, Array]) -> dict[int, Array]:
-        """Return the likelihoods of the variables of the tree, by their index in it."""
-        return {i: soft[v] for i, v in enumerate(self.kept) if v in soft}
+        With `at_peak` they are times the largest density of the hidden variables.
+        """
+        log_soft: dict[int, Array] = {}
+        scale = np.zeros(n)
+        for component, position in zip(self.components, self.auxiliary, strict=True):
+            if not (component.seen or at_peak):
+                continue
+            log_factor = np.broadcast_to(component.log_factor(values), (n, component.size))
+            if at_peak:
+                log_factor = log_factor + component.log_peak()
+            if position < 0:
+                scale += log_factor[:, 0]
+            else:
+                log_soft[position] = log_soft.get(position, 0.0) + log_factor
+        soft = {}
+        for position, log_factor in log_soft.items():  # scaled after the sum: many factors do not underflow
+            most = log_factor.max(axis=1)
+            scale += most
+            soft[position] = np.exp(log_factor - most[:, np.newaxis])
+        return soft, scale
 
-    def positions(self, variables: Iterable[int]) -> tuple[int, ...]:
-        """Return the indices of variables in the tree."""
-        return tuple(self.kept.index(v) for v in variables)
+    def evidence(self, evidence: Evidence, soft: Mapping[int, Array]) -> Evidence:
+        """Return the evidence about the tables, with the likelihoods (1, Q) of configurations."""
+        return evidence.about_tables(self.tables.states, soft) if self.components else evidence
+
+    def padded(self, codes: Array) -> Array:
+        """Return codes with columns of missing cells for the auxiliary variables."""
+        if len(self.tables.cpts) == codes.shape[1]:
+            return codes
+        full = np.full((len(codes), len(self.tables.cpts)), -1, np.int64)
+        full[:, : codes.shape[1]] = codes
+        return full
+
+    def holding(self, name: str) -> tuple[Component, int]:
+        """Return the component of a hidden variable, and the position of its configuration."""
+        return next(
+            (component, position)
+            for component, position in zip(self.components, self.auxiliary, strict=True)
+            if name in component.hidden
+        )
 
 
 @dataclass(frozen=True)
 class Inference:
-    """A network with fixed tables, and the trees that were compiled for it so far.
+    """A network with fixed tables and densities, and what was compiled for it so far.
 
     Attributes
     ----------
     dag : DAG
-    cpts : tuple of CPT (V,)
-        In the order of the nodes of the graph.
+    cpts : tuple of CPT
+        Of the discrete variables, in the order of the nodes.
+    gaussians : tuple of LinearGaussian
+        Of the continuous variables; parents first.
     max_table_size : int
-        The most cells that the clique tables of a tree may have together.
     """
 
     dag: DAG
     cpts: tuple[CPT, ...]
+    gaussians: tuple[LinearGaussian, ...]
     max_table_size: int
-    _trees: dict[tuple[int, ...], PrunedTree] = field(default_factory=dict, compare=False, repr=False)
-
-    @cached_property
-    def cardinalities(self) -> tuple[int, ...]:
-        """The number of states of each variable."""
-        return tuple(len(cpt.states) for cpt in self.cpts)
+    _known: dict[tuple[frozenset[str], frozenset[str], tuple[str, ...], tuple[LinearGaussian, ...]], Compiled] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @cached_property
     def states(self) -> dict[str, States]:
-        """The states of each variable."""
+        """The states of the discrete variables."""
         return {cpt.variable: cpt.states for cpt in self.cpts}
 
     @cached_property
-    def position(self) -> dict[str, int]:
-        """The index of each variable."""
-        return {name: position for position, name in enumerate(self.dag.nodes)}
+    def variables(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of all variables."""
+        return self.dag.parents
 
     @cached_property
-    def scopes(self) -> tuple[tuple[int, ...], ...]:
-        """The variables of each CPT, as indices, in the order of its axes."""
-        return tuple((*(self.position[name] for name in cpt.parents), v) for v, cpt in enumerate(self.cpts))
-
-    # Which tree answers -----------------------------------------------------------------------------------------
+    def continuous(self) -> tuple[str, ...]:
+        """The continuous variables in the order of the nodes."""
+        return tuple(name for name in self.dag.nodes if name not in self.states) if self.gaussians else ()
 
     @cached_property
-    def whole(self) -> PrunedTree | None:
-        """The tree of all variables; None if it has more cells than max_table_size."""
-        variables = tuple(range(len(self.cpts)))
-        try:
-            return self._compiled(variables, variables)
-        except ValueError:
-            return None
+    def tables(self) -> TableInference:
+        """The discrete variables alone: those below them are barren without evidence."""
+        if not self.gaussians:
+            return TableInference(self.dag, self.cpts, self.max_table_size)
+        edges = tuple((parent, cpt.variable) for cpt in self.cpts for parent in cpt.parents)
+        return TableInference(DAG(tuple(self.states), edges), self.cpts, self.max_table_size)
 
-    def tree(self, asked: Iterable[int], known: Iterable[int], rows: int = 1, hard: Iterable[int] = ()) -> PrunedTree:
-        """Return a tree for the query variables, given evidence about the known variables.
+    @cached_property
+    def _without_components(self) -> Compiled:
+        return Compiled((), self.tables, ())
+
+    def compiled(
+        self,
+        observed: Iterable[str],
+        asked: Iterable[str] = (),
+        joined: Sequence[str] = (),
+        measured: tuple[LinearGaussian, ...] = (),
+        everything: bool = False,
+    ) -> Compiled:
+        """Return the network for a set of observed continuous variables.
 
         Parameters
         ----------
-        asked, known : collections of int
-            The query variables, and the variables with evidence.
-        rows : int, default 1
-            The number of rows of evidence.
-        hard : collection of int
-            The known variables whose state is certain in every row.
-
-        Raises
-        ------
-        ValueError
-            Its tables have more cells than max_table_size.
+        observed : collection of str
+            Continuous variables with a value, also the names of `measured`.
+        asked : collection of str
+            The continuous variables that the query needs. Others without observed descendants are barren: their
+            density integrates to 1.
+        joined : sequence of str
+            Variables whose joint distribution is needed.
+        measured : tuple of LinearGaussian
+            Noisy measurements, as observed children.
+        everything : bool
+            Whether no variable is left out as barren.
         """
-        asked, known = frozenset(asked), frozenset(known)
-        if self.whole is not None and self.whole.tree.total_size * rows < _WORTH_PRUNING:
-            return self.whole
-        factors = self.relevant(asked, known, frozenset(hard))
-        if self.whole is not None and len(factors) == len(self.cpts):
-            return self.whole
-        return self._compiled(tuple(sorted({v for f in factors for v in self.scopes[f]} | asked | known)), factors)
+        if not self.gaussians:
+            return self._without_components
+        seen = frozenset(observed)
+        wanted = frozenset(self.continuous) if everything else frozenset(asked) | set(joined)
+        key = (seen, wanted, tuple(joined), measured)
+        compiled = self._known.get(key)
+        if compiled is None:
+            compiled = self._compile(self.components(seen, wanted, joined, measured))
+            while len(self._known) >= _MOST_COMPILED:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = compiled
+        return compiled
 
-    def relevant(self, asked: Iterable[int], known: Iterable[int], hard: Iterable[int]) -> tuple[int, ...]:
-        """Return the CPTs that the query needs.
+    def components(
+        self,
+        observed: Iterable[str],
+        asked: Iterable[str] = (),
+        joined: Sequence[str] = (),
+        measured: tuple[LinearGaussian, ...] = (),
+    ) -> tuple[Component, ...]:
+        """Return the components of the continuous variables that a query needs; see `compiled`."""
+        seen = frozenset(observed)
+        sources = [name for one in measured for name in one.continuous]
+        names = [name for name in (seen | frozenset(asked) | set(joined)) if name in self.dag.parents]
+        needed = self.dag.ancestors([*names, *sources])
+        densities = [one for one in self.gaussians if one.variable in needed]
+        return split_components([*densities, *measured], seen, self.states, joined)
 
-        A variable outside the ancestors of query and evidence is barren: its table sums to 1 (Shachter 1986,
-        Evaluating influence diagrams, Operations Research 34). In the moral graph of the remaining variables, removing
-        the hard evidence leaves components that are independent of each other. The tables of a component without a
-        query variable or soft evidence are only a constant factor, and are left out unless one holds a 0: then they
-        may show that the evidence is impossible.
+    def _compile(self, components: tuple[Component, ...]) -> Compiled:
+        cpts, auxiliary = list(self.cpts), []
+        position = {name: k for k, name in enumerate(self.states)}
+        nodes, edges = list(self.states), [(parent, cpt.variable) for cpt in self.cpts for parent in cpt.parents]
+        for k, component in enumerate(components):
+            if component.size == 1:
+                auxiliary.append(-1)
+                continue
+            if len(component.discrete) == 1:
+                auxiliary.append(position[next(iter(component.discrete))])
+                continue
+            size = component.size
+            if size > _MOST_CONFIGURATIONS:
+                raise ValueError(
+                    f"exact inference needs the {size:,} configurations of {len(component.discrete)} discrete "
+                    f"variables together ({', '.join(map(repr, list(component.discrete)[:5]))}, …), because they all "
+                    f"bear on continuous variables that depend on each other; at most {_MOST_CONFIGURATIONS:,} are "
+                    "listed: observe more variables, or query with method='sampling'"
+                )
+            name = f"\0{k}"
+            table = np.eye(size).reshape(*component.shape, size)
+            cpts.append(CPT(name, range(size), component.discrete, table))  # type: ignore[arg-type]
+            nodes.append(name)
+            edges += [(parent, name) for parent in component.discrete]
+            auxiliary.append(len(nodes) - 1)
+        tables = TableInference(DAG(tuple(nodes), tuple(edges)), tuple(cpts), self.max_table_size)
+        return Compiled(components, tables, tuple(auxiliary))
+
+    # Rows -------------------------------------------------------------------------------------------------------
+
+    def log_likelihood(self, codes: Array, numbers: Array, n_jobs: int | None = None) -> Array:
+        """Return log p(known cells) of each row, a log density where cells are continuous, (n,).
+
+        Parameters
+        ----------
+        codes : ndarray of int (n, number of discrete variables)
+            −1 where missing.
+        numbers : ndarray (n, number of continuous variables)
+            NaN where missing.
         """
-        asked, known, hard = frozenset(asked), frozenset(known), frozenset(hard)
-        names = self.dag.nodes
-        needed = sorted(self.position[name] for name in self.dag.ancestors([names[v] for v in asked | known]))
-        above = {v: v for v in needed}  # union-find: a pointer towards the root of the component
-
-        def root(v: int) -> int:
-            while above[v] != v:
-                above[v] = above[above[v]]  # halves the path, so that later look-ups are short
-                v = above[v]
-            return v
-
-        free = {f: [v for v in self.scopes[f] if v not in hard] for f in needed}
-        for variables in free.values():
-            for v in variables[1:]:
-                above[root(v)] = root(variables[0])
-        kept = {root(v) for v in asked - hard} | {root(v) for v in known - hard}
-        # −1 stands for a table of observed variables alone.
-        components = {f: root(variables[0]) if variables else -1 for f, variables in free.items()}
-        kept |= {components[f] for f in needed if components[f] >= 0 and not self._positive[f]}
-        return tuple(f for f in needed if components[f] in kept or not self._positive[f])
-
-    @cached_property
-    def _positive(self) -> tuple[bool, ...]:
-        return tuple(bool(cpt.probabilities.all()) for cpt in self.cpts)
-
-    def _compiled(self, kept: tuple[int, ...], factors: Sequence[int]) -> PrunedTree:
-        key = (*kept, -1, *factors)
-        pruned = self._trees.get(key)
-        if pruned is None:
-            pruned = self._compile(kept, factors)
-            while len(self._trees) >= _MOST_TREES:  # dicts keep their order: the oldest tree goes first
-                self._trees.pop(next(iter(self._trees)))
-            self._trees[key] = pruned
-        return pruned
-
-    def _compile(self, kept: tuple[int, ...], factors: Sequence[int]) -> PrunedTree:
-        position = {v: i for i, v in enumerate(kept)}
-        tables = [Factor(tuple(position[v] for v in self.scopes[f]), self.cpts[f].probabilities) for f in factors]
-        cardinalities = tuple(self.cardinalities[v] for v in kept)
-        try:
-            tree = compile_tree(cardinalities, tables, max_table_size=self.max_table_size)
-        except ValueError as error:
-            raise ValueError(f"{error}: query with method='conditioning' or 'sampling'") from None
-        return PrunedTree(kept, tree)
-
-    # One case ---------------------------------------------------------------------------------------------------
-
-    def joint(self, variables: Sequence[int], evidence: Evidence) -> Array:
-        """Return p(variables | evidence), an axis for each variable.
-
-        Raises
-        ------
-        ValueError
-            The evidence is impossible, or the joint or the tree has more cells than max_table_size.
-        """
-        if len(variables) == 1:  # the tree has this marginal already
-            return self.each(variables, evidence)[0]
-        size = math.prod(self.cardinalities[v] for v in variables)
-        if size > self.max_table_size:
-            raise ValueError(
-                f"the joint distribution of these {len(variables)} variables has {size:,} cells, more than "
-                f"max_table_size = {self.max_table_size:,}; ask for fewer"
-            )
-        chosen = self.tree(variables, [*evidence.hard, *evidence.soft], hard=evidence.hard)
-        positions = chosen.positions(variables)
-        table, log_evidence = chosen.tree.joint(
-            positions, chosen.take(evidence.codes), chosen.soft(evidence.soft) or None
-        )
-        require_possible(float(log_evidence))
-        joint: Array = table / table.sum()
-        return joint
-
-    def each(self, variables: Sequence[int], evidence: Evidence) -> list[Array]:
-        """Return p(variable | evidence) of each variable.
-
-        Raises
-        ------
-        ValueError
-            The evidence is impossible, or the tree has more cells than max_table_size.
-        """
-        chosen = self.tree(variables, [*evidence.hard, *evidence.soft], hard=evidence.hard)
-        codes = chosen.take(evidence.codes)[np.newaxis]
-        positions = chosen.positions(variables)
-        tables, log_evidence = chosen.tree.marginals(codes, chosen.soft(evidence.soft) or None, 1, variables=positions)
-        require_possible(float(log_evidence[0]))
-        return [table[0] for table in tables]
-
-    def log_evidence(self, evidence: Evidence) -> float:
-        """Return log p(evidence) in nats; −inf if it is impossible."""
-        if not evidence.likelihoods:
-            return 0.0
-        known = [*evidence.hard, *evidence.soft]
-        chosen = self.tree(known, known)
-        codes = chosen.take(evidence.codes)[np.newaxis]
-        return float(chosen.tree.log_evidence(codes, chosen.soft(evidence.soft) or None, 1)[0])
-
-    def most_probable(self, evidence: Evidence) -> tuple[Array, float, float]:
-        """Return the most probable configuration x, (V,), log p(x, evidence), and log p(evidence)."""
-        log_evidence = self.log_evidence(evidence)
-        require_possible(log_evidence)
-        chosen = self.everything()
-        codes, log_probability = chosen.tree.most_probable(
-            chosen.take(evidence.codes)[np.newaxis], chosen.soft(evidence.soft) or None, 1
-        )
-        return codes[0], float(log_probability[0]), log_evidence
-
-    def sample(self, evidence: Evidence, n: int, rng: np.random.Generator) -> Array:
-        """Draw n configurations given evidence, (n, V)."""
-        require_possible(self.log_evidence(evidence))
-        chosen = self.everything()
-        return chosen.tree.sample(chosen.take(evidence.codes), n, rng, chosen.soft(evidence.soft) or None)
-
-    def everything(self) -> PrunedTree:
-        """Return the tree of all variables; ValueError if it has more cells than max_table_size."""
-        variables = range(len(self.cpts))
-        return self.whole or self.tree(variables, variables)
-
-    # Many cases -------------------------------------------------------------------------------------------------
-
-    def marginals(
-        self, codes: Array, asked: Sequence[int], soft: dict[int, Array] | None = None, n_jobs: int | None = None
-    ) -> list[Array]:
-        """Return p(variable | the known cells of each row), (n, K), of each variable asked; warn of impossible rows."""
-        soft = soft or {}
-        known = [v for v in range(len(self.cpts)) if v in soft or (codes[:, v] >= 0).any()]
-        chosen = self.tree(asked, known, len(codes))
-        tables, log_evidence = chosen.tree.marginals(
-            chosen.take(codes), chosen.soft(soft) or None, n_jobs, variables=chosen.positions(asked)
-        )
-        warn_of_impossible(log_evidence)
-        return tables
-
-    def log_likelihood(self, codes: Array, n_jobs: int | None = None) -> Array:
-        """Return log p(the known cells of each row) in nats, (n,); −inf in impossible rows."""
         out = np.zeros(len(codes))
-        present = codes >= 0
-        complete = present.all(axis=1)
-        partly = present.any(axis=1) & ~complete
-        if complete.any():
-            out[complete] = self._log_joint(codes[complete])
-        if partly.any():
-            known = np.flatnonzero(present[partly].any(axis=0)).tolist()
-            chosen = self.tree(known, known, int(partly.sum()))
-            out[partly] = chosen.tree.log_evidence(chosen.take(codes[partly]), None, n_jobs)
+        for compiled, rows, values in self.batches(numbers):
+            own = codes[rows]
+            soft, scale = compiled.likelihoods(values, len(own))
+            out[rows] = compiled.tables.log_likelihood(compiled.padded(own), soft, n_jobs) + scale
         return out
 
-    def _log_joint(self, codes: Array) -> Array:
-        """Return Σ_v log p(x_v | x_parents(v)) of complete rows, which need no tree."""
-        total = np.zeros(len(codes))
-        with np.errstate(divide="ignore"):
-            for cpt, scope in zip(self.cpts, self.scopes, strict=True):
-                total += np.log(cpt.probabilities)[tuple(codes[:, v] for v in scope)]
-        return total
+    def batches(
+        self, numbers: Array, asked: Sequence[str] = (), everything: bool = False
+    ) -> Iterable[tuple[Compiled, Array | slice, dict[str, Array]]]:
+        """Yield, per pattern of missing numbers, the compiled network, the places of some rows, and their values."""
+        if not self.gaussians:
+            yield self.compiled(()), slice(None), {}
+            return
+        if not len(numbers):
+            return
+        present = ~np.isnan(numbers)
+        patterns, number = np.unique(present, axis=0, return_inverse=True)
+        for k, pattern in enumerate(patterns):
+            observed = [name for name, known in zip(self.continuous, pattern, strict=True) if known]
+            compiled = self.compiled(observed, asked, everything=everything)
+            cells = max((one.size * (len(one.densities) + 1) for one in compiled.components), default=1)
+            members = np.flatnonzero(number.ravel() == k)
+            step = max(1, _BATCH // max(cells, 1))
+            for start in range(0, len(members), step):
+                rows = members[start : start + step]
+                values = {name: numbers[rows, j] for j, name in enumerate(self.continuous) if pattern[j]}
+                yield compiled, rows, values
 
-
-def require_possible(log_evidence: float) -> None:
-    """Raise ValueError if evidence has probability 0."""
-    if not log_evidence > -np.inf:
-        raise ValueError(
-            "the evidence has probability 0 under this network, so that no posterior exists; correct a finding, or the "
-            "table that excludes it"
-        )
-
-
-def warn_of_impossible(log_evidence: Array) -> None:
-    """Warn of the rows whose evidence has probability 0."""
-    impossible = np.flatnonzero(log_evidence == -np.inf)
-    if len(impossible):
-        listed = ", ".join(map(str, impossible[:5])) + (", …" if len(impossible) > 5 else "")
-        row = "row" if len(impossible) == 1 else f"{len(impossible)} rows"
-        warnings.warn(
-            f"the evidence of {row} ({listed}) has probability 0 under this network; the answers there are NaN",
-            UserWarning,
-            stacklevel=5,  # the caller of the method of BayesianNetwork
-        )
+    def draw_continuous(self, codes: Array, rng: np.random.Generator) -> Array:
+        """Draw the continuous variables given the discrete ones, parents first, (n, number of continuous)."""
+        place = {name: k for k, name in enumerate(self.states)}
+        column = {name: k for k, name in enumerate(self.continuous)}
+        out = np.empty((len(codes), len(self.continuous)))
+        for one in self.gaussians:
+            at = tuple(codes[:, place[name]] for name in one.parents)
+            value = one.intercept[at] + np.sqrt(one.variance[at]) * rng.standard_normal(len(codes))
+            if one.continuous:
+                above = out[:, [column[name] for name in one.continuous]]
+                value = value + (np.broadcast_to(one.coefficients[at], above.shape) * above).sum(axis=1)
+            out[:, column[one.variable]] = value
+        return out

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.draws import generator
-from posteriori.learning.em import EMOptions
+from posteriori.learning.acceleration import PlainEM
+from posteriori.learning.em import EMOptions, run_em, warn_of_last_gain
 from posteriori.networks.cpt import CPT
 from posteriori.networks.family_counts import FamilyCounts, without_missing
 from posteriori.networks.junction_tree import Factor, JunctionTree, compile_tree
@@ -175,28 +175,22 @@ def _run_em(
     """
     probabilities = _start(statistics, pseudo, generator(options.random_state))
     tree = compile_tree(statistics.cardinalities, _factors(statistics, probabilities), max_table_size=max_table_size)
-    tolerance = options.em.tolerance * statistics.weight
-    trace: list[float] = []
-    previous = -math.inf
-    for _ in range(options.em.max_steps):
-        expected, log_likelihood = _expected_counts(tree, statistics, n_jobs)
+
+    def step(probabilities: list[Array]) -> tuple[list[Array], float, float]:
+        now = tree.with_factors(_factors(statistics, probabilities))
+        expected, log_likelihood = _expected_counts(now, statistics, n_jobs)
         # A complete row needs no inference: its log-likelihood is Σ n·log p over the families.
-        log_likelihood += _weighted_log(statistics.counts, probabilities)
-        objective = log_likelihood + _weighted_log(pseudo, probabilities)
-        trace.append(log_likelihood)
+        log_likelihood += weighted_log(statistics.counts, probabilities)
+        return expected, log_likelihood, weighted_log(pseudo, probabilities)
+
+    def maximise(expected: list[Array]) -> tuple[list[Array], list[Array]]:
         counts = [n + m + a for n, m, a in zip(statistics.counts, expected, pseudo, strict=True)]
-        gain, previous = objective - previous, objective
-        if gain <= tolerance:
-            break
-        probabilities = [normalised(table) for table in counts]
-        tree = tree.with_factors(_factors(statistics, probabilities))
-    else:
-        warnings.warn(
-            f"EM stopped after {options.em.max_steps} steps with a last gain of {gain:.3g} nats; raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-    return counts, tuple(trace)
+        return [normalised(table) for table in counts], counts
+
+    run = run_em(step, maximise, PlainEM(probabilities), options.em, statistics.weight)
+    if not run.converged:
+        warn_of_last_gain(run.gain, options.em, stacklevel=6)
+    return run.statistics, run.trace
 
 
 def _expected_counts(tree: JunctionTree, statistics: FamilyCounts, n_jobs: int | None) -> tuple[list[Array], float]:
@@ -238,7 +232,7 @@ def _factors(statistics: FamilyCounts, tables: Sequence[Array]) -> list[Factor]:
     return [Factor(scope, table) for scope, table in zip(statistics.scopes, tables, strict=True)]
 
 
-def _weighted_log(weights: Sequence[Array], tables: Sequence[Array]) -> float:
+def weighted_log(weights: Sequence[Array], tables: Sequence[Array]) -> float:
     """Return Σ weight·log p over the cells of positive weight: 0·log 0 counts as 0."""
     total = 0.0
     for weight, table in zip(weights, tables, strict=True):

@@ -10,7 +10,6 @@ from posteriori.networks.arguments import given_edge, items, mapping, text
 from posteriori.networks.cpt import CPT, check_states
 from posteriori.networks.cpt_input import cpt_from
 from posteriori.networks.dag import DAG
-from posteriori.networks.hybrid_inference import HybridInference
 from posteriori.networks.inference import Inference
 from posteriori.networks.linear_gaussian import LinearGaussian, gaussian_from
 from posteriori.networks.naming import States, as_names, require_variable
@@ -168,14 +167,13 @@ class NetworkSpec:
             raise ValueError(f"the states of {variable!r} are not known yet; add its table")
         return self.states[variable]
 
-    def inference(self, max_table_size: int) -> Inference | HybridInference:
-        """Return exact inference with these tables; ValueError if a variable has none."""
-        tables = tuple(self.table_of(name) for name in self.dag.nodes)
-        if not self.gaussians:
-            return Inference(self.dag, tables, max_table_size)
-        order = self.dag.topological_order
-        gaussians = tuple(sorted(self.gaussians, key=lambda one: order.index(one.variable)))
-        return HybridInference(self.dag, self.cpts, gaussians, max_table_size)
+    def inference(self, max_table_size: int) -> Inference:
+        """Return inference with these tables; ValueError if a variable has none."""
+        for name in self.dag.nodes:
+            self.table_of(name)
+        order = {name: place for place, name in enumerate(self.dag.topological_order)} if self.gaussians else {}
+        gaussians = tuple(sorted(self.gaussians, key=lambda one: order[one.variable]))
+        return Inference(self.dag, self.cpts, gaussians, max_table_size)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NetworkSpec):

@@ -11,8 +11,8 @@ import numpy as np
 
 from posteriori.networks.dag import DAG
 from posteriori.networks.family_counts import CountFamilies, FamilyCounts, family_scopes
-from posteriori.networks.inference import Inference
 from posteriori.networks.learning import LearningOptions, fit_tables
+from posteriori.networks.table_inference import TableInference
 from posteriori.statistics.distinct_rows import DistinctRows
 from posteriori.tables import Column
 from posteriori.typing import Array
@@ -37,7 +37,7 @@ class Completion:
     n_drawn: int
 
 
-def complete_rows(rows: DistinctRows, inference: Inference, rng: np.random.Generator) -> Completion:
+def complete_rows(rows: DistinctRows, inference: TableInference, rng: np.random.Generator) -> Completion:
     """Replace each incomplete row by its completions x, with the weight of the row times p(x | its known cells).
 
     Any sum over the result is then an expected count under the network (Friedman 1998, equation 3), whatever the
@@ -77,7 +77,7 @@ def _by_pattern(missing: Any, complete: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _listed(
-    rows: DistinctRows, codes: Array, members: Array, absent: Array, n_completions: int, inference: Inference
+    rows: DistinctRows, codes: Array, members: Array, absent: Array, n_completions: int, inference: TableInference
 ) -> Iterator[tuple[Array, Array]]:
     """Yield all completions of rows with one pattern, some rows at a time."""
     digits = np.stack(np.unravel_index(np.arange(n_completions), [rows.cardinalities[v] for v in absent]), axis=1)
@@ -86,7 +86,7 @@ def _listed(
         some = members[start : start + step]
         full = np.repeat(codes[some], n_completions, axis=0)
         full[:, absent] = np.tile(digits, (len(some), 1))
-        log_joint = inference.log_likelihood(full, 1).reshape(len(some), n_completions)
+        log_joint = inference.log_likelihood(full, n_jobs=1).reshape(len(some), n_completions)
         share = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
         share *= (rows.weight[some] / share.sum(axis=1))[:, np.newaxis]
         weight = share.ravel()
@@ -95,7 +95,7 @@ def _listed(
 
 
 def _drawn(
-    rows: DistinctRows, row: Array, weight: float, inference: Inference, rng: np.random.Generator
+    rows: DistinctRows, row: Array, weight: float, inference: TableInference, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     chosen = inference.whole or inference.tree(range(len(row)), np.flatnonzero(row >= 0).tolist())
     draws = chosen.tree.sample(chosen.take(row), _DRAWS, rng)
@@ -104,10 +104,10 @@ def _drawn(
 
 def fitted(
     dag: DAG, columns: tuple[Column, ...], rows: DistinctRows, options: LearningOptions, n_jobs: int | None
-) -> tuple[Inference, float]:
+) -> tuple[TableInference, float]:
     """Return the network of a graph with tables by EM, and the log-likelihood of the known cells in nats."""
     counts: FamilyCounts = CountFamilies(columns, family_scopes(dag)).of(rows.codes, rows.assignment)
     learned = fit_tables(counts, options, 2**27, n_jobs)
-    inference = Inference(dag, learned.cpts, 2**27)
-    log_likelihood = inference.log_likelihood(rows.codes.values.astype(np.int64) - 1, n_jobs)
+    inference = TableInference(dag, learned.cpts, 2**27)
+    log_likelihood = inference.log_likelihood(rows.codes.values.astype(np.int64) - 1, n_jobs=n_jobs)
     return inference, float(rows.weight @ log_likelihood)
