@@ -45,6 +45,7 @@ from posteriori.densities.registry import (
     find_registration,
     find_stored_class,
     named_densities,
+    named_density,
     stored_classes,
 )
 from posteriori.densities.tree import Tree
@@ -123,6 +124,7 @@ __all__ = [
     "find_stored_class",
     "implements",
     "named_densities",
+    "named_density",
     "stored_classes",
     "ungrouped",
 ]
