@@ -142,9 +142,9 @@ class GenerativeEstimator(Classifier):
     def _collect_statistics(self, X: Any, y: Any, classes: Any, sample_weight: Any, complete: bool) -> CollectedRows:
         """Read rows, choose the cut points of binned columns, and collect the statistics."""
         rows = self.read_training_rows(X, y, sample_weight, classes=classes, complete=complete)
-        blocks = self._blocks(rows.source.schema)
-        self._check_plan(rows.source, blocks, complete)
         plan = self.training_plan(rows.source.schema, rows.target)
+        blocks = plan.blocks
+        self._check_plan(rows.source, blocks, complete)
         check_work([plan], rows.source.schema, WorkCounts(rows.source.table.n_rows, 0, rows.target.cardinality))
         if rows.source.label_model is not None:  # groups are chosen from counts of known components
             blocks = without_groups(blocks)

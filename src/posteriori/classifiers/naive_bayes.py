@@ -26,6 +26,7 @@ from posteriori.densities import (
     GaussianParameters,
     PoissonParameters,
     named_densities,
+    named_density,
 )
 from posteriori.explain.words import single_word_factors
 from posteriori.model import Block
@@ -345,13 +346,14 @@ class NaiveBayes(GenerativeEstimator):
         return {column_of(key, schema): self._density(distribution) for key, distribution in self.distributions.items()}
 
     def _density(self, distribution: Any) -> Density:
-        known: dict[str, Density] = named_densities(self)
         if hasattr(distribution, "log_density"):
             own: Density = distribution
             return own
-        if not isinstance(distribution, str) or distribution not in known:
-            raise ValueError(f"{distribution!r} is not a distribution; choose one of {', '.join(sorted(known))}")
-        return known[distribution]
+        known: Density | None = named_density(distribution, self) if isinstance(distribution, str) else None
+        if known is None:
+            names = ", ".join(sorted(named_densities(self)))
+            raise ValueError(f"{distribution!r} is not a distribution; choose one of {names}")
+        return known
 
     # Fitted values ----------------------------------------------------------------------------------------------
 
