@@ -22,14 +22,13 @@ from posteriori.densities.gaussian import Gaussian
 from posteriori.densities.grouped import Grouped
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness
-from posteriori.densities.multinomial import Multinomial
+from posteriori.densities.multinomial import Multinomial, ScaledMultinomial
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson
 from posteriori.densities.poisson_rate import PoissonRate
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
 from posteriori.densities.presence import Presence
 from posteriori.densities.random_trees import RandomTrees
-from posteriori.densities.scaled import ScaledMultinomial
 from posteriori.densities.shrinkage import (
     Chain,
     Diagonal,
