@@ -19,7 +19,10 @@ COUNTS = [case.name for case in CASES.values() if case.takes == "counts"]
 SPHERICAL = [name for name in CASES if name.startswith("gda spherical")]
 POOL = {"pool": "folds are drawn by the places of rows and classes"}
 FORESTS = [name for name in CASES if name.startswith("forest")]
-TRIED = dict.fromkeys(FORESTS, "each split tries columns drawn at random among all, and sets of categories, by place")
+# A forest is a member of the pool.
+TRIED = dict.fromkeys(
+    [*FORESTS, "pool"], "each split tries columns drawn at random among all, and sets of categories, by their places"
+)
 DRAWS = dict.fromkeys(["nb components", "mixture"], "EM starts at random rows, and ends in one of several optima")
 # `fit` raises ValueError.
 REFUSED = {
@@ -105,13 +108,7 @@ def has_gaps(table):
 
 
 def assert_same(case, table, changed, back=lambda posterior: posterior, atol=1e-9):
-    """Assert that a changed table gives the same posteriors; `back` undoes the change on those of the changed one.
-
-    If cells are missing, those of the pool move by up to 6e-4 with empty and constant columns and with the order of
-    columns, for its members end EM at other places; a forest is one of its members, too.
-    """
-    if case.name == "pool" and has_gaps(table):
-        atol = max(atol, 2e-3)
+    """Assert that a changed table gives the same posteriors; `back` undoes the change on those of the changed one."""
     assert_allclose(back(answers(case, changed)), answers(case, table), atol=atol, rtol=0.0)
 
 
