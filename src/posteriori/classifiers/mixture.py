@@ -34,6 +34,7 @@ from posteriori.learning.initialization import SampledRows, sampled, spread_seed
 from posteriori.learning.restarts import best_of
 from posteriori.model import Block, GenerativeModel, Prior, draw_rows
 from posteriori.scoring import ModelRows, Posterior, Scorer
+from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance
@@ -303,7 +304,9 @@ class MixtureModel(DensityMixin, ModelEstimator):
     @supports_partitions("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable component of each row, (n,)."""
-        component: Array = self.predict_proba(X).argmax(axis=1)
+        posterior = self.predict_proba(X)
+        component: Array = posterior.argmax(axis=1)
+        component[np.isnan(posterior[:, 0])] = self._fitted.log_prior.argmax()
         return component
 
     @property
@@ -321,8 +324,16 @@ class MixtureModel(DensityMixin, ModelEstimator):
 
     @supports_partitions("probability")
     def predict_proba(self, X: Any) -> Array:
-        """Return p(z | x), (n, Z), missing cells integrated out; NaN if p(x) = 0, which needs ``alpha=0``."""
-        return self._map(X, lambda model: model.posterior)
+        """Return p(z | x), (n, Z), missing cells integrated out.
+
+        If no component can produce a row, it is NaN, with a warning: p(x) is 0, which needs ``alpha=0`` or a number so
+        far from all others that log p(x | z) overflows.
+        """
+        posterior = self._map(X, lambda model: model.posterior)
+        impossible = np.flatnonzero(np.isnan(posterior[:, 0]))
+        if len(impossible):
+            warn_of_impossible(int(impossible[0]), len(impossible), of="component")
+        return posterior
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log p(x) in nats per row."""
