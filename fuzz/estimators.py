@@ -166,11 +166,13 @@ def is_refused(do: Callable[[], Any], kind: Any) -> bool:
         TypeError,
         AttributeError,
         NotImplementedError,
+        IndexError,
         pl.exceptions.InvalidOperationError,
     ) as error:  # NotFittedError is a ValueError
-        if is_drop_in and not isinstance(error, AttributeError):
+        if is_drop_in and not isinstance(error, AttributeError | IndexError):
             return True  # with the words of scikit-learn, which it checks rows with
-        if not isinstance(error, ValueError | TypeError | AttributeError) or not _is_on_purpose(error):
+        foreseen = (ValueError, TypeError, AttributeError, *((IndexError,) if is_drop_in else ()))
+        if not isinstance(error, foreseen) or not _is_on_purpose(error):
             raise
         check_sentence(str(error))
         return True

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.scoring.decisions import decision_of
 from posteriori.scoring.files import Wanted, columns_beside, write_predictions

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from posteriori.densities import Missingness
+from posteriori.densities import Gaussian, Missingness, MultivariateGaussian
 from posteriori.draws import generator
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel
@@ -264,6 +264,36 @@ def warn_of_few_rows(weight: Array, stacklevel: int) -> None:
             UserWarning,
             stacklevel=stacklevel,
         )
+
+
+def warn_of_undetermined(
+    model: GenerativeModel, statistics: JointStatistics, labels: Sequence[Any], stacklevel: int
+) -> None:
+    """Warn of variances and covariances that the rows do not determine; labels (Z,) are the classes of components."""
+    columns = model.schema.columns
+    for block, sums in zip(model.blocks, statistics.blocks, strict=True):
+        density = block.density
+        if isinstance(density, Gaussian) and density.smoothing <= 0:
+            constant = (sums.weight > density.ddof) & (sums.scatter == 0)
+            if constant.any():
+                z, position = np.argwhere(constant)[0]
+                warnings.warn(
+                    f"column {columns[block.columns[position]].name!r} does not vary within class {labels[z]!r}: its "
+                    "maximum-likelihood variance is 0 and its density infinite; a small variance is used instead; set "
+                    "variance_smoothing > 0",
+                    UserWarning,
+                    stacklevel=stacklevel + 1,
+                )
+        involved = density.undetermined(sums) if isinstance(density, MultivariateGaussian) else []
+        if involved:
+            names = quote(columns[block.columns[j]].name for j in involved)
+            warnings.warn(
+                f"the covariance is singular: {names} {'are' if len(involved) > 1 else 'is'} constant or linearly "
+                "dependent within a class (or rows are too few); a spread of 1e-3 standard deviations is used; "
+                "set shrinkage, or leave columns out",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
 
 
 def warn_of_one_class(classes: Column, name: str | None, stacklevel: int) -> None:

@@ -71,7 +71,7 @@ def report(
         check_target(frame, target, table)
 
     from posteriori import reporting
-    from posteriori.classifiers.seen_rows import share_of_seen_rows
+    from posteriori.classifiers.rows import share_of_seen_rows
 
     with as_user_errors():
         if not drift and any(share_of_seen_rows(one, _columns_of(one, frame)) for one in models):

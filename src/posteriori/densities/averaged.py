@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.conditional import ROUNDING, BackOff, draw
 from posteriori.densities.left_out_cells import Family
 from posteriori.invariants import check_equal
@@ -74,7 +75,7 @@ class AveragedParameters:
 
 
 @dataclass(frozen=True)
-class AveragedOneDependence:
+class AveragedOneDependence(BaseDensity):
     r"""p(x | z) = 1/d · Σ_i p(x_i | z)·Π_{j≠i} p(x_j | x_i, z): the mean of d trees.
 
     In each tree one column is the parent of all others. A column with fewer than two categories is no parent: given a
@@ -103,7 +104,6 @@ class AveragedOneDependence:
     name = "averaged one-dependence"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
-    has_full_support = True
     fitted = AveragedParameters
 
     def check_fitted(self, parameters: AveragedParameters) -> None:
@@ -114,10 +114,6 @@ class AveragedOneDependence:
     def sufficient_statistics(self) -> CountTogether:
         """The counts of all pairs of columns."""
         return CountTogether()
-
-    def out_of_support(self, tile: Codes) -> Array:
-        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
-        return np.zeros(tile.values.shape, np.bool_)
 
     def estimate(self, statistics: JointCounts) -> AveragedParameters:
         """Return the smoothed tables of every ordered pair."""

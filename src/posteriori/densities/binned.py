@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.tail_moments import TailMoments
@@ -79,7 +80,7 @@ class _Slots(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Binned:
+class Binned(BaseDensity):
     r"""A continuous column as bins: p(x | z) = P(b(x) | z) · q(x | b(x)).
 
     This density is the second factor, the distribution of x within its bin b. All components share it. It is the
@@ -125,16 +126,11 @@ class Binned:
     sufficient_statistics = TailMoments
     fitted = BinnedParameters
     support = "a finite number"
-    has_full_support = True
     shared = True
 
     def __post_init__(self) -> None:
         """Check the bins; a sequence becomes a tuple."""
         object.__setattr__(self, "bins", check_bins(self.bins))
-
-    def out_of_support(self, tile: Numbers) -> Array:
-        """Return which cells the density cannot produce: infinities."""
-        return np.isinf(tile.values)
 
     def estimate(self, statistics: TailMoments) -> BinnedParameters:
         """Return the scales of the outer bins."""

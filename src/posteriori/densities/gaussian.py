@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.capabilities import ConditionalNormal, LinearTerms
 from posteriori.densities.student import draw_stretch, log_peaks, log_tails
 from posteriori.invariants import LARGEST_SQUARE, check_not_negative, check_numbers, require
@@ -65,7 +66,7 @@ class GaussianParameters(WithAxes):
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(BaseDensity):
     """p(x_j | z) = N(x_j; mean_zj, variance_zj).
 
     The variance is shrunk by an inverse-gamma prior centred on the pooled within-class variance v_j,
@@ -121,7 +122,6 @@ class Gaussian:
     sufficient_statistics = Moments
     fitted = GaussianParameters
     support = "a finite number"
-    has_full_support = True
 
     def check(self) -> None:
         """Raise ValueError if the smoothing is negative, or ddof is not 0 or 1."""
@@ -131,10 +131,6 @@ class Gaussian:
     def check_fitted(self, parameters: GaussianParameters) -> None:
         """Raise ValueError unless there is a least variance for each column, or none."""
         check_least_variance(self.least_variance, parameters.variance.shape[1])
-
-    def out_of_support(self, tile: Numbers) -> Array:
-        """Return which cells the density cannot produce: infinities."""
-        return np.isinf(tile.values)
 
     def estimate(self, statistics: Moments) -> GaussianParameters:
         """Return means and smoothed variances."""
@@ -243,11 +239,6 @@ class Gaussian:
             pooled_without = moments_left(pooled, block, as_one_component(given))
             factors[rows] = self.log_factors(self._of(without, pooled_without), block)
         return factors
-
-    def with_fixed_structure(self, parameters: GaussianParameters) -> Gaussian:
-        """Return the density itself: it learns no structure."""
-        del parameters
-        return self
 
     def sample(self, parameters: GaussianParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw numbers, (n, d)."""

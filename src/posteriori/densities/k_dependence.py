@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.conditional import BackOff, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, lost_cells
 from posteriori.densities.left_out_cells import Family
@@ -28,7 +29,7 @@ MOST_CELLS = 1 << 20  # the limit on the tables that eliminate the missing colum
 
 
 @dataclass(frozen=True)
-class KDependence:
+class KDependence(BaseDensity):
     r"""p(x | z) = Π_j p(x_j | x_{parents(j)}, z), with at most k parents per column.
 
     Columns are ordered by their mutual information with the component, I(x_j; z). The parents of a column are the k
@@ -70,7 +71,6 @@ class KDependence:
     name = "k-dependence"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
-    has_full_support = True
     second_pass = ""
     fitted = FamilyTables
 
@@ -106,10 +106,6 @@ class KDependence:
         if self.k <= 1:
             return refined, _among_pairs(statistics, scopes)
         return refined, look(CountTogether(scopes))
-
-    def out_of_support(self, tile: Codes) -> Array:
-        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
-        return np.zeros(tile.values.shape, np.bool_)
 
     def estimate(self, statistics: JointCounts) -> FamilyTables:
         """Return the smoothed tables."""
@@ -164,11 +160,6 @@ class KDependence:
         """Return the counts of each column with its parents."""
         for j, parents in enumerate(parameters.parents):
             yield Family(j, statistics.table((*parents, j)), range(statistics.n_components))
-
-    def with_fixed_structure(self, parameters: FamilyTables) -> KDependence:
-        """Return the density itself: its parents are fixed already."""
-        del parameters
-        return self
 
     def given(self, parameters: FamilyTables) -> Parents:
         """Return, for each column, the indices of its parents."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.capabilities import ConditionalNormal, LinearTerms
 from posteriori.densities.gaussian import check_least_variance
 from posteriori.densities.multivariate_expectation import expect, expect_from_responsibilities
@@ -38,7 +39,7 @@ from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class MultivariateGaussian:
+class MultivariateGaussian(BaseDensity):
     """p(x | z) = N(x; mean_z, covariance_z).
 
     Parameters
@@ -72,7 +73,6 @@ class MultivariateGaussian:
     sufficient_statistics = Scatter
     fitted = MultivariateGaussianParameters
     support = "a finite number"
-    has_full_support = True
 
     def check(self) -> None:
         """Raise ValueError if ddof is not 0 or 1."""
@@ -81,10 +81,6 @@ class MultivariateGaussian:
     def check_fitted(self, parameters: MultivariateGaussianParameters) -> None:
         """Raise ValueError unless there is a least variance for each column, or none."""
         check_least_variance(self.least_variance, parameters.mean.shape[1])
-
-    def out_of_support(self, tile: Numbers) -> Array:
-        """Return which cells the density cannot produce: infinities."""
-        return np.isinf(tile.values)
 
     def estimate(self, statistics: Scatter) -> MultivariateGaussianParameters:
         """Return the means and the pooled, shrunk covariances, regularised if singular (`regularise_singular`)."""
@@ -244,11 +240,6 @@ class MultivariateGaussian:
         if self.shrinkage != Chain() or self.predictive:
             return np.full((len(tile.values), *parameters.mean.shape), np.nan)
         return chain_left_out(self.pooling, self.ddof, statistics, tile.values, assignment)
-
-    def with_fixed_structure(self, parameters: MultivariateGaussianParameters) -> MultivariateGaussian:
-        """Return the density itself, with its Ledoit–Wolf share if it has one."""
-        del parameters
-        return self
 
     def given(self, parameters: MultivariateGaussianParameters) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the indices of all columns before it; none if the covariance is diagonal."""

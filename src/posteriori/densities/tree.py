@@ -11,6 +11,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.capabilities import ConditionalNormal
 from posteriori.densities.conditional import BackOff, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, lost_cells
@@ -38,7 +39,7 @@ from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(BaseDensity):
     r"""p(x | z) = Π_j p(x_j | x_{parent(j)}, z), along a maximum-weight spanning tree of mutual information.
 
     A category given its parent has a smoothed table. A number given a category has one Gaussian per category, and given
@@ -83,7 +84,6 @@ class Tree:
     kind: ClassVar[CellKind] = "mixed"
     sufficient_statistics = Pairs
     support = "a category or a finite number"
-    has_full_support = True
     fitted = TreeParameters
 
     def check_fitted(self, parameters: TreeParameters) -> None:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from posteriori import densities
-from posteriori.model import GenerativeModel
+from posteriori.model import GenerativeModel, Posterior
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
-from posteriori.scoring import Posterior
 from posteriori.tables import Cell, Column, quote
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array

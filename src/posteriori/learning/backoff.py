@@ -13,9 +13,8 @@ from posteriori.densities.grouped import coarse_parameters
 from posteriori.densities.left_out_cells import LeftOutCells
 from posteriori.learning.em import FitResult
 from posteriori.learning.leave_one_out import check_exact, left_out_factors, left_out_prior, unseen_as_missing
-from posteriori.learning.log_linear import FLOOR
 from posteriori.learning.weights import sampled_rows
-from posteriori.model import Block, GenerativeModel, Prior, log_sum
+from posteriori.model import FLOOR, Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch

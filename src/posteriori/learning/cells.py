@@ -26,9 +26,8 @@ import numpy as np
 from posteriori.densities import Binned, BinnedParameters, Categorical
 from posteriori.densities.categorical import CategoricalParameters
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
-from posteriori.learning.log_linear import FLOOR
 from posteriori.learning.weights import sampled_rows
-from posteriori.model import Block, FactorWeights, GenerativeModel, log_sum
+from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel, log_sum
 from posteriori.sources import LabelledSource
 from posteriori.statistics import Counts, JointStatistics
 from posteriori.tables import Batch, Codes, Schema

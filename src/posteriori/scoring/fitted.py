@@ -12,10 +12,9 @@ import numpy as np
 
 from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.kernels.compiling import use_numba
-from posteriori.learning.pool import Pool
-from posteriori.model import GenerativeModel
+from posteriori.model import GenerativeModel, Pool, Posterior
 from posteriori.model_files import Content, parse, read_file, refuse_unknown, unpack
-from posteriori.scoring.posterior import ModelRows, Posterior, Scorer
+from posteriori.scoring.posterior import ModelRows, Scorer
 from posteriori.sources import LabelledSource, source_of
 from posteriori.tables import Column, Schema, read_rows
 from posteriori.tables.matching import matched_places
