@@ -6,12 +6,12 @@ import argparse
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from fuzz.harness import Report, run_here, run_in_child
 from fuzz.targets import TARGETS
 
-_PART = 1000  # inputs a process
+_PART = 2000  # inputs a process
 
 
 def _commit() -> str:
@@ -38,10 +38,10 @@ def main() -> int:
     parts = [(target, first) for first in seeds[::_PART] for target in targets]
     with ThreadPoolExecutor(options.jobs) as pool:
         running = [pool.submit(run_in_child, target, first, min(_PART, seeds.stop - first)) for target, first in parts]
-        for one in running:
+        for n_done, one in enumerate(as_completed(running), 1):
             report = one.result()
             reports[report.target].add(report)
-            print(report, flush=True)
+            print(f"{n_done} of {len(running)}: {report}", flush=True)
             for seed, what in report.findings:
                 print(f"--- python -m fuzz 1 --target {report.target} --seed {seed}\n{what}", flush=True)
     total = Report("all")

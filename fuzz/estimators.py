@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import traceback
+import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral
 from pathlib import Path
@@ -16,11 +17,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from sklearn.utils._param_validation import Interval, Options, make_constraint
 
 import posteriori as po
 from fuzz.tables import EDGE_NUMBERS, Rng, mutate_table, pick, valid_table
-from fuzz.target import Target, check_posteriors, check_sentence
+from fuzz.target import UNDEFINED, Target, check_posteriors, check_sentence
 from posteriori.registry import MODELS
 
 _CLASSES: dict[str, Any] = {
@@ -45,8 +47,8 @@ _VALUES: dict[str, Callable[[Rng, pl.DataFrame, list[Any]], Any]] = {
     "keep": lambda rng, X, y: pick(rng, (None, "all", [pick(rng, X.columns)])),
     "dates": lambda rng, X, y: pick(rng, ("parts", "ignore", ["month"], ["days", "year"])),
     "text": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)])),
-    "components_per_class": lambda rng, X, y: pick(rng, (2, {y[0]: 2})),
-    "label_noise": lambda rng, X, y: pick(rng, (None, 0.1, "learn", {y[0]: 0.1})),
+    "components_per_class": lambda rng, X, y: pick(rng, (2, {y[0]: 2} if y else 2)),
+    "label_noise": lambda rng, X, y: pick(rng, (None, 0.1, "learn", {y[0]: {y[0]: 1.0}} if y else 0.1)),
     "unlabelled": lambda rng, X, y: "learn",
     "members": lambda rng, X, y: pick(rng, (["nb", "tan"], ["lda", "nb"], {"nb": "nb", "own": po.NaiveBayes()})),
     "time_budget": lambda rng, X, y: 0.2,
@@ -76,31 +78,23 @@ def _parameter(rng: Rng, name: str, constraints: Any, X: pl.DataFrame, y: list[A
 
 
 def _converted(rng: Rng, frame: pl.DataFrame) -> Any:
-    """Return a table as another kind of container."""
+    """Return a table as another kind of container, if that holds its cells."""
     kind = int(rng.integers(8))
-    plain = not any(one in (pl.Object, pl.Int128, pl.UInt128) for one in frame.dtypes) and "\0" not in "".join(
-        frame.columns
-    )
-    if kind == 0 and plain:
+    refused = (pl.Object, pl.Int128, pl.UInt128, pl.Time, pl.Duration)
+    is_plain = not any(one in refused for one in frame.dtypes) and "\0" not in "".join(frame.columns)
+    if kind == 0 and is_plain:
         return frame.to_arrow()
-    if kind == 1 and plain:
+    if kind == 1 and is_plain:
         return frame.to_pandas(use_pyarrow_extension_array=bool(rng.integers(2)))
     if kind == 2 and frame.width:
         return np.array([one.to_list() for one in frame.iter_columns()], dtype=object).T
     return frame
 
 
-def _merged(model: Any) -> Any:
-    return po.merge([model, model])
-
-
-def _round_trip(model: Any, path: Path) -> Any:
-    po.save(model, path)
-    return po.load(path)
-
-
-def _score(model: Any, given: Mapping[str, Any]) -> Any:
-    return _checked(model, "predict_proba" if hasattr(model, "predict_proba") else "score_samples", given)
+def _loaded(model: Any, given: Mapping[str, Any]) -> None:
+    po.save(model, given["path"])
+    again = po.load(given["path"])
+    _checked(again, "predict_proba" if hasattr(again, "predict_proba") else "score_samples", given)
 
 
 def _left_out(model: Any, given: Mapping[str, Any]) -> None:
@@ -109,9 +103,9 @@ def _left_out(model: Any, given: Mapping[str, Any]) -> None:
 
 
 # What is done to a model by a function rather than by a method.
-_FUNCTIONS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
-    "merge": lambda model, given: _merged(model),
-    "save and load": lambda model, given: _score(_round_trip(model, given["path"]), given),
+FUNCTIONS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
+    "merge": lambda model, given: po.merge([model, model]),
+    "save and load": lambda model, given: _loaded(model, given),
     "to_javascript": lambda model, given: po.to_javascript(model),
     "report": lambda model, given: po.report(model, given["X"], given["y"]).html,
     "explore": lambda model, given: po.explore(model).html,
@@ -143,23 +137,42 @@ def _methods(kind: Any) -> tuple[str, ...]:
 def _checked(model: Any, name: str, given: Mapping[str, Any]) -> Any:
     """Call a method with the arguments of an input that it takes, and check the probabilities that it returns."""
     method = getattr(model, name)
-    answer = method(**{key: given[key] for key in inspect.signature(method).parameters if key in given})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", f".*{UNDEFINED}", UserWarning)
+        answer = method(**{key: given[key] for key in inspect.signature(method).parameters if key in given})
+    # p(x) = 0 is announced, except by the drop-in estimators, and needs a reason.
+    announced = bool(caught) or type(model).__module__.startswith("posteriori.drop_in")
+    may_be_undefined = announced and bool(given.get("may be undefined"))
     if name == "predict_proba":
-        check_posteriors(answer)
-    if name in ("predict_log_proba", "predict_joint_log_proba") and np.isnan(answer).any():
+        check_posteriors(answer, may_be_undefined)
+    logs = {"predict_joint_log_proba", *(() if may_be_undefined else ("predict_log_proba",))}
+    if name in logs and np.isnan(answer).any():
         raise AssertionError(f"{name} holds NaN")
     return answer
 
 
-def _refused(do: Callable[[], Any], kind: Any) -> bool:
+def do_step(model: Any, step: str, given: Mapping[str, Any]) -> None:
+    """Call a function of `FUNCTIONS` or a method."""
+    FUNCTIONS[step](model, given) if step in FUNCTIONS else _checked(model, step, given)
+
+
+def is_refused(do: Callable[[], Any], kind: Any) -> bool:
     """Return whether a step is refused; raise all errors that no line raises on purpose."""
     is_drop_in = kind.__module__.startswith("posteriori.drop_in")
     try:
         do()
-    except (ValueError, TypeError, AttributeError, NotImplementedError) as error:  # NotFittedError is a ValueError
-        if is_drop_in and not isinstance(error, AttributeError):
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        NotImplementedError,
+        IndexError,
+        pl.exceptions.InvalidOperationError,
+    ) as error:  # NotFittedError is a ValueError
+        if is_drop_in and not isinstance(error, AttributeError | IndexError):
             return True  # with the words of scikit-learn, which it checks rows with
-        if isinstance(error, UnicodeError | NotImplementedError) or not _is_on_purpose(error):
+        foreseen = (ValueError, TypeError, AttributeError, *((IndexError,) if is_drop_in else ()))
+        if not isinstance(error, foreseen) or not _is_on_purpose(error):
             raise
         check_sentence(str(error))
         return True
@@ -175,8 +188,10 @@ def _is_on_purpose(error: BaseException) -> bool:
 def _mutate(rng: Rng, what: str, parameters: dict[str, Any], given: dict[str, Any], kind: Any) -> None:
     """Change one thing of an input that is no cell: a parameter, an argument, the labels or the weights."""
     n = len(given["y"])
-    if what == "parameter" and kind._parameter_constraints:
-        parameters[pick(rng, sorted(kind._parameter_constraints))] = pick(rng, _ODD_VALUES)
+    if what == "parameter" and (
+        known := sorted(kind._parameter_constraints.keys() & inspect.signature(kind).parameters)
+    ):
+        parameters[pick(rng, known)] = pick(rng, _ODD_VALUES)
     elif what == "argument":
         given[pick(rng, sorted(given.keys() - {"path", "X"}))] = pick(rng, (*_ODD_VALUES, "a" * n, [None] * n))
     else:
@@ -211,11 +226,15 @@ def run(rng: Rng, folder: Path) -> bool:
     if what in ("parameter", "argument", "weights") and y:
         _mutate(rng, what, parameters, given, kind)
     model = kind(**parameters)
-    if _refused(lambda: _checked(model, "fit", given), kind):
+    if is_refused(lambda: _checked(model, "fit", given), kind):
         return False
     if what == "later":
-        given["X"] = _converted(rng, mutate_table(rng, frame, target).drop(target, strict=False))
+        learned = mutate_table(rng, frame, target).drop(target, strict=False)
+        given["X"] = _converted(rng, learned)
         given["y"] = [*given["y"], *given["y"]][: len(given["X"])] if given["X"] is not None else []
+    numbers = [one.abs().max() for one in learned.select(cs.float()).iter_columns()]
+    is_far = any(number is not None and not number < 1e150 for number in numbers)  # exp(-x²/2) is 0
+    given["may be undefined"] = is_far or any(type(one) in (int, float) and one == 0 for one in parameters.values())
     return _use(rng, model, given)
 
 
@@ -224,14 +243,11 @@ def _use(rng: Rng, model: Any, given: dict[str, Any]) -> bool:
     kind = type(model)
     methods = _methods(kind)
     steps = ["predict_proba"] if "predict_proba" in methods else []
-    steps += [pick(rng, (*methods, *_FUNCTIONS)) for _ in range(int(rng.integers(1, 4)))]
+    steps += [pick(rng, (*methods, *FUNCTIONS)) for _ in range(int(rng.integers(1, 4)))]
     refused = []
     for step in steps:
         try:
-            if step in _FUNCTIONS:
-                refused.append(_refused(lambda step=step: _FUNCTIONS[step](model, given), kind))
-            else:
-                refused.append(_refused(lambda step=step: _checked(model, step, given), kind))
+            refused.append(is_refused(functools.partial(do_step, model, step, given), kind))
         except Exception as error:
             error.add_note(f"{step} of {model!r}")
             raise

@@ -16,7 +16,8 @@ import polars as pl
 import safetensors.numpy
 
 import posteriori as po
-from fuzz.target import Target, check_posteriors, check_sentence, not_counted
+from fuzz.estimators import FUNCTIONS, do_step, is_refused
+from fuzz.target import Target, check_sentence, not_counted
 from posteriori.model_files import read_file
 
 _DEEP = "a place for deeply nested JSON"
@@ -189,6 +190,7 @@ def _change_json(rng: np.random.Generator, content: Any) -> None:
     positions = _places(content)
     container, key = _pick(rng, positions)
     value = container[key]
+    numbers = [place for place in positions if type(place[0][place[1]]) in (int, float)]
     kind = int(rng.integers(8))
     if kind == 0 and isinstance(container, dict):
         container[_pick(rng, ["type", "fields", "tuple", "x", "array", "parents"])] = container.pop(key)
@@ -199,16 +201,11 @@ def _change_json(rng: np.random.Generator, content: Any) -> None:
     elif kind == 3:
         other, position = _pick(rng, positions)
         container[key] = json.loads(json.dumps(other[position]))
-    elif kind == 4:
-        numbers = [position for position in positions if type(position[0][position[1]]) in (int, float)]
-        container, key = _pick(rng, numbers or positions)
-        container[key] = container[key] + int(rng.integers(-2, 3)) if numbers else None
-    elif kind == 5:
+    elif kind == 4 or not numbers:
         container[key] = _pick(rng, _OTHERS)
     else:
-        numbers = [position for position in positions if type(position[0][position[1]]) in (int, float)]
-        container, key = _pick(rng, numbers or positions)
-        container[key] = _pick(rng, _NUMBERS)
+        container, key = _pick(rng, numbers)
+        container[key] = container[key] + int(rng.integers(-2, 3)) if kind == 5 else _pick(rng, _NUMBERS)
 
 
 def _change_array(rng: np.random.Generator, arrays: dict[str, np.ndarray]) -> None:
@@ -283,45 +280,15 @@ def _rows_for(model: Any) -> Any:
     return np.random.default_rng(4).normal(size=(6, len(names)))
 
 
-def _predict(model: Any, X: Any) -> None:
-    check_posteriors(model.predict_proba(X))
-
-
-def _uses(path: Path) -> list[Callable[[Any, Any], Any]]:
-    labels = ["no", "yes", "maybe", "yes", "no", "no"]
-
-    def learn_more(model: Any, X: Any) -> Any:
-        many = isinstance(X, np.ndarray | list)
-        y = None if not hasattr(model, "classes_") else model.classes_[[0] * len(X)] if many else labels
-        return model.partial_fit(X, y)
-
-    return [
-        _predict,
-        lambda model, X: model.score_samples(X),
-        lambda model, X: model.explain(X),
-        lambda model, X: model.sample(5, random_state=0),
-        lambda model, X: model.n_parameters_,
-        lambda model, X: po.merge([model, model]),
-        lambda model, X: po.save(model, path),
-        learn_more,
-        _predict,
-    ]
-
-
 def use(model: Any, path: Path) -> None:
     """Ask a loaded model everything; an answer or a refusal is as it should be, and all else is raised."""
     X = _rows_for(model)
-    for ask in _uses(path):
-        try:
-            ask(model, X)
-        except ValueError as error:
-            check_sentence(str(error))
-        except TypeError as error:  # a mixture and a pool keep no sums
-            if "cannot be merged" not in str(error):
-                raise
-        except AttributeError as error:
-            if type(model).__name__ not in str(error):
-                raise
+    given: dict[str, Any] = {"X": X, "path": path, "n": 5, "n_samples": 5, "random_state": 0}
+    given |= {"y": model.classes_[[0] * len(X)]} if hasattr(model, "classes_") else {}
+    for step in ("predict_proba", "score_samples", "explain", "sample", "merge", "save and load", "partial_fit"):
+        if step in FUNCTIONS or hasattr(model, step):
+            is_refused(functools.partial(do_step, model, step, given), type(model))
+    is_refused(lambda: model.n_parameters_, type(model))
 
 
 def run(rng: np.random.Generator, folder: Path) -> bool:

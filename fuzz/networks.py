@@ -20,38 +20,12 @@ _NUMBERS = ["nan", "inf", "-inf", "-1", "1", "0", "1e400", "1e-400", "0.2_5", "1
 _NUMBERS += [".5", "5.", "0.3333333", "0.333333", "0.33", "-0", "+1"]
 _NUMBERS += ["9" * 30, "9" * 5000, "0." + "3" * 400]
 _WORDS = [
-    *"{}()[];,|\"'=<>&/%\\",
-    "//",
-    "/*",
-    "*/",
-    "<!--",
-    "]]>",
-    "&amp;",
-    "&#0;",
-    "&#13;",
-    "&lol;",
-    "\0",
-    "\r",
-    "\x85",
-]
-_WORDS += ["\ufeff", "\u2028", "é", "a b", "default", "table", "property", "variable", "probability", "network"]
-_WORDS += ["<TABLE>", "</TABLE>", "<PROPERTY></PROPERTY>", "<NAME/>", "<OUTCOME></OUTCOME>", "<GIVEN>c</GIVEN>"]
-_WORDS += ['<!DOCTYPE BIF [<!ENTITY e "x">]>', '<?xml version="1.0" encoding="UTF-99"?>', "<X>" * 50, "((((" * 50]
-_LETTERS = [
-    *"aé1 =|,.-/*",
-    "&lt;",
-    "&amp;",
-    "&#13;",
-    "&#10;",
-    "\r",
-    "\n",
-    "\t",
-    "\x85",
-    "\u2028",
-    "\ufeff",
-    "\0",
-    "\x1c",
-]
+    *"{}()[];,|\"'=<>&/%\\", "//", "/*", "*/", "<!--", "]]>", "&amp;", "&#0;", "&#13;", "&lol;", "\0", "\r", "\x85",
+    "\ufeff", "\u2028", "é", "a b", "default", "table", "property", "variable", "probability", "network", "<TABLE>",
+    "</TABLE>", "<PROPERTY></PROPERTY>", "<NAME/>", "<OUTCOME></OUTCOME>", "<GIVEN>c</GIVEN>",
+    '<!DOCTYPE BIF [<!ENTITY e "x">]>', '<?xml version="1.0" encoding="UTF-99"?>', "<X>" * 50, "((((" * 50,
+]  # fmt: skip
+_LETTERS = [*"aé1 =|,.-/*\r\n\t\x85\u2028\ufeff\0\x1c", "&lt;", "&amp;", "&#13;", "&#10;"]
 _ENCODINGS = ["utf-8-sig", "utf-16", "latin-1", "utf-32", "cp1252", "shift_jis"]
 
 

@@ -209,7 +209,7 @@ def mutate_table(rng: Rng, frame: pl.DataFrame, target: str) -> pl.DataFrame:
         return frame.drop(name) if rng.random() < 0.5 else frame.select(pl.col(target))
     if kind == 4 and series.dtype.is_float():
         return frame.with_columns(pl.col(name) * pick(rng, (0.0, 1e-300, 1e160, 1e300, -1.0)))
-    if kind <= 5 and n:
+    if kind <= 5 and n and series.dtype != pl.Duration:
         cells: list[object] = series.cast(pl.String, strict=False).to_list()
         odd = pick(rng, (*ODD_NAMES, "0.5", "1e999", "true", "2024-02-30", "?"))
         if series.dtype.is_float():

@@ -95,7 +95,7 @@ def __getattr__(name: str) -> _typing.Any:
     if name in _MODULES:
         return _importlib.import_module(f"posteriori.{name}")
     if name in _HOMES:
-        return getattr(_importlib.import_module(f"posteriori.{_HOMES[name]}"), name)
+        return globals().setdefault(name, getattr(_importlib.import_module(f"posteriori.{_HOMES[name]}"), name))
     raise AttributeError(f"module 'posteriori' has no attribute {name!r}")
 
 

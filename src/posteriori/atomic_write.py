@@ -20,7 +20,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
     ------
     OSError
         The folder does not exist or is not writable, the path is a folder, or writing fails: the error names the path.
+    ValueError
+        The path holds a NUL character.
     """
+    if "\0" in str(path):
+        raise ValueError(f"the path {str(path)!r} holds a NUL character, which no name of a file may; leave it out")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
     if path.is_dir():

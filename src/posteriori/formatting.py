@@ -75,8 +75,8 @@ def exponential(log_value: float) -> str:
     >>> exponential(0.0), exponential(-2.5), exponential(-1e4), exponential(float("-inf"))
     ('1', '0.082085', '1.135e-4343', '0')
     """
-    if log_value == -math.inf:
-        return "0"
+    if not math.isfinite(log_value):
+        return UNDEFINED if math.isnan(log_value) else "∞" if log_value > 0 else "0"
     if -600 < log_value < 600:  # within the range of a float
         return f"{np.exp(log_value):.6g}"
     exponent = int(np.floor(log_value / np.log(10)))
@@ -91,7 +91,7 @@ def count(value: float | None) -> str:
     >>> count(12345), count(2.5), count(None), count(3 * 10**400)
     ('12,345', '2.5', '–', 'about 3.0e400')
     """
-    if value is None:
+    if value is None or value != value:
         return UNDEFINED
     if value < _LARGEST_EXACT_COUNT:
         return f"{round(value):,}" if abs(value - round(value)) < 1e-9 else number(value, separator=",")

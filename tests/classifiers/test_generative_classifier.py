@@ -20,7 +20,8 @@ from posteriori.classifiers.candidates import MemberOptions, select_candidates
 from posteriori.comparison.models import chosen_models
 from posteriori.datasets import load_penguins
 from posteriori.learning.folds import assign_folds
-from posteriori.learning.pool import clip_log_posteriors, fit_pool
+from posteriori.learning.pool import fit_pool
+from posteriori.model import clip_log_posteriors
 from posteriori.model_cost import ColumnSummary, TableSummary, cost_of_covariances
 from posteriori.model_selection import out_of_fold
 from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score

@@ -682,10 +682,11 @@ def test_counts_that_are_none(constructor, cell):
 @pytest.mark.parametrize(
     ("weight", "match"),
     [
-        (-np.ones(20), "sample_weight holds -1 in row 0; weights must be finite and not negative"),
-        (np.where(np.arange(20) == 7, np.nan, 1), "sample_weight holds nan in row 7; weights must be finite"),
-        (np.where(np.arange(20) == 7, np.inf, 1), "sample_weight holds inf in row 7; weights must be finite"),
-        (pd.Series([1.0, None] * 10, dtype="Float64"), "sample_weight holds nan in row 1; weights must be finite"),
+        (-np.ones(20), r"sample_weight holds -1 in row 0; weights must lie between 0 and 1e\+50"),
+        (np.where(np.arange(20) == 7, np.nan, 1), "sample_weight holds nan in row 7; weights must lie"),
+        (np.where(np.arange(20) == 7, np.inf, 1), "sample_weight holds inf in row 7; weights must lie"),
+        (pd.Series([1.0, None] * 10, dtype="Float64"), "sample_weight holds nan in row 1; weights must lie"),
+        (np.where(np.arange(20) == 7, 1e51, 1), "sample_weight holds 1e.51 in row 7; weights must lie"),
         (np.ones(19), r"sample_weight.shape == \(19,\), expected \(20,\): one weight per row"),
         (np.ones((20, 1)), r"sample_weight.shape == \(20, 1\), expected \(20,\)"),
         (np.zeros(20), "every sample_weight is zero; at least one row must have some weight"),
@@ -942,3 +943,17 @@ def test_cells_without_finite_moments_are_refused_by_discriminants(pooling, n_co
     table[[3, 8], 1], table[[5, 10], 1] = cell, -cell
     with refused(ValueError, "x1"):
         po.GaussianDiscriminant(pooling=pooling).fit(table, Y)
+
+
+def test_values_of_another_kind_are_refused_in_one_sentence():
+    rows = pl.DataFrame({"words": ["good soup and bread", "cold wine and soup"] * 4})
+    with pytest.raises(ValueError, match="text gives 3 for a column; give its settings"):
+        po.NaiveBayes(text={"words": 3}).fit(rows, [0, 1] * 4)
+    with pytest.raises(ValueError, match="priors is a list; give one number per class"):
+        po.NaiveBayes(priors=["nothing"]).fit(rows, [0, 1] * 4)
+    with pytest.raises(ValueError, match="categorical_features"):
+        po.NaiveBayes(categorical_features=np.array(2)).fit(rows, [0, 1] * 4)
+
+
+def test_a_parameter_of_32_bits_raises_no_warning():
+    assert po.NaiveBayes(alpha=np.float32(0.5)).fit(pl.DataFrame({"x": ["a", "b"] * 4}), [0, 1] * 4).alpha == 0.5

@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-from posteriori.learning.pool import clip_log_posteriors, fit_pool
+from posteriori.learning.pool import fit_pool
+from posteriori.model import clip_log_posteriors
 
 MEMBERS = {"nb": po.NaiveBayes(), "lda": po.GaussianDiscriminant(), "tan": po.TreeAugmentedNaiveBayes(bins=(0.0, 1.0))}
 

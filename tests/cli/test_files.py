@@ -484,3 +484,9 @@ def test_evaluate_warns_of_training_rows():
         assert code == 0
         assert json.loads(out)["share_of_training_rows"] == pytest.approx(share, abs=0.07)
         assert err.endswith(warning) if share else not err
+
+
+@pytest.mark.parametrize("command", ["explore", "report"])
+def test_a_folder_is_no_model(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "'.' is a folder; name the file of a model" in refused(command, ".", "rows.csv")

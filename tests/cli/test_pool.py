@@ -51,14 +51,12 @@ def test_fit_pools_by_default(fitted):
     assert json.loads(succeeds("show", "penguins.posteriori", "--json"))["information"] == facts["information"]
 
 
-def test_what_auto_has_not_is_asked_of_naive_bayes():
+def test_what_the_pool_lacks_is_asked_of_naive_bayes():
     arguments = ("fit", "penguins.csv", "--target", "species", "--output", "n.posteriori", "--json")
     assert json.loads(succeeds(*arguments, "--weights", "conditional"))["model"] == "nb"
-    for name in ("pool", "auto"):
-        code, _, err = run(*arguments, "--weights", "conditional", "--model", name)
-        assert code == 2
-        assert "it needs nb" in err
-    assert "'auto' is now called 'pool'" in err
+    code, _, err = run(*arguments, "--weights", "conditional", "--model", "pool")
+    assert code == 2
+    assert "it needs nb" in err
 
 
 def test_the_pool_takes_options_of_its_members():

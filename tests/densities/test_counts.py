@@ -24,6 +24,7 @@ from posteriori.densities import (
     WordDensity,
     implements,
 )
+from posteriori.densities.compound import CompoundParameters
 from posteriori.statistics.word_repeats import LEVELS, total_of_bins
 from posteriori.tables import Assignment, Bags, Numbers
 
@@ -223,6 +224,32 @@ def test_multinomial_is_scipys_and_compound_is_scipys():
         assert_allclose(
             Compound().log_density(concentrations, BAGS)[:, z], law.logpmf(COUNTS.astype(int)) - orders, atol=1e-8
         )
+
+
+def test_compound_with_missing_counts_is_scipys_distribution_of_the_other_words():
+    parameters = fitted(Compound())
+    holes = COUNTS.copy()
+    holes[:, 1] = np.nan
+    others = [j for j in range(COUNTS.shape[1]) if j != 1]
+    known = COUNTS[:, others].astype(int)
+    orders = gammaln(known.sum(axis=1) + 1) - gammaln(known + 1).sum(axis=1)
+    for z in range(Z):
+        law = scipy.stats.dirichlet_multinomial(parameters.concentration[z, others], known.sum(axis=1))
+        found = Compound().log_density(parameters, Numbers(holes))[:, z]
+        assert_allclose(found, law.logpmf(known) - orders, atol=1e-8)
+
+
+def test_compound_of_two_words_is_scipys_beta_binomial_and_predicts_the_next_word_by_polyas_urn():
+    a = np.array([[0.3, 1.7], [2.0, 0.5]])
+    parameters = CompoundParameters(a, 4.0)
+    rows = np.array([[k, n - k] for n in range(1, 6) for k in range(n + 1)], dtype=float)
+    n = rows.sum(axis=1)
+    orders = gammaln(n + 1) - gammaln(rows + 1).sum(axis=1)
+    found = Compound().log_density(parameters, Numbers(rows))
+    one_more = Compound().log_density(parameters, Numbers(rows + np.array([1.0, 0.0])))
+    for z in range(2):
+        assert_allclose(found[:, z], scipy.stats.betabinom(n, *a[z]).logpmf(rows[:, 0]) - orders, atol=1e-10)
+        assert_allclose(np.exp(one_more - found)[:, z], (a[z, 0] + rows[:, 0]) / (a[z].sum() + n), rtol=1e-10)
 
 
 def test_scikit_learn_agrees():

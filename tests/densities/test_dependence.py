@@ -128,8 +128,9 @@ def test_counting_parameters(rows):
     counts = {name: density.n_parameters(parameters) for name, (density, parameters) in fit_all(rows).items()}
     assert counts["no parent"] == 2 * (1 + 2 + 0 + 3)
     assert counts["full joint"] == 2 * (2 * 3 * 1 * 4 - 1)
-    edges = [(int(p), j) for j, p in enumerate(fit(DENSITIES["tree"], *rows)[1].parents[0]) if p >= 0]
-    of_tree = sum(CARDINALITIES[p] * (CARDINALITIES[j] - 1) for p, j in edges) + (CARDINALITIES[0] - 1)
+    of_tree = 0
+    for j, parent in enumerate(fit(DENSITIES["tree"], *rows)[1].parents[0].tolist()):
+        of_tree += (CARDINALITIES[parent] if parent >= 0 else 1) * (CARDINALITIES[j] - 1)
     assert counts["tree"] == 2 * of_tree
 
 
@@ -218,7 +219,10 @@ def test_a_tree_is_recovered_from_rows_that_it_made():
             codes[:, j] = np.where(rng.random(20_000) < 0.6, np.minimum(codes[:, parent], k), noise)
     tile = Mixed(Numbers(np.empty((20_000, 0))), Codes(codes, (2, 3, 2, 4)), (False,) * 4)
     found = Tree(BackOff()).estimate(Pairs.of(tile, assignment(np.zeros(20_000, int))))
-    assert found.parents.tolist() == parents.tolist()
+    edges = [
+        {frozenset((j, p)) for j, p in enumerate(tree.tolist()) if p >= 0} for tree in (found.parents[0], parents[0])
+    ]
+    assert edges[0] == edges[1]
 
 
 def test_which_column_is_the_root_changes_no_density_of_maximum_likelihood(rows):

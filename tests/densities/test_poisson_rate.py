@@ -9,6 +9,7 @@ import scipy.optimize
 import scipy.stats
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
+from scipy.special import gammaln
 
 import posteriori as po
 from posteriori.densities import Multinomial, PoissonRate
@@ -43,6 +44,16 @@ def test_it_is_scipys_poisson_distribution_of_rate_times_exposure(tile):
     )
     factors, rest = density.word_factors(parameters, BAGS)
     assert_allclose(BAGS.sums_per_row(factors) + rest, density.log_density(parameters, BAGS), rtol=1e-10)
+
+
+def test_without_an_exposure_it_is_scipys_multinomial_of_the_shares():
+    parameters = fitted(PoissonRate())
+    totals = COUNTS.sum(axis=1).astype(int)
+    orders = gammaln(totals + 1) - gammaln(COUNTS + 1).sum(axis=1)
+    found = PoissonRate().log_density(parameters, replace(BAGS, exposure=None))
+    for z in range(Z):
+        law = scipy.stats.multinomial(totals, parameters.rate[z] / parameters.rate[z].sum())
+        assert_allclose(found[:, z], law.logpmf(COUNTS.astype(int)) - orders, atol=1e-9)
 
 
 def test_without_a_prior_the_rates_are_events_per_exposure_and_maximise_the_likelihood():

@@ -16,7 +16,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers.seen_rows import record_rows
+from posteriori.classifiers.rows import record_rows
 from posteriori.datasets import load_penguins
 from posteriori.exploring import explore
 from posteriori.exploring.data import sampled_rows

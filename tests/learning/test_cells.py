@@ -1,5 +1,7 @@
 """Learned tables of naive Bayes: the problem that is solved, and what it changes."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -42,7 +44,9 @@ def draw_rows(seed, n=60, n_classes=3, sizes=(4, 3)):
     indicators = np.concatenate([np.eye(size + 1)[codes[:, j]][:, 1:] for j, size in enumerate(sizes)], axis=1)
     factors = rng.normal(size=(n, n_classes, len(sizes)))
     weight = rng.choice([0.5, 1.0, 3.0], n)
-    return CellRows(csr_array(indicators), factors, y_true, weight), np.log(rng.dirichlet(np.ones(n_classes) * 5))
+    return CellRows(csr_array(indicators), factors, y_true, weight, rng.random(n)), np.log(
+        rng.dirichlet(np.ones(n_classes) * 5)
+    )
 
 
 @settings(max_examples=15, deadline=None)
@@ -56,23 +60,24 @@ def test_the_gradient_is_that_of_the_loss(seed, penalty, with_factors):
     position = rng.normal(size=3 + rows.factors.shape[2] + 15)
     assert_allclose(problem(position)[1], approx_fprime(position, lambda x: problem(x)[0], 1e-6), atol=2e-5)
     bias, weight, eta = problem.parts(position)
-    scores = bias + rows.factors @ weight + rows.cells @ (basis @ eta)
+    scores = log_prior + np.outer(rows.share, bias) + rows.factors @ weight + rows.cells @ (basis @ eta)
     losses = -log_softmax(scores, axis=1)[np.arange(60), rows.y_true]
     assert_allclose(problem.log_loss(position), rows.weight @ losses)
     apart = min(
         5.0 * ((weight - common) ** 2).sum() + 0.05 * (common - 1.0) ** 2 for common in np.linspace(-5, 5, 100_001)
     )
-    total = rows.weight @ losses + 0.5 * penalty * (eta**2).sum() + 0.05 * ((bias - log_prior) ** 2).sum() + apart
+    total = rows.weight @ losses + 0.5 * penalty * (eta**2).sum() + 0.05 * (bias**2).sum() + apart
     assert_allclose(problem(position)[0], total / rows.weight.sum(), rtol=1e-6)
 
 
 def test_without_factors_it_is_the_logistic_regression_of_scikit_learn(monkeypatch):
     monkeypatch.setattr(learning, "_WEAK", 1e-9)  # scikit-learn does not shrink the biases
     rows, log_prior = draw_rows(0, n=300)
+    rows = replace(rows, share=np.ones(300))
     found = fit_cells(rows.without_factors(), eye_array(7).tocsr(), log_prior, 2.0)
     expected = LogisticRegression(C=0.5, tol=1e-8, max_iter=2000)
     expected.fit(rows.cells.toarray(), rows.y_true, rows.weight)
-    scores = rows.cells @ found.delta + found.bias
+    scores = rows.cells @ found.delta + found.bias + log_prior
     assert_allclose(softmax(scores, axis=1), expected.predict_proba(rows.cells.toarray()), atol=1e-3)
 
 
@@ -90,8 +95,9 @@ def test_held_out_rows_choose_the_penalty():
     y_true, log_prior = rng.integers(0, 2, 400), np.log([0.5, 0.5])
     noise = np.eye(40)[rng.integers(0, 40, 400)]
     strong = np.eye(40)[y_true * 20 + rng.integers(0, 20, 400)]
+    factors, one = rng.normal(size=(400, 2, 1)), np.ones(400)
     choices = [
-        fit_cells(CellRows(csr_array(cells), np.zeros((400, 2, 0)), y_true, np.ones(400)), eye_array(40), log_prior)
+        fit_cells(CellRows(csr_array(cells), factors, y_true, one, one), eye_array(40), log_prior)
         for cells in (noise, strong)
     ]
     assert choices[0].penalty > choices[1].penalty
@@ -108,7 +114,7 @@ def test_tables_have_the_posteriors_that_were_learned():
     scores = explanation.log_factors.sum(axis=2) + model.class_bias_
     assert_allclose(softmax(scores, axis=1), model.predict_proba(penguins), atol=1e-9)
     nothing = model.predict_proba(penguins.drop("species").clear(1))
-    assert_allclose(nothing[0], softmax(model.class_bias_), atol=1e-9)  # a missing cell adds nothing
+    assert_allclose(nothing[0], model.class_prior_, atol=1e-9)
     tables = weights.parameters[0]
     for j in range(len(tables.cardinalities)):
         assert np.exp(tables.column(j)).sum(axis=1).max() == pytest.approx(1.0)
@@ -165,6 +171,29 @@ def test_columns_without_values_and_classes_without_rows():
     assert_allclose(posterior[:, 0], 1.0)
 
 
+def test_orders_and_names_change_nothing():
+    penguins = load_penguins().drop_nulls("species").head(200).drop("year")
+    plain = MODEL.fit(penguins, "species").predict_proba(penguins)
+    names = {"Adelie": "z", "Chinstrap": "y", "Gentoo": "x"}
+    order = np.random.default_rng(0).permutation(penguins.height)
+    other = penguins[order].select(reversed(penguins.columns)).with_columns(pl.col("species").replace(names))
+    again = MODEL.fit(other, "species").predict_proba(other)
+    columns = [names[label] for label in sorted(set(penguins["species"]))]
+    assert_allclose(again[:, np.argsort(np.argsort(columns))], plain[order], atol=1e-4)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6))
+def test_a_row_of_weight_two_is_held_out_as_two_rows(seed):
+    rows, _ = draw_rows(seed)
+    weight = np.random.default_rng(seed).integers(1, 4, 60)
+    repeated = np.repeat(np.arange(60), weight)
+    share = learning._held_out(replace(rows, weight=weight.astype(float)))
+    once = replace(rows, factors=rows.factors[repeated], y_true=rows.y_true[repeated], weight=np.ones(len(repeated)))
+    assert_allclose(learning._held_out(once), share[repeated], atol=1e-9)
+    assert abs(weight @ share - weight.sum() / 3) <= 1.0
+
+
 def test_a_file_keeps_the_tables(tmp_path):
     penguins = load_penguins()
     model = MODEL.fit(penguins, "species")
@@ -174,8 +203,7 @@ def test_a_file_keeps_the_tables(tmp_path):
     assert again.model_.weights.penalty == model.model_.weights.penalty in learning.PENALTIES
 
 
-def test_the_tables_of_a_fold_are_learned_without_it(monkeypatch):
-    monkeypatch.setattr(learning, "_FOLDS", 10**6)  # then there are too few rows to choose a prior
+def test_the_tables_of_a_fold_are_learned_without_it():
     penguins = load_penguins().drop_nulls("species")
     found = out_of_fold(MODEL, penguins, "species", folds=3)
     for k in range(3):

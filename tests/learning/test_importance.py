@@ -15,7 +15,8 @@ from sklearn.exceptions import NotFittedError
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
-from posteriori.learning.importance import MOST_ROWS, Predictor, most_rows
+from posteriori.learning.importance import MOST_ROWS, most_rows
+from posteriori.model import Posterior
 from posteriori.model_selection import out_of_fold
 from posteriori.model_selection.against_prior import compare_with_prior
 from posteriori.sources import source_of
@@ -55,8 +56,7 @@ def batch_of(estimator, table):
 def test_leaving_a_column_out_is_predicting_rows_that_lack_it(name):
     rows = PENGUINS.sample(120, seed=1)
     model = clone(ESTIMATORS[name]).fit(PENGUINS, "species")
-    predictor, _ = model._predictor()
-    whole, left_out = predictor.log_posteriors(batch_of(model, rows.select(FEATURES)))
+    whole, left_out = model._training_posterior.log_posteriors_without_each(batch_of(model, rows.select(FEATURES)))
     assert_allclose(whole, model.predict_log_proba(rows), atol=1e-9)
     for j, feature in enumerate(FEATURES):
         assert_allclose(left_out[j], model.predict_log_proba(without(rows, feature)), atol=1e-8, err_msg=feature)
@@ -69,7 +69,7 @@ def test_a_missing_cell_that_is_informative_says_nothing_once_its_column_is_unkn
     table = table.with_columns(u=pl.when(pl.Series(rng.random(200) < 0.7 * y)).then(None).otherwise(pl.col("u")))
     model = po.NaiveBayes(missing="informative").fit(table, y)
     alone = po.NaiveBayes(missing="informative").fit(table.select("v"), y)
-    _, left_out = model._predictor()[0].log_posteriors(batch_of(model, table))
+    _, left_out = model._training_posterior.log_posteriors_without_each(batch_of(model, table))
     assert_allclose(left_out[0], alone.predict_log_proba(table.select("v")), atol=1e-9)
 
 
@@ -98,7 +98,7 @@ def test_held_out_importance_is_that_of_refitting_and_masking_by_hand(name):
         rows = np.flatnonzero(judged.fold == k)
         others = np.flatnonzero(judged.fold != k)
         one = clone(ESTIMATORS[name]).fit(PENGUINS[others], "species", sample_weight=weight[others])
-        position = np.arange(len(rows)), judged.components[rows]
+        position = np.arange(len(rows)), judged.y_true[rows]
         of_truth = one.predict_log_proba(PENGUINS[rows])[position]
         for j, feature in enumerate(FEATURES):
             gains[j, rows] = of_truth - one.predict_log_proba(without(PENGUINS[rows], feature))[position]
@@ -118,7 +118,7 @@ def test_the_importance_of_a_pool_is_about_the_posteriors_that_judge_it():
     held_out = model._held_out_rows
     found = np.empty_like(model.out_of_fold_.log_posterior)
     for rows, predictor in held_out.folds:
-        found[rows] = predictor.log_posteriors(held_out.batch.rows(rows))[0]
+        found[rows] = predictor.log_posteriors_without_each(held_out.batch.rows(rows))[0]
     assert_allclose(found, model.out_of_fold_.log_posterior, atol=1e-9)
     assert model.importance_.held_out
     assert "_held_out_rows" not in vars(model)
@@ -203,14 +203,14 @@ def test_an_unfitted_model_has_none():
 def test_one_column_tells_all_that_there_is():
     table = PENGUINS.select("island", "species")
     model = out_of_fold(po.NaiveBayes(), table, "species")
-    truth = np.arange(len(model.components)), model.components
+    truth = np.arange(len(model.y_true)), model.y_true
     gain = model.log_posterior[truth] - np.log(model.prior[truth])
     assert_allclose(model.estimator.feature_information_, [gain.mean()], atol=1e-12)
 
 
 def test_predictors_of_one_model_need_no_pool():
     model = po.NaiveBayes().fit(PENGUINS, "species")
-    assert Predictor((model.model_,)).n_parameters == model.n_parameters_
+    assert Posterior((model.model_,)).n_parameters == model.n_parameters_
 
 
 def test_columns_of_noise_are_called_uninformative():
@@ -219,7 +219,7 @@ def test_columns_of_noise_are_called_uninformative():
         rng = np.random.default_rng(seed)
         y = rng.random(600) < 0.2
         judged = out_of_fold(po.NaiveBayes(), rng.normal(size=(600, 3)), y)
-        found = compare_with_prior(judged.components, judged.posterior, judged.prior, judged.weight)
+        found = compare_with_prior(judged.y_true, judged.posterior, judged.prior, judged.weight)
         verdicts.append(found.verdict)
     assert verdicts.count("uninformative") >= 10  # a test at two standard errors
 
@@ -229,9 +229,9 @@ def test_copies_of_a_weak_column_are_called_overconfident():
     y = rng.integers(0, 2, 800)
     copies = np.repeat(rng.normal(0.8 * y)[:, np.newaxis], 30, axis=1)
     judged = out_of_fold(po.NaiveBayes(), copies, y)
-    found = compare_with_prior(judged.components, judged.posterior, judged.prior, judged.weight)
+    found = compare_with_prior(judged.y_true, judged.posterior, judged.prior, judged.weight)
     assert found.difference > 0
     assert found.verdict == "overconfident"
     once = out_of_fold(po.NaiveBayes(), copies[:, :1], y)
-    found = compare_with_prior(once.components, once.posterior, once.prior, once.weight)
+    found = compare_with_prior(once.y_true, once.posterior, once.prior, once.weight)
     assert found.verdict == "informative"

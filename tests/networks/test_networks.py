@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.networks import CPT
-from posteriori.networks.inference import Inference
 
 STATES = ("low", "mid", "high")
 
@@ -124,9 +123,7 @@ def test_a_query_is_the_normalised_sum_of_the_joint(case, data):
 def test_pruned_trees_answer_as_the_whole_one_does(case):
     net, joint, evidence = case
     posterior = weighed(net, joint, evidence)
-    pruning = Inference(net.dag, net.cpts, 2**20)
-    pruning.__dict__["whole"] = None  # as if it were too large
-    net.__dict__["_inference"] = pruning
+    net._inference.tables.__dict__["whole"] = None  # as if it were too large
     for name, found in net.query(evidence=evidence).items():
         assert_allclose(found.probabilities, summed(net, posterior, [name]) / posterior.sum(), atol=1e-12)
     for name in net.variables:
@@ -141,9 +138,7 @@ def test_impossible_evidence_is_found_by_pruned_trees_too(seed, data):
     net = random_network(seed)
     joint = enumerated(net)
     evidence = {name: data.draw(st.sampled_from(net.states(name))) for name in net.variables[1:]}
-    inference = Inference(net.dag, net.cpts, 2**20)
-    inference.__dict__["whole"] = None
-    net.__dict__["_inference"] = inference
+    net._inference.tables.__dict__["whole"] = None
     target = net.variables[0]
     if weighed(net, joint, evidence).sum() > 0:
         net.query(target, evidence=evidence)

@@ -34,7 +34,7 @@ from posteriori.plotting import (
     plot_roc,
 )
 from posteriori.plotting.canvas import PALETTE, class_colours
-from posteriori.plotting.reading import Feature, Shown
+from posteriori.plotting.reading import Feature, posterior_of
 
 PENGUINS = load_penguins().drop("year")
 MEASURES = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
@@ -652,7 +652,9 @@ def test_along_one_feature_the_posterior_stands_above_the_joint_densities(featur
         assert_allclose(found, model.predict_proba(rows), atol=1e-12)
         if feature != "island":
             joint = np.array([np.interp(cells, *line.get_data()) for line in lower.lines[:3]]).T
-            expected = np.exp(Shown.of(model).class_log_prior) * Feature.of(model, feature).densities(np.asarray(cells))
+            expected = np.exp(posterior_of(model).class_log_prior) * Feature.of(model, feature).densities(
+                np.asarray(cells)
+            )
             assert_allclose(joint[2:-2], expected[2:-2], atol=2e-3)
 
 

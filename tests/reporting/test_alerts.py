@@ -70,3 +70,12 @@ def test_many_alerts_are_folded(alerts):
     assert "<details><summary>6 alerts “duplicates”: plain and in inches, category and renamed, " in folded
     assert folded.count("<details") == 2  # duplicates, and changes along the rows
     assert "No alerts" in alerts_table([])
+
+
+def test_copies_of_large_numbers_are_found():
+    x = np.random.default_rng(0).normal(size=40)
+    table = pl.DataFrame({"x": x, "copy": x, "y": ["a", "b"] * 20})
+    model = po.NaiveBayes().fit(table, "y")
+    later = table.with_columns(pl.col("x", "copy") * 1e200)
+    found = find_alerts(ReportData.of(model, later, "y"), column_facts(model, later))
+    assert ("x", "copy") in {one.columns for one in found if one.kind == "duplicates"}

@@ -1,10 +1,10 @@
 """scikit-learn estimators: parameters and validation, nothing numeric."""
 
-from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.dependence import AveragedOneDependence, FullJointClassifier, KDependenceBayes
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes

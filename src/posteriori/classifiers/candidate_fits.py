@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidates import fit_or_skip
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.learning.cross_fitting import CrossFitted
-from posteriori.learning.pool import clip_log_posteriors
+from posteriori.model import clip_log_posteriors
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.tables import Batch
 from posteriori.tables.progress import report_score, without_passes

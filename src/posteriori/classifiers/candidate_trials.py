@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidate_fits import CandidateFits
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.folds import assign_folds
-from posteriori.learning.pool import clip_log_posteriors, fit_pool
+from posteriori.learning.pool import fit_pool
+from posteriori.model import clip_log_posteriors
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.tables.progress import without_passes
 from posteriori.typing import Array

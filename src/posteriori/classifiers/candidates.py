@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.densities import REGISTRY
 from posteriori.model_cost import ColumnSummary, TableSummary
 from posteriori.registry import ModelSpec, find_model, member_models, pool_candidates

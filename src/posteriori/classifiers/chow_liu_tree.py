@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.trees import ChowLiuClassifier
+from posteriori.classifiers.trees import ChowLiuClassifier, edge_information_in, parents_in
 from posteriori.classifiers.validation import reject_target
 from posteriori.invariants import require
 from posteriori.tables import read_table
@@ -153,12 +153,12 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     @property
     def tree_(self) -> dict[str, str | None]:
         """Parent of each column by name, None for a root."""
-        return self._fitted._parents(0)
+        return parents_in(self._fitted.model_, 0)
 
     @property
     def edge_information_(self) -> dict[tuple[str, str], float]:
         """Information of each edge (parent, child), in nats per row, minus its penalty."""
-        return self._fitted._weights(0)
+        return edge_information_in(self._fitted.model_, 0)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import logging
 import math
-from abc import abstractmethod
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.shared_parameters import (
     COLUMN_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
     WEIGHTS_CONSTRAINTS,
     insert_shared_docs,
-    prior_of,
 )
 from posteriori.classifiers.validation import PSEUDO_COUNT, missingness_of
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
 from posteriori.learning.backoff import smoothing_in
-from posteriori.learning.em import EMOptions
-from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.model import Block
 from posteriori.model_cost import MANY_CATEGORIES
-from posteriori.statistics import JointStatistics
 from posteriori.statistics.joint_counts import MAX_CELLS
 from posteriori.tables import Column, Schema, quote
 
@@ -48,59 +44,42 @@ def smoothing_of(backoff: Any, alpha: float) -> BackOff:
     return BackOff(BackOff().strength if isinstance(backoff, str) else backoff, alpha)
 
 
-class DependenceEstimator(GenerativeEstimator):
-    """Base of classifiers with one joint density over all columns."""
+def dependence_blocks(
+    estimator: Any, schema: Schema, density: Density, *, binned: bool = True, grouped: bool = True
+) -> tuple[Block, ...]:
+    """Return one density over all columns, numbers cut into bins, and a density within the bins.
 
-    distributions = None
-    missing: Any = "at_random"
-    bins: Any
-    alpha: float
-    priors: Any
-    prior_alpha: float
-    categorical_features: Any
-    n_jobs: int | None
-    _groups_categories: ClassVar[bool] = True  # whether dependences of columns with many categories use groups
+    Parameters
+    ----------
+    estimator : GenerativeEstimator
+        Its parameters `bins`, `alpha` and `missing`.
+    schema : Schema
+    density : Density
+        Of codes, and of numbers if they are not cut.
+    binned : bool
+        Whether numbers are cut into bins.
+    grouped : bool
+        Whether dependences of columns with many categories are through groups of categories.
+    """
+    cut = schema.of_kind("continuous") if binned else ()
+    coded = [j for j in schema.dense if schema.columns[j].kind == "categorical" or j in cut]
+    many = [position for position, j in enumerate(coded) if len(schema.columns[j].categories) > MANY_CATEGORIES]
+    whole = Block(Grouped(density, tuple(many)) if many and grouped else density, schema.dense)
+    within = (Block(Binned(estimator.bins), cut),) if cut else ()
+    missing = getattr(estimator, "missing", "at_random")
+    return (whole, *within, *missingness_of(missing, estimator.alpha, schema))
 
-    @abstractmethod
-    def _density(self) -> Density: ...
 
-    @property
-    def backoff_(self) -> float | dict[str, tuple[float, ...]] | None:
-        """The pseudo-rows of the back-off: as given, or of each column by name as learned; None without back-off."""
-        smoothing, schema = smoothing_in(self._fitted.blocks), self._fitted.schema
-        if smoothing is None or not smoothing.of_columns:
-            return None if smoothing is None else smoothing.strength
-        return dict(zip((schema.names[j] for j in schema.dense), smoothing.of_columns, strict=True))
-
-    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        binned = self._binned(schema)
-        whole = Block(self._grouped(schema, binned), schema.dense)
-        within = (Block(Binned(self.bins), binned),) if binned else ()
-        return (whole, *within, *missingness_of(self.missing, self.alpha, schema))
-
-    def _grouped(self, schema: Schema, binned: tuple[int, ...]) -> Density:
-        """Return the density, through groups of categories if a column has many categories."""
-        density = self._density()
-        coded = [j for j in schema.dense if schema.columns[j].kind == "categorical" or j in binned]
-        many = [position for position, j in enumerate(coded) if len(schema.columns[j].categories) > MANY_CATEGORIES]
-        return Grouped(density, tuple(many)) if many and self._groups_categories else density
-
-    def _binned(self, schema: Schema) -> tuple[int, ...]:
-        """Return the columns that are cut into bins."""
-        return schema.of_kind("continuous")
-
-    def _prior(self, classes: Column) -> Prior:
-        return prior_of(self, classes)
-
-    def _em_options(self) -> EMOptions:
-        return EMOptions()
-
-    def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
-        del model, statistics  # back-off and pseudo-counts determine every table
+def backoff_of(estimator: Any) -> float | dict[str, tuple[float, ...]] | None:
+    """Return the pseudo-rows of the back-off: as given, or of each column by name as learned; None without back-off."""
+    smoothing, schema = smoothing_in(estimator._fitted.blocks), estimator._fitted.schema
+    if smoothing is None or not smoothing.of_columns:
+        return None if smoothing is None else smoothing.strength
+    return dict(zip((schema.names[j] for j in schema.dense), smoothing.of_columns, strict=True))
 
 
 @insert_shared_docs
-class KDependenceBayes(DependenceEstimator):
+class KDependenceBayes(GenerativeEstimator):
     r"""Sahami's k-dependence classifier (kDB): each feature depends on the class and on up to k other features.
 
     .. math:: p(x \mid y) = \prod_j p(x_j \mid x_{\mathrm{parents}(j)}, y)
@@ -196,8 +175,10 @@ class KDependenceBayes(DependenceEstimator):
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
-    def _density(self) -> Density:
-        return KDependence(self.k, smoothing_of(self.backoff, self.alpha))
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        return dependence_blocks(self, schema, KDependence(self.k, smoothing_of(self.backoff, self.alpha)))
+
+    backoff_ = property(backoff_of)
 
     @property
     def parents_(self) -> dict[str, tuple[str, ...]]:
@@ -210,7 +191,7 @@ class KDependenceBayes(DependenceEstimator):
 
 
 @insert_shared_docs
-class AveragedOneDependence(DependenceEstimator):
+class AveragedOneDependence(GenerativeEstimator):
     r"""Averaged one-dependence estimators (AODE): average over models with one common parent feature.
 
     .. math:: p(x \mid y) = \frac{1}{d} \sum_i p(x_i \mid y) \prod_{j \neq i} p(x_j \mid x_i, y)
@@ -233,6 +214,9 @@ class AveragedOneDependence(DependenceEstimator):
 
     Notes
     -----
+    d counts the columns with two categories or bins or more. A constant parent leaves its children independent, which
+    would be one more vote for naive Bayes.
+
     Missing features are summed out exactly in prediction. A missing child has the factor 1. A missing parent is summed
     over its values, Σ_a p(x_i = a | y)·Π_j p(x_j | x_i = a, y).
 
@@ -286,12 +270,14 @@ class AveragedOneDependence(DependenceEstimator):
         self.missing = missing
         self.n_jobs = n_jobs
 
-    def _density(self) -> Density:
-        return AveragedDensity(smoothing_of(self.backoff, self.alpha))
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        return dependence_blocks(self, schema, AveragedDensity(smoothing_of(self.backoff, self.alpha)))
+
+    backoff_ = property(backoff_of)
 
 
 @insert_shared_docs
-class FullJointClassifier(DependenceEstimator):
+class FullJointClassifier(GenerativeEstimator):
     r"""Full joint distribution: one probability per class and combination of categories.
 
     .. math:: p(x \mid y) = \frac{n_{yx} + \alpha}{n_y + \alpha \prod_j K_j}
@@ -333,7 +319,6 @@ class FullJointClassifier(DependenceEstimator):
     (8, 7)
     """
 
-    _groups_categories = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_cells": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["boolean"],
@@ -365,8 +350,8 @@ class FullJointClassifier(DependenceEstimator):
         self.dates = dates
         self.n_jobs = n_jobs
 
-    def _density(self) -> Density:
-        return FullJoint(self.alpha)
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        return dependence_blocks(self, schema, FullJoint(self.alpha), grouped=False)
 
     def _check_size(self, schema: Schema, target: Column) -> None:
         cardinalities = schema.cardinalities(schema.dense)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from posteriori.classifiers.partition_methods import supports_partitions
-from posteriori.classifiers.predicting import PredictingEstimator
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.rows import supports_partitions
 from posteriori.densities import MissingnessParameters, MultivariateGaussianParameters
 from posteriori.densities.multivariate_expectation import expected_rows
 from posteriori.densities.singular import orient
@@ -18,7 +18,7 @@ from posteriori.tables import Batch
 from posteriori.typing import Array
 
 
-class DiscriminantGeometry(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingEstimator):
+class DiscriminantGeometry(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
     """What follows from the means and covariances of a model whose columns of numbers are Gaussian given the class."""
 
     # Discriminant directions ------------------------------------------------------------------------------------

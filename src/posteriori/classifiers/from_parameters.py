@@ -196,7 +196,7 @@ def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:
         priors = [priors[label] for label in labels]
     try:
         probability = np.asarray(priors, dtype=np.float64)
-    except TypeError:
+    except (TypeError, ValueError):
         raise ValueError(f"priors is a {type(priors).__name__}; give one number per class") from None
     if probability.shape != (len(labels),):
         raise ValueError(f"Number of priors must match number of classes: {probability.size} for {len(labels)}.")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
-from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.discriminant_geometry import DiscriminantGeometry
 from posteriori.classifiers.from_parameters import GivenParameters, discriminant_from_parameters
 from posteriori.classifiers.shared_parameters import (
@@ -19,9 +17,8 @@ from posteriori.classifiers.shared_parameters import (
     PRIOR_CONSTRAINTS,
     WEIGHTS_CONSTRAINTS,
     insert_shared_docs,
-    prior_of,
 )
-from posteriori.classifiers.validation import PSEUDO_COUNT, em_options_of, missingness_of
+from posteriori.classifiers.validation import PSEUDO_COUNT, missingness_of
 from posteriori.densities import (
     Categorical,
     MultivariateGaussian,
@@ -36,10 +33,8 @@ from posteriori.densities.shrinkage import (
     ShrinkToDiagonal,
     ShrinkToIdentity,
 )
-from posteriori.learning.em import EMOptions
-from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.statistics import JointStatistics
-from posteriori.tables import Column, Schema, quote
+from posteriori.model import Block
+from posteriori.tables import Schema
 
 _SHAPES: dict[str, Shrinkage] = {"full": Chain(), "diagonal": Diagonal(), "spherical": ShrinkToIdentity(1.0)}
 _SHARES: dict[str, Shrinkage] = {"ledoit_wolf": LedoitWolf(), "oas": OracleApproximating()}
@@ -47,7 +42,7 @@ _POOLINGS: dict[str, Pooling] = {"per_class": PerClass(), "pooled": Pooled()}
 
 
 @insert_shared_docs
-class GaussianDiscriminant(DiscriminantGeometry, GenerativeEstimator):
+class GaussianDiscriminant(DiscriminantGeometry):
     r"""Gaussian discriminant analysis: the continuous columns of each class are one multivariate Gaussian.
 
     .. math:: p(x \mid y) = N(x;\ \mu_y, \Sigma_y)
@@ -128,7 +123,8 @@ class GaussianDiscriminant(DiscriminantGeometry, GenerativeEstimator):
               \frac{m \Sigma_c + (d + 1) \Psi}{r + 2}\Bigr)
 
     It tends to the Gaussian as n grows, and it is proper for any number of rows. Then the log-odds are not linear or
-    quadratic. If cells are missing, n_c is the mean number of present cells of a column.
+    quadratic. If cells are missing, n_c is the mean number of present cells of a column. A column that is empty or
+    constant in all training rows is no part of the t: it is not counted in d and n_c, and its cells have the factor 1.
 
     `partial_fit` equals one fit of all rows if no cell is missing. Otherwise the expected statistics of missing cells
     are computed under the model at that time; later rows do not revise them.
@@ -312,24 +308,3 @@ class GaussianDiscriminant(DiscriminantGeometry, GenerativeEstimator):
                 'set covariance="full", or shrinkage to a number'
             )
         return _SHARES[self.shrinkage]
-
-    def _prior(self, classes: Column) -> Prior:
-        return prior_of(self, classes)
-
-    def _em_options(self) -> EMOptions:
-        return em_options_of(self)
-
-    def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
-        for block, sums in zip(model.blocks, statistics.blocks, strict=True):
-            if not isinstance(block.density, MultivariateGaussian):
-                continue
-            involved = block.density.undetermined(sums)
-            if involved:
-                names = quote(model.schema.columns[block.columns[j]].name for j in involved)
-                warnings.warn(
-                    f"the covariance is singular: {names} {'are' if len(involved) > 1 else 'is'} constant or linearly "
-                    "dependent within a class (or rows are too few); a spread of 1e-3 standard deviations is used; "
-                    "set shrinkage, or leave columns out",
-                    UserWarning,
-                    stacklevel=5,
-                )

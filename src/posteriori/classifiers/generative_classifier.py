@@ -8,23 +8,28 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidate_fits import CandidateFits, CandidateFitter
 from posteriori.classifiers.candidate_trials import FEWEST_TRIED, try_costly
 from posteriori.classifiers.candidates import warn_of_left_out
-from posteriori.classifiers.pool_reading import ReadingPool
-from posteriori.classifiers.pool_updates import HeldOutSample
-from posteriori.classifiers.seen_rows import forget_rows
+from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.from_parameters import check_priors
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.pool_reading import candidates_of, priors_of_rows, read_pool_rows, with_affordable_folds
+from posteriori.classifiers.pool_updates import HeldOutSample, log_prior_ratio
+from posteriori.classifiers.pool_updating import add_rows, remove_rows
+from posteriori.classifiers.rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.time_budget import TimeBudget, clock, fit_within
 from posteriori.classifiers.validation import warn_of_empty_columns, warn_of_one_class
 from posteriori.draws import generator
+from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted
-from posteriori.learning.importance import Predictor
-from posteriori.learning.pool import Pool, fit_pool, fit_pool_of, prune_pool
+from posteriori.learning.pool import fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_steps import POOLING, fitting_steps
+from posteriori.model import Pool, Posterior
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
     FoldedData,
@@ -35,6 +40,8 @@ from posteriori.model_selection.out_of_fold_predictions import OutOfFold, result
 from posteriori.model_selection.scores import loss_difference, scores_of
 from posteriori.registry import MODELS
 from posteriori.sources.threads import blas
+from posteriori.statistics import ColumnRanges
+from posteriori.tables import Column
 from posteriori.tables.progress import plan_steps, start_progress, step
 from posteriori.typing import Array
 
@@ -44,7 +51,7 @@ _MOST_REPEATS = 3
 
 
 @insert_shared_docs
-class GenerativeClassifier(ReadingPool):
+class GenerativeClassifier(Classifier):
     r"""Logarithmic pool of the generative models that suit a table, weighted by their held-out predictions.
 
     .. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_m w_m \log p_m(y \mid x)\Bigr), \qquad w_m \ge 0
@@ -262,6 +269,14 @@ class GenerativeClassifier(ReadingPool):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    members_: dict[str, GenerativeEstimator]
+    member_weights_: dict[str, float]
+    class_bias_: Array
+    training_prior_: Array
+    skipped_: dict[str, str]
+    _held_out_sample: HeldOutSample
+    _fitted_attribute = "members_"
+
     # Learning ---------------------------------------------------------------------------------------------------
 
     def fit(
@@ -300,11 +315,11 @@ class GenerativeClassifier(ReadingPool):
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
         forget_rows(self)
         seed = int(generator(self.random_state).integers(2**31))
-        rows, summary, common = self._read(X, y, sample_weight, classes)
-        prior, ratio = self._priors_of(rows)
+        rows, summary, common = read_pool_rows(self, X, y, sample_weight, classes)
+        prior, ratio = priors_of_rows(self, rows)
         folded = FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL)
-        estimators, too_costly = self._estimators(folded, summary, common)
-        folded = self._with_affordable_folds(folded, estimators, seed)
+        estimators, too_costly = candidates_of(self, folded, summary, common)
+        folded = with_affordable_folds(self, folded, estimators, seed)
         sampled = sample_of(folded)
         n_columns = len(folded.source.schema.columns)
         n_rows = folded.source.table.n_rows
@@ -332,7 +347,7 @@ class GenerativeClassifier(ReadingPool):
             self._held_out_sample = learned.of_members(kept).reduced()
             pools = [self._pool_of(learned.of_rows(fold != k), folded, pool) for k in range(folded.folds)]
             self._judge(folded, estimators, log_posteriors, fitted, pool, pools, ratio)
-            self._keep_held_out(held_out_rows(folded, sampled, batch, _predictors(fitted, pools)))
+            self._keep_held_out(held_out_rows(folded, sampled, batch, _posteriors(fitted, pools)))
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
 
@@ -423,6 +438,171 @@ class GenerativeClassifier(ReadingPool):
         self.cv_results_["log_loss_above_pool"] = [difference for difference, _ in above]
         self.cv_results_["log_loss_above_pool_se"] = [error for _, error in above]
 
+    # Updates ----------------------------------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; the first call is a fit, and selects the members.
+
+        Afterwards the statistics of each member are those of all rows. Weights and biases are fitted to held-out
+        predictions: those of the first fit, and those of each later call, whose rows the members predict before they
+        learn from them (Dawid 1984). The pool keeps at most 5,000 such predictions in memory, with their labels and
+        without the cells. They are not saved: after `load` or `merge` the weights stay until `partial_fit` has seen 250
+        rows per member and class. ``pool="best"`` keeps its member.
+
+        Parameters
+        ----------
+        X, y, classes, sample_weight
+            As in `NaiveBayes.partial_fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As in `NaiveBayes.partial_fit`; or no member can learn from more rows. The pool is unchanged.
+
+        Warns
+        -----
+        UserWarning
+            A member leaves the pool because it needs all rows at once.
+
+        Notes
+        -----
+        The weights of features (`feature_weights="conditional"`) stay those of the first fit, and so does
+        `cv_results_`. `out_of_fold_` is dropped. The feature importance is that of rows drawn from the members; of a
+        pool of words, from which none can be drawn, it is that of the new rows, as the pool predicted them before.
+
+        References
+        ----------
+        Dawid, Present position and potential developments: the prequential approach, JRSS A 147 (1984).
+        """
+        if not hasattr(self, "members_"):
+            return self._fit(X, y, sample_weight, classes)
+        add_rows(self, X, y, classes, sample_weight)
+        return self
+
+    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Subtract rows from the members, as if they had never learned from them; the weights of the pool stay.
+
+        The predictions that `partial_fit` would fit weights to, the rows of the feature importance and `out_of_fold_`
+        are dropped, because they may be of the rows. Aggregates stay: `cv_results_`, weights, biases and cut points.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `NaiveBayes.unlearn`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A member cannot have learned from these rows, or no row would be left, as in `NaiveBayes.unlearn`; or no
+            member can subtract rows. The pool is unchanged.
+
+        Warns
+        -----
+        UserWarning
+            A member leaves the pool because its statistics are not sums over rows, as after EM for missing cells. The
+            weights of the others are multiplied so that their sum stays.
+        """
+        remove_rows(self, X, y, sample_weight)
+        return self
+
+    # Fitted values ----------------------------------------------------------------------------------------------
+
+    @property
+    def _posterior(self) -> Posterior:
+        models = tuple(member.model_ for member in self._fitted_members.values())
+        pool = Pool(np.array(list(self.member_weights_.values())), self.class_bias_)
+        log_prior = None if self.priors is None else np.log(check_priors(self.priors, self.target_))
+        return Posterior(models, pool, log_prior)
+
+    @property
+    def _training_posterior(self) -> Posterior:
+        posterior = self._posterior
+        assert posterior.pool is not None
+        pool = replace(posterior.pool, bias=posterior.pool.bias - self._log_prior_ratio)
+        return replace(posterior, pool=pool, log_prior=None)
+
+    @property
+    def _model_titles(self) -> list[str]:
+        return [f"the member {name!r}" for name in self.members_]
+
+    @property
+    def _model_ranges(self) -> list[ColumnRanges | None]:
+        return [member._ranges for member in self.members_.values()]
+
+    @property
+    def _fitted_members(self) -> dict[str, GenerativeEstimator]:
+        if "members_" not in vars(self):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        return self.members_
+
+    @property
+    def _first(self) -> GenerativeEstimator:
+        return next(iter(self._fitted_members.values()))
+
+    @property
+    def _trained(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> Array:  # type: ignore[override]  # an attribute of its members
+        """Classes, (C,)."""
+        return self._first.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        n_features: int = self._first.n_features_in_
+        return n_features
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """Names of the features, if the columns had names."""
+        names: Array = self._first.feature_names_in_
+        return names
+
+    @property
+    def target_(self) -> Column:  # type: ignore[override]  # an attribute of its members
+        """The classes, as a column."""
+        return self._first.target_
+
+    @property
+    def class_count_(self) -> Array:
+        """Weight of the rows of each class, (C,), as the first member counts them."""
+        return self._first.class_count_
+
+    @property
+    def _log_prior_ratio(self) -> Array:
+        """Log of p(y) under `priors` over p(y) of the training rows, (C,), in nats; part of `class_bias_`."""
+        return log_prior_ratio(self.priors, self.target_, getattr(self, "training_prior_", None))
+
+    def _check_fitted(self) -> None:
+        """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
+        _ = self._fitted_members
+        require(
+            len(self.members_) > 0 and self.members_.keys() == self.member_weights_.keys(),
+            "members or weights are missing",
+        )
+        schema, target = self.schema_, self.target_
+        for member in self.members_.values():
+            member._check_fitted()
+            require(member.schema_.uncut() == schema, "the members are of different columns")
+            require(member.target_ == target, "the members have different classes")
+        for weight in self.member_weights_.values():
+            check_not_negative("the weight of a member", weight)
+        check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
+        if hasattr(self, "training_prior_"):
+            check_numbers("the class prior of the training rows", self.training_prior_, (len(self.classes_),), 0.0, 1.0)
+            _ = self._log_prior_ratio  # raises an error if the priors do not fit the classes
+        self._check_importance(len(self.schema_.columns))
+
 
 def _repeats(folded: FoldedData, folds: int, seed: int) -> list[FoldedData]:
     """Return other assignments of few rows to folds: the predictions of one assignment depend on chance."""
@@ -438,11 +618,12 @@ def _held_out_sample(log_posterior: Array, folded: FoldedData) -> HeldOutSample:
     )
 
 
-def _predictors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Predictor]:
-    """Return the predictor of each fold: members with positive weight and their pool, fitted without the fold."""
-    predictors = []
+def _posteriors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Posterior]:
+    """Return the posterior of each fold: members with positive weight and their pool, fitted without the fold."""
+    posteriors = []
     for k, pool in enumerate(pools):
         kept = np.flatnonzero(pool.weight > 0) if (pool.weight > 0).any() else np.array([int(pool.weight.argmax())])
-        members = tuple(fitted[m].without[k] for m in kept)
-        predictors.append(Predictor(members, Pool(pool.weight[kept], pool.bias)))
-    return predictors
+        members = [fitted[m].without[k] for m in kept]
+        models, readers = tuple(one.model for one in members), tuple(one.to_observed_codes for one in members)
+        posteriors.append(Posterior(models, Pool(pool.weight[kept], pool.bias), readers=readers))
+    return posteriors

@@ -9,17 +9,19 @@ import numpy as np
 from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from posteriori.classifiers.dependence import MISSING, DependenceEstimator
+from posteriori.classifiers.dependence import MISSING, dependence_blocks
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.shared_parameters import COLUMN_CONSTRAINTS, PRIOR_CONSTRAINTS, insert_shared_docs
-from posteriori.densities import Density, RandomTrees
+from posteriori.densities import RandomTrees
 from posteriori.draws import generator
 from posteriori.explain.tree_outline import TreeOutline, outline_of_tree
+from posteriori.model import Block
 from posteriori.tables import Schema
 from posteriori.typing import Array
 
 
 @insert_shared_docs
-class GenerativeForest(DependenceEstimator):
+class GenerativeForest(GenerativeEstimator):
     r"""Forest of randomised trees, each a joint distribution over the classes and the columns.
 
     .. math:: p(y \mid x) \propto p(y) \prod_t \Big(\frac{p_t(x \mid y)}{p_t(x)}\Big)^{1/T}, \qquad
@@ -127,7 +129,6 @@ class GenerativeForest(DependenceEstimator):
     array(['same', 'other'], dtype='<U5')
     """
 
-    _groups_categories = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_trees": [StrOptions({"auto"}), Interval(Integral, 1, 10_000, closed="both")],
         "splits": [StrOptions({"random", "best"})],
@@ -181,13 +182,10 @@ class GenerativeForest(DependenceEstimator):
         self.missing = missing
         self.n_jobs = n_jobs
 
-    def _density(self) -> Density:
-        raise NotImplementedError  # it depends on the columns: see `_grouped`
-
-    def _grouped(self, schema: Schema, binned: tuple[int, ...]) -> Density:
-        coded = schema.dense
-        return RandomTrees(
-            tuple(position for position, j in enumerate(coded) if j in binned),
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        binned = schema.of_kind("continuous")
+        trees = RandomTrees(
+            tuple(position for position, j in enumerate(schema.dense) if j in binned),
             None if isinstance(self.n_trees, str) else int(self.n_trees),
             self.splits,  # type: ignore[arg-type]
             self.combine,  # type: ignore[arg-type]
@@ -198,6 +196,7 @@ class GenerativeForest(DependenceEstimator):
             self.leaf_weights if self.combine == "geometric" else None,  # type: ignore[arg-type]
             n_jobs=self.n_jobs,
         )
+        return dependence_blocks(self, schema, trees, grouped=False)
 
     @property
     def _trees(self) -> RandomTrees:

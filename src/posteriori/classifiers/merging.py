@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.additivity import reason_not_mergeable
-from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.pool_merging import merge_pools
+from posteriori.classifiers.updating import past_statistics, reason_not_mergeable
+from posteriori.classifiers.validation import categorical_places
 from posteriori.densities import Grouped, RandomTrees, ungrouped
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
@@ -115,7 +116,7 @@ def _merged(members: Sequence[Any]) -> Any:
     schema, target = _joined_schema(members), _joined_classes(members)
     blocks = _common_blocks(merged, members, schema, target)
     merged._check_size(schema, target)
-    statistics = functools.reduce(operator.add, (model._past_statistics(schema, target, blocks) for model in members))
+    statistics = functools.reduce(operator.add, (past_statistics(model, schema, target, blocks) for model in members))
     learned = FitResult(estimate(schema, blocks, merged.component_prior(target), statistics), statistics)
     merged._store_fit(learned, target, getattr(members[0], "unlabelled_weight_", 1.0))
     merged._classes_closed = all(model._classes_closed for model in members)
@@ -174,8 +175,8 @@ def _joined_schema(members: Sequence[Any]) -> Schema:
     """Return the schema of the rows of all members."""
     schema: Schema = members[0].model_.schema
     for position, model in enumerate(members[1:], start=1):
-        other, named = model.model_.schema, model._categorical(schema.given)
-        mixed = {j for j, place in enumerate(schema.places) if place in named}
+        other, stated = model.model_.schema, _categorical(model, schema)
+        mixed = {j for j, place in enumerate(schema.places) if place in stated}
         if schema.named != other.named:
             named = position if other.named else 0
             raise ValueError(f"model {named} has named columns, and model {position - named} has not; name them")
@@ -189,6 +190,10 @@ def _joined_schema(members: Sequence[Any]) -> Schema:
             _require_like(f"column {mine.name!r}", mine, theirs, position, j in mixed)
         schema = schema.extended(other, mixed)
     return schema
+
+
+def _categorical(model: Any, schema: Schema) -> set[int]:
+    return categorical_places(model.categorical_features, model.distributions, schema.given)
 
 
 def _joined_classes(members: Sequence[Any]) -> Column:

@@ -9,16 +9,19 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import DensityMixin
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.model_estimator import ModelEstimator
+from posteriori.classifiers.notebooks import estimator_html
 from posteriori.classifiers.numeric_codes import numeric_codes
-from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.rows import check_model_of, rows_to_predict, set_model, supports_partitions
 from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.validation import (
     PSEUDO_COUNT,
+    categorical_places,
     kept_places,
     reject_target,
     warn_of_empty_columns,
@@ -33,11 +36,13 @@ from posteriori.learning.fit import Collect
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.restarts import best_of
 from posteriori.learning.work_bounds import check_em
-from posteriori.model import Block, GenerativeModel, Prior, draw_rows
-from posteriori.scoring import ModelRows, Posterior, Scorer
+from posteriori.model import Block, GenerativeModel, Posterior, Prior, draw_rows
+from posteriori.scoring import ModelRows, Scorer
+from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance
+from posteriori.table_estimator import takes_tables
 from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.columns import categorical_column
 from posteriori.tables.writing import write_table
@@ -45,7 +50,7 @@ from posteriori.typing import Array
 
 
 @insert_shared_docs
-class MixtureModel(DensityMixin, ModelEstimator):
+class MixtureModel(DensityMixin, BaseEstimator):
     r"""Mixture model: rows come from latent components, which are learned by EM.
 
     .. math:: p(x) = \sum_z p(z)\, N(x_{\mathrm{continuous}};\ \mu_z, \Sigma_z) \prod_j p(x_j \mid z)
@@ -145,7 +150,9 @@ class MixtureModel(DensityMixin, ModelEstimator):
         "random_state": ["random_state", np.random.Generator],
         "n_jobs": [None, Integral],
     }
-    distributions = None
+    model_: GenerativeModel
+    target_: Column
+    _fitted_attribute = "model_"
 
     def __init__(
         self,
@@ -243,8 +250,12 @@ class MixtureModel(DensityMixin, ModelEstimator):
             )
         columns = range(len(table.names))
         automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
-        categorical = numeric_codes(table) if automatic else sorted(self._categorical(table.names))
-        keep = kept_places(self.keep, categorical, self.distributions, table.names)
+        categorical = (
+            numeric_codes(table)
+            if automatic
+            else sorted(categorical_places(self.categorical_features, None, table.names))
+        )
+        keep = kept_places(self.keep, categorical, None, table.names)
         schema = infer_schema(table, columns, categorical, None, keep=keep, dates=self.dates)
         target = categorical_column("component", range(self.n_components), "int64", declared=True)
         weight = check_weights(sample_weight, table.n_rows)
@@ -282,7 +293,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         return kinds[self.covariance]
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:
-        self._set_fitted_attributes(model, target)
+        set_model(self, model, target)
         return self
 
     def _warn_of_components(self, learned: FitResult) -> None:
@@ -306,12 +317,22 @@ class MixtureModel(DensityMixin, ModelEstimator):
     @supports_partitions("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable component of each row, (n,)."""
-        component: Array = self.predict_proba(X).argmax(axis=1)
+        posterior = self.predict_proba(X)
+        component: Array = posterior.argmax(axis=1)
+        component[np.isnan(posterior[:, 0])] = self._fitted.log_prior.argmax()
         return component
 
     @property
     def _posterior(self) -> Posterior:
         return Posterior((self._fitted,))
+
+    @property
+    def _training_posterior(self) -> Posterior:
+        return self._posterior
+
+    def _source(self, X: Any) -> LabelledSource:
+        """Return rows to predict."""
+        return rows_to_predict(self, X)
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(z | x) of each component, a dict, for services."""
@@ -324,8 +345,21 @@ class MixtureModel(DensityMixin, ModelEstimator):
 
     @supports_partitions("probability")
     def predict_proba(self, X: Any) -> Array:
-        """Return p(z | x), (n, Z), missing cells integrated out; NaN if p(x) = 0, which needs ``alpha=0``."""
-        return self._map(X, lambda model: model.posterior)
+        """Return p(z | x), (n, Z), missing cells integrated out.
+
+        If no component can produce a row, it is NaN, with a warning: p(x) is 0, which needs ``alpha=0`` or a number so
+        far from all others that log p(x | z) overflows.
+        """
+        posterior = self._source(X).map(self._fitted.posterior)
+        impossible = np.flatnonzero(np.isnan(posterior[:, 0]))
+        if len(impossible):
+            warn_of_impossible(int(impossible[0]), len(impossible), of="component")
+        return posterior
+
+    @supports_partitions("log_density")
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) in nats, (n,): lower for more unusual rows."""
+        return self._source(X).map(self._fitted.log_evidence)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log p(x) in nats per row."""
@@ -350,10 +384,27 @@ class MixtureModel(DensityMixin, ModelEstimator):
         n = check_draw(n, len(self.schema_.columns))
         rng = generator(random_state)
         component = rng.choice(len(self.weights_), size=n, p=self.weights_)
-        columns = draw_rows(self.model_, component, rng, self._ranges if respect_ranges else None)
+        columns = draw_rows(self.model_, component, rng, self.statistics_.ranges if respect_ranges else None)
         return write_table(self.model_.schema, columns), component
 
     # Fitted values ----------------------------------------------------------------------------------------------
+
+    @property
+    def schema_(self) -> Schema:
+        """The columns: names, kinds and categories."""
+        return self._fitted.schema
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters."""
+        return self._fitted.n_parameters
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of passes over the rows in training: EM steps, or 1."""
+        if not hasattr(self, "log_likelihood_trace_"):
+            raise AttributeError(f"this {type(self).__name__} has not learned from rows")
+        return max(1, len(self.log_likelihood_trace_))
 
     @property
     def weights_(self) -> Array:
@@ -388,3 +439,24 @@ class MixtureModel(DensityMixin, ModelEstimator):
             if block.density.kind == kind:
                 return parameters
         raise AttributeError(f"this MixtureModel has no {kind} column")
+
+    @property
+    def _fitted(self) -> GenerativeModel:
+        if "model_" not in vars(self):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        return self.model_
+
+    @property
+    def _trained(self) -> bool:
+        return hasattr(self, "statistics_")
+
+    def _check_fitted(self) -> None:
+        """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
+        check_model_of(self)
+
+    def _html_repr(self) -> str:
+        diagram: str = super()._html_repr()
+        return estimator_html(self, diagram) if self._fitted_attribute in vars(self) else diagram
+
+    def __sklearn_tags__(self) -> Tags:
+        return takes_tables(super().__sklearn_tags__())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
@@ -11,29 +10,26 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Options, StrOptions
 
-from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.from_parameters import GivenParameters
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.shared_parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
     insert_shared_docs,
-    prior_of,
 )
-from posteriori.classifiers.validation import PSEUDO_COUNT, column_of, em_options_of, missingness_of, with_exposure
+from posteriori.classifiers.validation import PSEUDO_COUNT, column_of, missingness_of, with_exposure
 from posteriori.densities import (
     Binned,
     CategoricalParameters,
     Density,
-    Gaussian,
     GaussianParameters,
     PoissonParameters,
     named_densities,
+    named_density,
 )
 from posteriori.explain.words import single_word_factors
-from posteriori.learning.em import EMOptions
-from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.statistics import JointStatistics
+from posteriori.model import Block
 from posteriori.tables import Column, Schema
 from posteriori.tables.blocks import needs_dense
 from posteriori.tables.writing import write_column
@@ -128,12 +124,13 @@ class NaiveBayes(GenerativeEstimator):
 
     With ``feature_weights="cells"`` the posterior is that of learned tables (Zaidi et al. 2017; Greiner et al. 2005):
 
-    .. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_{j \text{ observed}} t_{jy}(x_j)\Bigr), \quad
-              t_{jy}(k) = w_j \log p(x_j = k \mid y) + \delta_{jy}(k)
+    .. math:: p(y \mid x) \propto p(y) \exp\Bigl(\sum_{j \text{ observed}} t_{jy}(x_j)\Bigr), \quad
+              t_{jy}(k) = b_y / d + w_j \log p(x_j = k \mid y) + \delta_{jy}(k)
 
-    with w_j ≥ 0 and δ of greatest penalised conditional likelihood. The prior of δ is Gaussian: independent for
-    categories, a line and a random walk over neighbouring bins. Held-out rows choose its strength, and whether all w_j
-    are 0. A missing cell adds 0, as an approximation: a learned table has no exact marginal. p(x) and `sample` stay
+    with b, w_j ≥ 0 and δ of greatest penalised conditional likelihood, for d columns that vary. The prior of δ is
+    Gaussian: independent for categories, a line and a random walk over neighbouring bins. Held-out rows choose its
+    strength, and whether all w_j are 0; they do not depend on the order of rows or on names. A missing cell adds 0, as
+    an approximation: a learned table has no exact marginal. A row without cells has the prior. p(x) and `sample` stay
     those of the generative model. Numbers need ``distributions="binned"``, and many bins suit it (``bins=64``). All
     `feature_weights_` are 1. At most 20,000 rows are used, a stratified subsample.
 
@@ -349,34 +346,14 @@ class NaiveBayes(GenerativeEstimator):
         return {column_of(key, schema): self._density(distribution) for key, distribution in self.distributions.items()}
 
     def _density(self, distribution: Any) -> Density:
-        known: dict[str, Density] = named_densities(self)
         if hasattr(distribution, "log_density"):
             own: Density = distribution
             return own
-        if not isinstance(distribution, str) or distribution not in known:
-            raise ValueError(f"{distribution!r} is not a distribution; choose one of {', '.join(sorted(known))}")
-        return known[distribution]
-
-    def _prior(self, classes: Column) -> Prior:
-        return prior_of(self, classes)
-
-    def _em_options(self) -> EMOptions:
-        return em_options_of(self)
-
-    def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
-        for block, sums in zip(model.blocks, statistics.blocks, strict=True):
-            if not isinstance(block.density, Gaussian) or block.density.smoothing > 0:
-                continue
-            constant = (sums.weight > block.density.ddof) & (sums.scatter == 0)
-            if constant.any():
-                z, position = np.argwhere(constant)[0]
-                name, label = model.schema.columns[block.columns[position]].name, self.component_classes_.tolist()[z]
-                warnings.warn(
-                    f"column {name!r} does not vary within class {label!r}: its maximum-likelihood variance is 0 "
-                    "and its density infinite; a small variance is used instead; set variance_smoothing > 0",
-                    UserWarning,
-                    stacklevel=5,
-                )
+        known: Density | None = named_density(distribution, self) if isinstance(distribution, str) else None
+        if known is None:
+            names = ", ".join(sorted(named_densities(self)))
+            raise ValueError(f"{distribution!r} is not a distribution; choose one of {names}")
+        return known
 
     # Fitted values ----------------------------------------------------------------------------------------------
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.pool_predicting import log_prior_ratio
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.pool_updates import (
     class_shares,
+    log_prior_ratio,
     moved_bias,
     reason_of_cells,
     rescaled,

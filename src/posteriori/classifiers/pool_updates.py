@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.classifiers.from_parameters import check_priors
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.densities import BackOff
+from posteriori.invariants import require
 from posteriori.learning.backoff import smoothing_in, with_smoothing
 from posteriori.learning.folds import stratified_subsample
-from posteriori.learning.log_linear import FLOOR
 from posteriori.learning.pool import ROWS_PER_PARAMETER
-from posteriori.model import FactorWeights, GenerativeModel
+from posteriori.model import FLOOR, FactorWeights, GenerativeModel
 from posteriori.tables import Column
 from posteriori.typing import Array
 
@@ -218,3 +219,28 @@ def moved_bias(bias: Array, past: Column, target: Column) -> Array:
     moved = np.zeros(len(target.categories))
     moved[places_of(past, target)] = bias
     return moved
+
+
+def log_prior_ratio(priors: Any, target: Column, training_prior: Array | None) -> Array:
+    """Return log (priors / training_prior) in nats, (C,); 0 without priors.
+
+    Added to the log posterior under the class frequencies of the training rows, it gives the log posterior under
+    `priors` up to a constant per row (Saerens et al. 2002).
+
+    Raises
+    ------
+    ValueError
+        The priors do not fit the classes; one is 0, or its class has no training row of positive weight.
+    """
+    if priors is None:
+        return np.zeros(len(target.categories))
+    wanted = np.array(check_priors(priors, target))
+    require(training_prior is not None, "the class prior of the training rows is missing")
+    assert training_prior is not None
+    for label, p, known in zip(target.categories, wanted, training_prior, strict=True):
+        if not p > 0:
+            raise ValueError(f"priors gives class {label!r} the probability 0; leave the rows of this class out")
+        if not known > 0:
+            raise ValueError(f"priors names class {label!r}, which no training row with a weight has; leave it out")
+    ratio: Array = np.log(wanted) - np.log(training_prior)
+    return ratio

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.scoring.decisions import decision_of
 from posteriori.scoring.files import Wanted, columns_beside, write_predictions
@@ -26,6 +26,7 @@ def predict_to(
     strangeness: bool = False,
     costs: Mapping[Any, Mapping[Any, float]] | None = None,
     thresholds: Mapping[Any, float] | None = None,
+    escape_formulas: bool = False,
 ) -> int:
     """Write the prediction of every row, in order, to a file; memory does not grow with the number of rows.
 
@@ -48,6 +49,10 @@ def predict_to(
         the same cells missing, that are more probable than the row. It is near 1 for strange rows.
     costs, thresholds : mapping, optional
         The rule of the prediction, as in `decide`; default the most probable class.
+    escape_formulas : bool, default False
+        Whether CSV and TSV files get an apostrophe before each text and column name that a spreadsheet would run as a
+        formula: one that starts with =, +, -, @, a tab or a carriage return and is not a number. By default all text
+        is written as it is, with a warning, because programs that read the file would see the apostrophe.
 
     Returns
     -------
@@ -81,7 +86,7 @@ def predict_to(
         raise TypeError(f"{type(estimator).__name__} writes no files; use a classifier of posteriori, or its predict")
     fitted = _fitted_posterior(estimator)
     decision = None if costs is None and thresholds is None else decision_of(fitted.labels, costs, thresholds)
-    wanted = Wanted(proba, strangeness, columns_beside(X, with_columns), decision)
+    wanted = Wanted(proba, strangeness, columns_beside(X, with_columns), decision, escape_formulas)
     return write_predictions(fitted, _of_the_model(X, fitted.schema), path, wanted, progress)
 
 

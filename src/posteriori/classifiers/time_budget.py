@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from sklearn.base import clone
 
 from posteriori import compilation
-from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidate_fits import CandidateFits, CandidateFitter
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.densities.tree_growing import trees_for
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample

@@ -6,112 +6,46 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from posteriori.classifiers.dependence import COMMON, LEARNED_BACKOFF, DependenceEstimator, smoothing_of
+from posteriori.classifiers.dependence import COMMON, LEARNED_BACKOFF, backoff_of, dependence_blocks, smoothing_of
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
-from posteriori.classifiers.validation import em_options_of
-from posteriori.densities import BackOff, Density, Tree, TreeParameters, coarse_parameters
-from posteriori.learning.em import EMOptions
+from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
+from posteriori.model import Block, GenerativeModel
 from posteriori.tables import Schema
 
 
-class _TreeEstimator(DependenceEstimator):
-    """Base of the classifiers with a tree density."""
+def tree_blocks(estimator: Any, schema: Schema, one_tree: bool) -> tuple[Block, ...]:
+    """Return the tree density over all columns, of one tree for all classes or of one per class."""
+    binned = estimator.continuous == "binned"
+    if estimator.missing == "em" and not binned:
+        raise ValueError('missing="em" is defined for counts only; set continuous="binned"')
+    if isinstance(estimator.backoff, str) and not binned:
+        raise ValueError('backoff="learned" is defined for counts only; set continuous="binned", or give a number')
+    smoothing = smoothing_of(estimator.backoff, estimator.alpha)
+    density = Tree(smoothing, one_tree, estimator.penalty, estimator.missing == "em")
+    return dependence_blocks(estimator, schema, density, binned=binned)
 
-    continuous: str
-    penalty: Any
-    missing: str
-    backoff: float | str | BackOff | None
-    tol: float
-    max_iter: int
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "continuous": [StrOptions({"binned", "gaussian"})],
-        "penalty": [None, StrOptions({"aic", "bic"})],
-        "missing": [StrOptions({"pairs", "em", "informative"})],
-        "backoff": LEARNED_BACKOFF,
-        **COMMON,
-        **EM_CONSTRAINTS,
-        **WEIGHTS_CONSTRAINTS,
-    }
-    _one_tree: ClassVar[bool]
 
-    def __init__(
-        self,
-        *,
-        continuous: str = "binned",
-        bins: Any = "mdlp",
-        penalty: Any = None,
-        missing: str = "pairs",
-        backoff: float | str | BackOff | None = 10.0,
-        alpha: float = 1.0,
-        priors: Any = None,
-        prior_alpha: float = 0.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
-        unlabelled: Any = "error",
-        unlabelled_weight: Any = 1.0,
-        components_per_class: Any = None,
-        label_noise: Any = None,
-        n_init: int = 5,
-        random_state: Any = None,
-        tol: float = 1e-5,
-        max_iter: int = 200,
-        feature_weights: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.continuous = continuous
-        self.bins = bins
-        self.penalty = penalty
-        self.missing = missing
-        self.backoff = backoff
-        self.alpha = alpha
-        self.priors = priors
-        self.prior_alpha = prior_alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
-        self.unlabelled = unlabelled
-        self.unlabelled_weight = unlabelled_weight
-        self.components_per_class = components_per_class
-        self.label_noise = label_noise
-        self.n_init = n_init
-        self.random_state = random_state
-        self.tol = tol
-        self.max_iter = max_iter
-        self.feature_weights = feature_weights
-        self.n_jobs = n_jobs
+def parents_in(model: GenerativeModel, tree: int) -> dict[str, str | None]:
+    """Return the parent of each column by name in one tree of a fitted model; None for a root."""
+    names = [model.schema.names[j] for j in model.schema.dense]
+    pairs = zip(names, _trees(model).parents[tree].tolist(), strict=True)
+    return {name: None if parent < 0 else names[parent] for name, parent in pairs}
 
-    def _density(self) -> Density:
-        if self.missing == "em" and self.continuous == "gaussian":
-            raise ValueError('missing="em" is defined for counts only; set continuous="binned"')
-        if self.backoff == "learned" and self.continuous == "gaussian":
-            raise ValueError('backoff="learned" is defined for counts only; set continuous="binned", or give a number')
-        return Tree(smoothing_of(self.backoff, self.alpha), self._one_tree, self.penalty, self.missing == "em")
 
-    def _em_options(self) -> EMOptions:
-        return em_options_of(self)
+def edge_information_in(model: GenerativeModel, tree: int) -> dict[tuple[str, str], float]:
+    """Return the information of each edge (parent, child) of one tree of a fitted model, in nats per row."""
+    weights = zip(parents_in(model, tree).items(), _trees(model).edge_weights[tree].tolist(), strict=True)
+    return {(parent, child): weight for (child, parent), weight in weights if parent is not None}
 
-    def _binned(self, schema: Schema) -> tuple[int, ...]:
-        return schema.of_kind("continuous") if self.continuous == "binned" else ()
 
-    @property
-    def _tree(self) -> TreeParameters:
-        parameters: TreeParameters = coarse_parameters(self._fitted.parameters[0])
-        return parameters
-
-    def _parents(self, tree: int) -> dict[str, str | None]:
-        schema = self._fitted.schema
-        names = [schema.names[j] for j in schema.dense]
-        pairs = zip(names, self._tree.parents[tree].tolist(), strict=True)
-        return {name: None if parent < 0 else names[parent] for name, parent in pairs}
-
-    def _weights(self, tree: int) -> dict[tuple[str, str], float]:
-        weights = zip(self._parents(tree).items(), self._tree.edge_weights[tree].tolist(), strict=True)
-        return {(parent, child): weight for (child, parent), weight in weights if parent is not None}
+def _trees(model: GenerativeModel) -> TreeParameters:
+    parameters: TreeParameters = coarse_parameters(model.parameters[0])
+    return parameters
 
 
 @insert_shared_docs
-class TreeAugmentedNaiveBayes(_TreeEstimator):
+class TreeAugmentedNaiveBayes(GenerativeEstimator):
     r"""Tree-augmented naive Bayes (TAN): each feature depends on the class and on one other feature.
 
     .. math:: p(x \mid y) = \prod_j p(x_j \mid x_{\mathrm{parent}(j)}, y)
@@ -199,21 +133,81 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
            [0.5 , 0.5 ]])
     """
 
-    _one_tree = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "continuous": [StrOptions({"binned", "gaussian"})],
+        "penalty": [None, StrOptions({"aic", "bic"})],
+        "missing": [StrOptions({"pairs", "em", "informative"})],
+        "backoff": LEARNED_BACKOFF,
+        **COMMON,
+        **EM_CONSTRAINTS,
+        **WEIGHTS_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        *,
+        continuous: str = "binned",
+        bins: Any = "mdlp",
+        penalty: Any = None,
+        missing: str = "pairs",
+        backoff: float | str | BackOff | None = 10.0,
+        alpha: float = 1.0,
+        priors: Any = None,
+        prior_alpha: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        keep: Any = None,
+        dates: Any = "parts",
+        unlabelled: Any = "error",
+        unlabelled_weight: Any = 1.0,
+        components_per_class: Any = None,
+        label_noise: Any = None,
+        n_init: int = 5,
+        random_state: Any = None,
+        tol: float = 1e-5,
+        max_iter: int = 200,
+        feature_weights: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.continuous = continuous
+        self.bins = bins
+        self.penalty = penalty
+        self.missing = missing
+        self.backoff = backoff
+        self.alpha = alpha
+        self.priors = priors
+        self.prior_alpha = prior_alpha
+        self.categorical_features = categorical_features
+        self.keep = keep
+        self.dates = dates
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
+        self.components_per_class = components_per_class
+        self.label_noise = label_noise
+        self.n_init = n_init
+        self.random_state = random_state
+        self.tol = tol
+        self.max_iter = max_iter
+        self.feature_weights = feature_weights
+        self.n_jobs = n_jobs
+
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        return tree_blocks(self, schema, one_tree=True)
+
+    backoff_ = property(backoff_of)
 
     @property
     def tree_(self) -> dict[str, str | None]:
         """Parent of each column by name; None for a root."""
-        return self._parents(0)
+        return parents_in(self._fitted, 0)
 
     @property
     def edge_information_(self) -> dict[tuple[str, str], float]:
         """Information of each edge (parent, child), in nats per row, minus its penalty."""
-        return self._weights(0)
+        return edge_information_in(self._fitted, 0)
 
 
 @insert_shared_docs
-class ChowLiuClassifier(_TreeEstimator):
+class ChowLiuClassifier(GenerativeEstimator):
     r"""Chow-Liu classifier: one tree of features per class, so the dependences may differ between classes.
 
     .. math:: p(x \mid y) = \prod_j p(x_j \mid x_{\mathrm{parent}_y(j)}, y)
@@ -249,17 +243,77 @@ class ChowLiuClassifier(_TreeEstimator):
     {'x0': None, 'x1': 'x0', 'x2': 'x0'}
     """
 
-    _one_tree = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "continuous": [StrOptions({"binned", "gaussian"})],
+        "penalty": [None, StrOptions({"aic", "bic"})],
+        "missing": [StrOptions({"pairs", "em", "informative"})],
+        "backoff": LEARNED_BACKOFF,
+        **COMMON,
+        **EM_CONSTRAINTS,
+        **WEIGHTS_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        *,
+        continuous: str = "binned",
+        bins: Any = "mdlp",
+        penalty: Any = None,
+        missing: str = "pairs",
+        backoff: float | str | BackOff | None = 10.0,
+        alpha: float = 1.0,
+        priors: Any = None,
+        prior_alpha: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        keep: Any = None,
+        dates: Any = "parts",
+        unlabelled: Any = "error",
+        unlabelled_weight: Any = 1.0,
+        components_per_class: Any = None,
+        label_noise: Any = None,
+        n_init: int = 5,
+        random_state: Any = None,
+        tol: float = 1e-5,
+        max_iter: int = 200,
+        feature_weights: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.continuous = continuous
+        self.bins = bins
+        self.penalty = penalty
+        self.missing = missing
+        self.backoff = backoff
+        self.alpha = alpha
+        self.priors = priors
+        self.prior_alpha = prior_alpha
+        self.categorical_features = categorical_features
+        self.keep = keep
+        self.dates = dates
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
+        self.components_per_class = components_per_class
+        self.label_noise = label_noise
+        self.n_init = n_init
+        self.random_state = random_state
+        self.tol = tol
+        self.max_iter = max_iter
+        self.feature_weights = feature_weights
+        self.n_jobs = n_jobs
+
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        return tree_blocks(self, schema, one_tree=False)
+
+    backoff_ = property(backoff_of)
 
     @property
     def tree_(self) -> dict[Any, dict[str, str | None]]:
         """For each class, the parent of each column by name; None for a root."""
-        return {name: self._parents(z) for z, name in enumerate(self._tree_names)}
+        return {name: parents_in(self._fitted, z) for z, name in enumerate(self._tree_names)}
 
     @property
     def edge_information_(self) -> dict[Any, dict[tuple[str, str], float]]:
         """For each class, the information of each edge (parent, child), in nats per row, minus its penalty."""
-        return {name: self._weights(z) for z, name in enumerate(self._tree_names)}
+        return {name: edge_information_in(self._fitted, z) for z, name in enumerate(self._tree_names)}
 
     @property
     def _tree_names(self) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from posteriori.densities import Missingness
+from posteriori.densities import Gaussian, Missingness, MultivariateGaussian
 from posteriori.draws import generator
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel
@@ -27,7 +27,7 @@ from posteriori.tables.texts import Texts
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
 
-PSEUDO_COUNT = Interval(Real, 0, 1e100, closed="both")  # sums of larger ones could overflow
+PSEUDO_COUNT = Interval(Real, 0, 1e30, closed="both")  # sums of larger ones could overflow, in 32 bits as well
 _MOST_COMPONENTS = 10_000  # of a class
 _FEWEST_ROWS = 1.5  # weight of a component below which a warning names it
 
@@ -148,7 +148,7 @@ def _places_of(stated: Any, names: Sequence[str]) -> set[int]:
     """Return the positions of the features that `categorical_features` names."""
     chosen: set[int] = set()
     if stated is not None and not (isinstance(stated, str) and stated == "from_dtype"):
-        wanted = [stated] if isinstance(stated, str) else list(stated)
+        wanted = [stated] if isinstance(stated, str) else np.atleast_1d(np.asarray(stated, dtype=object)).tolist()
         if wanted and all(isinstance(one, bool | np.bool_) for one in wanted):
             if len(wanted) != len(names):
                 raise ValueError(
@@ -264,6 +264,36 @@ def warn_of_few_rows(weight: Array, stacklevel: int) -> None:
             UserWarning,
             stacklevel=stacklevel,
         )
+
+
+def warn_of_undetermined(
+    model: GenerativeModel, statistics: JointStatistics, labels: Sequence[Any], stacklevel: int
+) -> None:
+    """Warn of variances and covariances that the rows do not determine; labels (Z,) are the classes of components."""
+    columns = model.schema.columns
+    for block, sums in zip(model.blocks, statistics.blocks, strict=True):
+        density = block.density
+        if isinstance(density, Gaussian) and density.smoothing <= 0:
+            constant = (sums.weight > density.ddof) & (sums.scatter == 0)
+            if constant.any():
+                z, position = np.argwhere(constant)[0]
+                warnings.warn(
+                    f"column {columns[block.columns[position]].name!r} does not vary within class {labels[z]!r}: its "
+                    "maximum-likelihood variance is 0 and its density infinite; a small variance is used instead; set "
+                    "variance_smoothing > 0",
+                    UserWarning,
+                    stacklevel=stacklevel + 1,
+                )
+        involved = density.undetermined(sums) if isinstance(density, MultivariateGaussian) else []
+        if involved:
+            names = quote(columns[block.columns[j]].name for j in involved)
+            warnings.warn(
+                f"the covariance is singular: {names} {'are' if len(involved) > 1 else 'is'} constant or linearly "
+                "dependent within a class (or rows are too few); a spread of 1e-3 standard deviations is used; "
+                "set shrinkage, or leave columns out",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
 
 
 def warn_of_one_class(classes: Column, name: str | None, stacklevel: int) -> None:

@@ -46,7 +46,7 @@ def evaluate(
         frame = frame.with_columns(cuts.expression(target))
     check_target(frame, target, table)
 
-    from posteriori.classifiers.seen_rows import share_of_seen_rows
+    from posteriori.classifiers.rows import share_of_seen_rows
     from posteriori.cli import evaluation, tables
     from posteriori.cli.facts import labels_of
     from posteriori.tables import read_labels, read_table

@@ -11,7 +11,7 @@ from posteriori.cli.any_model import AnyModelPath, load_any
 from posteriori.cli.checks import read_for
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import FORMATS
-from posteriori.cli.reading import check_place
+from posteriori.cli.reading import check_place, page_beside
 
 _SUFFIXES = (".html", ".htm")
 
@@ -45,7 +45,7 @@ def explore(
 
         posteriori explore penguins.posteriori penguins.csv -o penguins.html
     """
-    path = model.with_suffix(".html") if output is None else output
+    path = page_beside(model, ".html") if output is None else output
     if path.suffix.lower() not in _SUFFIXES:
         raise UserError(f"{str(path)!r} does not have the suffix of a web page; name it .html")
     check_place(path, model, *([] if table is None else [table]))

@@ -290,7 +290,7 @@ def _fit_and_save(
 
 def _record_rows(estimator: Any, rows: pl.LazyFrame) -> None:
     """Record the first rows in the model, so that evaluate recognises them."""
-    from posteriori.classifiers.seen_rows import record_rows
+    from posteriori.classifiers.rows import record_rows
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them

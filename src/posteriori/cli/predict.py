@@ -42,6 +42,10 @@ def predict(
             help="Predict the class of least expected cost: .json or table.",
         ),
     ] = None,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option("--escape-formulas", help="Put ' before text that a spreadsheet would run (=…, @…)."),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Predict the class of each row of a table.
@@ -67,16 +71,17 @@ def predict(
     scan = scan_for(fitted.schema, fitted.target, table, names)
 
     from posteriori.scoring.files import Wanted, columns_beside, predictions, write_predictions
+    from posteriori.scoring.formulas import without_formulas
     from posteriori.tables.writing import csv_text
 
     with as_user_errors():
         beside = columns_beside(written, names)
     decision = costs_in(costs, fitted.labels) if costs is not None else thresholds_in(threshold, fitted.labels)
-    wanted = Wanted(proba, strangeness, beside, decision)
+    wanted = Wanted(proba, strangeness, beside, decision, escape_formulas)
     apart = output is not None or not sys.stdout.isatty()
     with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart and not quiet) as progress:
         if output is not None:
             write_predictions(fitted, scan, output, wanted, progress)
             return
-        for number, frame in enumerate(predictions(fitted, scan, wanted, progress)):
+        for number, frame in enumerate(without_formulas(predictions(fitted, scan, wanted, progress), escape_formulas)):
             write_out(csv_text(frame, header=not number))

@@ -201,6 +201,13 @@ def _warn_of_doubles(name: str, columns: Iterable[str]) -> None:
             )
 
 
+def page_beside(model: Path, suffix: str) -> Path:
+    """Return the path of a page about a model: its own, with another suffix; UserError if it names a folder."""
+    if not model.name or model.is_dir():
+        raise UserError(f"{str(model)!r} is a folder; name the file of a model")
+    return model.with_suffix(suffix)
+
+
 def check_place(path: Path, *sources: Path) -> None:
     """Check that a file can be written at a path.
 

@@ -11,7 +11,7 @@ import typer
 from posteriori.cli.checks import check_column, check_target, known_columns, load_model, read_for
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import ModelPath, TablePath
-from posteriori.cli.reading import names_table
+from posteriori.cli.reading import names_table, page_beside
 from posteriori.cli.reports import check_report
 from posteriori.cli.text_files import STDIN
 
@@ -55,7 +55,7 @@ def report(
 
         posteriori report penguins.posteriori penguins.csv -o page.html
     """
-    path = model.with_suffix(".report.html") if output is None else output
+    path = page_beside(model, ".report.html") if output is None else output
     check_report(path, [table, *([] if against is None else [against])], model)
     estimator = load_model(model)
     other = load_model(against) if against is not None and _holds_model(against) else None
@@ -71,7 +71,7 @@ def report(
         check_target(frame, target, table)
 
     from posteriori import reporting
-    from posteriori.classifiers.seen_rows import share_of_seen_rows
+    from posteriori.classifiers.rows import share_of_seen_rows
 
     with as_user_errors():
         if not drift and any(share_of_seen_rows(one, _columns_of(one, frame)) for one in models):

@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.validation import categorical_places, text_places
-from posteriori.table_estimator import TableEstimator
+from posteriori.table_estimator import takes_tables
 from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
 from posteriori.tables.blocks import BlockTable, needs_dense
 from posteriori.tables.matching import matched_places
@@ -117,7 +118,7 @@ def discriminative(classifier: Any, *, categorical_features: Any = "from_dtype")
     return DiscriminativeClassifier(classifier, categorical_features=categorical_features)
 
 
-class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
+class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
     """A classifier of scikit-learn for every table that posteriori reads, with the same kinds of columns.
 
     A model of p(y | x) alone cannot integrate a missing cell out. The preprocessing handles missing cells:
@@ -174,6 +175,9 @@ class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
         self.classifier = classifier
         self.categorical_features = categorical_features
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        return takes_tables(super().__sklearn_tags__())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the preprocessing and the classifier.

@@ -31,7 +31,7 @@ from posteriori.densities.gaussian import Gaussian, GaussianParameters
 from posteriori.densities.grouped import Grouped, GroupedParameters, coarse_parameters, ungrouped
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness, MissingnessParameters
-from posteriori.densities.multinomial import Multinomial, MultinomialParameters
+from posteriori.densities.multinomial import Multinomial, MultinomialParameters, ScaledMultinomial
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
@@ -45,9 +45,9 @@ from posteriori.densities.registry import (
     find_registration,
     find_stored_class,
     named_densities,
+    named_density,
     stored_classes,
 )
-from posteriori.densities.scaled import ScaledMultinomial
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest, TreeParameters
 from posteriori.statistics import Statistics, StatisticsFactory
@@ -124,6 +124,7 @@ __all__ = [
     "find_stored_class",
     "implements",
     "named_densities",
+    "named_density",
     "stored_classes",
     "ungrouped",
 ]

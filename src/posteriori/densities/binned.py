@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.tail_moments import TailMoments
@@ -79,7 +80,7 @@ class _Slots(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Binned:
+class Binned(BaseDensity):
     r"""A continuous column as bins: p(x | z) = P(b(x) | z) · q(x | b(x)).
 
     This density is the second factor, the distribution of x within its bin b. All components share it. It is the
@@ -102,7 +103,8 @@ class Binned:
     `MDLPDiscretizer` cuts by the same rule, at the same points.
 
     An outer bin without rows takes the mean width of the inner bins as its scale. An outer bin whose rows all lie at
-    the cut has a scale of 1e-9 times the span of the column. Neither choice changes a posterior.
+    the cut has a scale of 1e-9 times the span of the column. A scale is at least 1e-150. None of these changes a
+    posterior.
 
     References
     ----------
@@ -124,16 +126,11 @@ class Binned:
     sufficient_statistics = TailMoments
     fitted = BinnedParameters
     support = "a finite number"
-    has_full_support = True
     shared = True
 
     def __post_init__(self) -> None:
         """Check the bins; a sequence becomes a tuple."""
         object.__setattr__(self, "bins", check_bins(self.bins))
-
-    def out_of_support(self, tile: Numbers) -> Array:
-        """Return which cells the density cannot produce: infinities."""
-        return np.isinf(tile.values)
 
     def estimate(self, statistics: TailMoments) -> BinnedParameters:
         """Return the scales of the outer bins."""
@@ -150,7 +147,8 @@ class Binned:
         stand_in = np.where(inner > 0, inner, np.where(single, 0.0, distance[::-1]))
         floor = _SCALE_FLOOR * (span + distance.max(axis=0))
         scale = np.maximum(np.where(empty & ~single, stand_in, distance), floor)
-        return BinnedParameters(cuts, np.where(single, mean[0], 0.0), np.where(scale > 0, scale, 1.0))
+        scale = np.where(scale > 0, np.maximum(scale, SMALLEST_SCALE), 1.0)
+        return BinnedParameters(cuts, np.where(single, mean[0], 0.0), scale)
 
     def log_density(self, parameters: BinnedParameters, tile: Numbers) -> Array:
         """Return log q(x | b(x)) in nats, (n, 1)."""

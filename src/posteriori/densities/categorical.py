@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.capabilities import LinearTerms
 from posteriori.densities.conditional import ROUNDING
 from posteriori.invariants import check_pseudo_count
@@ -49,7 +50,7 @@ class CategoricalParameters(WithAxes):
 
 
 @dataclass(frozen=True)
-class Categorical:
+class Categorical(BaseDensity):
     """p(x_j = k | z) = (n_zjk + alpha) / (n_zj + K·alpha), n_zj the weight of the rows of z in which x_j is present.
 
     Parameters
@@ -77,15 +78,10 @@ class Categorical:
     sufficient_statistics = Counts
     fitted = CategoricalParameters
     support = "a category"
-    has_full_support = True
 
     def check(self) -> None:
         """Raise ValueError if alpha is negative."""
         check_pseudo_count("alpha", self.alpha)
-
-    def out_of_support(self, tile: Codes) -> Array:
-        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
-        return np.zeros(tile.values.shape, np.bool_)
 
     def estimate(self, statistics: Counts) -> CategoricalParameters:
         """Return the smoothed frequencies."""
@@ -166,11 +162,6 @@ class Categorical:
             fallback = np.where(total > 0, count / total, 1.0 / np.maximum(cardinalities, 1.0))
             share = np.where(smoothed_total > 0, share, fallback)
             return np.where(codes[:, np.newaxis, :] > 0, np.log(share), 0.0)
-
-    def with_fixed_structure(self, parameters: CategoricalParameters) -> Categorical:
-        """Return the density itself: it learns no structure."""
-        del parameters
-        return self
 
     def sample(self, parameters: CategoricalParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d); 0 only in a column without categories."""

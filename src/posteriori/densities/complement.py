@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar, NoReturn
+from typing import Annotated
 
 import numpy as np
 
-from posteriori.densities.word_scores import WordScores, by_column, invalid_counts
-from posteriori.invariants import check_pseudo_count
+from posteriori.densities.word_scores import LinearWordDensity, WordScores, by_column
 from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.left_out import less
 from posteriori.statistics.word_counts import WordCounts, bags_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 
@@ -45,7 +43,7 @@ class ComplementParameters(WithAxes):
 
 
 @dataclass(frozen=True)
-class Complement:
+class Complement(LinearWordDensity):
     """score(x | z) = Σ_j x_j·w_zj, w_zj = −log((Σ_{c≠z} n_cj + alpha) / (Σ_j Σ_{c≠z} n_cj + alpha·V)).
 
     n_cj is the sum of the counts of word j in the rows of component c. The score stands in Bayes' rule where other
@@ -74,39 +72,12 @@ class Complement:
     alpha: float = 1.0
     norm: bool = False
     name = "complement"
-    kind: ClassVar[CellKind] = "counts"
     sufficient_statistics = WordCounts
     fitted = ComplementParameters
-    support = "a count or a weight of a word, 0 or more"
-    has_full_support = False
-    learns_from_complete_rows = True
-    is_normalised = False
-
-    def check(self) -> None:
-        """Raise ValueError if alpha is negative."""
-        check_pseudo_count("alpha", self.alpha)
-
-    def out_of_support(self, tile: Bags | Numbers) -> Array:
-        """Return which cells the scores do not cover, (n, d): negative and infinite counts."""
-        return invalid_counts(tile)
 
     def estimate(self, statistics: WordCounts) -> ComplementParameters:
         """Return the weights of the words."""
         return ComplementParameters(complement_scores(statistics.count, self.alpha, self.norm))
-
-    def log_density(self, parameters: ComplementParameters, tile: Bags | Numbers) -> Array:
-        """Return the scores, (n, Z); a missing count adds 0."""
-        return parameters.of_words.sums(tile)
-
-    def word_factors(self, parameters: ComplementParameters, tile: Bags | Numbers) -> tuple[Array, Array]:
-        """Return the scores of the stored cells, (m, Z), and the rest, which is 0, (n, Z)."""
-        bags = bags_of(tile)
-        factors = parameters.of_words.of_cells(bags)
-        return factors, np.zeros((len(bags), factors.shape[1]))
-
-    def log_factors(self, parameters: ComplementParameters, tile: Bags | Numbers) -> Array:
-        """Return the scores, (n, Z, d), of each column of numbers, or of all words of a bag."""
-        return by_column(tile, self.word_factors(parameters, tile)[0])
 
     def left_out(
         self, parameters: ComplementParameters, statistics: WordCounts, tile: Bags | Numbers, assignment: Assignment
@@ -115,10 +86,10 @@ class Complement:
 
         The row leaves the complements of the other components. O(stored cells · Z).
         """
+        if self.norm:
+            return super().left_out(parameters, statistics, tile, assignment)
         bags = bags_of(tile)
         factors = parameters.of_words.of_cells(bags)
-        if self.norm:
-            return np.full_like(by_column(tile, factors), np.nan)
         row = bags.row_of_cell
         other = assignment.component[:, np.newaxis] != np.arange(assignment.n_components)
         removed = (assignment.weight[row] * bags.counts)[:, np.newaxis]
@@ -129,20 +100,6 @@ class Complement:
             share = (less(count, removed) + self.alpha) / (total + self.alpha * bags.n_words)
             left = np.where(bags.counts[:, np.newaxis] > 0, -bags.counts[:, np.newaxis] * np.log(share), 0.0)
         return by_column(tile, np.where(other[row], left, factors))
-
-    def with_fixed_structure(self, parameters: ComplementParameters) -> Complement:
-        """Return the density itself: it learns no structure."""
-        del parameters
-        return self
-
-    def sample(self, parameters: ComplementParameters, component: Array, rng: np.random.Generator) -> NoReturn:
-        """Raise ValueError: the scores are not a density."""
-        raise ValueError("complement scores are not a density, so that no rows can be drawn; use multinomial")
-
-    def n_parameters(self, parameters: ComplementParameters) -> int:
-        """Return Z·(V − 1), one weight per word but one."""
-        n_components, n_words = parameters.score.shape
-        return int(n_components * (n_words - 1))
 
     def describe(self, parameters: ComplementParameters, position: int) -> dict[str, Array]:
         """Return the weights of a word, (Z,)."""

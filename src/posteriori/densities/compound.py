@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.word_scores import by_column, invalid_counts
+from posteriori.densities.word_scores import BaseWordDensity, sum_of_present
 from posteriori.invariants import require
 from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.word_counts import bags_of
 from posteriori.statistics.word_repeats import LEVELS, WordRepeats, total_of_bins
 from posteriori.tables.bags import Bags
-from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import CellKind
+from posteriori.tables.batch import Numbers
 from posteriori.typing import Array
 
 _MOST_STEPS = 200
@@ -48,7 +47,7 @@ class CompoundParameters(WithAxes):
 
 
 @dataclass(frozen=True)
-class Compound:
+class Compound(BaseWordDensity):
     """log p(x | z) = log Γ(A_z) − log Γ(A_z + N) + Σ_j [log Γ(a_zj + x_j) − log Γ(a_zj)], A_z = Σ_j a_zj, N = Σ_j x_j.
 
     The Dirichlet-multinomial distribution: each row draws its own shares of the words from a Dirichlet distribution,
@@ -87,20 +86,14 @@ class Compound:
 
     alpha: float = 1.0
     name = "compound"
-    kind: ClassVar[CellKind] = "counts"
     sufficient_statistics = WordRepeats
     fitted = CompoundParameters
     support = "a whole number of occurrences, 0 or more"
-    has_full_support = False
-    learns_from_complete_rows = True
+    has_whole_counts = True
 
     def check(self) -> None:
         """Raise ValueError unless alpha is a positive number."""
         require(0 < self.alpha < np.inf, f"alpha is {self.alpha}, and compound counts need a pseudo-count above 0")
-
-    def out_of_support(self, tile: Bags | Numbers) -> Array:
-        """Return which cells the density cannot produce, (n, d): negative, fractional and infinite counts."""
-        return invalid_counts(tile, whole=True)
 
     def estimate(self, statistics: WordRepeats) -> CompoundParameters:
         """Return the fixed point of the concentrations, one component after the other."""
@@ -146,11 +139,7 @@ class Compound:
         """Return log Γ(A) − log Γ(A + N) of each row in nats, (n, Z), where A is without missing words."""
         from scipy.special import gammaln
 
-        whole = np.tile(parameters.whole, (len(bags), 1))
-        if not bags.are_counts and np.isnan(bags.counts).any():
-            missing = np.zeros_like(whole)
-            kernels.add_missing_words(bags.starts, bags.words, bags.counts, parameters.of_words, missing)
-            whole = np.maximum(whole - missing, 1e-300)
+        whole = np.maximum(sum_of_present(parameters.concentration, parameters.whole, bags), 1e-300)
         return np.asarray(gammaln(whole) - gammaln(whole + bags.totals[:, np.newaxis]))
 
     def log_density(self, parameters: CompoundParameters, tile: Bags | Numbers) -> Array:
@@ -171,22 +160,6 @@ class Compound:
         place = np.arange(len(bags.words))
         kernels.add_rising_factorials(place, bags.words, bags.counts, parameters.of_words, parameters.log_of_words, out)
         return out, np.zeros((len(bags), out.shape[1]))
-
-    def log_factors(self, parameters: CompoundParameters, tile: Bags | Numbers) -> Array:
-        """Return the log factors in nats, (n, Z, d): of each column of numbers, or of all words of a bag."""
-        return by_column(tile, self.word_factors(parameters, tile)[0])
-
-    def left_out(
-        self, parameters: CompoundParameters, statistics: WordRepeats, tile: Bags | Numbers, assignment: Assignment
-    ) -> Array:
-        """Return NaN, (n, Z, d): the fixed point has no closed form, and is found again without each row."""
-        del statistics, assignment
-        return np.full_like(self.log_factors(parameters, tile), np.nan)
-
-    def with_fixed_structure(self, parameters: CompoundParameters) -> Compound:
-        """Return the density itself: it learns no structure."""
-        del parameters
-        return self
 
     def sample(self, parameters: CompoundParameters, component: Array, rng: np.random.Generator) -> Bags:
         """Draw bags of words, each row from shares of its own. Totals are Poisson around the mean of all rows."""

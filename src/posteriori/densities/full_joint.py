@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.conditional import ROUNDING, draw
 from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
@@ -43,7 +44,7 @@ class FullJointParameters:
 
 
 @dataclass(frozen=True)
-class FullJoint:
+class FullJoint(BaseDensity):
     """p(x | z) = (n_zx + alpha) / (n_z + alpha·Π_j K_j), one cell per combination of categories.
 
     Rows with missing cells are distributed over the compatible combinations in proportion to the estimate: EM on the
@@ -59,7 +60,6 @@ class FullJoint:
     name = "full joint"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
-    has_full_support = True
     fitted = FullJointParameters
 
     def check(self) -> None:
@@ -70,10 +70,6 @@ class FullJoint:
     def sufficient_statistics(self) -> EveryCombination:
         """The counts of all columns together."""
         return EveryCombination()
-
-    def out_of_support(self, tile: Codes) -> Array:
-        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
-        return np.zeros(tile.values.shape, np.bool_)
 
     def estimate(self, statistics: JointCounts) -> FullJointParameters:
         """Return the smoothed frequencies and their marginals."""

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.capabilities import ConditionalNormal, LinearTerms
 from posteriori.densities.student import draw_stretch, log_peaks, log_tails
 from posteriori.invariants import LARGEST_SQUARE, check_not_negative, check_numbers, require
@@ -65,7 +66,7 @@ class GaussianParameters(WithAxes):
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(BaseDensity):
     """p(x_j | z) = N(x_j; mean_zj, variance_zj).
 
     The variance is shrunk by an inverse-gamma prior centred on the pooled within-class variance v_j,
@@ -91,7 +92,7 @@ class Gaussian:
 
         the posterior predictive density under the same prior of the variance and a flat one of the mean. If the
         smoothing is infinite, the variance is the pooled one with its ν = Σ_z (n_zj − 1). It tends to the estimate as
-        n grows.
+        n grows. A column that is constant in all rows has one density for all components.
 
     Notes
     -----
@@ -121,7 +122,6 @@ class Gaussian:
     sufficient_statistics = Moments
     fitted = GaussianParameters
     support = "a finite number"
-    has_full_support = True
 
     def check(self) -> None:
         """Raise ValueError if the smoothing is negative, or ddof is not 0 or 1."""
@@ -131,10 +131,6 @@ class Gaussian:
     def check_fitted(self, parameters: GaussianParameters) -> None:
         """Raise ValueError unless there is a least variance for each column, or none."""
         check_least_variance(self.least_variance, parameters.variance.shape[1])
-
-    def out_of_support(self, tile: Numbers) -> Array:
-        """Return which cells the density cannot produce: infinities."""
-        return np.isinf(tile.values)
 
     def estimate(self, statistics: Moments) -> GaussianParameters:
         """Return means and smoothed variances."""
@@ -147,9 +143,9 @@ class Gaussian:
     def _of(self, statistics: Moments, pooled: Moments) -> GaussianParameters:
         """Return means and variances from moments (…, Z, d) and pooled moments (…, 1, d)."""
         estimated = self._estimated(statistics, pooled)
-        return self._integrated(estimated, statistics.weight) if self.predictive else estimated
+        return self._integrated(estimated, statistics.weight, pooled) if self.predictive else estimated
 
-    def _integrated(self, estimated: GaussianParameters, weight: Array) -> GaussianParameters:
+    def _integrated(self, estimated: GaussianParameters, weight: Array, pooled: Moments) -> GaussianParameters:
         """Return the t density that integrates mean and variance out."""
         known = np.maximum(weight - 1.0, 0.0)
         if estimated.shared:  # the degrees of freedom of all rows
@@ -161,6 +157,9 @@ class Gaussian:
         # The estimate divides by `rows`, and the t by its degrees of freedom. No row counts as one, at the mean of all.
         spread = (1.0 + 1.0 / np.where(weight > 0, weight, 1.0)) * np.where(rows > 0, rows, 1.0) / degrees
         variance = np.where(weight > 0, estimated.variance * spread, 2.0 * estimated.variance)
+        constant = pooled.scatter <= 0.0  # no unit to measure its variance in: one density for all components
+        degrees = np.where(constant, np.maximum(known.sum(axis=-2, keepdims=True), 1.0), degrees)
+        variance = np.where(constant, estimated.variance, variance)
         return GaussianParameters(estimated.mean, variance, estimated.shared, degrees)
 
     def _estimated(self, statistics: Moments, pooled: Moments) -> GaussianParameters:
@@ -240,11 +239,6 @@ class Gaussian:
             pooled_without = moments_left(pooled, block, as_one_component(given))
             factors[rows] = self.log_factors(self._of(without, pooled_without), block)
         return factors
-
-    def with_fixed_structure(self, parameters: GaussianParameters) -> Gaussian:
-        """Return the density itself: it learns no structure."""
-        del parameters
-        return self
 
     def sample(self, parameters: GaussianParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw numbers, (n, d)."""

@@ -8,12 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.conditional import BackOff, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, lost_cells
 from posteriori.densities.left_out_cells import Family
-from posteriori.densities.spanning_tree import dependence_of_categories
+from posteriori.densities.spanning_tree import (
+    as_compared,
+    contents_of,
+    dependence_of_categories,
+    information_about_component,
+    order_of_columns,
+)
 from posteriori.invariants import check_equal, check_not_negative
-from posteriori.statistics.counts import Counts
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.columns import CellKind
@@ -23,7 +29,7 @@ MOST_CELLS = 1 << 20  # the limit on the tables that eliminate the missing colum
 
 
 @dataclass(frozen=True)
-class KDependence:
+class KDependence(BaseDensity):
     r"""p(x | z) = Π_j p(x_j | x_{parents(j)}, z), with at most k parents per column.
 
     Columns are ordered by their mutual information with the component, I(x_j; z). The parents of a column are the k
@@ -65,7 +71,6 @@ class KDependence:
     name = "k-dependence"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
-    has_full_support = True
     second_pass = ""
     fitted = FamilyTables
 
@@ -101,10 +106,6 @@ class KDependence:
         if self.k <= 1:
             return refined, _among_pairs(statistics, scopes)
         return refined, look(CountTogether(scopes))
-
-    def out_of_support(self, tile: Codes) -> Array:
-        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
-        return np.zeros(tile.values.shape, np.bool_)
 
     def estimate(self, statistics: JointCounts) -> FamilyTables:
         """Return the smoothed tables."""
@@ -160,11 +161,6 @@ class KDependence:
         for j, parents in enumerate(parameters.parents):
             yield Family(j, statistics.table((*parents, j)), range(statistics.n_components))
 
-    def with_fixed_structure(self, parameters: FamilyTables) -> KDependence:
-        """Return the density itself: its parents are fixed already."""
-        del parameters
-        return self
-
     def given(self, parameters: FamilyTables) -> Parents:
         """Return, for each column, the indices of its parents."""
         return parameters.parents
@@ -188,29 +184,15 @@ class KDependence:
 
 def choose_parents(statistics: JointCounts, k: int) -> Parents:
     """Return up to k parents of each column, the most important first, from the counts of all pairs."""
-    relevance = information_about_component(statistics.singles())
-    shared = dependence_of_categories(statistics).shared().information[0]
-    order = np.argsort(-relevance, kind="stable")
+    singles = statistics.singles()
+    shared = as_compared(dependence_of_categories(statistics).shared().information[0])
+    order = order_of_columns(information_about_component(singles), shared, contents_of(singles))
     parents: list[tuple[int, ...]] = [()] * len(order)
     for rank, j in enumerate(order.tolist()):
         before = order[:rank]
         best = before[np.argsort(-shared[j, before], kind="stable")[:k]]
         parents[j] = tuple(best.tolist())
     return tuple(parents)
-
-
-def information_about_component(counts: Counts) -> Array:
-    """Return I(x_j; z) in nats, (d,), over the rows in which x_j is present: Σ n_zx/n·log(n_zx·n / (n_z·n_x))."""
-    information = np.zeros(len(counts.cardinalities))
-    for j in range(len(information)):
-        table = counts.column(j)
-        n = table.sum()
-        expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / (n if n > 0 else 1.0)
-        occurring = table > 0  # 0·log 0 is 0
-        information[j] = (table[occurring] * np.log(table[occurring] / expected[occurring])).sum() / (
-            n if n > 0 else 1.0
-        )
-    return information
 
 
 @dataclass(frozen=True)

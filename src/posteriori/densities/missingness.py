@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.capabilities import LinearTerms
 from posteriori.invariants import check_pseudo_count
 from posteriori.statistics.axes import Axes, WithAxes
@@ -51,7 +52,7 @@ class MissingnessParameters(WithAxes):
 
 
 @dataclass(frozen=True)
-class Missingness:
+class Missingness(BaseDensity):
     r"""p(m_j = 1 | z) = (n_zj + alpha) / (n_z + 2·alpha), n_zj the weight of the rows of z in which cell j is missing.
 
     It is a factor in addition to the densities of the cells of the same columns:
@@ -80,7 +81,6 @@ class Missingness:
     sufficient_statistics = Presence
     fitted = MissingnessParameters
     support = "a cell, or none"
-    has_full_support = True
     models_missingness = True
 
     def check(self) -> None:
@@ -135,11 +135,6 @@ class Missingness:
             log_shares = np.log(np.where((pooled > 0).all(axis=0), shares, 1.0))
         out: Array = np.where(here[:, np.newaxis, :], log_shares[1], log_shares[0])
         return out
-
-    def with_fixed_structure(self, parameters: MissingnessParameters) -> Missingness:
-        """Return the density itself: it learns no structure."""
-        del parameters
-        return self
 
     def sample(self, parameters: MissingnessParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw which cells are missing, (n, d) booleans."""

@@ -1,29 +1,29 @@
-"""Counts of words that are drawn together, given their sum: a multinomial distribution per component."""
+"""Counts of words that are drawn together, given their sum: a multinomial distribution per component, or its scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from posteriori.densities.capabilities import LinearTerms
 from posteriori.densities.word_scores import (
+    LinearWordDensity,
     WordScores,
     by_column,
     draw_bags,
-    invalid_counts,
-    log_present,
+    has_missing,
+    sum_of_present,
 )
-from posteriori.invariants import check_pseudo_count
 from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.left_out import less
-from posteriori.statistics.word_counts import WordCounts, bags_of
+from posteriori.statistics.word_counts import ScaledWordCounts, WordCounts, bags_of, scaled_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import CellKind, Column
+from posteriori.tables.columns import Column
 from posteriori.tables.messages import quote
 from posteriori.typing import Array
 
@@ -57,8 +57,45 @@ def log_shares(count: Array, alpha: Array | float) -> Array:
         return np.log(shares, out=shares)
 
 
+class _SmoothedShares(LinearWordDensity):
+    """Scores that are the logs of the smoothed shares of the words."""
+
+    fitted = MultinomialParameters
+
+    def estimate(self, statistics: WordCounts) -> MultinomialParameters:
+        """Return the smoothed shares of the words."""
+        return MultinomialParameters(log_shares(statistics.count, self.alpha), statistics.mean_total)
+
+    def _log_present(self, parameters: MultinomialParameters, bags: Bags) -> Array | None:
+        if not has_missing(bags):
+            return None
+        with np.errstate(divide="ignore"):
+            shares = np.exp(parameters.log_probability)
+            return np.log(sum_of_present(shares, np.ones(len(shares)), bags))
+
+    def left_out(
+        self, parameters: MultinomialParameters, statistics: WordCounts, tile: Bags | Numbers, assignment: Assignment
+    ) -> Array:
+        """Return the log factors in nats, (n, Z, d), of each row under the shares without it. O(stored cells · Z)."""
+        bags = bags_of(self._read(tile))
+        factors = parameters.of_words.of_cells(bags)
+        row = bags.row_of_cell
+        component, weight = assignment.component[row], assignment.weight[row]
+        count = less(statistics.count[component, bags.words], weight * bags.counts) + self.alpha
+        total = less(statistics.total[assignment.component], assignment.weight * bags.totals)[row]
+        total = total + self.alpha * bags.n_words
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.log(np.where(total > 0, count / total, 1.0 / bags.n_words))
+            factors[np.arange(len(row)), component] = np.where(bags.counts > 0, bags.counts * own, 0.0)
+        return by_column(tile, factors)
+
+    def describe(self, parameters: MultinomialParameters, position: int) -> dict[str, Array]:
+        """Return the shares of a word, (Z,)."""
+        return {"share": np.exp(parameters.log_probability[:, position])}
+
+
 @dataclass(frozen=True)
-class Multinomial:
+class Multinomial(_SmoothedShares):
     """log p(x | z) = Σ_j x_j·log θ_zj, for a block of counts x_1 … x_V with a given sum.
 
     This is the probability of the words in one given order. The multinomial coefficient (Σ x_j)! / Π x_j!, the number
@@ -95,70 +132,8 @@ class Multinomial:
 
     alpha: float = 1.0
     name = "multinomial"
-    kind: ClassVar[CellKind] = "counts"
     sufficient_statistics = WordCounts
-    fitted = MultinomialParameters
-    support = "a count or a weight of a word, 0 or more"
-    has_full_support = False
-    learns_from_complete_rows = True
-
-    def check(self) -> None:
-        """Raise ValueError if alpha is negative."""
-        check_pseudo_count("alpha", self.alpha)
-
-    def out_of_support(self, tile: Bags | Numbers) -> Array:
-        """Return which cells the density cannot produce, (n, d): negative and infinite counts."""
-        return invalid_counts(tile)
-
-    def estimate(self, statistics: WordCounts) -> MultinomialParameters:
-        """Return the smoothed shares of the words."""
-        return MultinomialParameters(log_shares(statistics.count, self.alpha), statistics.mean_total)
-
-    def log_density(self, parameters: MultinomialParameters, tile: Bags | Numbers) -> Array:
-        """Return log p(x | z) in nats, (n, Z), without the multinomial coefficient."""
-        out = parameters.of_words.sums(tile)
-        present = log_present(parameters.log_probability, tile)
-        if present is not None:
-            total = bags_of(tile).totals[:, np.newaxis]
-            with np.errstate(invalid="ignore"):  # all present words have probability 0
-                out -= np.where(total > 0, total * present, 0.0)
-        return out
-
-    def word_factors(self, parameters: MultinomialParameters, tile: Bags | Numbers) -> tuple[Array, Array]:
-        """Return the factors of the stored cells in nats, (m, Z), and the rest of log_density, which is 0, (n, Z)."""
-        bags = bags_of(tile)
-        factors = parameters.of_words.of_cells(bags)
-        present = log_present(parameters.log_probability, tile)
-        if present is not None:
-            counts = bags.counts[:, np.newaxis]
-            with np.errstate(invalid="ignore"):
-                factors -= np.where(counts > 0, counts * present[bags.row_of_cell], 0.0)
-        return factors, np.zeros((len(bags), factors.shape[1]))
-
-    def log_factors(self, parameters: MultinomialParameters, tile: Bags | Numbers) -> Array:
-        """Return the log factors in nats, (n, Z, d): of each column of numbers, or of all words of a bag."""
-        return by_column(tile, self.word_factors(parameters, tile)[0])
-
-    def left_out(
-        self, parameters: MultinomialParameters, statistics: WordCounts, tile: Bags | Numbers, assignment: Assignment
-    ) -> Array:
-        """Return the log factors in nats, (n, Z, d), of each row under the shares without it. O(stored cells · Z)."""
-        bags = bags_of(tile)
-        factors = parameters.of_words.of_cells(bags)
-        row = bags.row_of_cell
-        component, weight = assignment.component[row], assignment.weight[row]
-        count = less(statistics.count[component, bags.words], weight * bags.counts) + self.alpha
-        total = less(statistics.total[assignment.component], assignment.weight * bags.totals)[row]
-        total = total + self.alpha * bags.n_words
-        with np.errstate(divide="ignore", invalid="ignore"):
-            own = np.log(np.where(total > 0, count / total, 1.0 / bags.n_words))
-            factors[np.arange(len(row)), component] = np.where(bags.counts > 0, bags.counts * own, 0.0)
-        return by_column(tile, factors)
-
-    def with_fixed_structure(self, parameters: MultinomialParameters) -> Multinomial:
-        """Return the density itself: it learns no structure."""
-        del parameters
-        return self
+    is_normalised = True
 
     def log_likelihood(self, parameters: MultinomialParameters, statistics: WordCounts) -> float:
         """Return Σ w·log p(x | z) in nats over the rows of the statistics."""
@@ -168,15 +143,6 @@ class Multinomial:
     def sample(self, parameters: MultinomialParameters, component: Array, rng: np.random.Generator) -> Bags:
         """Draw bags of words. Their sums are not part of the model: they are Poisson around the mean of all rows."""
         return draw_bags(np.exp(parameters.log_probability), parameters.mean_total, component, rng)
-
-    def n_parameters(self, parameters: MultinomialParameters) -> int:
-        """Return Z·(V − 1) shares."""
-        n_components, n_words = parameters.log_probability.shape
-        return int(n_components * (n_words - 1))
-
-    def describe(self, parameters: MultinomialParameters, position: int) -> dict[str, Array]:
-        """Return the shares of a word, (Z,)."""
-        return {"share": np.exp(parameters.log_probability[:, position])}
 
     def linear_terms(self, parameters: MultinomialParameters, columns: Sequence[Column]) -> LinearTerms:
         """Return the log shares as weights, and a bias of 0."""
@@ -189,3 +155,41 @@ class Multinomial:
             raise ValueError(f"{quote(column.name for column in columns)} has a share of 0; set alpha > 0")
         terms = [(position, None, parameters.log_probability[:, position]) for position in range(len(columns))]
         return LinearTerms(np.zeros(len(parameters.log_probability)), terms)
+
+
+@dataclass(frozen=True)
+class ScaledMultinomial(_SmoothedShares):
+    """score(x | z) = Σ_j t_j·log θ_zj, t_j = log(1 + x_j) / √(Σ_k log²(1 + x_k)).
+
+    θ_zj = (Σ w·t_j + alpha) / (Σ_j Σ w·t_j + alpha·V), as in `Multinomial`, of t instead of x. A repeated word counts
+    less than twice, and a long row has no more weight than a short one, as with tf weights of text retrieval (sublinear
+    and normalised, without idf). The score stands in Bayes' rule where other distributions have log p(x | z). It is not
+    the logarithm of a density of the counts. Therefore `score_samples` and `sample` refuse a model with such a block.
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Pseudo-count per word, ≥ 0. The t_j of a row sum to √(number of its words) at most, so that smaller values than
+        for `Multinomial` suit: 0.1 instead of 1.
+
+    References
+    ----------
+    Rennie, Shih, Teevan & Karger, Tackling the poor assumptions of naive Bayes text classifiers, ICML 2003, sections
+    4.1 and 4.3.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from scipy.sparse import csr_array
+    >>> X = csr_array([[3, 0, 1], [2, 1, 0], [0, 4, 1], [1, 3, 0]])
+    >>> model = po.NaiveBayes(distributions=po.ScaledMultinomial(0.1)).fit(X, ["a", "a", "b", "b"])
+    >>> model.predict(csr_array([[1, 0, 0]]))
+    array(['a'], dtype='<U1')
+    """
+
+    alpha: float = 1.0
+    name = "scaled"
+    sufficient_statistics = ScaledWordCounts
+
+    def _read(self, tile: Bags | Numbers) -> Bags | Numbers:
+        return scaled_of(tile)

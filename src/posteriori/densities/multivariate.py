@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.capabilities import ConditionalNormal, LinearTerms
 from posteriori.densities.gaussian import check_least_variance
 from posteriori.densities.multivariate_expectation import expect, expect_from_responsibilities
@@ -38,7 +39,7 @@ from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class MultivariateGaussian:
+class MultivariateGaussian(BaseDensity):
     """p(x | z) = N(x; mean_z, covariance_z).
 
     Parameters
@@ -72,7 +73,6 @@ class MultivariateGaussian:
     sufficient_statistics = Scatter
     fitted = MultivariateGaussianParameters
     support = "a finite number"
-    has_full_support = True
 
     def check(self) -> None:
         """Raise ValueError if ddof is not 0 or 1."""
@@ -81,10 +81,6 @@ class MultivariateGaussian:
     def check_fitted(self, parameters: MultivariateGaussianParameters) -> None:
         """Raise ValueError unless there is a least variance for each column, or none."""
         check_least_variance(self.least_variance, parameters.mean.shape[1])
-
-    def out_of_support(self, tile: Numbers) -> Array:
-        """Return which cells the density cannot produce: infinities."""
-        return np.isinf(tile.values)
 
     def estimate(self, statistics: Scatter) -> MultivariateGaussianParameters:
         """Return the means and the pooled, shrunk covariances, regularised if singular (`regularise_singular`)."""
@@ -162,13 +158,19 @@ class MultivariateGaussian:
         degrees = np.maximum(statistics.weight - self.ddof, 0.0)
         covariance = self.pooling.covariances(degrees, statistics.scatter)
         within = within_variances(statistics, self.ddof)
-        varies = within > least_eigenvalue(statistics) * statistics.variance_of_cells
+        # The variance of a column without cells is that of an E-step, which only regularisation keeps above 0.
+        varies = (within > least_eigenvalue(statistics) * statistics.variance_of_cells) & (
+            statistics.variance_of_cells > 0.0
+        )
         unit = np.sqrt(np.where(varies, within, 0.0))
         return Covariances(covariance[:1] if self.pooling.shared else covariance, degrees, unit)
 
     def log_density(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells integrated out."""
-        result, log_volume, present = squared_distances(parameters, tile.values)
+        parameters, values = _of_varying(parameters, tile.values)
+        if not values.shape[1]:
+            return np.zeros((len(values), len(parameters.mean)))
+        result, log_volume, present = squared_distances(parameters, values)
         if parameters.degrees is not None:
             return np.asarray(parameters.log_density_at(result, present) - 0.5 * log_volume)
         result += log_volume
@@ -189,12 +191,17 @@ class MultivariateGaussian:
 
     def mahalanobis(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return √((x − mean)ᵀ·covariance⁻¹·(x − mean)) over the present cells, (n, Z)."""
-        return np.sqrt(np.maximum(squared_distances(parameters, tile.values)[0], 0.0))
+        parameters, values = _of_varying(parameters, tile.values)
+        return np.sqrt(np.maximum(squared_distances(parameters, values)[0], 0.0))
 
     def log_factors(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d), over the present cells, in column order."""
         n, d = tile.values.shape
         factors = np.zeros((n, len(parameters.mean), d))
+        if parameters.constant:
+            part = self.log_factors(parameters.of_varying, tile.take(parameters.varying))
+            factors[:, :, parameters.varying] = part
+            return factors
         patterns, pattern = np.unique(~np.isnan(tile.values), axis=0, return_inverse=True)
         for number, present in enumerate(patterns):
             o, rows = np.flatnonzero(present), np.flatnonzero(pattern.ravel() == number)
@@ -215,7 +222,9 @@ class MultivariateGaussian:
     def without_each(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x₋ⱼ | z) in nats, (d, n, Z): with each column missing in turn."""
         whole = self.log_density(parameters, tile)
-        return whole - log_factors_given_others(parameters, tile.values)
+        given_others = np.zeros((tile.values.shape[1], *whole.shape))
+        given_others[parameters.varying] = log_factors_given_others(*_of_varying(parameters, tile.values))
+        return whole - given_others
 
     def left_out(
         self,
@@ -231,11 +240,6 @@ class MultivariateGaussian:
         if self.shrinkage != Chain() or self.predictive:
             return np.full((len(tile.values), *parameters.mean.shape), np.nan)
         return chain_left_out(self.pooling, self.ddof, statistics, tile.values, assignment)
-
-    def with_fixed_structure(self, parameters: MultivariateGaussianParameters) -> MultivariateGaussian:
-        """Return the density itself, with its Ledoit–Wolf share if it has one."""
-        del parameters
-        return self
 
     def given(self, parameters: MultivariateGaussianParameters) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the indices of all columns before it; none if the covariance is diagonal."""
@@ -348,6 +352,8 @@ class MultivariateGaussian:
 
     def log_density_of_column(self, parameters: MultivariateGaussianParameters, position: int, values: Array) -> Array:
         """Return log p(x_j | z) in nats, (n, Z): a Gaussian (or t) with the mean and the variance of the column."""
+        if position in parameters.constant:
+            return np.zeros((len(values), len(parameters.mean)))
         variance = parameters.covariance[:, position, position]
         deviation = values[:, np.newaxis].astype(np.float64) - parameters.mean[:, position]
         log_density = parameters.log_density_at(deviation**2 / variance, 1) - 0.5 * np.log(variance)
@@ -376,6 +382,13 @@ class MultivariateGaussian:
     def moments_of_numbers(self, statistics: Scatter) -> tuple[tuple[int, ...], Moments]:
         """Return all positions and the moments of the present cells."""
         return tuple(range(statistics.cells.weight.shape[1])), statistics.cells
+
+
+def _of_varying(
+    parameters: MultivariateGaussianParameters, values: Array
+) -> tuple[MultivariateGaussianParameters, Array]:
+    """Return the parameters and the cells (n, d') of the columns that vary."""
+    return (parameters.of_varying, values[:, parameters.varying]) if parameters.constant else (parameters, values)
 
 
 def _with_cells(statistics: Scatter) -> set[int]:

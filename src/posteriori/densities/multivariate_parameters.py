@@ -27,13 +27,15 @@ class MultivariateGaussianParameters:
     In data units and squared data units.
 
     With degrees of freedom ν (Z,) the density is a t of the scale matrix spread_z·covariance, spread (Z,). Components
-    whose means are known from different numbers of rows then still share one covariance.
+    whose means are known from different numbers of rows then still share one covariance. The t is that of the columns
+    that are not in `constant`; a cell of these has the factor 1, as if it were missing.
     """
 
     mean: Array
     covariance: Array
     degrees: Array | None = None
     spread: Array | None = None
+    constant: tuple[int, ...] = ()
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
@@ -49,10 +51,25 @@ class MultivariateGaussianParameters:
         if self.degrees is not None and self.spread is not None:
             check_numbers("the degrees of freedom", self.degrees, (n_components,), 1e-3)
             check_numbers("the spread", self.spread, (n_components,), 1e-3)
+        require(not self.constant or self.degrees is not None, "columns are left out of a density that is not a t")
+        require(all(0 <= j < d for j in self.constant), "a column that is left out of a t is not one of its columns")
 
     def plug_in(self) -> MultivariateGaussianParameters:
         """Return a Gaussian with the same mean and covariance."""
         return MultivariateGaussianParameters(self.mean, self.covariance)
+
+    @cached_property
+    def varying(self) -> list[int]:
+        """The columns of the density: those that are not constant."""
+        return [j for j in range(self.mean.shape[1]) if j not in self.constant]
+
+    @cached_property
+    def of_varying(self) -> MultivariateGaussianParameters:
+        """The parameters of the columns that vary."""
+        if not self.constant:
+            return self
+        mean, covariance = self.mean[:, self.varying], self.covariance[:, self.varying][:, :, self.varying]
+        return MultivariateGaussianParameters(mean, covariance, self.degrees, self.spread)
 
     @property
     def shared(self) -> bool:

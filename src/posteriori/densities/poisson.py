@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.capabilities import LinearTerms
 from posteriori.invariants import check_not_negative
 from posteriori.statistics.axes import Axes, WithAxes
@@ -38,7 +39,7 @@ class PoissonParameters(WithAxes):
 
 
 @dataclass(frozen=True)
-class Poisson:
+class Poisson(BaseDensity):
     """p(x_j | z) = rate_zj^x_j · exp(−rate_zj) / x_j!.
 
     The rate is the posterior mean under a gamma prior centred on the mean m_j of all rows,
@@ -123,11 +124,6 @@ class Poisson:
         del parameters
         pooled = _left(statistics.pooled(), tile, as_one_component(assignment))
         return self.log_factors(self._of(_left(statistics, tile, assignment), pooled), tile)
-
-    def with_fixed_structure(self, parameters: PoissonParameters) -> Poisson:
-        """Return the density itself: it learns no structure."""
-        del parameters
-        return self
 
     def sample(self, parameters: PoissonParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw numbers of events, (n, d); above a rate of 1e15 rounded draws from N(rate, rate)."""

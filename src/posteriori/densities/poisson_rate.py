@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.word_scores import WordScores, by_column, draw_bags, invalid_counts
+from posteriori.densities.word_scores import BaseWordDensity, WordScores, by_column, draw_bags, sum_of_present
 from posteriori.invariants import check_not_negative
 from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.exposed_counts import CountExposed, ExposedCounts, exposure_of
@@ -17,7 +17,6 @@ from posteriori.statistics.left_out import less
 from posteriori.statistics.word_counts import bags_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 _LARGEST = 1e300
@@ -44,7 +43,7 @@ class PoissonRateParameters(WithAxes):
 
 
 @dataclass(frozen=True)
-class PoissonRate:
+class PoissonRate(BaseWordDensity):
     """log p(x | z, ℓ) = Σ_j [x_j·log(λ_zj·ℓ) − λ_zj·ℓ − log x_j!], counts x_1 … x_V of a row of exposure ℓ.
 
     ℓ is how much of a row could hold events: hours, kilometres, policy years, or the number of words of a document.
@@ -91,11 +90,9 @@ class PoissonRate:
     exposure: str | int | None = None
     smoothing: float = 1.0
     name = "poisson_rate"
-    kind: ClassVar[CellKind] = "counts"
     fitted = PoissonRateParameters
     support = "a whole number of events, 0 or more"
-    has_full_support = False
-    learns_from_complete_rows = True
+    has_whole_counts = True
 
     @property
     def sufficient_statistics(self) -> CountExposed:
@@ -105,10 +102,6 @@ class PoissonRate:
     def check(self) -> None:
         """Raise ValueError if the smoothing is negative."""
         check_not_negative("smoothing", self.smoothing)
-
-    def out_of_support(self, tile: Bags | Numbers) -> Array:
-        """Return which cells the density cannot produce, (n, d): negative, fractional and infinite counts."""
-        return invalid_counts(tile, whole=True)
 
     def estimate(self, statistics: ExposedCounts) -> PoissonRateParameters:
         """Return the smoothed rates."""
@@ -130,7 +123,7 @@ class PoissonRate:
     def log_density(self, parameters: PoissonRateParameters, tile: Bags | Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z)."""
         bags = bags_of(tile)
-        total = self._present_rate(parameters, bags)
+        total = sum_of_present(parameters.rate, parameters.whole, bags)
         out = parameters.of_words.sums(bags)
         known, exposure = _known(tile)
         out[known] += _per_row(bags, _orders(bags, exposure))[known, np.newaxis]
@@ -140,21 +133,12 @@ class PoissonRate:
             out[~known] -= np.where(events > 0, events * _log(total[~known]), 0.0)
         return out
 
-    @staticmethod
-    def _present_rate(parameters: PoissonRateParameters, bags: Bags) -> Array:
-        """Return the sum of the rates of the words that are present in each row, (n, Z)."""
-        total = np.tile(parameters.whole, (len(bags), 1))
-        if not bags.are_counts and np.isnan(bags.counts).any():
-            missing = np.zeros_like(total)
-            rate = np.ascontiguousarray(parameters.rate.T)
-            kernels.add_missing_words(bags.starts, bags.words, bags.counts, rate, missing)
-            total = np.maximum(total - missing, 0.0)
-        return total
-
     def word_factors(self, parameters: PoissonRateParameters, tile: Bags | Numbers) -> tuple[Array, Array]:
         """Return the factors of the stored cells in nats, (m, Z), and the rest of log_density per row, (n, Z)."""
         bags = bags_of(tile)
-        return self._factors(tile, parameters.of_words.of_cells(bags), self._present_rate(parameters, bags))
+        return self._factors(
+            tile, parameters.of_words.of_cells(bags), sum_of_present(parameters.rate, parameters.whole, bags)
+        )
 
     @staticmethod
     def _factors(tile: Bags | Numbers, of_cells: Array, total: Array) -> tuple[Array, Array]:
@@ -199,11 +183,6 @@ class PoissonRate:
         counts = bags.counts[:, np.newaxis]
         of_cells = np.where(counts > 0, counts * _log(rate), 0.0)
         return _by_column(tile, *self._factors(tile, of_cells, of_all), rate)
-
-    def with_fixed_structure(self, parameters: PoissonRateParameters) -> PoissonRate:
-        """Return the density itself: it learns no structure."""
-        del parameters
-        return self
 
     def sample(
         self,

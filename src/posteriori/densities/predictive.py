@@ -48,17 +48,22 @@ def integrate_out_parameters(
     If cells are missing, a component counts as many rows as its columns have present cells on average. A component
     without rows counts as one row at the mean of all.
 
+    A column that is constant or empty in all rows has no unit, and its density would differ between components by their
+    numbers of rows alone. So it is left out of d, of this average, and of the density (`constant` of the parameters).
+
     References
     ----------
     Geisser, Posterior odds for multivariate normal classifications, J. Royal Statistical Society B 26 (1964). Murphy,
     Conjugate Bayesian analysis of the Gaussian distribution (2007), section 9. Dawid, Some matrix-variate distribution
     theory, Biometrika 68 (1981), on the marginals.
     """
-    known = np.minimum(statistics.weight, statistics.cells.weight.mean(axis=1))
+    varies = statistics.variance_of_cells > 0.0
+    cells = statistics.cells.weight[:, varies]
+    known = np.minimum(statistics.weight, cells.mean(axis=1) if cells.size else np.inf)
     share = np.where(statistics.weight > 0, known / np.where(statistics.weight > 0, statistics.weight, 1.0), 0.0)
     rows, free = estimated.degrees * share, np.maximum(known - 1.0, 0.0)
     degrees = pooling.mixed(free) + 2.0
-    pseudo_rows = mean.shape[1] + 1.0
+    pseudo_rows = varies.sum() + 1.0
     scale, least = statistics.variance_of_cells, least_eigenvalue(statistics)
     psi = regularise_singular(np.diag(estimated.unit**2), scale, least)
     if not pooling.shared:
@@ -69,7 +74,8 @@ def integrate_out_parameters(
     of_rows = pooling.mixed(rows)[: len(prior), np.newaxis, np.newaxis] * shrinkage.shrink(estimated)
     covariance = (of_rows + pseudo_rows * prior) / degrees[: len(prior), np.newaxis, np.newaxis]
     spread = 1.0 + 1.0 / np.where(known > 0, known, 1.0)
-    return MultivariateGaussianParameters(mean, covariance, np.array(degrees), spread)
+    constant = tuple(np.flatnonzero(~varies).tolist())
+    return MultivariateGaussianParameters(mean, covariance, np.array(degrees), spread, constant)
 
 
 def within_variances(statistics: Scatter, ddof: int) -> Array:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
-from posteriori.densities.word_scores import WordScores, by_column, invalid_counts
+from posteriori.densities.word_scores import BaseWordDensity, WordScores, by_column
 from posteriori.invariants import require
 from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.left_out import less, weights_left
 from posteriori.statistics.word_counts import WordCounts, WordPresence, bags_of, presence_of
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import CellKind
 from posteriori.typing import Array
 
 
@@ -43,7 +42,7 @@ class PresenceParameters(WithAxes):
 
 
 @dataclass(frozen=True)
-class Presence:
+class Presence(BaseWordDensity):
     """log p(x | z) = Σ_j log q_zj if x_j > 0, and log(1 − q_zj) if not, with q_zj = (n_zj + alpha) / (n_z + 2·alpha).
 
     n_zj is the weight of the rows of component z in which word j occurs. How often it occurs is ignored, and its
@@ -71,20 +70,12 @@ class Presence:
 
     alpha: float = 1.0
     name = "presence"
-    kind: ClassVar[CellKind] = "counts"
     sufficient_statistics = WordPresence
     fitted = PresenceParameters
-    support = "a count or a weight of a word, 0 or more"
-    has_full_support = False
-    learns_from_complete_rows = True
 
     def check(self) -> None:
         """Raise ValueError unless alpha is a positive number."""
         require(0 < self.alpha < np.inf, f"alpha is {self.alpha}, and presence of words needs a pseudo-count above 0")
-
-    def out_of_support(self, tile: Bags | Numbers) -> Array:
-        """Return which cells the density cannot produce, (n, d): negative and infinite counts."""
-        return invalid_counts(tile)
 
     def estimate(self, statistics: WordCounts) -> PresenceParameters:
         """Return the smoothed shares of the rows in which each word occurs."""
@@ -145,11 +136,6 @@ class Presence:
         gain = shares[0] - self._log_shares(count, rest[row])[1]
         factors[np.arange(len(z)), z, 0] = none + tile.sums_per_row(np.where(occurs, gain, 0.0))
         return factors
-
-    def with_fixed_structure(self, parameters: PresenceParameters) -> Presence:
-        """Return the density itself: it learns no structure."""
-        del parameters
-        return self
 
     def sample(self, parameters: PresenceParameters, component: Array, rng: np.random.Generator) -> Bags:
         """Draw which words occur, each with a count of 1."""

@@ -22,14 +22,13 @@ from posteriori.densities.gaussian import Gaussian
 from posteriori.densities.grouped import Grouped
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness
-from posteriori.densities.multinomial import Multinomial
+from posteriori.densities.multinomial import Multinomial, ScaledMultinomial
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson
 from posteriori.densities.poisson_rate import PoissonRate
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
 from posteriori.densities.presence import Presence
 from posteriori.densities.random_trees import RandomTrees
-from posteriori.densities.scaled import ScaledMultinomial
 from posteriori.densities.shrinkage import (
     Chain,
     Diagonal,
@@ -75,6 +74,11 @@ class Registration:
     def stored(self) -> tuple[type[Any], ...]:
         """The classes that a model file may name: the density, its parameters and its parts."""
         return (self.density, self.density.fitted, *self.parts)
+
+    def configured(self, parameters: Any) -> Any:
+        """Return the density with its `options` read from an estimator."""
+        assert self.options is not None
+        return self.density(**{field: getattr(parameters, name) for field, name in self.options.items()})
 
 
 def _options(**fields: str) -> Mapping[str, str]:
@@ -160,8 +164,12 @@ def named_densities(parameters: Any) -> dict[str, Any]:
     -------
     dict of str to Density
     """
-    return {
-        entry.density.name: entry.density(**{field: getattr(parameters, name) for field, name in entry.options.items()})
-        for entry in REGISTRY
-        if entry.options is not None
-    }
+    return {entry.density.name: entry.configured(parameters) for entry in REGISTRY if entry.options is not None}
+
+
+def named_density(name: str, parameters: Any) -> Any:
+    """Return one of `named_densities` by its name; None if there is no such density."""
+    for entry in REGISTRY:
+        if entry.options is not None and entry.density.name == name:
+            return entry.configured(parameters)
+    return None

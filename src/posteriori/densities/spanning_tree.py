@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from posteriori import kernels
+from posteriori.statistics.counts import Counts
 from posteriori.statistics.joint_counts import JointCounts
 from posteriori.statistics.pairs import Pairs
 from posteriori.typing import Array
 
 Penalty = Literal["aic", "bic"] | None
+_DIGITS = 11  # after the point, of information that is compared
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,52 @@ def dependence_of_categories(statistics: JointCounts) -> Dependence:
         weight[:, i, j] = weight[:, j, i] = sums.T
     free = np.maximum(cardinalities - 1, 0)
     return Dependence(information, weight, np.outer(free, free))
+
+
+def information_about_component(counts: Counts) -> Array:
+    """Return I(x_j; z) in nats, (d,), over the rows in which x_j is present: Σ n_zx/n·log(n_zx·n / (n_z·n_x))."""
+    information = np.zeros(len(counts.cardinalities))
+    for j in range(len(information)):
+        table = counts.column(j)
+        n = table.sum()
+        expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / (n if n > 0 else 1.0)
+        occurring = table > 0  # 0·log 0 is 0
+        information[j] = (table[occurring] * np.log(table[occurring] / expected[occurring])).sum() / (
+            n if n > 0 else 1.0
+        )
+    return information
+
+
+def contents_of(counts: Counts) -> list[tuple[float, ...]]:
+    """Return what each column holds, whatever its place and the names of its categories: its counts, sorted."""
+    columns = (counts.column(j) for j in range(len(counts.cardinalities)))
+    return [tuple(np.sort(table.sum(axis=0)).tolist() + np.sort(table.ravel()).tolist()) for table in columns]
+
+
+def as_compared(information: Array) -> Array:
+    """Return information without its last digits, which depend on the order of a sum: equal values are equal again."""
+    return np.asarray(np.round(information, _DIGITS))
+
+
+def order_of_columns(relevance: Array, shared: Array, contents: Sequence[tuple[float, ...]]) -> Array:
+    """Return the columns in an order that depends on what they hold, not on their places.
+
+    First I(x_j; z), the largest first, then Σ_i and the largest of I(x_i; x_j | z), then the counts or moments of the
+    column. Columns that agree in all of these keep their order.
+
+    Parameters
+    ----------
+    relevance : ndarray (d,)
+        I(x_j; z) in nats.
+    shared : ndarray (d, d) or (Z, d, d)
+        I(x_i; x_j | z) in nats, or that of each component.
+    contents : sequence of tuple of float (d,)
+    """
+    relevance = as_compared(relevance)
+    total = as_compared(np.atleast_3d(shared.T).sum(axis=(1, 2)))
+    most = as_compared(np.atleast_3d(shared.T).max(axis=(1, 2), initial=0.0))
+    keys = [(-relevance[j], -total[j], -most[j], contents[j]) for j in range(len(relevance))]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
 def spanning_forest(weight: Array, root: int) -> tuple[int, ...]:

@@ -11,11 +11,21 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.capabilities import ConditionalNormal
 from posteriori.densities.conditional import BackOff, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, lost_cells
 from posteriori.densities.left_out_cells import Family
-from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
+from posteriori.densities.spanning_tree import (
+    Dependence,
+    Penalty,
+    as_compared,
+    contents_of,
+    dependence_of_pairs,
+    information_about_component,
+    mixed_forest,
+    order_of_columns,
+)
 from posteriori.densities.tree_parameters import Forest, TreeParameters, table_starts, table_widths
 from posteriori.densities.tree_tables import Normals, normals_given
 from posteriori.densities.within_ranges import Box, truncated_normal
@@ -29,7 +39,7 @@ from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(BaseDensity):
     r"""p(x | z) = Π_j p(x_j | x_{parent(j)}, z), along a maximum-weight spanning tree of mutual information.
 
     A category given its parent has a smoothed table. A number given a category has one Gaussian per category, and given
@@ -53,6 +63,9 @@ class Tree:
 
     Notes
     -----
+    The root of a tree is its first column by I(x_j; z) (`order_of_columns`), and equal edges are taken in this order.
+    With smoothing the direction of an edge matters, so it must not depend on the order of the columns.
+
     Missing cells are summed and integrated out exactly, by messages from the leaves to the roots: O(d·K²) per row
     and component, and O(d) if only leaves are missing.
 
@@ -71,7 +84,6 @@ class Tree:
     kind: ClassVar[CellKind] = "mixed"
     sufficient_statistics = Pairs
     support = "a category or a finite number"
-    has_full_support = True
     fitted = TreeParameters
 
     def check_fitted(self, parameters: TreeParameters) -> None:
@@ -116,9 +128,13 @@ class Tree:
         dependence = dependence_of_pairs(statistics)
         weights = (dependence.shared() if self.one_tree else dependence).edge_weights(self.penalty)
         continuous = np.array(statistics.continuous, np.bool_)
-        parents = np.array([mixed_forest(weight, continuous) for weight in weights]).reshape(
-            len(weights), len(continuous)
-        )
+        constant = np.flatnonzero(continuous)[statistics.numbers.pooled().scatter[0] <= 0.0]
+        weights[:, constant] = weights[:, :, constant] = -np.inf  # no unit, so no regression
+        order = _order_of(statistics, dependence)
+        parents = np.full((len(weights), len(continuous)), -1)
+        for tree, weight in zip(parents, as_compared(weights), strict=True):
+            found = np.array(mixed_forest(weight[np.ix_(order, order)], continuous[order]), np.int64)
+            tree[order] = np.where(found >= 0, order[found], -1)
         known = np.maximum(parents, 0)
         edges = np.where(parents < 0, 0.0, np.take_along_axis(weights, known[:, :, np.newaxis], axis=2)[:, :, 0])
         return Forest(tuple(map(tuple, parents.tolist())), tuple(map(tuple, edges.tolist())))
@@ -420,6 +436,21 @@ def _one_tree(parameters: TreeParameters) -> list[tuple[int, ...]]:
             "each class has a tree of its own, so there is no one graph; TreeAugmentedNaiveBayes shares one"
         )
     return [() if p < 0 else (p,) for p in parameters.parents[0].tolist()]
+
+
+def _order_of(statistics: Pairs, dependence: Dependence) -> Array:
+    """Return the columns by what they hold; the I(x_j; z) of a number is that of Gaussians of one variance."""
+    continuous = np.array(statistics.continuous, np.bool_)
+    singles, numbers = statistics.codes.singles(), statistics.numbers
+    pooled = numbers.pooled()
+    within = numbers.scatter.sum(axis=0)
+    explained = np.divide(within, pooled.scatter[0], out=np.ones_like(within), where=pooled.scatter[0] > 0)
+    relevance = np.empty(len(continuous))
+    relevance[~continuous] = information_about_component(singles)
+    relevance[continuous] = -0.5 * np.log(np.maximum(explained, 1e-15))
+    of_codes, of_numbers = iter(contents_of(singles)), iter(pooled.weight[0].tolist())
+    contents = [(next(of_numbers),) if number else next(of_codes) for number in statistics.continuous]
+    return order_of_columns(relevance, dependence.information, contents)
 
 
 def _counts_along(codes: JointCounts, position: Array, parent: int, j: int) -> Array:

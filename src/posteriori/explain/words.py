@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import WordDensity, implements
-from posteriori.model import Block, GenerativeModel
+from posteriori.model import Block, GenerativeModel, Posterior
 from posteriori.statistics import ExposedCounts, JointStatistics, WordCounts, WordRepeats
 from posteriori.tables import Bags, Batch, Column
 from posteriori.typing import Array
@@ -208,6 +208,13 @@ def pooled_word_factors(
             for name, found in of_row.items():
                 row[name] = _added(row.get(name), weight, found)
     return [{name: found for name, found in row.items() if name not in undivided} for row in rows]
+
+
+def word_factors_of(posterior: Posterior, batch: Batch) -> list[dict[str, WordFactors]]:
+    """Return the factors of the words of each row: of one model, or the weighted sums over those of a pool."""
+    if posterior.pool is None:
+        return word_factors(posterior.models[0], batch)
+    return pooled_word_factors(posterior.models, posterior.pool.weight.tolist(), batch)
 
 
 def _added(known: WordFactors | None, weight: float, found: WordFactors) -> WordFactors:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.seen_rows import share_of_seen_rows
+from posteriori.classifiers.rows import share_of_seen_rows
 from posteriori.classifiers.validation import labels_to_learn
 from posteriori.draws import generator
 from posteriori.formatting import cell_text

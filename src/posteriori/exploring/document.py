@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import zlib
 from functools import cache
@@ -14,7 +13,7 @@ from typing import Any
 from posteriori.exploring.data import column_ranges, dependences, sampled_rows
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.evaluator_source import joined
-from posteriori.javascript.export import javascript_object
+from posteriori.javascript.export import javascript_object, page_json
 from posteriori.networks import BayesianNetwork
 from posteriori.reporting.html_page import HtmlPage
 from posteriori.reporting.markup import Html, element
@@ -156,11 +155,10 @@ def _document(shown: dict[str, Any]) -> str:
 
 def _data(shown: dict[str, Any]) -> Html:
     """Return the element of the data: JSON in which no cell or name can end the element, or that text compressed."""
-    text = json.dumps(shown, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = page_json(shown)
     if len(text) > _FEWEST_PACKED:
         packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
         return Html(f'<script type="text/plain" id="shown">{packed}</script>')
-    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Html(f'<script type="application/json" id="shown">{text}</script>')
 
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from posteriori import densities
-from posteriori.model import GenerativeModel
+from posteriori.model import GenerativeModel, Posterior
 from posteriori.model_cost import require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
-from posteriori.scoring import Posterior
 from posteriori.tables import Cell, Column, quote
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
@@ -44,7 +43,7 @@ FIELDS: dict[type[Any], tuple[str, ...]] = {
     densities.ScaledMultinomial: ("log_probability",),
     densities.Tree: ("continuous", "cardinalities", "parents", "start", "table", "centre", "normal"),
     densities.KDependence: ("parents", "cardinalities", "offsets", "log_probability"),
-    densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread"),
+    densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread", "constant"),
 }
 # The fields that no posterior depends on, and those of a forest that `_trees` writes or the evaluator derives.
 UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
@@ -63,7 +62,8 @@ def to_javascript(model: Any) -> str:
     -------
     str
         Plain JSON. Numbers have as many digits as float64 needs; those that JSON lacks are the strings "inf", "-inf"
-        and "nan". It holds parameters, categories and names of columns, and no rows.
+        and "nan". It is ASCII without <, > and &, so that it may stand in a <script> of a page. It holds
+        parameters, categories and names of columns, and no rows.
 
     Raises
     ------
@@ -82,7 +82,13 @@ def to_javascript(model: Any) -> str:
     >>> json.loads(po.to_javascript(model))["classes"]
     ['a', 'b']
     """
-    return json.dumps(javascript_object(model), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return page_json(javascript_object(model))
+
+
+def page_json(content: Any) -> str:
+    """Return JSON in ASCII in which no text can end an element of a page."""
+    text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def javascript_object(model: Any) -> dict[str, Any]:
@@ -241,7 +247,7 @@ def _network(network: BayesianNetwork) -> dict[str, Any]:
         raise ValueError(
             f"{names} of the network hold numbers, which the evaluator in JavaScript does not read; cut them"
         )
-    inference = network._inference  # raises an error that names a variable without a table
+    inference = network._inference.tables  # raises an error that names a variable without a table
     if inference.whole is None or inference.whole.tree.total_size > MOST_CELLS:
         raise ValueError(
             f"exact inference in this network needs more than {MOST_CELLS:,} cells of clique tables, which is too much "

@@ -179,8 +179,8 @@ def add_averaged(codes, starts, log_probability, out):
 
     The inner sum is over the observed value of x_i, or over all its values if it is missing. j runs over the present
     columns. log_probability[slot of x_i, slot of x_j, z] is log p(x_j | x_i, z), and log p(x_i | z) for
-    i = j; the slot of a code is starts[j] + code. For a column without categories the slot of code 0 is used. The
-    components of a pair of slots are neighbours, so that one read of memory serves all of them.
+    i = j; the slot of a code is starts[j] + code. The components of a pair of slots are neighbours, so that one read of
+    memory serves all of them.
 
     A block of rows is added one parent after the other, so that few rows of the table are read at a time. For a
     missing parent the inner sum is one term.
@@ -238,7 +238,7 @@ def _sum_out_parents(log_probability, slots, i, start, stop, m, terms):
         if slots[r, i] > start:
             continue
         peak[:], total[:] = -np.inf, 0.0
-        for slot in range(min(start + 1, stop - 1), stop):
+        for slot in range(start + 1, stop):
             for z in range(n_components):
                 term[z] = log_probability[slot, slot, z]
             for j in range(d):
@@ -304,7 +304,7 @@ def chain_averaged(codes, starts, log_probability, out):
             terms[:] = -np.inf
             for i in range(d):
                 stop = starts[i + 1] if i + 1 < d else n_slots
-                for slot in range(min(starts[i] + 1, stop - 1), stop):
+                for slot in range(starts[i] + 1, stop):
                     terms[slot] = log_probability[slot, slot, z]
             before = np.log(np.float64(d))
             for j in range(d):

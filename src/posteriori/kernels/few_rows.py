@@ -79,7 +79,7 @@ def add_averaged(codes, starts, log_probability, out):
     last = stops - starts - 1  # the largest code of each column
     for row, total in zip(codes.astype(np.int64), out, strict=True):
         missing = row == 0
-        first, upto = np.where(missing, np.minimum(1, last), row), np.where(missing, last, row)
+        first, upto = np.where(missing, 1, row), np.where(missing, last, row)
         parents = np.concatenate([np.arange(a, b + 1) for a, b in zip(starts + first, starts + upto, strict=True)])
         alone = np.repeat(missing, upto - first + 1)
         terms = log_probability[parents[:, np.newaxis], (starts + row)[~missing]].sum(axis=1)

@@ -115,11 +115,10 @@ def averaged_left_out(codes, component, weight, counts, singles, starts, pseudo_
                 _add_term(term, out[i])
                 continue
             last = starts[parent + 1] - 1
-            for a in range(min(first + 1, last), last + 1):  # a column without categories keeps the slot of code 0
-                if a > first:
-                    _single(a, first, last + 1, singles, pooled, y, 0.0, pseudo_rows[parent, 0], alpha, term)
+            for a in range(first + 1, last + 1):
+                _single(a, first, last + 1, singles, pooled, y, 0.0, pseudo_rows[parent, 0], alpha, term)
                 for z in range(n_components):
-                    term[z] = math.log(term[z]) if a > first else 0.0
+                    term[z] = math.log(term[z])
                 _add_children(row, parent, a, starts, counts, of_pairs, y, 0.0, single, overall, pseudo_rows, term)
                 _add_term(term, out[i])
         for z in range(n_components):
@@ -146,10 +145,6 @@ def _add_children(row, parent, a, starts, counts, of_pairs, y, w, single, overal
         if j == parent or row[j] == 0:
             continue
         x, s = starts[j] + np.int64(row[j]), pseudo_rows[j, 1]
-        if a == starts[parent]:
-            for z in range(len(term)):
-                term[z] += math.log(single[j, z])
-            continue
         among_all = (max(of_pairs[a, x] - w, 0.0) + s * overall[j]) / (max(of_pairs[a, starts[j]] - w, 0.0) + s)
         for z in range(len(term)):
             gone = w if z == y else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -40,9 +40,9 @@ class Acceleration(Protocol):
 
 @dataclass(frozen=True)
 class PlainEM:
-    """EM without acceleration: the next E-step uses the model of the last M-step."""
+    """EM without acceleration, of any kind of model: the next E-step uses the model of the last M-step."""
 
-    proposal: GenerativeModel
+    proposal: Any
 
     @property
     def is_extrapolated(self) -> bool:
@@ -50,11 +50,11 @@ class PlainEM:
         return False
 
     @property
-    def last(self) -> GenerativeModel:
+    def last(self) -> Any:
         """The proposal."""
         return self.proposal
 
-    def advance(self, model: GenerativeModel, statistics: JointStatistics) -> PlainEM:
+    def advance(self, model: Any, statistics: Any) -> PlainEM:
         """Propose the model itself."""
         del statistics
         return PlainEM(model)

@@ -13,16 +13,16 @@ from posteriori.densities.grouped import coarse_parameters
 from posteriori.densities.left_out_cells import LeftOutCells
 from posteriori.learning.em import FitResult
 from posteriori.learning.leave_one_out import check_exact, left_out_factors, left_out_prior, unseen_as_missing
-from posteriori.learning.log_linear import FLOOR
 from posteriori.learning.weights import sampled_rows
-from posteriori.model import Block, GenerativeModel, Prior, log_sum
+from posteriori.model import FLOOR, Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
 MODE = 20.0  # of the prior of pseudo-rows
-POWERS = range(-3, 6)  # of 2, the multipliers that are tried
+POWERS = range(-3, 6)  # of 2, the multipliers that are tried first
+FARTHEST = 60  # power of 2, far beyond where the prior of the multiplier ends the search
 _MOST_ROWS = 2000
 _FEW_ROWS = 200  # with gaps
 _MOST_FACTORS = 1 << 18  # rows times components times columns
@@ -46,8 +46,8 @@ def learn_backoff(
 
     p₋ᵢ is the model without row i, in closed form: the weight of the row, or 1 of more, is subtracted from the counts,
     so that a row of weight 2 counts as two rows. The sum is
-    evaluated at powers of 2 from ⅛ to 32, first at every second, and its maximum is that of the parabola through the
-    best and its neighbours.
+    evaluated at powers of 2 from ⅛ to 32, first at every second, then beyond these for as long as it rises, which the
+    prior log m − m ends. Its maximum is that of the parabola through the best and its neighbours.
 
     Parameters
     ----------
@@ -183,8 +183,12 @@ def _left_out_densities(model: GenerativeModel, statistics: JointStatistics, row
 
 
 def _with_few_gaps(rows: Batch) -> Batch:
-    """Return the complete rows if they are half of all, for which leaving out is fastest; otherwise about 200 rows."""
-    complete = (rows.codes.values > 0).all(axis=1) if rows.codes.values.size else np.ones(len(rows), np.bool_)
+    """Return the complete rows if they are half of all, for which leaving out is fastest; otherwise about 200 rows.
+
+    A row is complete if it has a cell in every column in which any row has one.
+    """
+    present = rows.codes.values > 0
+    complete = (present | ~present.any(axis=0)).all(axis=1)
     labels = rows.assignment
     assert labels is not None
     chosen = (
@@ -198,12 +202,11 @@ def _with_few_gaps(rows: Batch) -> Batch:
 def _at_maximum(score: Callable[[int], float]) -> float:
     """Return where the parabola through the best of `POWERS` and its neighbours is greatest.
 
-    The neighbours of the best of every second power are tried.
+    The neighbours of the best of every second power are tried, then their neighbours while the score rises.
     """
     best = max(POWERS[1::2], key=score)
-    best = max(range(best - 1, best + 2), key=score)
-    if not POWERS.start < best < POWERS.stop - 1:
-        return best
+    while abs(best) < FARTHEST and (higher := max(best, best - 1, best + 1, key=score)) != best:
+        best = higher
     before, here, after = score(best - 1), score(best), score(best + 1)
     curvature = before - 2.0 * here + after
     return best + (0.5 * (before - after) / curvature if curvature < 0 else 0.0)

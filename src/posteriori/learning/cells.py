@@ -1,10 +1,11 @@
 r"""One number per cell and class, learned by conditional likelihood, in the place of log p(x_j | y).
 
-.. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_{j \text{ observed}} t_{jy}(x_j)\Bigr), \qquad
-          t_{jy}(k) = w_j \log p(x_j = k \mid y) + \delta_{jy}(k), \quad w_j \ge 0
+.. math:: p(y \mid x) \propto p(y) \exp\Bigl(\sum_{j \text{ observed}} t_{jy}(x_j)\Bigr), \qquad
+          t_{jy}(k) = b_y / d + w_j \log p(x_j = k \mid y) + \delta_{jy}(k), \quad w_j \ge 0
 
-A cell is a category of a column, or a bin of a column of numbers. This is logistic regression on cells, which starts at
-naive Bayes and, with few rows, stays near it.
+A cell is a category of a column, or a bin of a column of numbers; d counts the columns that vary. This is logistic
+regression on cells, which starts at naive Bayes and, with few rows, stays near it. A row without cells has the prior,
+because the bias b is part of the cells. Nothing depends on the order of rows or on names.
 
 References
 ----------
@@ -24,11 +25,9 @@ import numpy as np
 
 from posteriori.densities import Binned, BinnedParameters, Categorical
 from posteriori.densities.categorical import CategoricalParameters
-from posteriori.learning.folds import assign_folds
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
-from posteriori.learning.log_linear import FLOOR
 from posteriori.learning.weights import sampled_rows
-from posteriori.model import Block, FactorWeights, GenerativeModel, log_sum
+from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel, log_sum
 from posteriori.sources import LabelledSource
 from posteriori.statistics import Counts, JointStatistics
 from posteriori.tables import Batch, Codes, Schema
@@ -37,7 +36,8 @@ from posteriori.typing import Array
 MOST_ROWS = 20_000  # rows that cells are learned from
 MOST_FACTORS = 1 << 20  # rows times classes times columns
 PENALTIES = (100.0, 20.0, 5.0, 1.0, 0.2)  # λ of `fit_cells`, from which held-out rows choose
-_FOLDS = 3  # of the choice of λ
+_FOLDS = 3  # one of which chooses λ
+_SAME = 1e-9  # relative difference of numbers that counts as none
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
 _MOST_DIRECTIONS = 16  # of a random walk over bins
 _WEAK = 0.1  # β of `CellProblem`
@@ -59,16 +59,20 @@ class CellRows:
         The class index of each row.
     weight : ndarray (n,)
         The weight of each row, ≥ 0.
+    share : ndarray (n,)
+        Of each row, the share of its cells that are present among the columns that vary: its part of the bias.
     """
 
     cells: Any
     factors: Array
     y_true: Array
     weight: Array
+    share: Array
 
-    def at(self, rows: Array) -> CellRows:
-        """Return some rows, by a mask."""
-        return CellRows(self.cells[np.flatnonzero(rows)], self.factors[rows], self.y_true[rows], self.weight[rows])
+    def weighing(self, weight: Array) -> CellRows:
+        """Return the rows of positive weight, with these weights."""
+        kept = np.flatnonzero(weight)
+        return CellRows(self.cells[kept], self.factors[kept], self.y_true[kept], weight[kept], self.share[kept])
 
     def without_factors(self) -> CellRows:
         """Return the rows without log factors of the generative model."""
@@ -81,7 +85,7 @@ class CellProblem:
 
     .. math:: -\sum_i r_i \log p(y_i \mid x_i) + \frac{\lambda}{2} \lVert \eta \rVert^2
               + \frac{\omega}{2} \sum_j (w_j - \bar w)^2 + \frac{\beta}{2} (\bar w - 1)^2
-              + \frac{\beta}{2} \lVert b - \log \pi \rVert^2
+              + \frac{\beta}{2} \lVert b \rVert^2
 
     w̄ is the common weight at which the penalty is least.
 
@@ -115,9 +119,7 @@ class CellProblem:
         """Return the loss and its gradient."""
         bias, weight, eta = self.parts(position)
         rows, of_row = self.rows, self.rows.weight
-        scores = rows.cells @ (self.basis @ eta) + bias
-        if len(weight):
-            scores += rows.factors @ weight
+        scores = self._scores(bias, weight, eta)
         scores -= scores.max(axis=1, keepdims=True)
         n = np.arange(len(scores))
         of_truth = scores[n, rows.y_true]
@@ -129,22 +131,26 @@ class CellProblem:
         scores *= of_row[:, np.newaxis]
         to_slots, to_eta = self._transposed
         of_eta = to_eta @ (to_slots @ scores) + self.penalty * eta
-        moved = bias - self.log_prior
         common = (_WEAK + _OF_WEIGHTS * weight.sum()) / (_WEAK + _OF_WEIGHTS * len(weight))
         apart = weight - common
         of_weight = np.tensordot(scores, rows.factors, 2) + _OF_WEIGHTS * apart
-        loss += 0.5 * self.penalty * float((eta**2).sum()) + 0.5 * _WEAK * (float(moved @ moved) + (common - 1.0) ** 2)
+        loss += 0.5 * self.penalty * float((eta**2).sum()) + 0.5 * _WEAK * (float(bias @ bias) + (common - 1.0) ** 2)
         loss += 0.5 * _OF_WEIGHTS * float(apart @ apart)
-        gradient = np.concatenate([scores.sum(axis=0) + _WEAK * moved, of_weight, of_eta.ravel()])
+        gradient = np.concatenate([rows.share @ scores + _WEAK * bias, of_weight, of_eta.ravel()])
         scale = 1.0 / of_row.sum()
         return loss * scale, gradient * scale
 
     def log_loss(self, position: Array) -> float:
         """Return the sum of −r_i·log p(y_i | x_i) in nats."""
         bias, weight, eta = self.parts(position)
+        scores = self._scores(bias, weight, eta)
+        return float(self.rows.weight @ (log_sum(scores) - scores[np.arange(len(scores)), self.rows.y_true]))
+
+    def _scores(self, bias: Array, weight: Array, eta: Array) -> Array:
+        """Return log p(y | x) + constant in nats, (n, C)."""
         rows = self.rows
-        scores = rows.cells @ (self.basis @ eta) + rows.factors @ weight + bias
-        return float(rows.weight @ (log_sum(scores) - scores[np.arange(len(scores)), rows.y_true]))
+        scores = rows.cells @ (self.basis @ eta) + (rows.share[:, np.newaxis] * bias + self.log_prior)
+        return np.asarray(scores + rows.factors @ weight if len(weight) else scores)
 
     def minimum(self, start: Array | None = None, tolerance: float = _FINAL) -> Array:
         """Return the optimum, by L-BFGS from a point near it, or from the generative solution."""
@@ -153,7 +159,7 @@ class CellProblem:
         n_classes, d = self.rows.factors.shape[1:]
         size = self.basis.shape[1] * n_classes
         if start is None:
-            start = np.concatenate([self.log_prior, np.ones(d), np.zeros(size)])
+            start = np.concatenate([np.zeros(n_classes), np.ones(d), np.zeros(size)])
         lowest = np.full(len(start), -np.inf)
         lowest[n_classes : n_classes + d] = 0.0
         bounds = Bounds(lowest, np.inf) if d else None
@@ -177,7 +183,7 @@ class CellProblem:
         of_slots = rows.cells.T @ rows.weight
         of_eta = self.basis.multiply(self.basis).T @ of_slots  # a row shows one cell of each column
         parts = [
-            total * spread + _WEAK,
+            (rows.weight @ rows.share**2) * spread + _WEAK,
             of_weight + _OF_WEIGHTS,
             (of_eta[:, np.newaxis] * spread + self.penalty).ravel(),
         ]
@@ -186,7 +192,7 @@ class CellProblem:
 
 @dataclass(frozen=True)
 class Cells:
-    """The optimum: biases (C,) in nats, weights (d,), δ (S, C) in nats, and the λ that held-out rows chose."""
+    """The optimum: biases b (C,) in nats, weights (d,), δ (S, C) in nats, and the λ that held-out rows chose."""
 
     bias: Array
     weight: Array
@@ -206,35 +212,57 @@ def fit_cells(rows: CellRows, basis: Any, log_prior: Array, penalty: float | Non
     log_prior : ndarray (C,)
         log π in nats, finite.
     penalty : float, optional
-        λ. Default: the one of `PENALTIES` with the least log-loss of three folds, going down from the largest one until
-        the log-loss rises; without the factors of the rows if this is better. Fewer than six rows choose the largest λ.
+        λ. Default: the one of `PENALTIES` with the least log-loss of a third of the rows, learned from the others, from
+        the largest one down until the log-loss rises; without the factors of the rows if this is better. Fewer
+        than six rows choose the largest λ.
     """
+    start = None
     if penalty is None:
-        searched = [(one, *_search(one, basis, log_prior)) for one in (rows, rows.without_factors())]
-        rows, _, penalty = min(searched, key=lambda found: found[1])
+        share = _held_out(rows)
+        searched = [(one, *_search(one, share, basis, log_prior)) for one in (rows, rows.without_factors())]
+        rows, _, penalty, start = min(searched, key=lambda found: found[1])
     problem = CellProblem(rows, basis, log_prior, penalty)
-    # Always from the same point: where the search ended would decide the last digits.
-    bias, weight, eta = problem.parts(problem.minimum())
+    bias, weight, eta = problem.parts(problem.minimum(start))
     return Cells(bias, weight, basis @ eta, penalty)
 
 
-def _search(rows: CellRows, basis: Any, log_prior: Array) -> tuple[float, float]:
-    """Return the least log-loss of held-out rows in nats, and the λ that attains it."""
+def _held_out(rows: CellRows) -> Array:
+    """Return the share of each row that is held out, (n,), which depends on its cells and not on its place.
+
+    The rows of a class are in the order of a number that is the same whatever names and orders are. Along the sums of
+    their weights, every third unit is held out. Rows of one number share their units, so that a row of weight 2 counts
+    as two equal rows.
+    """
+    n_classes = rows.factors.shape[1]
+    own = rows.factors[np.arange(len(rows.y_true)), rows.y_true]
+    number = own.sum(axis=1) + np.exp(rows.factors).sum(axis=(1, 2))
+    of_class = [np.bincount(rows.y_true, values, n_classes) for values in (rows.weight * number, rows.weight)]
+    place = np.argsort(np.lexsort(of_class))[rows.y_true]
+    order = np.lexsort((number, place))
+    is_new = (np.diff(number[order]) > _SAME * (1.0 + np.abs(number[order][1:]))) | (np.diff(place[order]) > 0)
+    group = np.empty(len(order), np.int64)
+    group[order] = np.concatenate([[0], np.cumsum(is_new)])
+    size = np.bincount(group, rows.weight)
+    ends = np.cumsum(size)
+    bounds = np.stack([ends - size, ends])
+    upto = np.floor(bounds / _FOLDS) + np.clip(bounds % _FOLDS, 0.0, 1.0)
+    share = (upto[1] - upto[0]) / size
+    return np.where(share > _SAME, share, 0.0)[group]
+
+
+def _search(rows: CellRows, share: Array, basis: Any, log_prior: Array) -> tuple[float, float, Array | None]:
+    """Return the least log-loss of held-out rows in nats, the λ that attains it, and a point near its optimum."""
     if len(rows.y_true) < 2 * _FOLDS:
-        return 0.0, PENALTIES[0]
-    fold = assign_folds(rows.y_true, _FOLDS, seed=0)
-    parts = [(rows.at(fold != k), rows.at(fold == k)) for k in range(_FOLDS)]
-    best = np.inf, PENALTIES[0]
-    optima: list[Array | None] = [None] * _FOLDS
+        return 0.0, PENALTIES[0], None
+    part, held_out = rows.weighing(rows.weight * (1.0 - share)), rows.weighing(rows.weight * share)
+    best: tuple[float, float, Array | None] = np.inf, PENALTIES[0], None
+    optimum = None
     for penalty in PENALTIES:
-        loss = 0.0
-        for k, (part, held_out) in enumerate(parts):
-            optimum = CellProblem(part, basis, log_prior, penalty).minimum(optima[k], _SEARCH)
-            loss += CellProblem(held_out, basis, log_prior, 0.0).log_loss(optimum)
-            optima[k] = optimum
+        optimum = CellProblem(part, basis, log_prior, penalty).minimum(optimum, _SEARCH)
+        loss = CellProblem(held_out, basis, log_prior, 0.0).log_loss(optimum)
         if loss >= best[0]:
             break
-        best = loss, penalty
+        best = loss, penalty, optimum
     return best
 
 
@@ -243,7 +271,6 @@ def learn_cells(
     model: GenerativeModel,
     statistics: JointStatistics,
     to_observed_codes: Callable[[Batch], Batch] | None = None,
-    start: FactorWeights | None = None,
     sample: Batch | None = None,
 ) -> FactorWeights:
     """Return tables of learned numbers, one per cell and class, for a naive Bayes of categories and bins.
@@ -258,8 +285,6 @@ def learn_cells(
         The statistics that the model was estimated from.
     to_observed_codes : callable, optional
         Converts a batch of the source to the codes of the model, if these differ.
-    start : FactorWeights, optional
-        The weights of a model of more rows, whose λ is taken over, and whether the tables include factors.
     sample : Batch, optional
         A sample of the training rows, with labels, from which rows are taken without a pass over the source.
     """
@@ -278,29 +303,31 @@ def learn_cells(
     places = [b for b, block in enumerate(model.blocks) if isinstance(block.density, Categorical)]
     counts = [statistics.blocks[b] for b in places]
     codes = [cast(Codes, model.blocks[b].tile(seen)).values for b in places]
-    used = start is None or start.on_factors
-    factors = left_out_factors(model, statistics, seen)[:, present] if used else np.zeros((len(seen), len(present), 0))
-    rows = CellRows(
-        _indicators(codes, counts),
-        np.maximum(factors, FLOOR),
-        np.searchsorted(present, labels.component),
-        labels.weight,
-    )
     blocks = [(model.blocks[b], sums) for b, sums in zip(places, counts, strict=True)]
     basis = _block_diagonal([root for block, sums in blocks for root in _prior_roots(model, block, sums)])
-    found = fit_cells(rows, basis, model.log_prior[present], None if start is None else start.penalty)
-    bias = np.full(n_classes, -np.inf)
-    bias[present] = found.bias
-    weight = found.weight if len(found.weight) else np.zeros(d)
+    varies = _varying(counts)
+    active = np.concatenate([block.columns for block, _ in blocks])[varies]
+    observed = np.concatenate(codes, axis=1) > 0
+    rows = CellRows(
+        _indicators(codes, counts),
+        np.maximum(left_out_factors(model, statistics, seen)[:, present][:, :, active], FLOOR),
+        np.searchsorted(present, labels.component),
+        labels.weight,
+        observed @ (varies / max(varies.sum(), 1)),
+    )
+    found = fit_cells(rows, basis, model.log_prior[present])
+    weight = np.zeros(d)
+    weight[active] = found.weight if len(found.weight) else 0.0
     parameters, first = list(model.parameters), 0
     for b, (block, sums) in zip(places, blocks, strict=True):
         widths = np.diff(sums.offsets)
         of_slots = np.repeat(weight[list(block.columns)], widths)
         tables = np.where(of_slots > 0, of_slots * np.maximum(model.parameters[b].log_probability, FLOOR), 0.0)
         tables[present] += found.delta[first : first + tables.shape[1]].T
+        tables[present] += np.outer(found.bias / max(varies.sum(), 1), np.repeat(_varying([sums]), widths))
         first += tables.shape[1]
         parameters[b] = CategoricalParameters(sums.cardinalities, _as_log_probabilities(tables, sums))
-    return FactorWeights(bias, np.ones(d), tuple(parameters), found.penalty, bool(len(found.weight)))
+    return FactorWeights(model.log_prior, np.ones(d), tuple(parameters), found.penalty)
 
 
 def check_cells(blocks: Sequence[Block], schema: Schema) -> None:
@@ -333,6 +360,12 @@ def _indicators(codes: Sequence[Array], counts: Sequence[Counts]) -> Any:
     return csr_array((np.ones(int(ends[-1])), columns[observed], ends), shape=(len(ends) - 1, int(starts[-1])))
 
 
+def _varying(counts: Sequence[Counts]) -> Array:
+    """Return which columns of some blocks show two cells or more; the others are independent of the class."""
+    columns = [sums.column(j).any(axis=0) for sums in counts for j in range(len(sums.cardinalities))]
+    return np.array([np.count_nonzero(shown) > 1 for shown in columns])
+
+
 def _prior_roots(model: GenerativeModel, block: Block, counts: Counts) -> Iterator[Array]:
     r"""Yield a root of the prior covariance of the numbers of each column, with a row of zeros for a missing cell.
 
@@ -343,9 +376,9 @@ def _prior_roots(model: GenerativeModel, block: Block, counts: Counts) -> Iterat
     """
     for position, j in enumerate(block.columns):
         size = counts.cardinalities[position]
-        root = np.eye(size)
+        weight = counts.column(position).sum(axis=0)
+        root = np.eye(size) if np.count_nonzero(weight) > 1 else np.zeros((size, 1))
         if model.schema.columns[j].is_binned:
-            weight = counts.column(position).sum(axis=0)
             steps = np.arange(1, size) / size
             walk = ((np.arange(size)[:, np.newaxis] >= np.arange(1, size)) - (1.0 - steps)) / np.sqrt(size)
             root = np.column_stack([_standardised(_bin_centres(model, j), weight), walk])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -114,7 +114,7 @@ def learn(
     starts: list[GenerativeModel | None] = [start]
     if start is None and source.label_model is not None and statistics.hidden > 0:
         starts = list(starting_models(source, blocks, prior, limits))
-    fits = [run_em(source, blocks, prior, past, statistics, limits, begin, patterns) for begin in starts]
+    fits = [fit_from(source, blocks, prior, past, statistics, limits, begin, patterns) for begin in starts]
     return max(fits, key=lambda fit: fit.trace[-1] if fit.trace else 0.0)
 
 
@@ -148,14 +148,19 @@ def warn_not_converged(learned: FitResult, limits: EMOptions, stacklevel: int) -
     """Warn if EM stopped at `max_steps`."""
     if not learned.converged:
         gain = learned.trace[-1] - learned.trace[-2] if len(learned.trace) > 1 else math.inf
-        warnings.warn(
-            f"EM stopped after {limits.max_steps} steps with a last gain of {gain:.3g} nats; raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
+        warn_of_last_gain(gain, limits, stacklevel + 1)
 
 
-def run_em(
+def warn_of_last_gain(gain: float, limits: EMOptions, stacklevel: int) -> None:
+    """Warn that EM stopped at `max_steps`, with the gain of its last step in nats."""
+    warnings.warn(
+        f"EM stopped after {limits.max_steps} steps with a last gain of {gain:.3g} nats; raise max_iter or tol",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def fit_from(
     source: LabelledSource,
     blocks: tuple[Block, ...],
     prior: Prior,
@@ -253,7 +258,7 @@ def closed_form(source: LabelledSource, steps: EMSteps) -> FitResult:
 
 
 def em_loop(source: LabelledSource, steps: EMSteps, acceleration: Acceleration, limits: EMOptions) -> FitResult:
-    """Alternate E-steps and M-steps until the log-likelihood changes by at most the tolerance.
+    """Alternate E-steps and M-steps on rows; see `run_em`.
 
     Parameters
     ----------
@@ -261,31 +266,95 @@ def em_loop(source: LabelledSource, steps: EMSteps, acceleration: Acceleration, 
         The rows.
     steps : EMSteps
     acceleration : Acceleration
-        It holds the start, and chooses the model of each E-step.
     limits : EMOptions
     """
-    statistics, trace = steps.known, list[float]()
-    total = steps.with_past(statistics)
-    for _ in range(limits.max_steps):
-        expected = steps.expect(source, acceleration.proposal)
-        # "not >=" rather than "<": a NaN likelihood rejects the extrapolation too. A rejected E-step counts as a step.
-        if acceleration.is_extrapolated and not expected.log_likelihood >= trace[-1]:
-            acceleration = acceleration.reject()
-            continue
-        trace.append(expected.log_likelihood)
+    statistics = steps.known
+
+    def step(model: GenerativeModel) -> tuple[EStepResult, float, float]:
+        expected = steps.expect(source, model)
+        return expected, expected.log_likelihood, 0.0
+
+    def maximise(expected: EStepResult) -> tuple[GenerativeModel, JointStatistics]:
+        nonlocal source, statistics
         statistics = steps.merge(statistics, expected)
         total = steps.with_past(statistics)
         model = steps.maximise(source.schema, total)
         if source.label_model is not None:
             source = source.with_label_model(source.label_model.updated(expected.recorded))
-        # A shrunk covariance does not maximise the likelihood, so that a step may also lower it: compare the size of
-        # the change. After an extrapolation the change is not that of a step of EM, and does not end the loop.
-        small = len(trace) > 1 and abs(trace[-1] - trace[-2]) <= limits.tolerance * steps.n_rows
+        return model, total
+
+    # A shrunk covariance does not maximise the likelihood, so that a step may also lower it.
+    run = run_em(step, maximise, acceleration, limits, steps.n_rows, may_fall=True)
+    return FitResult(run.model, run.statistics, run.trace, run.converged, source.label_model)
+
+
+@dataclass(frozen=True)
+class EMRun:
+    """Where EM ended: the model and the statistics of the last M-step.
+
+    Attributes
+    ----------
+    model, statistics : object
+    trace : tuple of float
+        The log-likelihood in nats before each M-step.
+    gain : float
+        The last change of the objective, in nats.
+    converged : bool
+        False if EM stopped at `max_steps`.
+    """
+
+    model: Any
+    statistics: Any
+    trace: tuple[float, ...]
+    gain: float
+    converged: bool
+
+
+def run_em(
+    step: Callable[[Any], tuple[Any, float, float]],
+    maximise: Callable[[Any], tuple[Any, Any]],
+    acceleration: Acceleration,
+    limits: EMOptions,
+    n_rows: float,
+    may_fall: bool = False,
+) -> EMRun:
+    """Alternate E-steps and M-steps until the objective changes by at most the tolerance per row.
+
+    Parameters
+    ----------
+    step : callable
+        The E-step: from a model to expected statistics, the log-likelihood of the rows, and the log-density of a prior,
+        in nats. The objective is their sum.
+    maximise : callable
+        The M-step: from expected statistics to the model, and the statistics that it was estimated from.
+    acceleration : Acceleration
+        It holds the start, and chooses the model of each E-step.
+    limits : EMOptions
+    n_rows : float
+        The weight of all rows.
+    may_fall : bool
+        Whether an M-step may lower the objective. Otherwise a step that does so ends EM.
+    """
+    trace: list[float] = []
+    previous, gain = -math.inf, math.inf
+    model: Any = acceleration.last
+    statistics: Any = None
+    for _ in range(limits.max_steps):
+        expected, log_likelihood, log_prior = step(acceleration.proposal)
+        # "not >=" rather than "<": a NaN likelihood rejects the extrapolation too. A rejected E-step counts as a step.
+        if acceleration.is_extrapolated and not log_likelihood >= trace[-1]:
+            acceleration = acceleration.reject()
+            continue
+        trace.append(log_likelihood)
+        model, statistics = maximise(expected)
+        gain, previous = log_likelihood + log_prior - previous, log_likelihood + log_prior
+        # After an extrapolation the change is not that of a step of EM, and does not end the loop.
+        small = (abs(gain) if may_fall else gain) <= limits.tolerance * n_rows
         if small and not acceleration.is_extrapolated:
-            return FitResult(model, total, tuple(trace), label_model=source.label_model)
-        acceleration = acceleration.advance(model, total)
-    # Return the model of the last M-step, not an extrapolation whose likelihood is unknown.
-    return FitResult(acceleration.last, total, tuple(trace), converged=False, label_model=source.label_model)
+            return EMRun(model, statistics, tuple(trace), gain, converged=True)
+        acceleration = acceleration.advance(model, statistics)
+    # The model of the last M-step, not an extrapolation whose likelihood is unknown.
+    return EMRun(model, statistics, tuple(trace), gain, converged=False)
 
 
 def needs_em(blocks: tuple[Block, ...], statistics: JointStatistics) -> bool:

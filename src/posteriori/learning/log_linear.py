@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.model import FLOOR
 from posteriori.sources.threads import blas
 from posteriori.typing import Array
 
-FLOOR = -700.0  # nats; smaller features are clipped, so that none decides alone. exp(−700) is still above 0.
 _MOST_NEWTON = 200  # parameters; with more, the Hessian costs more than it saves
 _BLOCK = 1 << 16  # features whose deviations are held at a time
 _MOST_STEPS = 60  # of Newton's method

@@ -10,7 +10,7 @@ import numpy as np
 from posteriori.densities import Grouped, RandomTrees
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
-from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.model import Block, GenerativeModel, Posterior, Prior
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Codes, Schema
 from posteriori.typing import Array
@@ -57,6 +57,11 @@ class ObservedCategoriesModel:
         if trimmed is None:
             return cls(schema, estimate(schema, blocks, prior, statistics), (), statistics)
         return trimmed.estimated(schema, prior)
+
+    @property
+    def posterior(self) -> Posterior:
+        """The model as a posterior of rows in all codes."""
+        return Posterior((self.model,), readers=(self.to_observed_codes,))
 
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C)."""

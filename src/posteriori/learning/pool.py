@@ -1,16 +1,15 @@
-r"""Logarithmic opinion pool: one posterior from those of several models.
+r"""The weights of a logarithmic opinion pool, learned from held-out posteriors of its members.
 
 .. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_m w_m \log p_m(y \mid x)\Bigr), \qquad w_m \ge 0
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from posteriori.learning.folds import stratified_subsample
-from posteriori.learning.log_linear import FLOOR, LogLinear, fit_log_linear
+from posteriori.learning.log_linear import LogLinear, fit_log_linear
+from posteriori.model import FLOOR, Pool
 from posteriori.typing import Array
 
 _BIAS_PENALTY = 0.1  # relative to the penalty on the weights
@@ -20,37 +19,6 @@ _FEWEST_ROWS = 5000
 ROWS_PER_PARAMETER = 250
 _SMALLEST_WEIGHT = 1e-3  # a member of a smaller weight is dropped
 _NEGLIGIBLE = 5e-4  # nats per row that members may be worth and still be dropped to predict faster (`prune_pool`)
-
-
-@dataclass(frozen=True)
-class Pool:
-    """A logarithmic opinion pool: one weight per member, and one bias per class.
-
-    Attributes
-    ----------
-    weight : ndarray (M,)
-        ≥ 0.
-    bias : ndarray (C,)
-        In nats.
-    """
-
-    weight: Array
-    bias: Array
-
-    def log_posterior(self, log_posteriors: Array) -> Array:
-        """Return log p(y | x) in nats, (n, C), from log posteriors of the members, (n, C, M), that are clipped."""
-        score: Array = log_posteriors @ self.weight + self.bias
-        score -= score.max(axis=1, keepdims=True)  # the exponentials cannot overflow
-        log_posterior: Array = score - np.log(np.exp(score).sum(axis=1, keepdims=True))
-        return log_posterior
-
-
-def clip_log_posteriors(log_posteriors: Array) -> Array:
-    """Replace NaN log posteriors by the uniform one, and clip at −700 nats, so that no member can veto a class."""
-    # The sum finds NaN in one pass without a temporary array; it is also infinite for −inf, which the clip below mends.
-    if not np.isfinite(log_posteriors.sum()):
-        log_posteriors = np.where(np.isnan(log_posteriors), -np.log(log_posteriors.shape[1]), log_posteriors)
-    return np.maximum(log_posteriors, FLOOR)
 
 
 def fit_pool(

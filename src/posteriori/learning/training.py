@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import LabelledSource
+from posteriori.statistics import JointStatistics
 from posteriori.tables import Column
 from posteriori.typing import Array
 
@@ -66,3 +67,13 @@ class Plan:
     weighed: Callable[..., GenerativeModel] | None = None
     learns_unlabelled: bool = True
     learns_cells: bool = False
+
+
+@dataclass(frozen=True)
+class CollectedRows:
+    """Rows, the densities and their columns, the statistics of the rows, and those of earlier rows."""
+
+    rows: TrainingRows
+    blocks: tuple[Block, ...]
+    statistics: JointStatistics
+    past: JointStatistics | None = None

@@ -9,8 +9,8 @@ import numpy as np
 
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
-from posteriori.learning.log_linear import FLOOR, LogLinear, fit_log_linear
-from posteriori.model import FactorWeights, GenerativeModel
+from posteriori.learning.log_linear import LogLinear, fit_log_linear
+from posteriori.model import FLOOR, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Batch

@@ -4,16 +4,21 @@ from posteriori.model.blocks import Block, reject_incomplete, reject_outside, wa
 from posteriori.model.factor_weights import FactorWeights
 from posteriori.model.generative_model import GenerativeModel, log_sum
 from posteriori.model.marginals import batch_of_column, cannot_hold, log_marginal, log_marginal_of_codes
+from posteriori.model.posterior import FLOOR, Pool, Posterior, clip_log_posteriors
 from posteriori.model.prior import Prior
 from posteriori.model.sampling import draw_components, draw_rows
 
 __all__ = [
+    "FLOOR",
     "Block",
     "FactorWeights",
     "GenerativeModel",
+    "Pool",
+    "Posterior",
     "Prior",
     "batch_of_column",
     "cannot_hold",
+    "clip_log_posteriors",
     "draw_components",
     "draw_rows",
     "log_marginal",

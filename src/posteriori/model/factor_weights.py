@@ -26,15 +26,12 @@ class FactorWeights:
         empty if the factors are those of the model.
     penalty : float
         The strength of the penalty that was chosen for these parameters; 0 if there are none.
-    on_factors : bool
-        Whether these parameters include the weighted factors of the generative model.
     """
 
     bias: Array
     weight: Array
     parameters: tuple[Any, ...] = ()
     penalty: float = 0.0
-    on_factors: bool = False
 
     def check_against(self, n_columns: int, n_components: int) -> None:
         """Raise ValueError unless there is a bias for each component and a weight for each column."""

@@ -11,10 +11,11 @@ import numpy as np
 from posteriori.learning.cross_fitting import CrossFitted, cross_fit, score_batch, score_held_out
 from posteriori.learning.fold_sums import rows_in_folds
 from posteriori.learning.folds import assign_folds, stratified_subsample
-from posteriori.learning.importance import HeldOutRows, Predictor, most_rows
+from posteriori.learning.importance import HeldOutRows, most_rows
 from posteriori.learning.training import Plan, TrainingRows
 from posteriori.learning.work_bounds import WorkCounts
 from posteriori.learning.work_steps import SCORING
+from posteriori.model import Posterior
 from posteriori.sources import LabelledSource
 from posteriori.sources.sampled import sampled_source
 from posteriori.tables import Batch, Column
@@ -197,8 +198,8 @@ def sample_of(folded: FoldedData) -> Array:
     return stratified_subsample(folded.y_true, most_rows(len(folded.source.schema.columns)))
 
 
-def held_out_rows(folded: FoldedData, sampled: Array, batch: Batch, predictors: Sequence[Predictor]) -> HeldOutRows:
-    """Return the sampled rows, each fold with the predictor that was trained on the rows outside it."""
+def held_out_rows(folded: FoldedData, sampled: Array, batch: Batch, posteriors: Sequence[Posterior]) -> HeldOutRows:
+    """Return the sampled rows, each fold with the posterior that was learned from the rows outside it."""
     fold = folded.fold[sampled]
-    folds = [(np.flatnonzero(fold == k), predictor) for k, predictor in enumerate(predictors)]
+    folds = [(np.flatnonzero(fold == k), posterior) for k, posterior in enumerate(posteriors)]
     return HeldOutRows(batch, folded.y_true[sampled], folded.weight[sampled], tuple(folds))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from posteriori.learning.cross_fitting import CrossFitted
-from posteriori.learning.importance import Predictor
 from posteriori.model_selection.estimators import TrainableEstimator
 from posteriori.model_selection.folded_data import (
     FoldedData,
@@ -123,7 +122,7 @@ def out_of_fold(
     sampled = sample_of(folded)
     log_posterior, (fitted,), batch = judge_and_sample([plan], folded, progress, sampled)
     assert batch is not None
-    held_out = held_out_rows(folded, sampled, batch, [Predictor((model,)) for model in fitted.without])
+    held_out = held_out_rows(folded, sampled, batch, [one.posterior for one in fitted.without])
     estimator.store_fit(fitted.full, rows, held_out)
     return results_of(folded, log_posterior[:, :, 0], fitted, estimator)
 

@@ -9,15 +9,16 @@ from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.html_tables import code, folded
-from posteriori.networks.naming import require_variable
+from posteriori.networks.graph.naming import require_variable
 from posteriori.networks.notebooks import network_html
 from posteriori.scoring import Scorer
-from posteriori.table_estimator import TableEstimator
+from posteriori.table_estimator import takes_tables
 from posteriori.typing import Array
 
 
@@ -40,7 +41,7 @@ class NetworkRows:
         return log_posterior
 
 
-class NetworkClassifier(ClassifierMixin, TableEstimator):
+class NetworkClassifier(ClassifierMixin, BaseEstimator):
     """A Bayesian network as a classifier: p(target | the other variables), missing cells summed out.
 
     Parameters
@@ -88,6 +89,9 @@ class NetworkClassifier(ClassifierMixin, TableEstimator):
         self.target = target
         self.alpha = alpha
         self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Tags:
+        return takes_tables(super().__sklearn_tags__())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn new tables for the graph of the network.

@@ -10,8 +10,8 @@ import numpy as np
 
 from posteriori.formatting import shorten
 from posteriori.html_tables import folded, left_out, paragraph, scrolling, side_by_side, table
-from posteriori.networks.printing import heading, number
-from posteriori.networks.svg import network_svg
+from posteriori.networks.graph.svg import network_svg
+from posteriori.networks.inference.printing import heading, number
 from posteriori.typing import Array
 
 _MOST_ROWS = 40
@@ -113,7 +113,7 @@ def _answers_quickly(network: Any) -> bool:
         return False
     if network.gaussians:  # a marginal has a component for each configuration
         return math.prod(len(one.states) for one in network.cpts) <= _MOST_CONFIGURATIONS
-    tree = network._inference.whole
+    tree = network._inference.tables.whole
     return tree is not None and tree.tree.total_size <= _MOST_CELLS
 
 

@@ -24,7 +24,7 @@ from posteriori.typing import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from posteriori.classifiers.base import GenerativeEstimator
+    from posteriori.classifiers.generative_estimator import GenerativeEstimator
 
 _MARGIN = 0.03  # of the range of the numbers
 _SPIKE = 1.6  # times the highest bar of the histograms; the axis ends there
@@ -109,7 +109,7 @@ def plot_densities(
     if drawn.categorical:
         look: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if turned else {}
         ax.set_xticks(points, names, **look)
-    name, given = shorten(drawn.column.name), shorten(drawn.shown.schema.target or "class")
+    name, given = shorten(drawn.column.name), shorten(drawn.fitted.schema.target or "class")
     what = f"p({name}, {given})" if joint else f"p({name} | {given})"
     per = "" if scale.width is None else "\nper unit of the axis"
     ax.set(xlabel=drawn.column.name, ylabel=f"{'probability' if drawn.whole else 'density'} {what}{per}")
@@ -131,7 +131,7 @@ class _Group(NamedTuple):
 def _groups(
     model: Any, drawn: Feature, points: Array, cells: Array | None, component: Array | None, joint: bool
 ) -> list[_Group]:
-    densities, prior = drawn.densities(points), np.exp(drawn.shown.class_log_prior)
+    densities, prior = drawn.densities(points), np.exp(drawn.fitted.class_log_prior)
     areas = prior if joint else np.ones(len(prior))
     names, colours = class_names(model), class_colours(len(prior))
     groups = []

@@ -10,7 +10,7 @@ from posteriori.explain.effects import ColumnEffect, column_effect
 from posteriori.plotting.canvas import GREY, INK, class_colours, class_name, class_names, draw_legend, open_axes
 from posteriori.plotting.densities import limit_to, plot_densities
 from posteriori.plotting.posteriors import split
-from posteriori.plotting.reading import Feature, Shown, class_number
+from posteriori.plotting.reading import Feature, class_number, posterior_of
 from posteriori.plotting.scales import Scale
 from posteriori.tables import Batch
 from posteriori.tables.batch import joined
@@ -19,7 +19,7 @@ from posteriori.typing import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from posteriori.classifiers.base import GenerativeEstimator
+    from posteriori.classifiers.generative_estimator import GenerativeEstimator
 
 _ROWS = 100
 _POINTS = 40  # of a number
@@ -120,10 +120,10 @@ def plot_effect(
 
 def effect_of(model: Any, rows: Batch, column: int, cells: Array) -> ColumnEffect:
     """Return the effect of a column of a fitted classifier at some cells, over the rows of a batch."""
-    shown = Shown.of(model)
-    others = [j for j in range(len(shown.schema.columns)) if j != column]
-    without = shown.ignore_missingness_except(others)
-    return column_effect(shown.log_posterior, without.log_posterior, rows, column, cells)
+    fitted = posterior_of(model)
+    others = [j for j in range(len(fitted.schema.columns)) if j != column]
+    without = fitted.ignore_missingness_except(others)
+    return column_effect(fitted.log_posterior, without.log_posterior, rows, column, cells)
 
 
 def read_batch(model: Any, X: Any) -> Batch:
@@ -135,7 +135,7 @@ def read_batch(model: Any, X: Any) -> Batch:
         return np.empty((len(batch), 0))
 
     model._source(X).map(keep)
-    return joined([batches[start] for start in sorted(batches)]).with_schema(Shown.of(model).schema)
+    return joined([batches[start] for start in sorted(batches)]).with_schema(posterior_of(model).schema)
 
 
 def cells_of(rows: Batch, column: int) -> Array:

@@ -48,7 +48,7 @@ def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolutio
         for c, (name, colour) in enumerate(zip(names, colours, strict=True)):
             ax.plot(points, posterior[:, c], color=colour, lw=2.0, label=name)
         below.set_xlim(points[0], points[-1])
-    given = feature.shown.schema.target or "class"
+    given = feature.fitted.schema.target or "class"
     ax.set(ylabel=f"p({given} | {shorten(feature.column.name)})", ylim=(0.0, 1.02))
     below.set_ylabel(f"p({shorten(feature.column.name)}, {given})")
     ax.tick_params(labelbottom=False)

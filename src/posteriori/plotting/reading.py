@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.learning.pool import Pool, clip_log_posteriors
 from posteriori.model import (
-    GenerativeModel,
+    Posterior,
     batch_of_column,
     cannot_hold,
     draw_components,
@@ -24,52 +22,11 @@ from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_ta
 from posteriori.typing import Array
 
 
-@dataclass(frozen=True)
-class Shown:
-    """Models behind a fitted classifier: its own model, or the models of the members of a pool.
-
-    Attributes
-    ----------
-    models : tuple of GenerativeModel
-    shares : ndarray (M,)
-        The share of each model in p(x), as `score_samples` and `sample` mix them.
-    pool : Pool or None
-        How the posteriors of the models are pooled; None for one model alone.
-    """
-
-    models: tuple[GenerativeModel, ...]
-    shares: Array
-    pool: Pool | None = None
-
-    @classmethod
-    def of(cls, model: Any) -> Shown:
-        """Read a fitted classifier; raise NotFittedError if it is not fitted."""
-        if not hasattr(model, "_predictor"):
-            check_is_fitted(model, "model_")
-            return cls((model.model_,), np.ones(1))
-        check_is_fitted(model)
-        predictor, shares = model._predictor()
-        return cls(predictor.members, shares, predictor.pool)
-
-    @property
-    def schema(self) -> Schema:
-        """Schema of the columns; for several models, without bins, because these differ."""
-        schema = self.models[0].schema
-        return schema if len(self.models) == 1 else schema.uncut()
-
-    @property
-    def class_log_prior(self) -> Array:
-        """Log p(y) in nats, (C,)."""
-        return self.models[0].class_log_prior
-
-    def ignore_missingness_except(self, columns: Sequence[int]) -> Shown:
-        """Return the same without the missingness factors, so that a missing cell of another column is no evidence."""
-        return replace(self, models=tuple(model.ignore_missingness_except(columns) for model in self.models))
-
-    def log_posterior(self, batch: Batch) -> Array:
-        """Return log p(y | x) in nats, (n, C); NaN if no class can produce the row."""
-        each = [model.log_posterior(batch.with_schema(model.schema)) for model in self.models]
-        return each[0] if self.pool is None else self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
+def posterior_of(model: Any) -> Posterior:
+    """Return the posterior of a fitted classifier, under the class prior of its training rows."""
+    check_is_fitted(model)
+    posterior: Posterior = model._training_posterior
+    return posterior
 
 
 @dataclass(frozen=True)
@@ -79,24 +36,24 @@ class Feature:
     Its cells are numbers or codes, (n,); NaN where missing.
     """
 
-    shown: Shown
+    fitted: Posterior
     position: int
 
     @classmethod
     def of(cls, model: Any, feature: str | int) -> Feature:
         """Find a feature by its name or index; raise ValueError if it does not exist."""
-        shown = Shown.of(model)
-        return cls(shown.ignore_missingness_except(()), _position(shown.schema, feature))
+        fitted = posterior_of(model)
+        return cls(fitted.ignore_missingness_except(()), _position(fitted.schema, feature))
 
     @property
     def column(self) -> Column:
         """Name, kind and categories of the column."""
-        return self.shown.schema.columns[self.position]
+        return self.fitted.schema.columns[self.position]
 
     @property
     def cuts(self) -> Array:
         """Positions where the density may jump: the cut points of all models."""
-        points = (model.schema.columns[self.position].cuts or () for model in self.shown.models)
+        points = (model.schema.columns[self.position].cuts or () for model in self.fitted.models)
         return np.array(sorted({point for one in points for point in one}), np.float64)
 
     @property
@@ -111,27 +68,27 @@ class Feature:
 
     def out_of_support(self, cells: Array) -> Array:
         """Return which cells are out of support, (n,): cells that one of the models cannot produce."""
-        outside: Array = np.any([cannot_hold(model, self.position, cells) for model in self.shown.models], axis=0)
+        outside: Array = np.any([cannot_hold(model, self.position, cells) for model in self.fitted.models], axis=0)
         return outside
 
     def densities(self, cells: Array) -> Array:
         """Return p(x_j | y), (n, C); for a pool, the mixture of the members by their normalized weights."""
-        each = [np.exp(log_marginal(model, self.position, cells)) for model in self.shown.models]
-        return np.tensordot(self.shown.shares, each, axes=1)
+        each = [np.exp(log_marginal(model, self.position, cells)) for model in self.fitted.models]
+        return np.tensordot(self.fitted.shares, each, axes=1)
 
     def log_density(self, cells: Array) -> Array:
         """Return the marginal log p(x_j) in nats, (n,)."""
-        log_prior = self.shown.class_log_prior
+        log_prior = self.fitted.class_log_prior
         with np.errstate(divide="ignore"):
-            log_shares = np.log(self.shown.shares)
-        each = [log_marginal(model, self.position, cells) + log_prior for model in self.shown.models]
+            log_shares = np.log(self.fitted.shares)
+        each = [log_marginal(model, self.position, cells) + log_prior for model in self.fitted.models]
         stacked = np.concatenate([one + share for one, share in zip(each, log_shares, strict=True)], axis=1)
         log_density: Array = np.logaddexp.reduce(stacked, axis=1)
         return log_density
 
     def posterior(self, cells: Array) -> Array:
         """Return p(y | x_j), (n, C), with all other columns missing; NaN if no class can produce the cell."""
-        return np.exp(self.shown.log_posterior(batch_of_column(self.shown.schema, self.position, cells)))
+        return np.exp(self.fitted.log_posterior(batch_of_column(self.fitted.schema, self.position, cells)))
 
     def training_range(self, model: Any) -> tuple[float, float] | None:
         """Return the smallest and the largest number of the training rows; None if they are unknown."""
@@ -143,14 +100,14 @@ class Feature:
     def sample(self, label: Array) -> Array:
         """Sample one cell per given class from each model, (M, n), with a fixed seed."""
         drawn = []
-        for model in self.shown.models:
+        for model in self.fitted.models:
             rng = np.random.default_rng(0)
             drawn.append(draw_rows(model, draw_components(model, label, rng), rng)[self.position])
         return np.stack(drawn)
 
     def read(self, model: Any, X: Any) -> Array:
         """Return the cells of the rows; raise ValueError if a cell is out of support."""
-        pairs = [(one, [b for b in one.blocks if self.position in b.columns]) for one in self.shown.models]
+        pairs = [(one, [b for b in one.blocks if self.position in b.columns]) for one in self.fitted.models]
 
         def read_batch(batch: Batch) -> Array:
             for one, blocks in pairs:

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posteriori.model import Posterior
 from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.posteriors import plot_posterior_along
-from posteriori.plotting.reading import Feature, Shown, class_numbers
+from posteriori.plotting.reading import Feature, class_numbers, posterior_of
 from posteriori.tables import Batch, quote
 from posteriori.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from posteriori.classifiers.base import GenerativeEstimator
+    from posteriori.classifiers.generative_estimator import GenerativeEstimator
 
 _MARKERS = "os^DvPX<>"
 
@@ -77,10 +78,10 @@ def plot_decision_regions(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('bill_length_mm', 'bill_depth_mm')
     """
-    shown = Shown.of(model)
+    fitted = posterior_of(model)
     if resolution < 2:
         raise ValueError(f"resolution is {resolution}; give at least 2 points along an axis")
-    single = _the_only_one(shown, features)
+    single = _the_only_one(fitted, features)
     if single is not None:
         return plot_posterior_along(model, Feature.of(model, single), X, y, resolution, ax)
     pair = two_continuous(model, features)
@@ -88,7 +89,7 @@ def plot_decision_regions(
     cells = [feature.read(model, X) for feature in pair]
     ticks = [_ticks(feature, seen, resolution) for feature, seen in zip(pair, cells, strict=True)]
     across, up = np.meshgrid(*ticks)
-    log_posterior = _log_posterior(shown, pair, across, up)
+    log_posterior = _log_posterior(fitted, pair, across, up)
 
     ax = open_axes(ax, height=4.8)
     ax.pcolormesh(across, up, _shades(log_posterior), shading="nearest", rasterized=True)
@@ -102,19 +103,19 @@ def plot_decision_regions(
     return ax
 
 
-def _the_only_one(shown: Shown, features: Sequence[str | int] | None) -> str | int | None:
+def _the_only_one(fitted: Posterior, features: Sequence[str | int] | None) -> str | int | None:
     """Return the feature if there is only one to draw; None for a plane."""
     if features is None:
-        return 0 if len(shown.schema.columns) == 1 else None
+        return 0 if len(fitted.schema.columns) == 1 else None
     return features[0] if len(features) == 1 and not isinstance(features, str) else None
 
 
 def two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
     """Return the two features of a plane; raise ValueError if they are ambiguous or one is categorical."""
-    shown = Shown.of(model)
-    continuous = shown.schema.of_kind("continuous")
+    fitted = posterior_of(model)
+    continuous = fitted.schema.of_kind("continuous")
     if features is None and len(continuous) != 2:
-        names = quote([shown.schema.names[j] for j in continuous])
+        names = quote([fitted.schema.names[j] for j in continuous])
         raise ValueError(
             f"the model has {len(continuous)} continuous features, not two: {names}; choose with features=(…, …)"
         )
@@ -139,16 +140,16 @@ def _ticks(feature: Feature, cells: Array, resolution: int) -> Array:
     return ticks[~feature.out_of_support(ticks)]
 
 
-def _log_posterior(shown: Shown, pair: tuple[Feature, Feature], across: Array, up: Array) -> Array:
+def _log_posterior(fitted: Posterior, pair: tuple[Feature, Feature], across: Array, up: Array) -> Array:
     """Return log p(y | x_a, x_b) on the grid, (rows, columns, C); −inf where no class can produce the point."""
-    schema = shown.schema
+    schema = fitted.schema
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     numbers = np.full((across.size, len(continuous)), np.nan)
     for feature, cells in zip(pair, (across, up), strict=True):
         numbers[:, continuous.index(feature.position)] = cells.ravel()
     codes = np.zeros((across.size, len(categorical)), schema.code_dtype)
     plane = Batch.of(schema, 0, numbers, codes, {})
-    found = shown.ignore_missingness_except([feature.position for feature in pair]).log_posterior(plane)
+    found = fitted.ignore_missingness_except([feature.position for feature in pair]).log_posterior(plane)
     return np.where(np.isnan(found), -np.inf, found).reshape(*across.shape, -1)
 
 

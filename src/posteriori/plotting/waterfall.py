@@ -14,7 +14,7 @@ from posteriori.typing import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from posteriori.classifiers.base import GenerativeEstimator
+    from posteriori.classifiers.generative_estimator import GenerativeEstimator
     from posteriori.explain import Explanation
 
 

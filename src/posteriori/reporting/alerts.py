@@ -114,6 +114,7 @@ def _fingerprint(cells: Array, categorical: bool) -> bytes | None:
         _, first, position = np.unique(known, return_index=True, return_inverse=True)
         code = np.argsort(np.argsort(first))[position].astype(np.float64)
     else:
+        known = known / np.abs(known).max()  # squares of large numbers would overflow
         code = (known - known.mean()) / known.std()
         code = np.round(code * np.sign(code[np.abs(code).argmax()]), 6) + 0.0
     return present.tobytes() + code.tobytes()

@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.explain.effects import with_cells
 from posteriori.formatting import cell_text
 from posteriori.plotting.effects import cells_of
-from posteriori.plotting.reading import Shown
+from posteriori.plotting.reading import posterior_of
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
@@ -58,19 +58,19 @@ def smallest_changes(estimator: Any, rows: Batch, row: Batch, columns: Sequence[
     columns : sequence of int
         Columns without such a change, and those whose cell is missing, do not appear in the result.
     """
-    shown = Shown.of(estimator)
-    predicted = int(np.nan_to_num(shown.log_posterior(row), nan=-np.inf)[0].argmax())
+    fitted = posterior_of(estimator)
+    predicted = int(np.nan_to_num(fitted.log_posterior(row), nan=-np.inf)[0].argmax())
     changes = []
     for j in columns:
         own, seen = float(cells_of(row, j)[0]), cells_of(rows, j)
         seen = seen[~np.isnan(seen)]
         if np.isnan(own) or not len(seen):
             continue
-        column = shown.schema.columns[j]
+        column = fitted.schema.columns[j]
         values, distance = _values(own, seen, column.kind == "categorical")
         if not len(values):
             continue
-        posterior = np.nan_to_num(np.exp(shown.log_posterior(with_cells(row, j, values))))
+        posterior = np.nan_to_num(np.exp(fitted.log_posterior(with_cells(row, j, values))))
         other = np.flatnonzero(posterior.argmax(axis=1) != predicted)
         if not len(other):
             continue

@@ -34,7 +34,7 @@ def plot_density_strips(model: Any, feature: int, X: Any, ax: Axes) -> Axes:
     drawn = Feature.of(model, feature)
     points = _points(drawn, drawn.read(model, X))
     density = drawn.densities(points).T
-    chosen = np.sort(np.argsort(-drawn.shown.class_log_prior, kind="stable")[:MOST_SHADES])
+    chosen = np.sort(np.argsort(-drawn.fitted.class_log_prior, kind="stable")[:MOST_SHADES])
     density = density[chosen]
     greatest = np.maximum(density.max(axis=1, keepdims=True), 1e-300)
     half = (points[1] - points[0]) / 2.0 if len(points) > 1 else 0.5

@@ -14,7 +14,7 @@ from scipy.stats import chi2, norm, rankdata
 from posteriori.classifiers.validation import labels_to_learn
 from posteriori.formatting import cell_text
 from posteriori.plotting.effects import cells_of
-from posteriori.plotting.reading import Feature, Shown
+from posteriori.plotting.reading import Feature, posterior_of
 from posteriori.reporting.data import take_rows
 from posteriori.tables import Batch, Column, read_labels, read_table
 from posteriori.tables.batch import joined
@@ -99,7 +99,7 @@ def _read(estimator: Any, X: Any) -> tuple[Batch, dict[str, int]]:
     unseen: Counter[str] = Counter()
     for one in ordered:
         unseen.update(one.unseen)
-    return joined(ordered).with_schema(Shown.of(estimator).schema), dict(unseen)
+    return joined(ordered).with_schema(posterior_of(estimator).schema), dict(unseen)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.seen_rows import ATTRIBUTE
+from posteriori.classifiers.rows import FINGERPRINTS
 from posteriori.formatting import cell_text, count, listed, plural
 from posteriori.model_selection import metrics
 from posteriori.reporting.charts import legend
@@ -346,7 +346,7 @@ def _scores_of(drift: Drift) -> dict[str, list[tuple[float, float]]] | None:
 
 
 def _trained(drift: Drift) -> str:
-    record = getattr(drift.estimator, ATTRIBUTE, None)
+    record = getattr(drift.estimator, FINGERPRINTS, None)
     if record is not None and (share := record.overlap(hash_rows(drift.before.batch))):
         return f"The model was trained on {percent(share)} of the rows before, so that"
     return "If the model was trained on the rows before,"

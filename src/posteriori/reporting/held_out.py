@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.classifiers.seen_rows import ATTRIBUTE, share_of_seen_rows
+from posteriori.classifiers.rows import FINGERPRINTS, share_of_seen_rows
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import metrics
 from posteriori.model_selection import out_of_fold as cross_validate
@@ -186,7 +186,7 @@ def _relation_to_training(subject: ReportData, posterior: Array) -> tuple[str, s
 
 def seen_rows(estimator: Any, X: Any) -> float | None:
     """Return the share of the rows that a model was trained on; None if it has no record of its training rows."""
-    if not hasattr(estimator, ATTRIBUTE):
+    if not hasattr(estimator, FINGERPRINTS):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of unseen categories and columns, given before

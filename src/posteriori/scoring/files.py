@@ -24,6 +24,7 @@ from posteriori import kernels
 from posteriori.atomic_write import atomic_write
 from posteriori.scoring.decisions import Decision
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
+from posteriori.scoring.formulas import without_formulas
 from posteriori.scoring.strangeness import Strangeness
 from posteriori.sources.table_source import warn_of_unseen
 from posteriori.suggestions import closest
@@ -51,12 +52,15 @@ class Wanted:
         The columns of the table that come first.
     decision : Decision, optional
         The rule that predicts; default the most probable class.
+    escape_formulas : bool
+        Whether text that spreadsheets run as a formula gets an apostrophe in front, in CSV and TSV.
     """
 
     proba: bool = False
     strangeness: bool = False
     beside: Scan | None = None
     decision: Decision | None = None
+    escape_formulas: bool = False
 
 
 _CLASS_ONLY = Wanted()
@@ -79,12 +83,15 @@ def write_predictions(
         raise ValueError(f"{str(path)!r} would have to be packed by zstd; write .gz or .parquet")
     if isinstance(X, Scan) and any(path.exists() and path.samefile(one) for one in X.paths if one.exists()):
         raise ValueError(f"the output would overwrite {str(path)!r}, which is read; name another file")
+    if wanted.escape_formulas and kind not in SEPARATORS:
+        raise ValueError(f"escape_formulas is for CSV and TSV files, which {str(path)!r} is not; leave it out")
     frames = predictions(fitted, X, wanted, progress)
+    written = without_formulas(frames, wanted.escape_formulas) if kind in SEPARATORS else frames
     n_rows = 0
 
     def counted() -> Iterator[pl.DataFrame]:
         nonlocal n_rows
-        for frame in frames:
+        for frame in written:
             n_rows += frame.height
             yield frame
 
@@ -122,8 +129,8 @@ def predictions(
             yield beside.before(frame)
     if unseen:
         warn_of_unseen(unseen)
-    if n_impossible and not fitted.is_mixture:
-        warn_of_impossible(impossible[0], n_impossible)
+    if n_impossible:
+        warn_of_impossible(impossible[0], n_impossible, of="component" if fitted.is_mixture else "class")
 
 
 def _predictor(

@@ -10,56 +10,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from posteriori.learning.pool import Pool, clip_log_posteriors
-from posteriori.model import GenerativeModel
+from posteriori.model import Posterior
 from posteriori.sources.labelling import Labelling
 from posteriori.sources.row_reader import RowReader
 from posteriori.sources.table_source import warn_of_unseen
-from posteriori.tables import Batch, Schema
+from posteriori.tables import Schema
 from posteriori.tables.records import RecordTable, warn_of_unknown_keys
 from posteriori.typing import Array
 
 _ROW = slice(0, 1)
 _NO_LABELS = Labelling()
-
-
-@dataclass(frozen=True)
-class Posterior:
-    """p(y | x) of a generative model, or of a logarithmic opinion pool of several.
-
-    Attributes
-    ----------
-    models : tuple of GenerativeModel
-        Of the same columns, apart from cut points, and of the same classes.
-    pool : Pool, optional
-        The weights of the models; None where there is one model.
-    """
-
-    models: tuple[GenerativeModel, ...]
-    pool: Pool | None = None
-
-    @property
-    def schema(self) -> Schema:
-        """The columns, without cut points if there are several models."""
-        schema = self.models[0].schema
-        return schema if self.pool is None else schema.uncut()
-
-    @property
-    def has_density(self) -> bool:
-        """Whether there is a log p(x). Members of a pool model counts of words as different things, which have none."""
-        of_counts = self.pool is not None and bool(self.schema.of_kind("counts"))
-        return not of_counts and all(model.has_density for model in self.models)
-
-    def scores(self, batch: Batch) -> Array:
-        """Return log p(y | x) + constant per row in nats, (n, C)."""
-        return self.models[0].scores(batch) if self.pool is None else self.log_posterior(batch)
-
-    def log_posterior(self, batch: Batch) -> Array:
-        """Return log p(y | x) in nats, (n, C); without a pool NaN in a row that no class can produce."""
-        if self.pool is None:
-            return self.models[0].log_posterior(batch)
-        each = [model.log_posterior(batch.with_schema(model.schema)) for model in self.models]
-        return self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
 
 
 class RowPosterior(Protocol):

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posteriori.model import GenerativeModel, draw_rows
-from posteriori.scoring.posterior import Posterior
+from posteriori.model import GenerativeModel, Posterior, draw_rows
 from posteriori.sources import Source
 from posteriori.tables import Batch
 from posteriori.typing import Array
@@ -56,14 +55,7 @@ class Strangeness:
 
     def log_density(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,), as `score_samples`."""
-        models = self.posterior.models
-        if len(models) == 1:
-            return models[0].log_evidence(batch.with_schema(models[0].schema))
-        with np.errstate(divide="ignore"):
-            log_share = np.log(_shares(self.posterior))
-        each = [model.log_evidence(batch.with_schema(model.schema)) for model in models]
-        mixed: Array = np.logaddexp.reduce(np.stack(each) + log_share[:, np.newaxis], axis=0)
-        return mixed
+        return self.posterior.log_evidence(batch)
 
     def ranks(self, batch: Batch, log_density: Array) -> Array:
         """Return the strangeness of rows, (n,) in [0, 1], given their log densities."""
@@ -107,18 +99,11 @@ class Strangeness:
         return any(block.models_missingness for model in self.posterior.models for block in model.blocks)
 
 
-def _shares(posterior: Posterior) -> Array:
-    """Return the share of each model in the mixture that p(x) is."""
-    weight = np.ones(1) if posterior.pool is None else posterior.pool.weight
-    shares: Array = weight / weight.sum() if weight.sum() > 0 else np.full(len(weight), 1.0 / len(weight))
-    return shares
-
-
 def _draw(posterior: Posterior, rng: np.random.Generator) -> Batch:
     schema = posterior.schema
     numbers = np.full((_DRAWN, len(schema.of_kind("continuous"))), np.nan)
     categories = np.zeros((_DRAWN, len(schema.of_kind("categorical"))), schema.code_dtype)
-    member = rng.choice(len(posterior.models), size=_DRAWN, p=_shares(posterior))
+    member = rng.choice(len(posterior.models), size=_DRAWN, p=posterior.shares)
     for position, model in enumerate(posterior.models):
         rows = np.flatnonzero(member == position)
         columns = _rows_of(model, len(rows), rng) if len(rows) else []

@@ -22,6 +22,9 @@ def averaged_factors(
     has the slots of the categories it may have. The table of pairs holds log p(child | parent, z), and
     log p(parent | z) at the slots of the parent's own column.
     """
+    columns = [columns[j] for j in parameters.varying]
+    if not columns:
+        return
     if context.weighted:
         raise ValueError(f"{context.model} has factor weights on an average of trees, which to_sql cannot write")
     n_slots, n_components, _ = parameters.log_probability.shape
@@ -60,16 +63,16 @@ def _log_mean(dialect: Dialect, z: int, d: int) -> str:
 
 
 def _slots(parameters: AveragedParameters) -> Iterator[tuple[int, range]]:
-    """Yield the slot of code 0 of each column, and the slots of its values: that of code 0 if it has no category."""
-    for start, k in zip(parameters.starts.tolist(), parameters.cardinalities, strict=True):
-        yield start, range(start + 1, start + k + 1) if k else range(start, start + 1)
+    """Yield the slot of code 0 of each column that varies, and the slots of its values."""
+    for start, j in zip(parameters.starts.tolist(), parameters.varying, strict=True):
+        yield start, range(start + 1, start + parameters.cardinalities[j] + 1)
 
 
 def _possible_parents(parameters: AveragedParameters) -> Iterator[tuple[int, int]]:
     """Yield each slot with the slots of the values that the cell may have."""
     for start, values in _slots(parameters):
         yield from ((start, value) for value in values)
-        yield from ((value, value) for value in values if value != start)
+        yield from ((value, value) for value in values)
 
 
 def _pairs(parameters: AveragedParameters) -> Iterator[tuple[int | float, ...]]:
@@ -82,5 +85,5 @@ def _pairs(parameters: AveragedParameters) -> Iterator[tuple[int | float, ...]]:
             yield line + start, *of_pair[parent, parent].tolist()
             for first, children in _slots(parameters):
                 for child in children:
-                    if child != first and (first != start or child == parent):
+                    if first != start or child == parent:
                         yield line + child, *of_pair[parent, child].tolist()

@@ -55,6 +55,9 @@ def correlated_factors(
         Factors of a t density have weights.
     """
     steps, cells, chained = context.steps, context.cells, context.weighted
+    columns, parameters = [columns[j] for j in parameters.varying], parameters.of_varying
+    if not columns:
+        return
     d = len(columns)
     if parameters.degrees is not None:
         if chained:

@@ -58,7 +58,7 @@ def select_posterior(
     columns: Sequence[str] | None,
     pool: PoolWeights | None = None,
 ) -> str:
-    """Return the SELECT that `PredictingEstimator.to_sql` describes, of one model or of a pool of several.
+    """Return the SELECT that `Classifier.to_sql` describes, of one model or of a pool of several.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def select_posterior(
     labels : sequence
         The classes.
     table, dialect, columns
-        As in `PredictingEstimator.to_sql`.
+        As in `Classifier.to_sql`.
     pool : PoolWeights, optional
         The weights of the models; None for one model.
     """

@@ -209,11 +209,13 @@ def infer_schema(
     """
     declared = set(categorical)
     positions = range(len(table.names)) if columns is None else columns
-    found = extended_dates(table, known or {})
-    found |= extended_texts(table, known or {}, counted)
+    found: dict[int, tuple[Column, ...]] = {}
+    if known:
+        found = extended_dates(table, known) | extended_texts(table, known, counted)
     if dates is not None:
         found |= find_dates(table, [j for j in positions if j not in found], dates, declared)
-    found |= find_texts(table, [j for j in positions if j not in found], texts, counted)
+    if texts:
+        found |= find_texts(table, [j for j in positions if j not in found], texts, counted)
     if keep is not None:
         identifiers = _identifiers(table, [j for j in positions if j not in found], declared.union(keep))
         found |= {j: (column,) for j, column in identifiers.items()}

@@ -66,6 +66,8 @@ class Tokenizer:
         """
         from posteriori.conformity import check_fields
 
+        if not isinstance(options, Mapping):
+            raise ValueError(f"text gives {options!r} for a column; give its settings, such as {{'min_df': 2}}")
         known = [field.name for field in dataclasses.fields(cls)]
         unknown = next((name for name in options if name not in known), None)
         if unknown is not None:

@@ -8,6 +8,8 @@ import numpy as np
 
 from posteriori.typing import Array
 
+_LARGEST = 1e50  # products of sums of larger weights could overflow
+
 
 def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
     """Return the weights as float64, (n,).
@@ -15,7 +17,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
     Raises
     ------
     ValueError
-        The weights are not one per row, a weight is not a number, negative or not finite, or all are zero.
+        The weights are not one per row, a weight is not a number, negative or above 1e50, or all are zero.
     """
     if sample_weight is None:
         return None
@@ -30,10 +32,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight per row")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    bad = np.flatnonzero(~((weight >= 0) & (weight <= _LARGEST)))
     if len(bad):
         raise ValueError(
-            f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must be finite and not negative"
+            f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must lie between 0 and {_LARGEST:g}"
         )
     if n_rows and not weight.any():
         raise ValueError("every sample_weight is zero; at least one row must have some weight")

@@ -12,7 +12,7 @@ const MOST_PATTERNS = 64; // of missing cells whose triangles are kept
 export class MultivariateGaussian {
   static kind = "continuous";
 
-  constructor({ mean, covariance, degrees, spread }, nComponents) {
+  constructor({ mean, covariance, degrees, spread, constant }, nComponents) {
     this.nComponents = nComponents;
     this.d = mean.shape[1];
     this.mean = numbersOf(mean);
@@ -21,6 +21,7 @@ export class MultivariateGaussian {
     this.degrees = degrees && numbersOf(degrees);
     this.spread = spread && numbersOf(spread);
     this.peaks = this.degrees && Array.from(this.degrees, (one) => studentPeaks(one, this.d));
+    this.constant = new Set(constant); // columns that are left out of a t
     this.triangles = new Map();
     this.ofOneColumn =
       !this.degrees &&
@@ -60,7 +61,7 @@ export class MultivariateGaussian {
 
   /** Return log p(x_j | x_1 … x_{j−1}, z), (Z, d), over the present cells: u = L⁻¹(x − mean) has unit covariance. */
   logFactors(tile) {
-    const present = Array.from(tile.numbers.keys()).filter((j) => !Number.isNaN(tile.numbers[j]));
+    const present = Array.from(tile.numbers.keys()).filter((j) => !Number.isNaN(tile.numbers[j]) && !this.constant.has(j));
     const m = present.length;
     const triangles = this.trianglesOf(present);
     const factors = new Float64Array(this.nComponents * this.d);

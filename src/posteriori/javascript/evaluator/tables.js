@@ -2,14 +2,17 @@
 
 import { logSum, numbersOf, slotOffsets } from "./arrays.js";
 
-/** p(x | z) = 1/d · Σ_i p(x_i | z)·Π_{j≠i} p(x_j | x_i, z). A missing parent is summed over. */
+/** p(x | z) = 1/d · Σ_i p(x_i | z)·Π_{j≠i} p(x_j | x_i, z), over columns of two categories or more. A missing parent is
+ *  summed over. */
 export class AveragedOneDependence {
   static kind = "categorical";
 
   constructor({ cardinalities, log_probability }, nComponents) {
     this.nComponents = nComponents;
-    this.d = cardinalities.length;
-    this.offsets = slotOffsets(cardinalities);
+    this.nColumns = cardinalities.length;
+    this.varying = cardinalities.flatMap((k, j) => (k > 1 ? [j] : []));
+    this.d = this.varying.length;
+    this.offsets = slotOffsets(this.varying.map((j) => cardinalities[j]));
     this.nSlots = this.offsets[this.d];
     this.table = numbersOf(log_probability); // (slots of the parent, Z, slots of the child)
   }
@@ -18,14 +21,15 @@ export class AveragedOneDependence {
     return this.table[(parentSlot * this.nComponents + z) * this.nSlots + childSlot];
   }
 
-  /** Return the slots of the values of column i; that of a missing cell if it has none. */
+  /** Return the slots of the values of the ith column that varies. */
   slotsOf(i) {
-    const [first, stop] = [this.offsets[i], this.offsets[i + 1]];
-    return Array.from({ length: Math.max(stop - first - 1, 1) }, (_, k) => Math.min(first + 1, stop - 1) + k);
+    const first = this.offsets[i] + 1;
+    return Array.from({ length: this.offsets[i + 1] - first }, (_, k) => first + k);
   }
 
   logDensity(tile) {
-    const { codes } = tile;
+    if (!this.d) return new Float64Array(this.nComponents);
+    const codes = this.varying.map((j) => tile.codes[j]);
     const children = this.offsets.slice(0, this.d).map((offset, j) => offset + codes[j]);
     return Float64Array.from({ length: this.nComponents }, (_, z) => {
       const terms = [];
@@ -42,8 +46,8 @@ export class AveragedOneDependence {
 
   /** Return log p(x_j | the present ones of x_1 … x_{j−1}, z), (Z, d). */
   logFactors(tile) {
-    const { codes } = tile;
-    const factors = new Float64Array(this.nComponents * this.d);
+    const codes = this.varying.map((j) => tile.codes[j]);
+    const factors = new Float64Array(this.nComponents * this.nColumns);
     for (let z = 0; z < this.nComponents; z++) {
       const terms = new Float64Array(this.nSlots).fill(-Infinity);
       for (let i = 0; i < this.d; i++) for (const slot of this.slotsOf(i)) terms[slot] = this.at(slot, slot, z);
@@ -56,7 +60,7 @@ export class AveragedOneDependence {
           else if (slot !== child) terms[slot] = -Infinity;
         }
         const after = logSum(terms);
-        factors[z * this.d + j] = before > -Infinity ? after - before : 0;
+        factors[z * this.nColumns + this.varying[j]] = before > -Infinity ? after - before : 0;
         before = after;
       }
     }

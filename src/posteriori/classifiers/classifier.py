@@ -1,0 +1,399 @@
+"""Base of the classifiers, of one model and of a pool: everything that follows from the fitted posterior."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.classifiers.accuracy import accuracy_of
+from posteriori.classifiers.notebooks import estimator_html
+from posteriori.classifiers.rows import rows_to_predict, supports_partitions
+from posteriori.classifiers.validation import require_in_memory
+from posteriori.draws import check_draw, generator
+from posteriori.explain import Explanation
+from posteriori.explain.words import WordFactors, word_factors_of
+from posteriori.learning.importance import HeldOutRows, Importance, importance_under_model
+from posteriori.model import Posterior
+from posteriori.scoring import ModelRows, Scorer
+from posteriori.scoring.fitted import most_probable, warn_of_impossible
+from posteriori.sources import LabelledSource
+from posteriori.statistics import ColumnRanges
+from posteriori.table_estimator import takes_tables
+from posteriori.tables import Batch, Column, Schema
+from posteriori.tables.writing import decode, write_table
+from posteriori.typing import Array
+
+
+class Classifier(ClassifierMixin, BaseEstimator, ABC):
+    """Classifies, explains and draws rows of the tables that posteriori reads, by a posterior.
+
+    A subclass learns the models and their pool, and returns them (`_posterior`).
+    """
+
+    n_jobs: int | None
+    classes_: Array
+    target_: Column
+    _fitted_attribute: ClassVar[str]  # exists once the estimator is fitted
+
+    @property
+    @abstractmethod
+    def _posterior(self) -> Posterior:
+        """The fitted models and their pool; raises AttributeError before the fit."""
+
+    @property
+    def _training_posterior(self) -> Posterior:
+        """The posterior under the class prior of the training rows."""
+        return self._posterior
+
+    @property
+    @abstractmethod
+    def _trained(self) -> bool:
+        """Whether the estimator was fitted to rows, and not built from parameters."""
+
+    @property
+    @abstractmethod
+    def _model_titles(self) -> Sequence[str]:
+        """The name of each model in messages."""
+
+    @property
+    @abstractmethod
+    def _model_ranges(self) -> Sequence[ColumnRanges | None]:
+        """For each model the ranges of the columns in its training rows; None if they are unknown."""
+
+    # Predicting -------------------------------------------------------------------------------------------------
+
+    @supports_partitions("prediction")
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row, (n,)."""
+        posterior = self._posterior
+        best = self._source(X).map(lambda batch: most_probable(posterior.scores(batch)))
+        impossible = self._warn_of_impossible(best < 0)
+        if impossible.any():
+            best[impossible] = posterior.class_log_prior.argmax()
+        labels: Array = self.classes_[best]
+        return labels
+
+    @supports_partitions("probability")
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(y | x), (n, C), classes in the order of `classes_`; each row sums to 1.
+
+        If no class can produce a row, it is NaN, with a warning: p(x) is 0, which needs ``alpha=0`` or a number so far
+        from all others that log p(x | y) overflows.
+        """
+        posterior = self._source(X).map(self._posterior.posterior)
+        self._warn_of_impossible(np.isnan(posterior[:, 0]))
+        return posterior
+
+    @supports_partitions("log_probability")
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | x) in nats, (n, C)."""
+        log_posterior = self._source(X).map(self._posterior.log_posterior)
+        self._warn_of_impossible(np.isnan(log_posterior[:, 0]))
+        return log_posterior
+
+    @supports_partitions("log_density")
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) in nats, (n,), of a pool that of the mixture of its members: lower for more unusual rows."""
+        source = self._source(X)
+        return source.map(self._posterior.log_evidence)
+
+    def scorer(self) -> Scorer:
+        """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
+        return Scorer(tuple(self.classes_.tolist()), ModelRows(self._posterior, type(self).__name__))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
+        source, posterior = self._source(X), self._posterior
+        fallback = int(posterior.class_log_prior.argmax())
+
+        def best(batch: Batch) -> Array:
+            return most_probable(posterior.scores(batch))
+
+        found = accuracy_of(source, y, sample_weight, self.target_, best, fallback)
+        if found.impossible:
+            warn_of_impossible(found.first, found.impossible)
+        return found.share
+
+    def _warn_of_impossible(self, impossible: Array) -> Array:
+        if impossible.any():
+            warn_of_impossible(int(impossible.argmax()), int(impossible.sum()), stacklevel=4)
+        return impossible
+
+    # Explaining and drawing -------------------------------------------------------------------------------------
+
+    def explain(self, X: Any) -> Explanation:
+        """Return every prediction as an exact sum: per class, the log prior plus one log factor per feature.
+
+        If features depend on each other given the class, the factor of a feature is conditional on the features that it
+        depends on. If factors have weights, each is multiplied by its weight and a bias replaces the log prior; then
+        the sum is log p(y | x) up to a constant per row, and not log p(x, y). The factor of a feature in a pool is the
+        sum of the factors of its members times their weights.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+
+        Returns
+        -------
+        Explanation
+            Holds n·C·d numbers: for some rows, not for millions.
+        """
+        source, posterior = self._source(X), self._posterior
+        require_in_memory(source.table, "explain")
+        rows: dict[int, Array] = {}
+        words: dict[int, list[dict[str, WordFactors]]] = {}
+        has_words = bool(posterior.schema.of_kind("counts"))
+
+        def factors(batch: Batch) -> Array:
+            rows[batch.start] = decode(batch)
+            if has_words:
+                words[batch.start] = word_factors_of(posterior, batch)
+            return posterior.explaining_factors(batch)
+
+        log_factors = source.map(factors)
+        values = np.concatenate([rows[start] for start in sorted(rows)])  # threads may finish in any order
+        return Explanation(
+            self.classes_,
+            self.schema_.names,
+            values,
+            posterior.bias,
+            log_factors,
+            posterior.given,
+            posterior.is_weighted,
+            tuple(row for start in sorted(words) for row in words[start]),
+        )
+
+    def sample(
+        self, n: int = 1, y: Any = None, random_state: Any = None, respect_ranges: bool = True
+    ) -> tuple[Any, Array]:
+        """Draw rows from the model: a class from the prior, then every column from its distribution.
+
+        A pool first draws a member for each row, with a probability proportional to its weight.
+
+        Parameters
+        ----------
+        n : int, default 1
+        y : label or array-like (n,), optional
+            Class of all rows, or of each; default: drawn from the prior.
+        random_state : int, RandomState, Generator or None
+        respect_ranges : bool, default True
+            Whether numbers stay between the lowest and the highest number of their column in the training rows, and
+            are whole if all of these were. False draws from the density itself, which has no bounds. A model without
+            ranges (`from_parameters`, an old model file) always does so.
+
+        Returns
+        -------
+        X : table (n, d)
+            Has the type and the kinds of columns of the training table. Cells are missing only if the model includes
+            the probability of missing cells (``missing="informative"``).
+        y : ndarray (n,)
+
+        Raises
+        ------
+        ValueError
+            n is not a whole number of at least 1, or is too large; y is not one label or n labels; a label of y is
+            not a class.
+
+        Notes
+        -----
+        Within the ranges each row is drawn from the model's density given its class and component, truncated to the
+        ranges: a number outside is drawn again, never moved to a bound. The probabilities of classes and components do
+        not change. A whole number is a rounded draw from the density between lowest − 1/2 and highest + 1/2. Columns
+        that depend on each other are drawn again as whole rows. If a row is rejected 50 times, its columns are
+        truncated one after the other, each given those before it, which is close to the truncated density but not equal
+        to it.
+        """
+        posterior = self._posterior
+        n = check_draw(n, len(posterior.schema.columns))
+        wanted = None if y is None else np.asarray(y)
+        if wanted is not None and wanted.shape not in ((), (n,)):
+            raise ValueError(f"y is of shape {wanted.shape}; give one class, or one for each of the {n:,} rows to draw")
+        label = None if wanted is None else self._class_indices(np.broadcast_to(wanted, (n,)))
+        ranges = self._model_ranges if respect_ranges else [None] * len(posterior.models)
+        columns, drawn = posterior.draw(n, label, generator(random_state), ranges)
+        return write_table(self.schema_, columns), self.classes_[drawn]
+
+    def _class_indices(self, labels: Array) -> Array:
+        wanted = labels.tolist()
+        positions = [self.target_.lookup.get(label, 0) - 1 for label in wanted]
+        if min(positions) < 0:
+            unseen = wanted[positions.index(-1)]
+            raise ValueError(f"{unseen!r} is not a class; the classes are {self.classes_.tolist()}")
+        return np.array(positions)
+
+    @property
+    def importance_(self) -> Importance:
+        r"""Feature importance: the information about the class that the posterior loses without each column.
+
+        .. math:: I_j = \mathbb{E}[\log p(y \mid x) - \log p(y \mid x_{-j})]
+
+        in nats per row, with standard errors. The column is treated as unknown and integrated out, so that nothing is
+        refitted and nothing is permuted. Columns that carry the same information share it: each alone may lose little,
+        although both together lose much. Mutual information I(x_j; y) instead takes a column as the only one known.
+
+        The mean is over held-out rows, at most 2,000, after `GenerativeClassifier.fit` and after
+        `model_selection.out_of_fold`; there I_j is the increase of the held-out log-loss, and may be negative.
+        Otherwise it is over 2,000 rows that are drawn from the model: the expectation under the model, which may be
+        wrong; see `Importance.held_out`. It is computed on first access, and saved with the model if it is of held-out
+        rows.
+
+        Raises
+        ------
+        NotFittedError
+            The classifier is not fitted.
+        """
+        state = vars(self)
+        if "_importance" not in state and "_held_out_rows" in state:
+            self._importance = self._held_out_rows.importance()
+            self.__dict__.pop("_held_out_rows", None)
+        if "_importance" in state:
+            return self._importance
+        if "_drawn_importance" not in state:
+            self._drawn_importance = importance_under_model(self._training_posterior)
+        return self._drawn_importance
+
+    @property
+    def feature_information_(self) -> Array:
+        """Feature importance of each column in nats per row, (d,); see `importance_`."""
+        return self.importance_.information
+
+    @property
+    def feature_information_error_(self) -> Array:
+        """Standard error of `feature_information_`, (d,)."""
+        return self.importance_.standard_error
+
+    def _check_importance(self, n_columns: int) -> None:
+        """Raise ValueError unless the importance, which may come from a file, is of the columns of the model."""
+        if "_importance" in self.__dict__:
+            self._importance.check_against(n_columns)
+
+    def _forget_importance(self) -> None:
+        for name in ("_importance", "_held_out_rows", "_drawn_importance"):
+            self.__dict__.pop(name, None)
+
+    def _keep_held_out(self, rows: HeldOutRows) -> None:
+        """Keep held-out rows and the models of the folds until the first access to the importance."""
+        self._forget_importance()
+        self._held_out_rows = rows
+        if rows.is_large:
+            _ = self.importance_
+
+    def __getstate__(self) -> Any:
+        if "_held_out_rows" in vars(self):
+            _ = self.importance_
+        return super().__getstate__()
+
+    def to_sql(self, table: str = "rows", dialect: str = "duckdb", columns: Sequence[str] | None = None) -> str:
+        """Return a SELECT statement that scores the rows of a table in a database.
+
+        It is available for naive Bayes of numbers and categories, Gaussian discriminants, trees (TAN, Chow-Liu),
+        k-dependence and averaged one-dependence, and for a pool of these, which every default pool is. Its
+        log p(y | x) equals `predict_log_proba` up to rounding. NULL, NaN and unseen categories are missing cells and
+        are integrated out.
+
+        Parameters
+        ----------
+        table : str, default "rows"
+            The text after FROM, in the dialect: a name, a SELECT in parentheses, ``read_parquet('…')``. Its columns are
+            found by the exact names that they had in training, or as x0, x1, … if they had none.
+        dialect : str, default "duckdb"
+            A dialect of sqlglot: "sqlite", "postgres", "mysql", "bigquery", "snowflake", "spark", "tsql" and others.
+        columns : sequence of str, optional
+            Columns of the table to return with the scores, such as a key: the rows of a SELECT are in no order, and
+            its joins change it. Default: the features.
+
+        Returns
+        -------
+        str
+            A SELECT of these columns, ``prediction``, and for each class p(y | x), ``p_CLASS``, and log p(y | x) in
+            nats, ``log_p_CLASS``. If no class can produce a row, p is NULL and the prediction is that of the prior. If
+            `predict` raises an error for a row (an infinite number, or one out of the support of its distribution), the
+            prediction is NULL too. A class that cannot have produced a row has log p −∞, or −1e300 if the database has
+            no infinity.
+
+        Raises
+        ------
+        ValueError
+            The dialect is unknown; a density of the model, or of a member of the pool, has no SQL; the SELECT would
+            have more than about 20,000,000 characters, by an estimate before it is written; the table cannot follow
+            FROM; two columns of the result would have the same name.
+        ImportError
+            sqlglot is absent: ``pip install sqlglot``.
+
+        Notes
+        -----
+        The database compares strings: a collation that ignores case ignores it here too. SQLite must be 3.35 or newer,
+        with its mathematical functions; SQL Server 2022 or newer. A covariance takes d³/6 short expressions for rows
+        with missing cells, so that about 85 columns are the most. A tree takes about as many literals as it has
+        parameters, and twice as many if inner cells may be missing.
+
+        k-dependence, averaged one-dependence and forests stand in the SELECT as tables (VALUES), which are joined by
+        the codes of the cells. They hold about as many numbers as the model has parameters. Rows with equal codes are
+        scored once. A forest holds the nodes that each of these rows reaches, about 20 bytes per row, tree and level of
+        the trees: score a large table in batches of some 10,000 rows, as ``table="(SELECT * FROM rows WHERE …)"``. A
+        row with missing cells takes as many lines as the missing parents have combinations of values; the SELECT sums
+        over all of them, also where `predict_log_proba` warns that it drops columns. SQLite limits the depth of
+        statements, and reads about 60 columns of k-dependence.
+
+        Examples
+        --------
+        >>> import sqlite3, pandas as pd, posteriori as po
+        >>> rows = pd.DataFrame({"id": [1, 2, 3, 4], "height": [1.0, 2.0, 8.0, 9.0]})
+        >>> model = po.NaiveBayes().fit(rows[["height"]], ["low", "low", "high", "high"])
+        >>> database = sqlite3.connect(":memory:")
+        >>> _ = database.execute("CREATE TABLE birds (id, height)")
+        >>> _ = database.executemany("INSERT INTO birds VALUES (?, ?)", [(7, 1.5), (8, None)])
+        >>> select = model.to_sql("birds", "sqlite", columns=["id"])
+        >>> database.execute(f"SELECT id, prediction, round(p_low, 3) FROM ({select})").fetchall()
+        [(7, 'low', 1.0), (8, 'high', 0.5)]
+        """
+        check_is_fitted(self)
+        posterior = self._posterior
+        try:
+            from posteriori.sql import select_posterior
+        except ModuleNotFoundError as error:
+            if error.name != "sqlglot":
+                raise
+            raise ImportError("to_sql needs sqlglot: pip install sqlglot") from error
+        models = dict(zip(self._model_titles, posterior.models, strict=True))
+        return select_posterior(models, self.classes_.tolist(), table, dialect, columns, posterior.pool)
+
+    # Fitted values ----------------------------------------------------------------------------------------------
+
+    @property
+    def schema_(self) -> Schema:
+        """The columns: names, kinds and categories."""
+        return self._posterior.schema
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters; of a pool those of the members, one weight per member, and C − 1 biases."""
+        return self._posterior.n_parameters
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """Log p(y) in nats, (C,)."""
+        return self._posterior.class_log_prior
+
+    @property
+    def class_prior_(self) -> Array:
+        """p(y), (C,)."""
+        return np.exp(self._posterior.class_log_prior)
+
+    def _source(self, X: Any) -> LabelledSource:
+        """Return rows to predict."""
+        return rows_to_predict(self, X)
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: what was learned once fitted; before that, the diagram of scikit-learn."""
+        diagram: str = super()._html_repr()
+        return estimator_html(self, diagram) if hasattr(self, self._fitted_attribute) else diagram
+
+    def __sklearn_tags__(self) -> Tags:
+        return takes_tables(super().__sklearn_tags__())

@@ -1,0 +1,533 @@
+"""A class prior times class-conditional densities: the way of `fit` from rows to a model, and the fitted values."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.rows import check_model_of, forget_rows, set_model, supports_partitions
+from posteriori.classifiers.shared_parameters import prior_of
+from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
+from posteriori.classifiers.updating import collect_further, remove_rows
+from posteriori.classifiers.validation import (
+    components_of,
+    em_options_of,
+    warn_of_empty_columns,
+    warn_of_few_rows,
+    warn_of_one_class,
+    warn_of_undetermined,
+)
+from posteriori.invariants import check_equal, check_numbers, check_share
+from posteriori.learning.cut_points import binned_schema, bins_of
+from posteriori.learning.em import EMOptions, FitResult, learn, warn_not_converged
+from posteriori.learning.fit import Collect
+from posteriori.learning.importance import HeldOutRows
+from posteriori.learning.training import CollectedRows, Plan, TrainingRows
+from posteriori.learning.two_pass import unrefined, without_groups
+from posteriori.learning.work_bounds import WorkCounts, check_work
+from posteriori.model import Block, FactorWeights, GenerativeModel, Posterior, Prior
+from posteriori.sources import LabelledSource
+from posteriori.statistics import ColumnRanges, JointStatistics
+from posteriori.tables import Batch, Column, Scan, Schema
+from posteriori.tables.lazy import LazyTable
+from posteriori.tables.messages import UnseenCategoryError
+from posteriori.tables.writing import write_column
+from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from posteriori.networks import BayesianNetwork
+
+
+class GenerativeEstimator(Classifier):
+    """A class prior times class-conditional densities, learned by adding up sufficient statistics.
+
+    A subclass declares its parameters, and defines its densities and their columns (`_blocks`). `fit` reads rows
+    (`training_rows.py`), collects their statistics, learns the model, and stores it, in this order below.
+    """
+
+    distributions: Any = None
+    categorical_features: Any
+    keep: Any
+    dates: Any = "parts"
+    text: Any = None
+    priors: Any
+    prior_alpha: float
+    unlabelled: Any = "error"
+    unlabelled_weight: Any = 1.0
+    components_per_class: Any = None
+    label_noise: Any = None
+    feature_weights: Any = None
+    reads_counts: ClassVar[bool] = False
+    """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
+
+    model_: GenerativeModel
+    statistics_: JointStatistics
+    label_confusion_: Array
+    transduction_: Array
+    unlabelled_weight_: float
+    _classes_closed: bool = False
+    _fitted_attribute = "model_"
+
+    @abstractmethod
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """Return the densities and their columns."""
+
+    def _check_size(self, schema: Schema, target: Column) -> None:
+        """Raise ValueError, before memory is allocated, if the model would take more than allowed."""
+
+    # The way of a fit -------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from labelled rows; a previous fit is discarded.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+            NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
+            missing cells. Strings, booleans and categories are categorical, other numbers continuous. Also tables
+            outside this process's memory: files by `posteriori.scan`, a DuckDB query by `posteriori.scan_sql`, a Dask
+            DataFrame or array, a Spark DataFrame. The model equals that of the same rows in memory.
+        y : array-like (n,) or str; optional for files that were scanned with a target
+            The label of each row, or the name of the column of X that holds the labels. NaN, None and null are missing
+            labels; EM infers them if the parameter `unlabelled` allows it. Or a table of booleans (n, C), with one
+            column per class: the possible classes of each row. Whole numbers that look like a quantity are an error:
+            more than 20 distinct ones, with fewer than 100 rows each on average, other than 0, 1, …, K − 1 and
+            1, 2, …, K. `posteriori.quantile_classes` cuts them into classes; strings are always classes.
+        sample_weight : array-like (n,), optional
+            Weight of each row, ≥ 0; a row of weight k counts as k rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A label is missing, a cell is infinite or out of the support of its distribution, two columns have the same
+            name, or a weight is negative. The message names the place and the remedy.
+        TypeError
+            X is not a table, or a column holds something other than numbers, strings and booleans.
+
+        Warns
+        -----
+        UserWarning
+            There is only one class, or the rows do not determine an estimate.
+        """
+        self._fit_rows(X, y, sample_weight)
+        warn_of_one_class(self.target_, self.schema_.target, stacklevel=2)
+        return self
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        self._learn(self._first_statistics(X, y, None, sample_weight, complete=True))
+        self._begin(None)
+        return self
+
+    def _first_statistics(self, X: Any, y: Any, classes: Any, sample_weight: Any, complete: bool) -> CollectedRows:
+        """Read the rows of a first fit, and collect their statistics."""
+        head_sample = X.head_sample() if isinstance(X, Scan) else None
+        if head_sample is not None:
+            try:
+                return self._collect_statistics(head_sample, y, classes, sample_weight, complete)
+            except UnseenCategoryError:  # later rows have categories that the first rows do not show
+                pass
+        return self._collect_statistics(X, y, classes, sample_weight, complete)
+
+    def _collect_statistics(self, X: Any, y: Any, classes: Any, sample_weight: Any, complete: bool) -> CollectedRows:
+        """Read rows, choose the cut points of binned columns, and collect the statistics."""
+        rows = self.read_training_rows(X, y, sample_weight, classes=classes, complete=complete)
+        plan = self.training_plan(rows.source.schema, rows.target)
+        blocks = plan.blocks
+        self._check_plan(rows.source, blocks, complete)
+        check_work([plan], rows.source.schema, WorkCounts(rows.source.table.n_rows, 0, rows.target.cardinality))
+        if rows.source.label_model is not None:  # groups are chosen from counts of known components
+            blocks = without_groups(blocks)
+        # Cut points are chosen by the recorded labels, as if these were the components.
+        schema = binned_schema(rows.source.with_label_model(None), bins_of(blocks), self.n_jobs)
+        source = rows.source.with_schema(schema)
+        self._check_size(source.schema, rows.target)
+        return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)))
+
+    def _check_plan(self, source: LabelledSource, blocks: tuple[Block, ...], complete: bool) -> None:
+        """Raise ValueError if more rows follow and the plan needs all, or labels are hidden and it needs them."""
+        wanted = unrefined(blocks)
+        if wanted and not complete:
+            raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
+        if wanted and source.label_model is not None:
+            raise ValueError(
+                f"{wanted[0]} needs known labels, and components_per_class, label_noise and a mask hide them; leave "
+                "one of them out"
+            )
+        learned = self.leaves_rows_out
+        if learned and source.label_model is not None:
+            raise ValueError(
+                f"{learned} leaves each row out of its class, and components_per_class, label_noise and a mask hide "
+                "the class; leave one of them out"
+            )
+        if learned and not complete:
+            raise ValueError(f"{learned} takes all rows at once, and partial_fit sees each once; use fit")
+
+    def _learn(self, collected: CollectedRows) -> Self:
+        """Learn the model from statistics of rows and of earlier rows, and store it."""
+        source, target, blocks = collected.rows.source, collected.rows.target, collected.blocks
+        prior = self.component_prior(target)
+        fit = learn(source, blocks, prior, collected.past, collected.statistics, self._em_options())
+        self._store_fit(replace(fit, model=self._weighed(fit, source)), target, source.unlabelled_weight)
+        self._transduce(source.with_label_model(fit.label_model))
+        return self
+
+    def _weighed(
+        self,
+        learned: FitResult,
+        source: LabelledSource,
+        to_observed_codes: Callable[[Batch], Batch] | None = None,
+        start: FactorWeights | None = None,
+        sample: Batch | None = None,
+    ) -> GenerativeModel:
+        """Return the learned model, with a learned back-off and learned factor weights if the estimator has them."""
+        model = learned.model
+        if self._learns_backoff and source.classes is not None:
+            from posteriori.learning.backoff import learn_backoff
+
+            prior = replace(prior_of(self, source.classes), of_class=model.of_class)
+            model = learn_backoff(source, learned, prior, to_observed_codes, sample)
+        if self.feature_weights is None:
+            return model
+        if self.feature_weights == "cells":
+            from posteriori.learning.cells import learn_cells
+
+            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample)
+        else:
+            from posteriori.learning.weights import learn_weights
+
+            weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
+        return replace(model, weights=weights)
+
+    def _store_fit(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> Self:
+        self._keep(learned, target, unlabelled_weight)
+        warn_not_converged(learned, self._em_options(), stacklevel=6)
+        if learned.model.of_class:
+            warn_of_few_rows(learned.statistics.weight, stacklevel=6)
+        warn_of_empty_columns(learned.model, learned.statistics)
+        warn_of_undetermined(learned.model, learned.statistics, self.component_classes_.tolist(), stacklevel=5)
+        return self
+
+    def _keep(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> None:
+        """Set the fitted attributes, without warnings about estimates that the rows do not determine."""
+        self.statistics_ = learned.statistics
+        self.log_likelihood_trace_ = np.array(learned.trace)
+        if "unlabelled_weight" in self.get_params():
+            self.unlabelled_weight_ = unlabelled_weight
+        self._set_model(learned.model, target)
+        if hasattr(self, "label_confusion_"):
+            del self.label_confusion_
+        if learned.label_model is not None and learned.label_model.confusion is not None:
+            self.label_confusion_ = learned.label_model.confusion
+
+    def _set_model(self, model: GenerativeModel, target: Column) -> Self:
+        self._forget_importance()
+        set_model(self, model, target)
+        self.classes_ = write_column(target)
+        return self
+
+    def _transduce(self, source: LabelledSource) -> None:
+        """Set `transduction_`, the labels of the training rows, if the model infers missing or noisy labels."""
+        if hasattr(self, "transduction_"):
+            del self.transduction_
+        if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; use predict
+            return
+        if source.labels is None or not (source.labels.may_miss or self.label_noise is not None):
+            return
+        model = self.model_
+        source = source.with_schema(model.schema)
+
+        def infer(batch: Batch) -> Array:
+            with np.errstate(divide="ignore"):
+                best: Array = model.by_class(np.log(model.responsibilities(batch)[0])).argmax(axis=1)
+            return best
+
+        self.transduction_ = self.classes_[source.map(infer)]
+
+    def _begin(self, classes: Any) -> None:
+        """Record whether the classes are declared, after the first rows; drop what is known of an earlier fit."""
+        self._classes_closed = classes is not None
+        self.__dict__.pop("target_cuts_", None)
+        forget_rows(self)
+
+    # Updates ----------------------------------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; after the last call the model equals one fit of all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. An unseen category extends the model. The first values of a column that had none so far decide
+            whether it is continuous or categorical. The cut points of binned columns are those of the first call, so
+            that call should have many rows.
+        classes : array-like, optional
+            All classes, on the first call. A label outside of them is an error. Without `classes`, a new class extends
+            the model.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As in `fit`; or a parameter needs a second pass over all rows.
+        """
+        if not hasattr(self, "model_"):
+            self._learn(self._first_statistics(X, y, classes, sample_weight, complete=False))
+            self._begin(classes)
+            return self
+        if not hasattr(self, "statistics_"):
+            raise ValueError("this model was built from parameters, which do not contain the number of rows; use fit")
+        return self._learn(collect_further(self, X, y, classes, sample_weight))
+
+    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Subtract rows from the model, as if it had never learned from them.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+            Rows that the model has learned from, by `fit` or `partial_fit`, with weights of at most those given then.
+            Cut points and the parents of `KDependenceBayes` do not change, as in `partial_fit`. Categories and classes
+            that have no row left remain with a count of 0; a fit of the other rows would not contain them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            The model cannot have learned from these rows: a class, a category or a combination of categories has less
+            weight than the rows, or a number lies too far from the others. The message names the class and the column.
+            Or no row would be left. Or the model was learned by EM, with ``feature_weights="conditional"``, or in two
+            passes (Ledoit & Wolf), so that its statistics are not sums over single rows. The model is unchanged.
+
+        Notes
+        -----
+        Counts of rows with whole weights equal those of the other rows exactly. Means and scatters follow from the
+        inverse of the update of Chan, Golub & LeVeque, and agree to 1e-9 of the column's scatter before, at any offset.
+        A warning names a column whose scatter shrinks so much that few digits are left.
+
+        Not every row that the model has not learned from is detected: a row similar to the training rows is subtracted
+        as if it were one of them.
+
+        Cost: one pass over the rows to subtract, and one estimate.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> X, y = [["u"], ["u"], ["v"], ["v"]], ["a", "a", "a", "b"]
+        >>> model = po.NaiveBayes().fit(X, y)
+        >>> model.unlearn([["v"]], ["a"]).class_count_
+        array([2., 1.])
+        """
+        remove_rows(self, X, y, sample_weight)
+        return self
+
+    # The steps of a fit, for algorithms that learn several models from one pass ---------------------------------
+
+    def read_training_rows(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
+    ) -> TrainingRows:
+        """Read training rows, and infer the schema and the classes from them; see `read_first_rows`."""
+        return read_first_rows(self, X, y, sample_weight, classes=classes, complete=complete)
+
+    def read_learned_rows(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
+    ) -> TrainingRows:
+        """Read rows under the fitted model, extended by new categories and classes; see `read_further_rows`."""
+        return read_further_rows(self, X, y, sample_weight, classes=classes, complete=complete)
+
+    def training_plan(self, schema: Schema, target: Column) -> Plan:
+        """Return the plan of a fit to rows of a schema.
+
+        Parameters
+        ----------
+        schema : Schema
+            The features.
+        target : Column
+            The classes.
+
+        Returns
+        -------
+        Plan
+            The densities and their columns, the prior of the components, when EM stops, and how factor weights are
+            learned if the estimator has them.
+        """
+        weighed = self._weighed if self.leaves_rows_out else None
+        learns = not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
+        cells = self.feature_weights == "cells"
+        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed, learns, cells)
+
+    def store_fit(self, fit: FitResult, rows: TrainingRows, held_out: HeldOutRows | None = None) -> Self:
+        """Set the fitted attributes, as `fit` would with these rows.
+
+        Parameters
+        ----------
+        fit : FitResult
+            Result of a fit of the rows under `training_plan`.
+        rows : TrainingRows
+        held_out : HeldOutRows, optional
+            Held-out rows, with the models that predict them; they measure the feature importance.
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        ConvergenceWarning
+            EM stopped before it converged.
+        UserWarning
+            There is only one class, a component has hardly any rows, a column has no value, or the rows do not
+            determine an estimate.
+        """
+        self._classes_closed = False
+        self._store_fit(fit, rows.target, rows.source.unlabelled_weight)
+        warn_of_one_class(rows.target, rows.source.schema.target, stacklevel=3)
+        if held_out is not None:
+            self._keep_held_out(held_out)
+        return self
+
+    @property
+    def leaves_rows_out(self) -> str:
+        """The parameter that is learned from leave-one-out predictions, for messages; empty if none is."""
+        if self._learns_backoff:
+            return 'backoff="learned"'
+        return "" if self.feature_weights is None else f'feature_weights="{self.feature_weights}"'
+
+    @property
+    def _learns_backoff(self) -> bool:
+        """Whether the strength of the back-off is learned."""
+        return isinstance(getattr(self, "backoff", None), str)
+
+    def component_prior(self, target: Column) -> Prior:
+        """Return the prior of the components of all classes."""
+        return replace(prior_of(self, target), of_class=components_of(self.components_per_class, target))
+
+    def _em_options(self) -> EMOptions:
+        """Return when EM ends."""
+        return em_options_of(self) if hasattr(self, "max_iter") else EMOptions()
+
+    # Predicting -------------------------------------------------------------------------------------------------
+
+    @property
+    def _fitted(self) -> GenerativeModel:
+        if "model_" not in vars(self):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        return self.model_
+
+    @property
+    def _posterior(self) -> Posterior:
+        return Posterior((self._fitted,))
+
+    @property
+    def schema_(self) -> Schema:
+        """The columns: names, kinds and categories."""
+        return self._fitted.schema  # without a posterior, which would cost a one-row prediction microseconds
+
+    @property
+    def _model_titles(self) -> tuple[str]:
+        return (f"this {type(self).__name__}",)
+
+    @property
+    def _model_ranges(self) -> tuple[ColumnRanges | None]:
+        return (self._ranges,)
+
+    @property
+    def _ranges(self) -> ColumnRanges | None:
+        """Ranges of the columns in the training rows; None if they are unknown."""
+        return self.statistics_.ranges if self._trained else None
+
+    @property
+    def _trained(self) -> bool:
+        return hasattr(self, "statistics_")
+
+    @supports_partitions("joint_log_probability")
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
+        return self._source(X).map(self.model_.log_joint)
+
+    def to_network(self) -> BayesianNetwork:
+        """Return the joint distribution as a Bayesian network, in which the class is a parent of every feature.
+
+        The states of a column of numbers that the model cuts into bins are these bins, such as "[39.2, 43.3)".
+
+        Raises
+        ------
+        ValueError
+            A column holds numbers that are not in bins and not normal given the class, or the model is not a network.
+            Naive Bayes, trees that all classes share, `KDependenceBayes`, and discriminant analysis are networks.
+        """
+        from posteriori.networks.conversion import network_of
+
+        check_is_fitted(self, "model_")
+        return network_of(self.model_, self.target_)
+
+    # Fitted values ----------------------------------------------------------------------------------------------
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of passes over the rows in training: EM steps, or 1."""
+        if not hasattr(self, "log_likelihood_trace_"):
+            raise AttributeError(f"this {type(self).__name__} has not learned from rows")
+        return max(1, len(self.log_likelihood_trace_))
+
+    @property
+    def feature_weights_(self) -> Array:
+        """Weight of the log factor of each feature, (d,), ≥ 0, if they were learned."""
+        return self._factor_weights.weight
+
+    @property
+    def class_bias_(self) -> Array:
+        """Biases that replace the log prior if factors have weights, in nats, (C,)."""
+        return self._factor_weights.bias
+
+    @property
+    def _factor_weights(self) -> FactorWeights:
+        if self._fitted.weights is None:
+            raise AttributeError(
+                f'this {type(self).__name__} has no feature weights; fit it with feature_weights="conditional"'
+            )
+        return self._fitted.weights
+
+    @property
+    def class_count_(self) -> Array:
+        """Weight of the rows of each class, (C,)."""
+        if not hasattr(self, "statistics_"):
+            raise AttributeError(f"this {type(self).__name__} has not counted any rows")
+        return np.bincount(self._fitted.of_class or range(len(self.classes_)), self.statistics_.weight)
+
+    @property
+    def component_classes_(self) -> Array:
+        """Class of each component, (Z,), in the order of the rows of fitted parameters."""
+        return self.classes_[list(self._fitted.of_class or range(len(self.classes_)))]
+
+    def _check_fitted(self) -> None:
+        """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
+        check_model_of(self)
+        self._check_importance(len(self.schema_.columns))
+        if hasattr(self, "target_cuts_"):
+            check_equal("the number of classes", len(self.target_cuts_.cuts) + 1, len(self.target_.categories))
+        if hasattr(self, "statistics_"):
+            check_equal(
+                "the parameter components_per_class",
+                self.model_.of_class,
+                components_of(self.components_per_class, self.target_),
+            )
+        if hasattr(self, "label_confusion_"):
+            n_classes = len(self.classes_)
+            check_numbers("the confusion of labels", self.label_confusion_, (n_classes, n_classes), 0.0, 1.0 + 1e-6)
+        check_share("the weight of rows without label", getattr(self, "unlabelled_weight_", 1.0))

@@ -1,0 +1,208 @@
+"""Rows added to a fitted model and subtracted from it, by adding and subtracting their statistics."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.classifiers.rows import forget_rows
+from posteriori.classifiers.validation import columns_with_values
+from posteriori.densities import VarianceDensity
+from posteriori.learning.em import FitResult
+from posteriori.learning.fit import Collect, estimate
+from posteriori.learning.retyping import retyped, with_missing_cuts
+from posteriori.learning.training import CollectedRows, TrainingRows
+from posteriori.learning.two_pass import carry_over_structure, unrefined, with_categories_of
+from posteriori.model import Block, GenerativeModel
+from posteriori.statistics import ColumnRanges, JointStatistics, ReversibleStatistics
+from posteriori.statistics.differences import exceeds
+from posteriori.tables import Batch, Column, Schema, quote
+
+_AGREE = "give rows, and weights, that it learned from"
+_LOST = 1e-7  # if less of a sum of squares is left, the difference has fewer than nine correct digits
+
+
+def collect_further(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> CollectedRows:
+    """Read rows under the fitted model, and collect their statistics beside those of the earlier rows."""
+    rows = estimator.read_learned_rows(X, y, sample_weight, classes=classes, complete=False)
+    blocks = estimator._blocks(rows.source.schema)
+    estimator._check_plan(rows.source, blocks, complete=False)
+    source = rows.source.with_schema(with_missing_cuts(rows.source.schema, blocks))
+    blocks = carry_over_structure(blocks, estimator.model_.blocks)
+    components = rows.target.places_in(estimator.target_)
+    blocks = with_categories_of(blocks, estimator.model_.schema, source.schema, components)
+    past = past_statistics(estimator, source.schema, rows.target, blocks)  # raises its errors before the rows are read
+    estimator._check_size(source.schema, rows.target)
+    return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)), past)
+
+
+def past_statistics(estimator: Any, schema: Schema, target: Column, blocks: tuple[Block, ...]) -> JointStatistics:
+    """Return the statistics of a fitted model with the columns, categories and classes of another schema."""
+    old = estimator.model_
+    statistics = retyped(estimator.statistics_, old.schema, old.blocks, schema, blocks)
+    if schema is old.schema and target is estimator.target_:
+        return statistics
+    moves = [
+        [schema.columns[j].places_in(old.schema.columns[j]) for j in block.indexed(schema)] or None for block in blocks
+    ]
+    return statistics.reindexed(target.places_in(estimator.target_), moves)
+
+
+def reason_not_mergeable(estimator: Any, method: str, instead: str) -> str | None:
+    """Return why the statistics of a fitted model are not sums over its rows, as a sentence; None if they are.
+
+    Parameters
+    ----------
+    estimator : GenerativeEstimator
+        Fitted.
+    method : str
+        Name of the method that needs sums.
+    instead : str
+        The remedy, in the imperative.
+    """
+    if not hasattr(estimator, "statistics_"):
+        return f"this model was built from parameters, which do not contain the number of rows; {instead}"
+    model, statistics = estimator.model_, estimator.statistics_
+    wanted = unrefined(estimator._blocks(model.schema))
+    if wanted:
+        return f"{wanted[0]} looks at all rows twice, and {method} sees only sums; {instead}"
+    if estimator.leaves_rows_out:
+        return f"{estimator.leaves_rows_out} takes all rows at once, and {method} sees only sums; {instead}"
+    if model.of_class or estimator.label_noise is not None:
+        return f"components_per_class and label_noise take EM over all rows, and {method} sees only sums; {instead}"
+    if statistics.hidden > 0:
+        return (
+            "this model was learned from rows without label by EM, so its sums are its own expected values; "
+            f"leave out such rows, or {instead}"
+        )
+    for block, sums in zip(model.blocks, statistics.blocks, strict=True):
+        if not sums.is_exact():
+            names = quote(model.schema.columns[j].name for j in block.columns)
+            return (
+                f"this model was learned from missing cells of {names} by EM, so its sums are its own expected values; "
+                f"leave out rows with missing cells, choose a model that needs no EM (NaiveBayes), or "
+                f"{instead}"
+            )
+    return None
+
+
+def reason_not_extendable(estimator: Any) -> str | None:
+    """Return why a fitted model cannot learn from more rows, as a sentence; None if it can."""
+    wanted = unrefined(estimator._blocks(estimator.model_.schema))
+    if wanted:
+        return f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; fit all rows together"
+    if estimator.model_.of_class or estimator.label_noise is not None:
+        return "components_per_class and label_noise take EM over all rows; fit all rows together"
+    if not hasattr(estimator, "statistics_"):
+        return "this model was built from parameters, which do not contain the number of rows; use fit"
+    return None
+
+
+def remove_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Subtract rows from a fitted estimator; it does not change if it cannot have learned from them."""
+    check_is_fitted(estimator, "model_")
+    obstacle = reason_not_mergeable(estimator, "unlearn", "fit the remaining rows")
+    if obstacle:
+        raise ValueError(obstacle)
+    model, target, past = estimator.model_, estimator.target_, estimator.statistics_
+    rows = estimator.read_learned_rows(X, y, sample_weight, complete=False)
+    source = rows.source
+    _reject_new_classes(rows.target, target)
+    blocks = carry_over_structure(estimator._blocks(model.schema), model.blocks)
+    past_statistics(estimator, model.schema, target, blocks)  # raises an error if parameters have changed since the fit
+    gone = source.with_schema(model.schema).reduce(_recognising(Collect(blocks), source.schema))
+    _reject_unseen(model, target, past, gone)
+    rest = past - gone
+    if not rest.weight.any():
+        raise ValueError("these are all the rows that the model has learned from; leave some, or fit others")
+    rest = replace(rest, ranges=_ranges_of_rest(model, rest))
+    learned = FitResult(estimate(model.schema, blocks, estimator.component_prior(target), rest), rest)
+    if hasattr(estimator, "transduction_"):
+        del estimator.transduction_  # its rows include those that are removed
+    estimator._store_fit(learned, target, getattr(estimator, "unlabelled_weight_", 1.0))
+    forget_rows(estimator)
+    _warn_of_lost_digits(learned.model, target, past, rest)
+
+
+def _ranges_of_rest(model: GenerativeModel, rest: JointStatistics) -> ColumnRanges | None:
+    """Return the ranges, empty for columns without a value left; the others cannot be narrowed from sums."""
+    if rest.ranges is None:
+        return None
+    left = columns_with_values(model, rest)
+    known = rest.ranges
+    nothing = ColumnRanges.empty(len(known.lowest))
+    return ColumnRanges(
+        np.where(left, known.lowest, nothing.lowest),
+        np.where(left, known.highest, nothing.highest),
+        np.where(left, known.whole, nothing.whole),
+    )
+
+
+def _reject_new_classes(classes: Column, target: Column) -> None:
+    unseen = [label for label in classes.categories if label not in target.lookup]
+    if unseen:
+        raise ValueError(f"the model has learned of no row of class {unseen[0]!r}; {_AGREE}")
+
+
+def _recognising(accumulate: Callable[[Batch], JointStatistics], seen: Schema) -> Callable[[Batch], JointStatistics]:
+    """Return `accumulate`, with an error for a category that the model has not learned from."""
+
+    def recognise(batch: Batch) -> JointStatistics:
+        for name in batch.unseen:
+            position = batch.schema.names.index(name)
+            known = batch.schema.columns[position].lookup
+            unseen_category = next((cell for cell in seen.columns[position].categories if cell not in known), None)
+            raise ValueError(f"the model has learned of no row with {unseen_category!r} in column {name!r}; {_AGREE}")
+        return accumulate(batch)
+
+    return recognise
+
+
+def _reject_unseen(model: GenerativeModel, target: Column, past: JointStatistics, gone: JointStatistics) -> None:
+    """Raise an error that names the class and the columns if the model cannot have learned from the rows."""
+    heavy = exceeds(gone.weight, past.weight)
+    if heavy.any():
+        z = int(np.argmax(heavy))
+        raise ValueError(
+            f"the rows of class {target.categories[z]!r} weigh {gone.weight[z]:g}, but the model has learned from "
+            f"{past.weight[z]:g}; {_AGREE}"
+        )
+    for block, mine, theirs in zip(model.blocks, past.blocks, gone.blocks, strict=True):
+        if not isinstance(mine, ReversibleStatistics):
+            raise TypeError(
+                f"the statistics of the density {block.density.name!r} cannot be subtracted (they lack `__sub__` and "
+                "`would_go_negative`); fit the remaining rows"
+            )
+        lacking = mine.would_go_negative(theirs)
+        if lacking.any():
+            z = int(np.argmax(lacking.any(axis=1)))
+            names = [model.schema.columns[block.columns[position]].name for position in np.flatnonzero(lacking[z])]
+            verb = "hold" if len(names) > 1 else "holds"
+            raise ValueError(
+                f"in rows of class {target.categories[z]!r}, {quote(names)} {verb} what the model has not learned from "
+                f"such rows, or not as often; {_AGREE}"
+            )
+
+
+def _warn_of_lost_digits(model: GenerativeModel, target: Column, past: JointStatistics, rest: JointStatistics) -> None:
+    """Warn of columns whose scatter has shrunk so much that the subtraction cancelled its digits."""
+    for block, before, after in zip(model.blocks, past.blocks, rest.blocks, strict=True):
+        if not isinstance(block.density, VarianceDensity):
+            continue
+        positions, now = block.density.moments_of_numbers(after)
+        _, was = block.density.moments_of_numbers(before)
+        lost = (now.weight > 1.0) & (now.scatter < _LOST * was.scatter)
+        if lost.any():
+            z, position = np.argwhere(lost)[0]
+            column = model.schema.columns[block.columns[positions[position]]]
+            warnings.warn(
+                f"column {column.name!r} varies so much less in class {target.categories[z]!r} without these rows that "
+                "few digits are left of its variance there; fit the remaining rows again",
+                UserWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,253 @@
+r"""The fitted value: the posterior of one generative model, or of a logarithmic opinion pool of several.
+
+.. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_m w_m \log p_m(y \mid x)\Bigr), \qquad w_m \ge 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from posteriori.model.generative_model import GenerativeModel, log_sum
+from posteriori.model.sampling import draw_components, draw_rows
+from posteriori.model.unknown_columns import scores_without_each
+from posteriori.statistics import ColumnRanges
+from posteriori.tables import Batch, Schema, quote
+from posteriori.typing import Array
+
+FLOOR = -700.0  # nats; smaller ones are clipped, so that none decides alone. exp(−700) is still above 0.
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A logarithmic opinion pool: one weight per member, and one bias per class.
+
+    Attributes
+    ----------
+    weight : ndarray (M,)
+        ≥ 0.
+    bias : ndarray (C,)
+        In nats.
+    """
+
+    weight: Array
+    bias: Array
+
+    def log_posterior(self, log_posteriors: Array) -> Array:
+        """Return log p(y | x) in nats, (n, C), from log posteriors of the members, (n, C, M), that are clipped."""
+        score: Array = log_posteriors @ self.weight + self.bias
+        score -= score.max(axis=1, keepdims=True)  # the exponentials cannot overflow
+        log_posterior: Array = score - np.log(np.exp(score).sum(axis=1, keepdims=True))
+        return log_posterior
+
+
+def clip_log_posteriors(log_posteriors: Array) -> Array:
+    """Replace NaN log posteriors by the uniform one, and clip at −700 nats, so that no member can veto a class."""
+    # The sum finds NaN in one pass without a temporary array; it is also infinite for −inf, which the clip below mends.
+    if not np.isfinite(log_posteriors.sum()):
+        log_posteriors = np.where(np.isnan(log_posteriors), -np.log(log_posteriors.shape[1]), log_posteriors)
+    return np.maximum(log_posteriors, FLOOR)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """p(y | x) and p(x) of a generative model, or of a logarithmic opinion pool of several.
+
+    Attributes
+    ----------
+    models : tuple of GenerativeModel
+        Of the same columns, apart from cut points, and of the same classes.
+    pool : Pool, optional
+        The weights of the models; None where there is one model.
+    log_prior : ndarray (C,), optional
+        Log p(y) in nats where the pool is used, in p(x) and in drawn rows; default: that of the models.
+    readers : tuple of callable, optional
+        For each model, the function from a batch to one in the codes of the model; default: `Batch.with_schema`.
+    """
+
+    models: tuple[GenerativeModel, ...]
+    pool: Pool | None = None
+    log_prior: Array | None = None
+    readers: tuple[Callable[[Batch], Batch], ...] = ()
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns, without the cut points of a pool, whose members differ in them."""
+        schema = self.models[0].schema
+        return schema if self.pool is None else schema.uncut()
+
+    @property
+    def class_log_prior(self) -> Array:
+        """Log p(y) in nats, (C,)."""
+        return self.models[0].class_log_prior if self.log_prior is None else self.log_prior
+
+    @property
+    def shares(self) -> Array:
+        """The share of each model in the mixture that p(x) is, (M,): proportional to the weights of the pool."""
+        if self.pool is None:
+            return np.ones(1)
+        weight = self.pool.weight
+        shares: Array = weight / weight.sum() if weight.sum() > 0 else np.full(len(weight), 1.0 / len(weight))
+        return shares
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: those of the models; of a pool also its weights and C − 1 biases."""
+        of_models = sum(model.n_parameters for model in self.models)
+        return of_models if self.pool is None else of_models + len(self.models) + self.models[0].n_classes - 1
+
+    @property
+    def has_density(self) -> bool:
+        """Whether there is a log p(x). Members of a pool model counts of words as different things, which have none."""
+        of_counts = self.pool is not None and bool(self.schema.of_kind("counts"))
+        return not of_counts and all(model.has_density for model in self.models)
+
+    def ignore_missingness_except(self, columns: Sequence[int]) -> Posterior:
+        """Return the same without the missingness factors, so that a missing cell of another column is no evidence."""
+        return replace(self, models=tuple(model.ignore_missingness_except(columns) for model in self.models))
+
+    def scores(self, batch: Batch) -> Array:
+        """Return log p(y | x) + constant per row in nats, (n, C)."""
+        return self.models[0].scores(self._read(batch)[0]) if self.pool is None else self.log_posterior(batch)
+
+    def posterior(self, batch: Batch) -> Array:
+        """Return p(y | x), (n, C); without a pool NaN in a row that no class can produce."""
+        return self.models[0].posterior(batch) if self.pool is None else np.exp(self.log_posterior(batch))
+
+    def log_posterior(self, batch: Batch) -> Array:
+        """Return log p(y | x) in nats, (n, C); without a pool NaN in a row that no class can produce."""
+        batches = self._read(batch)
+        if self.pool is None:
+            return self.models[0].log_posterior(batches[0])
+        each = [model.log_posterior(rows) for model, rows in zip(self.models, batches, strict=True)]
+        return self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
+
+    def log_posteriors_without_each(self, batch: Batch) -> tuple[Array, Array]:
+        """Return log p(y | x), (n, C), and log p(y | x₋ⱼ) for each column j, (d, n, C), in nats.
+
+        A model gives its log prior to a row that no class can produce.
+        """
+        each = [_with_and_without(model, rows) for model, rows in zip(self.models, self._read(batch), strict=True)]
+        if self.pool is None:
+            return each[0]
+        whole = self.pool.log_posterior(clip_log_posteriors(np.stack([of_model for of_model, _ in each], axis=2)))
+        d, n, n_classes = each[0][1].shape
+        flat = np.stack([without.reshape(d * n, n_classes) for _, without in each], axis=2)
+        return whole, self.pool.log_posterior(clip_log_posteriors(flat)).reshape(d, n, n_classes)
+
+    def log_evidence(self, batch: Batch) -> Array:
+        """Return log p(x) in nats, (n,); of a pool that of the mixture of its members.
+
+        Raises
+        ------
+        ValueError
+            There is none: see `has_density`.
+        """
+        if self.pool is None:
+            return self.models[0].log_evidence(batch)
+        self.require_one_law("log p(x)")
+        models = self.models
+        if self.log_prior is not None:
+            models = tuple(model.with_class_prior(self.log_prior) for model in models)
+        with np.errstate(divide="ignore"):  # partial_fit may give a member the weight 0
+            log_share = np.log(self.shares)
+        each = [model.log_evidence(rows) for model, rows in zip(models, self._read(batch), strict=True)]
+        mixed: Array = np.logaddexp.reduce(np.stack(each) + log_share[:, np.newaxis], axis=0)
+        return mixed
+
+    @property
+    def bias(self) -> Array:
+        """The constant terms of an explanation in nats, (C,)."""
+        if self.pool is None:
+            return self.models[0].bias
+        pairs = zip(self.models, self.pool.weight.tolist(), strict=True)
+        return np.asarray(self.pool.bias + sum(weight * model.bias for model, weight in pairs))
+
+    def explaining_factors(self, batch: Batch) -> Array:
+        """Return the log factor of each column in nats, (n, C, d), of a pool the weighted sum of its members'."""
+        if self.pool is None:
+            return self.models[0].explaining_factors(batch)
+        total = np.zeros((len(batch), self.models[0].n_classes, len(self.schema.columns)))
+        for model, weight, rows in zip(self.models, self.pool.weight.tolist(), self._read(batch), strict=True):
+            total += weight * model.posterior_factors(rows)
+        return total
+
+    @property
+    def given(self) -> tuple[tuple[int, ...], ...]:
+        """For each column, the columns on which its factor is conditional; of a pool empty."""
+        return self.models[0].given if self.pool is None else ()
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether bias and factors add up to log p(y | x) up to a constant per row, and not to log p(x, y)."""
+        return self.pool is not None or not self.models[0].factors_are_joint
+
+    def draw(
+        self, n: int, label: Array | None, rng: np.random.Generator, ranges: Sequence[ColumnRanges | None]
+    ) -> tuple[list[Array], Array]:
+        """Draw rows: columns of numbers and codes in the order of the schema, and the class index of each row.
+
+        Parameters
+        ----------
+        n : int
+        label : ndarray (n,), optional
+            The class index of each row; default: drawn from the prior.
+        rng : Generator
+        ranges : sequence of ColumnRanges or None
+            For each model, the ranges of its training rows, to which its densities are truncated; None for no bounds.
+        """
+        if self.pool is None:
+            return _drawn(self.models[0], n, label, rng, ranges[0])
+        self.require_one_law("distribution to draw from")
+        member = rng.choice(len(self.models), size=n, p=self.shares)
+        if label is None and self.log_prior is not None:
+            label = rng.choice(len(self.log_prior), size=n, p=np.exp(self.log_prior))
+        drawn: list[Array] = [np.empty(n, np.float64) for _ in self.schema.columns]
+        labels = np.empty(n, np.int64)
+        for m, model in enumerate(self.models):
+            rows = np.flatnonzero(member == m)
+            if len(rows):
+                of_rows = None if label is None else label[rows]
+                columns, labels[rows] = _drawn(model, len(rows), of_rows, rng, ranges[m])
+                for position, column in enumerate(columns):
+                    drawn[position][rows] = column
+        for j in self.schema.of_kind("categorical"):
+            drawn[j] = drawn[j].astype(self.schema.columns[j].code_type)
+        return drawn, labels
+
+    def require_one_law(self, what: str) -> None:
+        """Raise ValueError if the members of a pool may be distributions of different things."""
+        names = [self.schema.names[j] for j in self.schema.of_kind("counts")]
+        if self.pool is not None and names:
+            raise ValueError(
+                f"the members of a pool take the counts of words in {quote(names)} as occurrences, as presence, as "
+                f'scores or not at all, so that the pool has no {what}; use NaiveBayes(distributions="multinomial")'
+            )
+
+    def _read(self, batch: Batch) -> list[Batch]:
+        """Return the batch in the codes of each model."""
+        if self.readers:
+            return [read(batch) for read in self.readers]
+        return [batch.with_schema(model.schema) for model in self.models]
+
+
+def _drawn(
+    model: GenerativeModel, n: int, label: Array | None, rng: np.random.Generator, ranges: ColumnRanges | None
+) -> tuple[list[Array], Array]:
+    if label is None:
+        label = rng.choice(model.n_classes, size=n, p=np.exp(model.class_log_prior))
+    return draw_rows(model, draw_components(model, label, rng), rng, ranges), label
+
+
+def _with_and_without(model: GenerativeModel, batch: Batch) -> tuple[Array, Array]:
+    whole, without = model.scores(batch), scores_without_each(model, batch)
+    return _normalised(whole, model), _normalised(without.reshape(-1, whole.shape[1]), model).reshape(without.shape)
+
+
+def _normalised(scores: Array, model: GenerativeModel) -> Array:
+    with np.errstate(invalid="ignore"):
+        log_posterior = scores - log_sum(scores)[:, np.newaxis]
+    return np.where(np.isnan(log_posterior), model.class_log_prior, log_posterior)
