@@ -176,7 +176,7 @@ def test_em_beyond_the_limits_is_refused_before_it_starts(monkeypatch):
     refused = r"EM of [0-9]+ starts? and at least 10 steps each is not begun: it would take .*; or ask for fewer"
     with pytest.raises(ValueError, match=refused):
         po.MixtureModel(n_components=40, n_init=20).fit(X)
-    monkeypatch.setattr("posteriori.classifiers.training.check_work", lambda *_: None)
+    monkeypatch.setattr("posteriori.classifiers.generative_estimator.check_work", lambda *_: None)
     with pytest.raises(ValueError, match=refused):
         po.NaiveBayes(components_per_class=20).fit(X, y)
     X[::3, 0] = np.nan
