@@ -103,7 +103,7 @@ def hash_rows(batch: Batch) -> Array:
         column = schema.columns[j]
         of_code = [_hash_of(f"{column.name}\x00{cell!r}") for cell in (None, *column.categories)]
         total += np.array(of_code, np.uint64)[batch.codes.values[:, schema.coded.index(j)]]
-    return mixed(total)
+    return np.asarray(mixed(total))
 
 
 def _hash_of(text: str) -> np.uint64:
