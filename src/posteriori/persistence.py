@@ -14,7 +14,7 @@ from posteriori import classifiers, model, networks, registry, statistics, table
 from posteriori.conformity import conforms
 from posteriori.learning import importance
 from posteriori.model_files import pack, parse, read_file, refuse_unknown, unpack, write_file
-from posteriori.networks.model_file import network_of_content
+from posteriori.networks.formats.model_file import network_of_content
 from posteriori.typing import Array
 
 # Fitted attributes of an estimator that a file may hold, and their types.

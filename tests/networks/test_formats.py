@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import posteriori as po
 from posteriori.networks import CPT
-from posteriori.networks.block_tokens import BlockReader
-from posteriori.networks.reading import Reading
+from posteriori.networks.formats.block_tokens import BlockReader
+from posteriori.networks.formats.reading import Reading
 from tests.networks.test_networks import random_network
 
 SUFFIXES = [".net", ".dne", ".xdsl", ".uai", ".json"]

@@ -12,7 +12,18 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import posteriori as po
-from posteriori.networks import CPT, DAG, LinearGaussian, Measurement, score_structure
+from posteriori.networks import (
+    CPT,
+    DAG,
+    LinearGaussian,
+    Measurement,
+    bootstrap_structure,
+    learn_structure,
+    score_structure,
+)
+from posteriori.networks.learning.cases import open_cases
+from posteriori.networks.learning.family_statistics import CaseRows
+from posteriori.networks.learning.structural_em import complete_rows
 
 STATES = ("a", "b", "c")
 
@@ -393,8 +404,12 @@ def test_a_graph_over_both_kinds():
     ):
         with pytest.raises(ValueError, match=message):
             po.learn_network(rows, **options)
-    with pytest.raises(ValueError, match="learned from complete rows"):
-        po.learn_network(with_gaps(rows, 0.1, 0))
+    gaps = with_gaps(rows.select("x", "y"), 0.1, 0)
+    for method in ("pc", "mmhc"):
+        with pytest.raises(ValueError, match="takes partial correlations of complete rows"):
+            po.learn_network(gaps, method)
+    with pytest.raises(ValueError, match="columns 'x', 'y' lack cells"):
+        score_structure(DAG.of([("x", "y")]), gaps)
 
 
 def test_the_graph_of_a_known_sample_is_found(shared_data):
@@ -496,3 +511,52 @@ def test_the_ends_of_an_interval_belong_to_it():
         ((0, 0.5), 0),
     ):
         assert_allclose(net.probability({"x": interval}), p, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_completed_rows_have_the_expected_moments(seed):
+    net = random_hybrid(seed)
+    frame = with_gaps(net.sample(60, random_state=seed), 0.35, seed)
+    states = {cpt.variable: cpt.states for cpt in net.cpts}
+    continuous = tuple(name for name in net.variables if name not in states)
+    cases = open_cases(frame, net.variables, states, continuous=continuous)
+    rows = complete_rows(cases.reduce(CaseRows), net._inference, np.random.default_rng(0)).rows
+    assert not rows.has_gaps
+    assert_allclose(rows.weight.sum(), 60)
+    wanted = net.marginals(frame)
+    for k, name in enumerate(states):
+        counts = np.bincount(rows.codes[:, k].astype(int) - 1, rows.weight, len(states[name]))
+        assert_allclose(counts, wanted[name].sum(axis=0), atol=1e-8)
+    second = np.einsum("n,ni,nj->ij", rows.weight, rows.numbers, rows.numbers)
+    expected = np.zeros_like(second)
+    for row in frame.iter_rows(named=True):
+        known = {name: cell for name, cell in row.items() if cell is not None}
+        missing = [name for name in continuous if name not in known]
+        mean, covariance = np.zeros(len(continuous)), np.zeros_like(second)
+        at = [continuous.index(name) for name in missing]
+        for name in set(continuous) - set(missing):
+            mean[continuous.index(name)] = known[name]
+        if missing:
+            found = net.query(*missing, evidence=known)
+            mean[at], covariance[np.ix_(at, at)] = found.mean, found.covariance
+        expected += covariance + np.outer(mean, mean)
+    assert_allclose(second, expected, rtol=1e-8, atol=1e-8)
+
+
+def test_a_graph_over_states_and_numbers_is_learned_from_rows_with_gaps():
+    net = po.BayesianNetwork([("kind", "length"), ("length", "mass"), ("site", "mass")])
+    net.add_cpt("kind", {"a": 0.4, "b": 0.6})
+    net.add_cpt("site", {"n": 0.5, "s": 0.5})
+    net.add_gaussian("length", {"a": 0.0, "b": 3.0}, variance={"a": 1.0, "b": 0.5})
+    net.add_gaussian("mass", {"n": 1.0, "s": -2.0}, {"length": 1.5}, 0.5)
+    rows = with_gaps(net.sample(1500, random_state=0), 0.15, 1)
+    found = learn_structure(rows)
+    joined = {frozenset(edge) for edge in found.dag.edges}
+    assert joined == {frozenset(edge) for edge in net.dag.edges}
+    assert all(after >= before - 1e-6 * abs(before) for before, after in itertools.pairwise(found.trace))
+    learned = po.BayesianNetwork(found.dag.edges, variables=rows.columns).fit(rows, alpha=0)
+    value = learned.log_likelihood(rows).sum() - 0.5 * np.log(len(rows)) * learned.n_parameters
+    assert_allclose(found.score, value, rtol=1e-3)
+    strength = bootstrap_structure(net.sample(300, random_state=1), n_graphs=3)
+    at = {name: k for k, name in enumerate(strength.nodes)}
+    assert strength.strength[at["length"], at["mass"]] == 1.0

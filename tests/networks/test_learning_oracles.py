@@ -11,8 +11,7 @@ from scipy.stats import multivariate_t
 
 import posteriori as po
 from posteriori.networks import DAG, cpdag, learn_structure, score_structure, structural_hamming_distance
-from posteriori.networks.hybrid_scores import BGe
-from posteriori.networks.scores import BDeu
+from posteriori.networks.learning.scores import BDeu, BGe
 
 WITHOUT = "{} is not installed; make oracles installs it"
 noisy = pytest.mark.filterwarnings("ignore")

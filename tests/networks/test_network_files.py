@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.networks import CPT
-from posteriori.networks.decimals import as_number, as_numbers, rounding_error
+from posteriori.networks.graph.decimals import as_number, as_numbers, rounding_error
 
 HEAD = "network n {{}} variable a {{ type discrete [{}] {{ {} }}; }} "
 
@@ -167,7 +167,7 @@ def test_hostile_files_are_refused_in_one_sentence_and_little_memory(read, conte
 
 
 def test_a_small_file_that_unpacks_to_a_large_one_is_refused(read, monkeypatch):
-    monkeypatch.setattr("posteriori.networks.files._MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("posteriori.networks.formats.files._MOST_BYTES", 1 << 20)
     with pytest.raises(ValueError, match="holds more than 1,048,576 bytes"):
         read(gzip.compress(b" " * (1 << 21)))
 

@@ -19,8 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import posteriori as po
 from posteriori.networks import AIC, BIC, CPT, DAG, BDeu, learn_structure, score_structure
-from posteriori.networks.cases import open_cases
-from posteriori.networks.scores import FamilyScores, read_rows
+from posteriori.networks.learning.cases import open_cases
+from posteriori.networks.learning.family_scores import FamilyScores
+from posteriori.networks.learning.family_statistics import CaseRows
 
 DAYS = {
     "rain": ["yes", "yes", "no", "no", "no", "no"],
@@ -324,7 +325,7 @@ def test_graphs_of_the_same_independences_have_the_same_score(score):
 def test_a_score_of_another_name_or_kind_is_refused():
     with pytest.raises(ValueError, match=r"score is 'bick'; did you mean 'bic'\?"):
         learn_structure(pl.DataFrame(DAYS), score="bick")
-    with pytest.raises(TypeError, match="give 'bic', 'aic', 'bdeu', 'k2' or BDeu"):
+    with pytest.raises(TypeError, match="give 'bic', 'aic', 'bdeu', 'k2', 'bge' or BDeu"):
         learn_structure(pl.DataFrame(DAYS), score=3)
     with pytest.raises(ValueError, match="must be a number of rows above 0"):
         BDeu(-1)
@@ -402,7 +403,8 @@ def test_hill_climbing_moves_as_plain_tabu_search_does(seed, tabu):
     rng = np.random.default_rng(seed)
     names, states = tuple("abcdef"), {name: ("x", "y", "z")[: rng.integers(2, 4)] for name in "abcdef"}
     frame = random_tables(rng, random_dag(rng, names, 0.5), states).sample(400, random_state=rng)
-    scores = FamilyScores.of(read_rows(open_cases(frame, None, {}, None, 1), "a test"), BIC(), 1)
+    cases = open_cases(frame, None, {}, None, 1)
+    scores = FamilyScores(cases.columns, cases.reduce(CaseRows), BIC(), 1)
     expected = plain_tabu_search(scores, tabu)
     found = learn_structure(frame, tabu=tabu)
     assert_allclose(found.trace, expected, rtol=1e-9)

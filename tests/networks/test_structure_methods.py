@@ -23,13 +23,13 @@ from posteriori.networks import (
     score_structure,
     structural_hamming_distance,
 )
-from posteriori.networks.cases import open_cases
-from posteriori.networks.ci_tests import CategoricalTests, PartialCorrelationTests
-from posteriori.networks.constraint_based import pc_stable
-from posteriori.networks.constraints import EdgeConstraints
-from posteriori.networks.equivalence import consistent_extension
-from posteriori.networks.structural_em import complete_rows
-from posteriori.statistics.distinct_rows import DistinctRows
+from posteriori.networks.graph.equivalence import consistent_extension
+from posteriori.networks.learning.cases import open_cases
+from posteriori.networks.learning.ci_tests import CategoricalTests, PartialCorrelationTests
+from posteriori.networks.learning.constraint_based import pc_stable
+from posteriori.networks.learning.constraints import EdgeConstraints
+from posteriori.networks.learning.family_statistics import CaseRows
+from posteriori.networks.learning.structural_em import complete_rows
 
 
 def all_dags(names):
@@ -115,7 +115,7 @@ def test_pc_finds_the_class_from_its_independences(seed):
 def test_a_test_is_that_of_scipy(test, lambda_):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"x": rng.integers(0, 3, 300), "y": rng.integers(0, 4, 300), "z": rng.integers(0, 2, 300)})
-    tests = CategoricalTests.of(open_cases(frame, None, {}).reduce(DistinctRows), test)
+    tests = CategoricalTests.of(open_cases(frame, None, {}).reduce(CaseRows).categories, test)
     table = np.zeros((2, 3, 4))
     np.add.at(table, (frame["z"], frame["x"], frame["y"]), 1)
     whole = stats.chi2_contingency(table.sum(axis=0), correction=False, lambda_=lambda_)
@@ -180,9 +180,9 @@ def test_completions_weigh_what_the_joint_says():
     net.add_cpt("c", {"u": {"s": 0.6, "t": 0.4}, "v": {"s": 0.1, "t": 0.9}})
     frame = gappy(net.sample(200, random_state=0), 0.4, 1)
     cases = open_cases(frame, net.variables, {name: net.states(name) for name in net.variables})
-    rows = complete_rows(cases.reduce(DistinctRows), net._inference.tables, np.random.default_rng(0)).rows
+    rows = complete_rows(cases.reduce(CaseRows), net._inference, np.random.default_rng(0)).rows
     joint = np.zeros((2, 2, 2))
-    np.add.at(joint, tuple(rows.codes.values.T.astype(int) - 1), rows.weight)
+    np.add.at(joint, tuple(rows.codes.T.astype(int) - 1), rows.weight)
     wanted = np.zeros((2, 2, 2))
     for row in frame.iter_rows(named=True):
         p = net.query(*net.variables, evidence={}).probabilities.copy()

@@ -16,7 +16,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.networks.layout import layered
+from posteriori.networks.graph.layout import layered
 from posteriori.plotting import plot_network, plot_tree
 from posteriori.plotting.outline import outline_of
 

@@ -432,6 +432,11 @@ class GenerativeEstimator(Classifier):
         return Posterior((self._fitted,))
 
     @property
+    def schema_(self) -> Schema:
+        """The columns: names, kinds and categories."""
+        return self._fitted.schema  # without a posterior, which would cost a one-row prediction microseconds
+
+    @property
     def _model_titles(self) -> tuple[str]:
         return (f"this {type(self).__name__}",)
 

@@ -296,7 +296,7 @@ def state_of(net: BayesianNetwork, name: str, written: str) -> Any:
 
     A number also stands for the interval that holds it. The value of a continuous variable is a number.
     """
-    from posteriori.networks.naming import interval_with, require_variable, state_code
+    from posteriori.networks.graph.naming import interval_with, require_variable, state_code
 
     require_variable(name, net.dag.parents)
     if name in {one.variable for one in net.gaussians}:

@@ -18,7 +18,7 @@ from posteriori.cli.options import AsJson, DrawSeed
 
 if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork, MostProbable
-    from posteriori.networks.distributions import Distribution
+    from posteriori.networks.inference.distributions import Distribution
 
 _ALL = "P(*)"
 

@@ -1,16 +1,10 @@
 """Bayesian networks: a joint distribution as a product of conditional probability tables along a graph."""
 
-from posteriori.networks.adjustment import AdjustmentSets, adjustment_sets
-from posteriori.networks.bootstrap import ArcStrength, bootstrap_structure
+from posteriori.networks.causal.adjustment import AdjustmentSets, adjustment_sets
+from posteriori.networks.causal.identification import Identification, identify
 from posteriori.networks.classifier import NetworkClassifier
-from posteriori.networks.cpt import CPT
-from posteriori.networks.dag import DAG, Independence
-from posteriori.networks.decision_support import InformationValues, Sensitivity
-from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
-from posteriori.networks.equivalence import PartialDAG, cpdag, structural_hamming_distance
-from posteriori.networks.evidence import Measurement
-from posteriori.networks.evidence_files import read_evidence, write_evidence
-from posteriori.networks.exchange import (
+from posteriori.networks.formats.evidence_files import read_evidence, write_evidence
+from posteriori.networks.formats.exchange import (
     from_networkx,
     from_pgmpy,
     from_pyagrum,
@@ -18,17 +12,22 @@ from posteriori.networks.exchange import (
     to_pgmpy,
     to_pyagrum,
 )
-from posteriori.networks.files import read_network, write_network
-from posteriori.networks.gaussian_mixture import GaussianMixture, MixedDistribution
-from posteriori.networks.hybrid_scores import BGe
-from posteriori.networks.identification import Identification, identify
-from posteriori.networks.linear_gaussian import LinearGaussian
+from posteriori.networks.formats.files import read_network, write_network
+from posteriori.networks.graph.cpt import CPT
+from posteriori.networks.graph.dag import DAG, Independence
+from posteriori.networks.graph.equivalence import PartialDAG, cpdag, structural_hamming_distance
+from posteriori.networks.graph.linear_gaussian import LinearGaussian
+from posteriori.networks.graph.trails import DependenceExplanation, Trail, Triple, active_trails
+from posteriori.networks.inference.decision_support import InformationValues, Sensitivity
+from posteriori.networks.inference.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
+from posteriori.networks.inference.evidence import Measurement
+from posteriori.networks.inference.gaussian_mixture import GaussianMixture, MixedDistribution
+from posteriori.networks.inference.sampling import Estimate
+from posteriori.networks.learning.bootstrap import ArcStrength, bootstrap_structure
+from posteriori.networks.learning.scores import AIC, BIC, K2, BDeu, BGe
+from posteriori.networks.learning.structure import learn_network, learn_structure, score_structure
+from posteriori.networks.learning.structure_search import LearnedStructure
 from posteriori.networks.network import BayesianNetwork
-from posteriori.networks.sampling import Estimate
-from posteriori.networks.scores import AIC, BIC, K2, BDeu
-from posteriori.networks.structure import learn_network, learn_structure, score_structure
-from posteriori.networks.structure_search import LearnedStructure
-from posteriori.networks.trails import DependenceExplanation, Trail, Triple, active_trails
 
 __all__ = [
     "AIC",

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.html_tables import code, folded
-from posteriori.networks.naming import require_variable
+from posteriori.networks.graph.naming import require_variable
 from posteriori.networks.notebooks import network_html
 from posteriori.scoring import Scorer
 from posteriori.table_estimator import takes_tables

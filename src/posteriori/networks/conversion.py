@@ -9,9 +9,9 @@ import numpy as np
 
 from posteriori.densities import ConditionalNormal, NormalDensity, TabularDensity, ungrouped
 from posteriori.model import GenerativeModel
-from posteriori.networks.cpt import CPT
-from posteriori.networks.linear_gaussian import LinearGaussian
-from posteriori.networks.naming import States
+from posteriori.networks.graph.cpt import CPT
+from posteriori.networks.graph.linear_gaussian import LinearGaussian
+from posteriori.networks.graph.naming import States
 from posteriori.networks.network import BayesianNetwork
 from posteriori.tables import Column
 

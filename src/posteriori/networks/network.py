@@ -6,29 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, Self
 
-from posteriori.networks import decision_support, questions
-from posteriori.networks.adjustment import AdjustmentSets, adjustment_sets
-from posteriori.networks.arguments import given_properties, given_tables, table_size, text
-from posteriori.networks.cases import open_cases
-from posteriori.networks.causal_effect import causal_effect
+from posteriori.networks.causal.adjustment import AdjustmentSets, adjustment_sets
+from posteriori.networks.causal.identification import Identification, causal_effect, identify
 from posteriori.networks.classifier import NetworkClassifier
-from posteriori.networks.cpt import CPT
-from posteriori.networks.dag import DAG, Independence
-from posteriori.networks.decision_support import InformationValues, Sensitivity
-from posteriori.networks.distributions import ConditionalDistribution, Distribution, MostProbable
-from posteriori.networks.family_counts import FamilyCounts, count_cases, joined
-from posteriori.networks.family_moments import HybridStatistics, count_hybrid, joined_hybrid
-from posteriori.networks.hybrid_learning import fit_hybrid
-from posteriori.networks.identification import Identification, identify
-from posteriori.networks.inference import Inference
-from posteriori.networks.interventions import mutilated
-from posteriori.networks.learning import LearningOptions, fit_tables
-from posteriori.networks.linear_gaussian import LinearGaussian
-from posteriori.networks.naming import States, as_names, require_variable
+from posteriori.networks.graph.cpt import CPT
+from posteriori.networks.graph.dag import DAG, Independence
+from posteriori.networks.graph.interventions import mutilated
+from posteriori.networks.graph.linear_gaussian import LinearGaussian
+from posteriori.networks.graph.naming import States, as_names, require_variable
+from posteriori.networks.graph.specification import NetworkSpec, given_properties, given_tables, table_size, text
+from posteriori.networks.graph.trails import DependenceExplanation, active_trails
+from posteriori.networks.inference import decision_support, questions
+from posteriori.networks.inference.decision_support import InformationValues, Sensitivity
+from posteriori.networks.inference.distributions import ConditionalDistribution, Distribution, MostProbable
+from posteriori.networks.inference.inference import Inference
+from posteriori.networks.inference.table_inference import TableInference
+from posteriori.networks.learning.cases import open_cases
+from posteriori.networks.learning.family_statistics import FamilyStatistics, count_cases, joined
+from posteriori.networks.learning.parameters import LearningOptions, fit_tables
 from posteriori.networks.notebooks import network_html
-from posteriori.networks.specification import NetworkSpec
-from posteriori.networks.table_inference import TableInference
-from posteriori.networks.trails import DependenceExplanation, active_trails
 from posteriori.typing import Array
 
 Method = Literal["exact", "conditioning", "sampling"]
@@ -121,7 +117,7 @@ class BayesianNetwork:
             require_variable(variable, self._spec.dag.parents)
         self._inferred_states: tuple[str, ...] = ()  # variables whose states come from data: the next fit drops them
         self._learning_options: LearningOptions | None = None
-        self.statistics_: FamilyCounts | HybridStatistics | None = None
+        self.statistics_: FamilyStatistics | None = None
         self.log_likelihood_trace_: tuple[float, ...] = ()
 
     def to_parameters(self) -> dict[str, Any]:
@@ -384,28 +380,25 @@ class BayesianNetwork:
                 )
             return self.fit(table, sample_weight=sample_weight, n_jobs=n_jobs)
         counts = self._statistics(table, self._declared_states(), sample_weight, n_jobs)
-        if isinstance(self.statistics_, HybridStatistics) != isinstance(counts, HybridStatistics):
-            raise ValueError("a column held measurements in one table and states in the other; convert one")
-        total: Any = joined_hybrid if isinstance(counts, HybridStatistics) else joined
-        self._learn(total(self.statistics_, counts), self._inferred_states, self._learning_options, n_jobs)
+        self._learn(joined(self.statistics_, counts), self._inferred_states, self._learning_options, n_jobs)
         return self
 
-    def _statistics(self, table: Any, declared: dict[str, States], sample_weight: Any, n_jobs: int | None) -> Any:
-        """Return the statistics of a table: `FamilyCounts`, or `HybridStatistics` where columns hold measurements."""
-        dag = self._spec.dag
+    def _statistics(
+        self, table: Any, declared: dict[str, States], sample_weight: Any, n_jobs: int | None
+    ) -> FamilyStatistics:
+        """Return the statistics of a table."""
         continuous = {one.variable for one in self._spec.gaussians}
-        cases = open_cases(table, dag.nodes, declared, sample_weight, n_jobs, continuous)
-        return count_hybrid(dag, cases) if cases.is_hybrid else count_cases(dag, cases)
+        cases = open_cases(table, self._spec.dag.nodes, declared, sample_weight, n_jobs, continuous)
+        return count_cases(self._spec.dag, cases)
 
     def _declared_states(self) -> dict[str, States]:
         """Return the known states, without those that an earlier fit took from its table."""
         return {name: states for name, states in self._spec.states.items() if name not in self._inferred_states}
 
-    def _learn(self, counts: Any, inferred: tuple[str, ...], options: LearningOptions, n_jobs: int | None) -> None:
-        if isinstance(counts, HybridStatistics):
-            learned = fit_hybrid(self._spec.dag, counts, options, self.max_table_size, n_jobs)
-        else:
-            learned = fit_tables(counts, options, self.max_table_size, n_jobs)
+    def _learn(
+        self, counts: FamilyStatistics, inferred: tuple[str, ...], options: LearningOptions, n_jobs: int | None
+    ) -> None:
+        learned = fit_tables(self._spec.dag, counts, options, self.max_table_size, n_jobs)
         self._replace(self._spec.with_learned(learned.cpts))
         self._inferred_states = inferred
         self._learning_options = options

@@ -10,8 +10,8 @@ import numpy as np
 
 from posteriori.formatting import shorten
 from posteriori.html_tables import folded, left_out, paragraph, scrolling, side_by_side, table
-from posteriori.networks.printing import heading, number
-from posteriori.networks.svg import network_svg
+from posteriori.networks.graph.svg import network_svg
+from posteriori.networks.inference.printing import heading, number
 from posteriori.typing import Array
 
 _MOST_ROWS = 40

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posteriori.formatting import percent, shorten
-from posteriori.networks.layout import BAR, LETTER, LINE, PAD, POINTS
+from posteriori.networks.graph.layout import BAR, LETTER, LINE, PAD, POINTS
 from posteriori.plotting.canvas import INK, PALETTE, open_axes
 
 if TYPE_CHECKING:

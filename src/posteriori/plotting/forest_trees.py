@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from posteriori.explain.tree_outline import TreeNode, TreeOutline
 from posteriori.formatting import percent
-from posteriori.networks.layout import LETTER, LINE, PAD, POINTS
+from posteriori.networks.graph.layout import LETTER, LINE, PAD, POINTS
 from posteriori.plotting.boxes import open_inches
 from posteriori.plotting.canvas import GREY, INK, class_colours, draw_legend
 

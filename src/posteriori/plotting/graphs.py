@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from posteriori.formatting import shorten
-from posteriori.networks.layout import LETTER, POINTS, Layout, box_size, layered, text_length
+from posteriori.networks.graph.layout import LETTER, POINTS, Layout, box_size, layered, text_length
 from posteriori.networks.notebooks import beliefs_of
 from posteriori.plotting.boxes import draw_arrow, draw_node, open_inches, scale_on
 from posteriori.plotting.canvas import GREY, INK, class_names

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posteriori.networks.layout import LETTER, POINTS
+from posteriori.networks.graph.layout import LETTER, POINTS
 from posteriori.plotting.boxes import draw_arrow, draw_node, open_inches
 from posteriori.plotting.canvas import GREY, INK, PALETTE
 

@@ -1,0 +1,1 @@
+"""Causes: adjustment sets, identification, and the effects of interventions."""

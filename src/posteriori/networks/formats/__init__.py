@@ -1,0 +1,1 @@
+"""Network files and objects of other packages."""

@@ -1,0 +1,308 @@
+"""Read and write networks in the Interchange Format for Bayesian networks, BIF 0.15."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from posteriori.networks.formats.bif_tokens import END, PROPERTY, WORD, Tokens
+from posteriori.networks.formats.reading import Reading
+from posteriori.networks.graph.cpt import CPT
+from posteriori.networks.graph.naming import States, first_repeated
+from posteriori.networks.network import BayesianNetwork
+from posteriori.suggestions import closest, similar
+from posteriori.typing import Array
+
+_COUNT = re.compile(r"[0-9]{1,9}")
+_PLAIN = re.compile(r'(?!.*(?://|/\*))[^\s"{}()\[\];,|]+')
+
+
+@dataclass
+class Definition:
+    """A probability block as it stands in the file, before all variables are known.
+
+    Attributes
+    ----------
+    position : int
+        Its start in the text.
+    table : list of float or None
+    default : list of float or None
+    rows : list
+        Per row, the states of the parents, the numbers, and the position in the text.
+    """
+
+    variable: str
+    parents: tuple[str, ...]
+    position: int
+    table: list[float] | None = None
+    default: list[float] | None = None
+    rows: list[tuple[list[str], list[float], int]] = field(default_factory=list)
+
+
+def read_bif(text: str, reading: Reading) -> BayesianNetwork:
+    """Read a network from BIF.
+
+    Parameters
+    ----------
+    text : str
+    reading : Reading
+        The tolerance of row sums, and the errors to raise.
+
+    References
+    ----------
+    Cozman (1998), The Interchange Format for Bayesian Networks.
+    """
+    return _Reader(text, reading).network()
+
+
+class _Reader:
+    """Reads the blocks of a file; the tables are built once all variables are known."""
+
+    def __init__(self, text: str, reading: Reading) -> None:
+        self._reading = reading
+        self._tokens = Tokens(text, reading)
+        self.name = ""
+        self.properties: dict[str, list[str]] = {}
+        self.states: dict[str, States] = {}
+        self.definitions: dict[str, Definition] = {}
+
+    def _add_property(self, owner: str) -> None:
+        self.properties.setdefault(owner, []).append(self._tokens.property())
+
+    # Blocks -----------------------------------------------------------------------------------------------------
+
+    def network(self) -> BayesianNetwork:
+        blocks = {"network": self.network_block, "variable": self.variable_block, "probability": self.probability_block}
+        while True:
+            start = self._tokens.position
+            kind, token = self._tokens.take()
+            if kind == END:
+                break
+            block = blocks.get(token) if kind == WORD else None
+            if block is None:
+                near = similar(token, blocks)
+                hint = f"; did you mean {near!r}?" if near else ""
+                start += len(self._tokens.text[start:]) - len(self._tokens.text[start:].lstrip())
+                raise self._tokens.error(
+                    f"expected 'network', 'variable' or 'probability', found {token!r}{hint}", start
+                )
+            block()
+        if not self.states:
+            raise self._tokens.error("there is no variable")
+        for name in self.states:
+            if name not in self.definitions:
+                raise self._tokens.error(f"the variable {name!r} has no probability block")
+        cpts = [self._cpt(self.definitions[name]) for name in self.states]
+        try:
+            return BayesianNetwork(
+                variables=self.states,
+                cpts=cpts,
+                name=self.name,
+                properties=self.properties,
+                max_table_size=self._reading.max_table_size,
+            )
+        except ValueError as error:
+            raise self._tokens.error(str(error)) from None
+
+    def network_block(self) -> None:
+        name = self._tokens.word("the name of the network")
+        self.name = "" if name == "unknown" else name
+        self._tokens.expect("{", "after the name of the network")
+        while not self._tokens.is_next("}"):
+            word = self._tokens.word("'property' or '}'")
+            if word != "property":
+                raise self._tokens.error(
+                    f"expected 'property' or '}}' in the network block, found {word!r}", self._tokens.position
+                )
+            self._add_property("")
+
+    def variable_block(self) -> None:
+        name = self._tokens.word("the name of a variable")
+        if not name:
+            raise self._tokens.error("a variable has an empty name; name it")
+        if name in self.states:
+            raise self._tokens.error(f"the variable {name!r} is declared twice")
+        self._tokens.expect("{", f"after the name {name!r}")
+        states: list[str] | None = None
+        while not self._tokens.is_next("}"):
+            word = self._tokens.word(f"'type', 'property' or '}}' in the block of {name!r}")
+            if word == "property":
+                self._add_property(name)
+            elif word == "type":
+                states = self._states(name)
+            else:
+                raise self._tokens.error(
+                    f"expected 'type', 'property' or '}}' in the block of {name!r}, found {word!r}"
+                )
+        if states is None:
+            raise self._tokens.error(f"the variable {name!r} has no type; write: type discrete [ 2 ] {{ yes, no }};")
+        self.states[name] = tuple(states)
+
+    def _states(self, name: str) -> list[str]:
+        kind = self._tokens.word(f"the type of {name!r}")
+        if kind != "discrete":
+            raise self._tokens.error(f"the variable {name!r} is {kind}; only discrete ones are read")
+        self._tokens.expect("[", f"after the type of {name!r}")
+        written = self._tokens.word(f"the number of states of {name!r}")
+        if not _COUNT.fullmatch(written):
+            raise self._tokens.error(f"the number of states of {name!r} is {written!r}; write it as a whole number")
+        self._tokens.expect("]", f"after the number of states of {name!r}")
+        self._tokens.expect("{", f"before the states of {name!r}")
+        states = self._tokens.listed("}", f"a state of {name!r}", int(written))
+        if len(states) != int(written):
+            raise self._tokens.error(f"{name!r} declares {written} states but lists {len(states)}")
+        if len(set(states)) < len(states):
+            raise self._tokens.error(f"the state {first_repeated(states)!r} of {name!r} occurs twice")
+        self._tokens.expect(";", f"after the states of {name!r}")
+        return states
+
+    def probability_block(self) -> None:
+        start = self._tokens.position
+        self._tokens.expect("(", "after 'probability'")
+        names: list[str] = []
+        while not self._tokens.is_next(")"):
+            if self._tokens.is_next("|"):
+                if len(names) != 1:
+                    raise self._tokens.error(f"expected one variable before '|', found {len(names)}")
+            elif not self._tokens.is_next(","):
+                names.append(self._tokens.word("the name of a variable or ')'"))
+        if not names:
+            raise self._tokens.error("expected the name of a variable, found ')'")
+        variable, *parents = names
+        if variable in self.definitions:
+            raise self._tokens.error(f"{variable!r} has two probability blocks")
+        block = self.definitions[variable] = Definition(variable, tuple(parents), start)
+        self._tokens.expect("{", f"after the head of the block of {variable!r}")
+        while not self._tokens.is_next("}"):
+            if self._tokens.is_next("("):
+                position = self._tokens.position
+                configuration = self._tokens.configuration(len(parents), variable)
+                block.rows.append((configuration, self._tokens.numbers(f"a row of {variable!r}"), position))
+                continue
+            word = self._tokens.word(f"'table', 'default', '(' or '}}' in the block of {variable!r}")
+            if word == "table":
+                block.table = self._tokens.numbers(f"the table of {variable!r}")
+            elif word == "default":
+                block.default = self._tokens.numbers(f"the default of {variable!r}")
+            elif word == "property":
+                self._add_property(variable)
+            else:
+                raise self._tokens.error(
+                    f"expected 'table', 'default', '(' or '}}' in the block of {variable!r}, found {word!r}"
+                )
+
+    # Tables -----------------------------------------------------------------------------------------------------
+
+    def _cpt(self, block: Definition) -> CPT:
+        for name in (block.variable, *block.parents):
+            if name not in self.states:
+                raise self._tokens.error(f"there is no variable {name!r}; {closest(name, self.states)}", block.position)
+        parents = {name: self.states[name] for name in block.parents}
+        if len(parents) < len(block.parents) or block.variable in parents:
+            raise self._tokens.error(
+                f"a variable occurs twice in the head of the block of {block.variable!r}", block.position
+            )
+        states = self.states[block.variable]
+        try:
+            shape = self._reading.table_shape(block.variable, parents, states)
+        except ValueError as error:
+            raise self._tokens.error(str(error), block.position) from None
+        table = np.full(shape, np.nan)
+        if block.default is not None:
+            table[...] = self._sized(block.default, len(states), block, block.position, "default")
+        if block.table is not None:
+            values = self._sized(block.table, table.size, block, block.position, "table")
+            # In BIF the variable is the first axis and varies slowest; in a CPT it is the last axis.
+            table[...] = np.moveaxis(values.reshape(len(states), *shape[:-1]), 0, -1)
+        lookups = [{state: code for code, state in enumerate(known)} for known in parents.values()]
+        filled: set[tuple[int, ...]] = set()
+        for configuration, numbers, at in block.rows:
+            if len(configuration) != len(lookups):
+                raise self._tokens.error(
+                    f"a row of {block.variable!r} names {len(configuration)} states for {len(lookups)} parents", at
+                )
+            position = tuple(lookup.get(state, -1) for lookup, state in zip(lookups, configuration, strict=True))
+            if min(position, default=0) < 0:
+                wrong = position.index(-1)
+                name, state = block.parents[wrong], configuration[wrong]
+                raise self._tokens.error(f"{name!r} has no state {state!r}; {closest(state, parents[name])}", at)
+            if position in filled:
+                raise self._tokens.error(f"the row ({', '.join(configuration)}) of {block.variable!r} occurs twice", at)
+            filled.add(position)
+            table[position] = self._sized(numbers, len(states), block, at, "row")
+        try:
+            return self._reading.cpt(block.variable, states, parents, table)
+        except ValueError as error:
+            raise self._tokens.error(str(error), block.position) from None
+
+    def _sized(self, numbers: list[float], size: int, block: Definition, at: int, what: str) -> Array:
+        if len(numbers) != size:
+            raise self._tokens.error(f"a {what} of {block.variable!r} has {len(numbers)} numbers; it needs {size}", at)
+        return np.array(numbers)
+
+
+def write_bif(network: BayesianNetwork) -> str:
+    """Write a network as BIF, with every digit of its numbers.
+
+    Raises
+    ------
+    ValueError
+        A name or state holds a quotation mark or a carriage return, which BIF cannot write.
+    """
+    if "" in network.variables:  # its properties would be read as those of the network
+        raise ValueError("a variable without a name cannot be written in BIF; name it")
+    name = _quoted(network.name or "unknown")
+    lines = [f"network {name} {{", *_properties(network.properties.get("", ())), "}"]
+    for cpt in network.cpts:
+        states = ", ".join(map(_quoted, state_names(cpt.variable, cpt.states)))
+        lines += [
+            f"variable {_quoted(cpt.variable)} {{",
+            f"  type discrete [ {len(cpt.states)} ] {{ {states} }};",
+            *_properties(network.properties.get(cpt.variable, ())),
+            "}",
+        ]
+    for cpt in network.cpts:
+        parents = f" | {', '.join(map(_quoted, cpt.parents))}" if cpt.parents else ""
+        lines.append(f"probability ( {_quoted(cpt.variable)}{parents} ) {{")
+        names = [list(map(_quoted, state_names(parent, states))) for parent, states in cpt.parents.items()]
+        for position in np.ndindex(*map(len, names)):
+            row = ", ".join(map(repr, cpt.probabilities[position].tolist()))
+            configuration = ", ".join(known[k] for known, k in zip(names, position, strict=True))
+            lines.append(f"  ({configuration}) {row};" if names else f"  table {row};")
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def state_names(variable: str, states: Iterable[Any]) -> list[str]:
+    """Return the states as text.
+
+    Raises
+    ------
+    ValueError
+        Two states have the same text.
+    """
+    names = [str(state) for state in states]
+    if len(set(names)) < len(names):
+        raise ValueError(f"two states of {variable!r} would both be written {first_repeated(names)!r}; rename one")
+    return names
+
+
+def _properties(words: Iterable[str]) -> list[str]:
+    for text in words:
+        as_read = PROPERTY.fullmatch(f"{text};")
+        if as_read is None or text != text.strip() or "//" in text or "/*" in text or "\r" in text:
+            raise ValueError(f"the property {text!r} cannot be written in BIF; put it in quotes, or write .xmlbif")
+    return [f"  property {text} ;" for text in words]
+
+
+def _quoted(name: str) -> str:
+    if _PLAIN.fullmatch(name):
+        return name
+    for letter, called in (('"', "a quotation mark"), ("\r", "a carriage return")):
+        if letter in name:
+            raise ValueError(f"{name!r} holds {called}, which BIF cannot write; rename it, or write .xmlbif")
+    return f'"{name}"'

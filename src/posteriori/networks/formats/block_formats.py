@@ -1,0 +1,365 @@
+"""Read and write networks in the formats of Hugin (.net) and Netica (.dne, the text form)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from posteriori.networks.formats.block_tokens import BlockReader, Token, Words, quoted
+from posteriori.networks.formats.identifiers import (
+    identifiers,
+    lines_of,
+    properties_of,
+    renamed,
+    require_names,
+    states_as_text,
+)
+from posteriori.networks.formats.reading import Reading
+from posteriori.networks.graph.cpt import CPT
+from posteriori.networks.graph.decimals import as_numbers
+from posteriori.networks.graph.naming import States
+from posteriori.networks.network import BayesianNetwork
+from posteriori.suggestions import closest
+
+_NAME, _PROPERTIES = "posteriori_name", "posteriori_properties"  # attributes of Hugin that this module adds
+_TITLES_ARE_NAMES = "posteriori: titles are names"  # the first line of the comment of a network for Netica
+
+
+@dataclass
+class _Node:
+    """A node as it stands in the file."""
+
+    name: str
+    line: int
+    states: list[str] | None = None
+    n_states: int = 0  # of a node whose states have no names
+    parents: tuple[str, ...] = ()
+    numbers: Words | None = None
+    chosen: Words | None = None  # the state of each configuration, of a deterministic node
+    properties: list[str] = field(default_factory=list)
+    title: str | None = None  # its name, if that is no identifier
+    state_titles: list[str] = field(default_factory=list)
+    comment: str | None = None
+
+
+def read_net(text: str, reading: Reading) -> BayesianNetwork:
+    """Read a network of the Hugin format.
+
+    Only discrete chance nodes are read. Fields that say how a node is drawn are left out.
+
+    References
+    ----------
+    Hugin Expert, The Hugin net language, manual of the C API, chapter 13.
+    """
+    tokens = BlockReader(text, reading)
+    nodes: dict[str, _Node] = {}
+    network_name = ""
+    properties: list[str] = []
+    while tokens.next.kind != "end":
+        head = tokens.word("'net', 'node' or 'potential'")
+        if head.text == "class":
+            raise tokens.fail("object-oriented networks (class) are not read; flatten it in Hugin", head)
+        if head.text in ("decision", "utility", "continuous", "function"):
+            raise tokens.fail(f"a {head.text} node is not read; only discrete chance nodes are", head)
+        if head.text == "net":
+            tokens.expect("{")
+            for key, value in _fields(tokens):
+                if key.text == "name" and value.texts:
+                    network_name = value.texts[0]
+                elif key.text == _PROPERTIES and value.texts:
+                    properties = properties_of(value.texts[0])
+        elif head.text in ("node", "discrete"):
+            if head.text == "discrete":
+                tokens.word("'node'")
+            named = tokens.word("the name of a node")
+            if named.text in nodes:
+                raise tokens.fail(f"the node {named.text!r} is declared twice", named)
+            node = nodes[named.text] = _Node(named.text, named.line)
+            tokens.expect("{")
+            _add_hugin_fields(node, {key.text: value for key, value in _fields(tokens)})
+        elif head.text == "potential":
+            _read_potential(tokens, nodes, head)
+        else:
+            raise tokens.fail(f"expected 'net', 'node' or 'potential', found {head.text!r}", head)
+    return _network(nodes, network_name, properties, reading)
+
+
+def _add_hugin_fields(node: _Node, fields: dict[str, Words]) -> None:
+    if "states" in fields:
+        node.states = fields["states"].texts
+    first = {key: value.texts[0] for key, value in fields.items() if value.texts}
+    node.title = first.get(_NAME)
+    if first.get("label", "") not in ("", node.name, node.title):
+        node.properties.append(f"label = {first['label']}")
+    if _PROPERTIES in first:
+        node.properties += properties_of(first[_PROPERTIES])
+
+
+def _read_potential(tokens: BlockReader, nodes: dict[str, _Node], head: Token) -> None:
+    tokens.expect("(")
+    names = [tokens.word("the name of a node")]
+    if tokens.is_next("|"):
+        while not tokens.is_next(")"):
+            if not tokens.is_next(","):
+                names.append(tokens.word("the name of a node or ')'"))
+    else:
+        tokens.expect(")")
+    for name in names:
+        if name.text not in nodes:
+            raise tokens.fail(f"there is no node {name.text!r}; {closest(name.text, nodes)}", name)
+    node = nodes[names[0].text]
+    if node.numbers is not None:
+        raise tokens.fail(f"{node.name!r} has two potentials", head)
+    node.parents = tuple(name.text for name in names[1:])
+    tokens.expect("{")
+    for key, value in _fields(tokens):
+        if key.text == "model_data" or (key.text == "model_nodes" and value.texts):
+            raise tokens.fail(f"the potential of {node.name!r} is a function; write it as data in Hugin", key)
+        if key.text == "data":
+            node.numbers = value
+
+
+def read_dne(text: str, reading: Reading) -> BayesianNetwork:
+    """Read a network of the text format of Netica.
+
+    Only discrete nature nodes are read. Nested blocks, which say how a node is drawn, are left out.
+
+    References
+    ----------
+    Norsys, Netica's DNET file format.
+    """
+    tokens = BlockReader(text, reading)
+    head = tokens.word("'bnet'")
+    if head.text != "bnet":
+        raise tokens.fail(f"expected 'bnet', found {head.text!r}", head)
+    network_name = tokens.word("the name of the network").text
+    tokens.expect("{")
+    nodes: dict[str, _Node] = {}
+    texts: dict[str, str] = {}
+    while not tokens.is_next("}"):
+        key = tokens.word("'node' or '}'")
+        if key.text == "node":
+            named = tokens.word("the name of a node")
+            if named.text in nodes:
+                raise tokens.fail(f"the node {named.text!r} is declared twice", named)
+            node = nodes[named.text] = _Node(named.text, named.line)
+            tokens.expect("{")
+            for field_key, value in _fields(tokens):
+                _add_field(node, field_key, value, tokens)
+        elif tokens.is_next("="):
+            texts[key.text] = " ".join(tokens.value().texts)
+            continue
+        else:
+            tokens.word("a name")
+            tokens.expect("{")
+            tokens.skip_block()
+        tokens.is_next(";")
+    marker, *comment = texts.get("comment", "").split("\n", 1)
+    if marker == _TITLES_ARE_NAMES:
+        network_name = texts.get("title", "")
+        properties = properties_of(comment[0]) if comment else []
+        for node in nodes.values():
+            node.properties = [] if node.comment is None else properties_of(node.comment)
+    else:
+        properties = [f"{key} = {texts[key]}" for key in ("title", "comment") if texts.get(key)]
+        for node in nodes.values():
+            _make_titles_properties(node)
+    return _network(nodes, network_name, properties, reading)
+
+
+def _make_titles_properties(node: _Node) -> None:
+    """Make the titles of Netica itself properties: there they are labels of the drawing, and need not differ."""
+    if node.title not in (None, "", node.name):
+        node.properties.append(f"title = {node.title}")
+    if any(node.state_titles):
+        node.properties.append(f"statetitles = {', '.join(node.state_titles)}")
+    if node.comment:
+        node.properties.append(f"comment = {node.comment}")
+    node.title, node.state_titles = None, []
+
+
+def _add_field(node: _Node, key: Token, value: Words, tokens: BlockReader) -> None:
+    first = value.texts[0] if value.texts else ""
+    if key.text == "kind" and first != "NATURE":
+        raise tokens.fail(f"{node.name!r} is a {first.lower()} node; only nature nodes are read", key)
+    if key.text == "discrete" and first == "FALSE":
+        raise tokens.fail(f"{node.name!r} is continuous; cut it into intervals in Netica", key)
+    if key.text == "states":
+        node.states = value.texts
+    elif key.text == "numstates" and re.fullmatch("[0-9]{1,6}", first):
+        node.n_states = int(first)
+    elif key.text == "parents":
+        node.parents = tuple(value.texts)
+    elif key.text == "probs":
+        node.numbers = value
+    elif key.text == "functable":
+        node.chosen = value
+    elif key.text == "title" and value.texts:
+        node.title = first
+    elif key.text == "statetitles":
+        node.state_titles = value.texts
+    elif key.text == "comment" and value.texts:
+        node.comment = first
+
+
+def _fields(tokens: BlockReader) -> list[tuple[Token, Words]]:
+    """Return the fields of a block up to its end; nested blocks are left out."""
+    found = []
+    seen: set[str] = set()
+    while not tokens.is_next("}"):
+        key = tokens.word("a field or '}'")
+        if tokens.is_next("="):
+            if key.text in seen:
+                raise tokens.fail(f"the field {key.text!r} occurs twice in one block", key)
+            seen.add(key.text)
+            found.append((key, tokens.value()))
+            continue
+        if tokens.next.kind in ("word", "quoted"):
+            tokens.take()
+        tokens.expect("{")
+        tokens.skip_block()
+        tokens.is_next(";")
+    return found
+
+
+def _network(nodes: dict[str, _Node], name: str, properties: list[str], reading: Reading) -> BayesianNetwork:
+    if not nodes:
+        raise reading.fail(1, "there is no node")
+    states: dict[str, States] = {}
+    for node in nodes.values():
+        # Each state needs at least one number, so that a small file cannot have many states.
+        values = node.numbers or node.chosen
+        if node.states is None and values is not None and node.n_states <= len(values.texts):
+            node.states = [f"state{k}" for k in range(node.n_states)]
+        if not node.states:
+            raise reading.fail(node.line, f"the node {node.name!r} has no states")
+        states[node.name] = tuple(node.states)
+    cpts = []
+    for node in nodes.values():
+        try:
+            cpts.append(_cpt(node, states, reading))
+        except _TokenError as error:
+            raise reading.fail(error.line, str(error)) from None
+        except ValueError as error:
+            raise reading.fail(node.line, str(error)) from None
+    names = {node.name: node.name if node.title is None else node.title for node in nodes.values()}
+    titles = {node.name: tuple(node.state_titles) or states[node.name] for node in nodes.values()}
+    of_nodes = {names[node.name]: node.properties for node in nodes.values()}
+    try:
+        return BayesianNetwork(
+            variables=names.values(),
+            cpts=renamed(cpts, names, titles),
+            name=name,
+            properties={"": properties, **of_nodes},
+            max_table_size=reading.max_table_size,
+        )
+    except ValueError as error:
+        raise reading.fail(1, str(error)) from None
+
+
+class _TokenError(ValueError):
+    """An error about one token."""
+
+    def __init__(self, problem: str, line: int) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+def _cpt(node: _Node, states: dict[str, States], reading: Reading) -> CPT:
+    for parent in node.parents:
+        if parent not in states:
+            raise ValueError(f"there is no node {parent!r}; {closest(parent, states)}")
+    if len({node.name, *node.parents}) <= len(node.parents):
+        raise ValueError(f"a node occurs twice in the table of {node.name!r}")
+    parents = {parent: states[parent] for parent in node.parents}
+    shape = reading.table_shape(node.name, parents, states[node.name])
+    if node.numbers is None and node.chosen is not None:
+        chosen = node.chosen.texts
+        if len(chosen) != math.prod(shape[:-1]):
+            raise ValueError(f"the table of {node.name!r} has {len(chosen)} states; it needs {math.prod(shape[:-1])}")
+        table = np.zeros((len(chosen), shape[-1]))
+        for row, word in enumerate(chosen):
+            if word not in states[node.name]:
+                raise _TokenError(f"{node.name!r} has no state {word!r}", node.chosen.line_of(row))
+            table[row, states[node.name].index(word)] = 1.0
+        return CPT(node.name, states[node.name], parents, table.reshape(shape))
+    if node.numbers is None:
+        raise ValueError(f"the node {node.name!r} has no probabilities")
+    words, line_of = node.numbers.texts, node.numbers.line_of
+    if len(words) != math.prod(shape):
+        raise ValueError(f"the table of {node.name!r} has {len(words)} numbers; it needs {math.prod(shape)}")
+
+    def fail(word: str) -> Exception:
+        return _TokenError(f"the table of {node.name!r} holds {word!r}, which is no number", line_of(words.index(word)))
+
+    values = as_numbers(words, fail)
+    # The node varies fastest and its first parent slowest, as in a CPT.
+    return reading.cpt(node.name, states[node.name], parents, np.array(values).reshape(shape))
+
+
+def write_net(network: BayesianNetwork) -> str:
+    """Write a network in the format of Hugin, with every digit of its numbers.
+
+    Names that are no identifiers are kept in the attribute ``posteriori_name``, and properties in another.
+    """
+    require_names(network.variables, ".net")
+    names = identifiers(network.variables)
+    lines = ["net", "{", "    node_size = (80 40);"]
+    lines += [f"    name = {quoted(network.name)};"] if network.name else []
+    lines += [*_field(_PROPERTIES, network.properties.get("")), "}"]
+    for cpt in network.cpts:
+        listed = " ".join(map(quoted, states_as_text(cpt)))
+        lines += [f"node {names[cpt.variable]}", "{", f"    label = {quoted(cpt.variable)};"]
+        if names[cpt.variable] != cpt.variable:
+            lines.append(f"    {_NAME} = {quoted(cpt.variable)};")
+        lines += [*_field(_PROPERTIES, network.properties.get(cpt.variable)), f"    states = ({listed});", "}"]
+    for cpt in network.cpts:
+        given = " | " + " ".join(names[parent] for parent in cpt.parents) if cpt.parents else ""
+        rows = (" ".join(map(repr, row)) for row in cpt.probabilities.reshape(-1, len(cpt.states)).tolist())
+        lines += [f"potential ({names[cpt.variable]}{given})", "{", "    data = ("]
+        lines += [f"        {row}" for row in rows] + ["    );", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _field(key: str, properties: Sequence[str] | None) -> list[str]:
+    return [f"    {key} = {quoted(lines_of(properties))};"] if properties else []
+
+
+def write_dne(network: BayesianNetwork) -> str:
+    """Write a network in the text format of Netica, with every digit of its numbers.
+
+    Names that are no identifiers are kept as titles, and the first line of the comment of the network says so. Comments
+    hold the properties.
+    """
+    require_names(network.variables, ".dne")
+    names = identifiers(network.variables)
+    net_name = network.name or "network"
+    comment = [_TITLES_ARE_NAMES, *([lines_of(network.properties[""])] if network.properties.get("") else [])]
+    lines = ["// ~->[DNET-1]->~", "", f"bnet {identifiers([net_name])[net_name]} {{"]
+    lines += [f"    title = {quoted(network.name)};"] if network.name else []
+    lines.append(f"    comment = {quoted(chr(10).join(comment))};")
+    for cpt in network.cpts:
+        texts = states_as_text(cpt)
+        states = identifiers(texts)
+        rows = (", ".join(map(repr, row)) for row in cpt.probabilities.reshape(-1, len(cpt.states)).tolist())
+        lines += [
+            f"node {names[cpt.variable]} {{",
+            "    kind = NATURE;",
+            "    discrete = TRUE;",
+            "    chance = CHANCE;",
+            f"    states = ({', '.join(states[text] for text in texts)});",
+            f"    parents = ({', '.join(names[parent] for parent in cpt.parents)});",
+            "    probs = (",
+            ",\n".join(f"        {row}" for row in rows),
+            "    );",
+        ]
+        if any(states[text] != text for text in texts):
+            lines.append(f"    statetitles = ({', '.join(map(quoted, texts))});")
+        if names[cpt.variable] != cpt.variable:
+            lines.append(f"    title = {quoted(cpt.variable)};")
+        lines += [*_field("comment", network.properties.get(cpt.variable)), "    };"]
+    return "\n".join([*lines, "};"]) + "\n"

@@ -1,0 +1,227 @@
+"""Network files: BIF, XMLBIF and the formats of other tools, plain or compressed, and model files."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import re
+import zlib
+from io import BufferedIOBase, BytesIO
+from pathlib import Path
+
+from posteriori.atomic_write import write_whole
+from posteriori.networks.formats.bif import read_bif, write_bif
+from posteriori.networks.formats.block_formats import read_dne, read_net, write_dne, write_net
+from posteriori.networks.formats.model_file import read_model_file, write_model_file
+from posteriori.networks.formats.plain_formats import read_json, read_uai, write_dot, write_json, write_uai
+from posteriori.networks.formats.reading import MAX_TABLE_SIZE, Reading
+from posteriori.networks.formats.xdsl import network_of_xdsl, write_xdsl
+from posteriori.networks.formats.xmlbif import network_of_xmlbif, parse_xml, write_xmlbif
+from posteriori.networks.graph.specification import table_size
+from posteriori.networks.network import BayesianNetwork
+
+_GZIP = b"\x1f\x8b"
+_MOST_BYTES = 1 << 30  # of unpacked text: a small .gz may unpack to more than fits in memory
+_OWN = ".posteriori"
+_WRITERS = {
+    ".bif": write_bif,
+    ".xmlbif": write_xmlbif,
+    ".bifxml": write_xmlbif,
+    ".xml": write_xmlbif,
+    ".net": write_net,
+    ".dne": write_dne,
+    ".xdsl": write_xdsl,
+    ".uai": write_uai,
+    ".json": write_json,
+    ".dot": write_dot,
+}
+_OF_BOTH_KINDS = (".json", ".dot")  # formats that hold continuous variables
+_BEFORE_WORD = re.compile(r"(?:\s+|%[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_READERS = {
+    "net": read_net,
+    "node": read_net,
+    "class": read_net,
+    "bnet": read_dne,
+    "BAYES": read_uai,
+    "MARKOV": read_uai,
+}
+
+
+def read_network(
+    path: str | os.PathLike[str], *, tolerance: float | None = None, max_table_size: int | None = None
+) -> BayesianNetwork:
+    """Read a Bayesian network from a file: BIF, XMLBIF, Hugin .net, Netica .dne, GeNIe .xdsl, UAI, JSON or .posteriori.
+
+    Files that end in ``.posteriori`` are read by `posteriori.load`. The format of other files, and whether they are
+    compressed by gzip, is detected from their content.
+
+    Parameters
+    ----------
+    path : path
+    tolerance : float, optional
+        The largest difference from 1 that the sum of a row of a text file may have. By default, what rounding
+        to the digits of the row explains, and at most 0.001, with a warning for differences above 1e-6. Accepted rows
+        are divided by their sum.
+    max_table_size : int, optional
+        The most cells that one table, or the clique tables of exact inference together, may have: by default 2**27,
+        or the value in a ``.posteriori`` file. See `BayesianNetwork`.
+
+    Returns
+    -------
+    BayesianNetwork
+        All states from text files are strings, as in the file, except from JSON; properties of BIF and XMLBIF are kept.
+        Only discrete chance nodes are read from the formats of other tools.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ValueError
+        It is a folder, is malformed (the message has the line), is larger than 2**30 bytes, or holds another model.
+
+    Warns
+    -----
+    UserWarning
+        Row sums differ from 1 by more than 1e-6, and no tolerance was given.
+
+    References
+    ----------
+    Cozman (1998), The Interchange Format for Bayesian Networks.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> po.read_network("asia.bif")  # doctest: +SKIP
+    <BayesianNetwork 'asia': 8 variables, 8 edges, 18 parameters>
+    """
+    file = Path(path)
+    shown = repr(str(file))
+    if not file.exists():
+        raise FileNotFoundError(f"there is no file {shown}")
+    if file.is_dir():
+        raise ValueError(f"{shown} is a folder; name the file of a network in it")
+    if tolerance is not None and not 0 <= tolerance < math.inf:
+        raise ValueError(f"tolerance is {tolerance!r}; it must be a number of at least 0")
+    if max_table_size is not None:
+        max_table_size = table_size(max_table_size)
+    if file.suffix.lower() == _OWN:
+        return _load(file, max_table_size)
+    reading = Reading(shown, tolerance, MAX_TABLE_SIZE if max_table_size is None else max_table_size)
+    network = _parsed(_content(file), reading)
+    reading.warn()
+    return network
+
+
+def _content(file: Path) -> bytes:
+    """Return the bytes of a file, unpacked."""
+    shown = repr(str(file))
+    with file.open("rb") as opened:
+        content = _read_most(opened)
+    if content[:2] == _GZIP:
+        try:
+            with gzip.GzipFile(fileobj=BytesIO(content)) as unpacked:
+                content = _read_most(unpacked)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{shown} is compressed, and damaged or cut short: {error}") from None
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"{shown} holds more than {_MOST_BYTES:,} bytes; networks so large are kept as .posteriori")
+    return content
+
+
+def _read_most(opened: BufferedIOBase) -> bytes:
+    """Return the content of a file, or its first bytes, a little more than _MOST_BYTES, so that memory is bounded."""
+    content = bytearray()
+    while len(content) <= _MOST_BYTES and (piece := opened.read(1 << 20)):
+        content += piece
+    return bytes(content)
+
+
+def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
+    begun = content.lstrip(b" \t\r\n")
+    if begun[:4].removeprefix(b"\xef\xbb\xbf")[:1] == b"<":
+        root = parse_xml(begun, reading.fail)
+        if root.tag not in ("BIF", "SMILE"):
+            raise reading.fail(root.line, f"expected the element BIF, found {root.tag}")
+        return network_of_xdsl(root, reading) if root.tag == "SMILE" else network_of_xmlbif(root, reading)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise reading.fail(line, "this is no text in UTF-8; convert it") from None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.lstrip()[:1] == "{":
+        return read_json(text, reading)
+    start = _BEFORE_WORD.match(text)
+    word = re.match(r"\w*", text[start.end() if start else 0 :][:16])
+    reader = _READERS.get(word[0] if word else "", read_bif)
+    return reader(text, reading)
+
+
+def _load(file: Path, max_table_size: int | None) -> BayesianNetwork:
+    loaded = read_model_file(file)
+    if max_table_size is not None:
+        loaded = BayesianNetwork(**(loaded.to_parameters() | {"max_table_size": max_table_size}))
+    return loaded
+
+
+def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> None:
+    """Write a Bayesian network to a file atomically: a temporary file is renamed, so that no partial file is left.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+        A network with all its tables. BIF and XMLBIF write numbers and booleans as text, so that these states are read
+        back as strings; ``.posteriori`` keeps their types.
+    path : path
+        Its ending sets the format: ``.bif``; ``.xmlbif``, ``.bifxml`` (the only one that pyAgrum knows) or ``.xml`` for
+        XMLBIF 0.3; ``.net`` (Hugin), ``.dne`` (Netica), ``.xdsl`` (GeNIe), ``.uai``; ``.json``, which keeps types and
+        continuous variables; ``.dot``, the graph alone, for Graphviz; each followed by ``.gz`` to compress it; or
+        ``.posteriori`` for the format of `posteriori.save`.
+
+    Raises
+    ------
+    ValueError
+        The path has another ending, a variable has no table, or a name cannot be written in the format.
+    OSError
+        The folder does not exist or is not writable, or the path is a folder.
+
+    Notes
+    -----
+    Names and states that are no identifiers are written as identifiers in ``.net``, ``.dne`` and ``.xdsl``, with the
+    true names beside them, so that they come back; properties too. UAI has neither.
+
+    Examples
+    --------
+    >>> import posteriori as po, tempfile, pathlib
+    >>> net = po.BayesianNetwork(variables=["coin"])
+    >>> net.add_cpt("coin", {"heads": 0.5, "tails": 0.5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     po.write_network(net, pathlib.Path(folder) / "coin.bif")
+    ...     po.read_network(pathlib.Path(folder) / "coin.bif") == net
+    True
+    """
+    file = Path(path)
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    compressed = suffixes[-1:] == [".gz"]
+    suffix = ["", *suffixes][-2 if compressed else -1]
+    own = suffix == _OWN and not compressed
+    if suffix not in _WRITERS and not own:
+        endings = ", ".join(_WRITERS)
+        raise ValueError(f"{str(file)!r} has no ending of a network file; use {endings} (.gz may follow) or {_OWN}")
+    for name in network.variables:
+        network.cpt(name)
+    if own:
+        write_model_file(network, file)
+        return
+    if network.gaussians and suffix not in _OF_BOTH_KINDS:
+        name = network.gaussians[0].variable
+        raise ValueError(
+            f"{name!r} is continuous, which {suffix} cannot hold; write {_OWN} or .json, or cut it into intervals"
+        )
+    try:
+        content = _WRITERS[suffix](network).encode()
+    except UnicodeEncodeError as error:
+        letter = error.object[error.start]
+        raise ValueError(f"a name or property holds {letter!r}, which is no character of Unicode; rename it") from None
+    write_whole(file, gzip.compress(content, mtime=0) if compressed else content)

@@ -1,0 +1,1 @@
+"""Graphs, the tables and densities along them, and the specification of a network."""

@@ -1,0 +1,1 @@
+"""Inference: evidence, exact and sampled answers, and the distributions that they are."""

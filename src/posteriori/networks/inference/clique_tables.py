@@ -1,0 +1,318 @@
+"""The tables of a junction tree: p(clique | separator above it) in one flat buffer, without impossible cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posteriori.kernels.junction_tree import Layout
+from posteriori.networks.inference.triangulation import Triangulation
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A non-negative function of some variables; the distribution is proportional to the product of all factors.
+
+    Attributes
+    ----------
+    scope : tuple of int
+        The variables, one for each axis.
+    table : ndarray
+        One axis per variable, of its number of states.
+    """
+
+    scope: tuple[int, ...]
+    table: Array
+
+
+@dataclass(frozen=True)
+class Node:
+    """A clique or a separator: a clique adds variables to the separator above it, a separator drops some.
+
+    Attributes
+    ----------
+    scope : tuple of int
+        The variables in the order of the axes; the axes of a clique begin with those of its parent.
+    parent : int
+        The index of the node above; −1 for the root.
+    is_clique : bool
+    """
+
+    scope: tuple[int, ...]
+    parent: int
+    is_clique: bool
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """The nodes of a junction tree, parents first; the root is the empty separator.
+
+    A separator is the child of the smallest table that contains it, so that small tables are sums of small tables.
+    Each variable has a separator of its own, where its evidence enters and from which its marginal is read.
+
+    Attributes
+    ----------
+    cardinalities : tuple of int (V,)
+    nodes : tuple of Node
+    home : tuple of int (V,)
+        The separator that holds each variable alone.
+    position : tuple of int
+        The node of each clique of the triangulation.
+    """
+
+    cardinalities: tuple[int, ...]
+    nodes: tuple[Node, ...]
+    home: tuple[int, ...]
+    position: tuple[int, ...]
+
+    def shape(self, node: int) -> tuple[int, ...]:
+        """Return the number of states along each axis of a node's table."""
+        return tuple(self.cardinalities[v] for v in self.nodes[node].scope)
+
+    def children(self) -> list[list[int]]:
+        """Return the nodes below each node."""
+        children: list[list[int]] = [[] for _ in self.nodes]
+        for position, node in enumerate(self.nodes[1:], start=1):
+            children[node.parent].append(position)
+        return children
+
+
+def build_skeleton(triangulation: Triangulation, cardinalities: tuple[int, ...]) -> Skeleton:
+    """Return the cliques of a triangulation with the separators between them.
+
+    A separator becomes the child of the smallest separator that contains it, not of its clique: the sum from a large
+    clique table is then made once, and further sums start from its small result.
+    """
+    nodes = [Node((), -1, False)]
+    below: list[list[int]] = [[]]
+
+    def size(scope: Sequence[int] | frozenset[int]) -> int:
+        return math.prod(cardinalities[v] for v in scope)
+
+    def add(node: Node) -> int:
+        nodes.append(node)
+        below.append([])
+        below[node.parent].append(len(nodes) - 1)
+        return len(nodes) - 1
+
+    def separator(scope: frozenset[int], host: int) -> int:
+        """Return the node of a scope within a host: an existing separator, or a new one as low as possible."""
+        while True:
+            if not nodes[host].is_clique and len(nodes[host].scope) == len(scope):
+                return host
+            smaller = [n for n in below[host] if not nodes[n].is_clique and scope.issubset(nodes[n].scope)]
+            if not smaller:
+                return add(Node(tuple(v for v in nodes[host].scope if v in scope), host, False))
+            host = min(smaller, key=lambda n: size(nodes[n].scope))
+
+    cliques = triangulation.cliques
+    position = [0] * len(cliques)
+    next_to: dict[int, list[int]] = {}
+    for c, clique in enumerate(cliques):
+        next_to.setdefault(clique.parent, []).append(c)
+    for parent in range(-1, len(cliques)):
+        # The largest separators first, so that the smaller ones within them become their children.
+        for c in sorted(next_to.get(parent, ()), key=lambda c: -size(cliques[c].separator)):
+            above = separator(cliques[c].separator, 0 if parent < 0 else position[parent])
+            rest = sorted(cliques[c].scope - cliques[c].separator)
+            position[c] = add(Node((*nodes[above].scope, *rest), above, True))
+    smallest: dict[int, int] = {}  # the node with the fewest cells that contains each variable
+    for n in sorted(range(len(nodes)), key=lambda n: size(nodes[n].scope)):
+        for v in nodes[n].scope:
+            smallest.setdefault(v, n)
+    home = tuple(separator(frozenset([v]), smallest[v]) for v in range(len(cardinalities)))
+    return Skeleton(cardinalities, tuple(nodes), home, tuple(position))
+
+
+@dataclass(frozen=True)
+class CliqueTables:
+    """The numbers of a junction tree.
+
+    Attributes
+    ----------
+    layout : Layout
+        The arrays that the kernels read.
+    log_total : float
+        log Σ_x Π factors, in nats; −inf if no configuration is possible.
+    kept : tuple of ndarray of int
+        Per node, the indices of the cells of its full table that are kept.
+    """
+
+    layout: Layout
+    log_total: float
+    kept: tuple[Array, ...]
+
+
+def fill_tables(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> CliqueTables:
+    """Multiply factors into cliques and divide each by its message to the separator above it.
+
+    Let φ_C be the product of a clique's factors and of the messages from below. Then the message upwards is
+    m(S) = Σ_{C∖S} φ_C (Koller & Friedman 2009, section 10.2.1), and p(C | S) = φ_C / m(S). The message m(∅) at the root
+    is the sum of the whole product. A cell with p(C | S) = 0 or p(S) = 0 is left out of the table: evidence multiplies,
+    so that it can never gain probability.
+
+    Parameters
+    ----------
+    skeleton : Skeleton
+    assigned : dict from int to list of Factor
+        The factors of each clique, by the index of its node.
+
+    References
+    ----------
+    Jensen & Andersen (1990), Approximations in Bayesian belief universes for knowledge-based systems, UAI 6 (section
+    3, on leaving out zeros).
+    """
+    children = skeleton.children()
+    messages: dict[int, Array] = {}
+    conditionals: dict[int, tuple[Array, Array]] = {}
+    log_total = 0.0  # collects the scales that keep the tables within the range of floats
+    for n in range(len(skeleton.nodes) - 1, -1, -1):  # parents come first, so that this order is leaves to root
+        node = skeleton.nodes[n]
+        table = np.ones(skeleton.shape(n))
+        for factor in assigned.get(n, ()):
+            log_total += _multiply(table, factor.table, factor.scope, node.scope, skeleton.cardinalities)
+        for child in children[n]:
+            scope = node.scope if skeleton.nodes[child].is_clique else skeleton.nodes[child].scope
+            log_total += _multiply(table, messages.pop(child), scope, node.scope, skeleton.cardinalities)
+        if node.is_clique:
+            above = skeleton.shape(node.parent)
+            table = table.reshape(math.prod(above), -1)
+            message = table.sum(axis=1, keepdims=True)
+            np.divide(table, message, out=table, where=message > 0)  # 0/0 stays 0
+            messages[n] = message.reshape(above)
+            table = table.reshape(-1)
+            occurring = np.flatnonzero(table).astype(np.int32)
+            conditionals[n] = occurring, table[occurring]
+        else:
+            messages[n] = table
+    with np.errstate(divide="ignore"):
+        log_total += float(np.log(messages[0]))
+    return _lay_out(skeleton, children, conditionals, log_total)
+
+
+def most_bytes(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> int:
+    """Return an upper bound of the bytes that `fill_tables` takes, without allocating a table.
+
+    A cell of a clique takes 16 bytes, and 4 more per child separator. The fraction of impossible cells is at least that
+    of the clique's factor with the most zeros; messages may exclude more. While a table is filled it takes another 40
+    bytes per cell, possible or not.
+    """
+    total = largest = 0.0
+    for n, below in enumerate(skeleton.children()):
+        if skeleton.nodes[n].is_clique:
+            size = math.prod(skeleton.shape(n))
+            possible = (np.count_nonzero(factor.table) / factor.table.size for factor in assigned.get(n, ()))
+            total += size * min(possible, default=1.0) * (16 + 4 * len(below))
+            largest = max(largest, size)
+    return int(total + 40 * largest)
+
+
+def _multiply(
+    table: Array, other: Array, scope: Sequence[int], axes: Sequence[int], cardinalities: Sequence[int]
+) -> float:
+    """Multiply a table by a smaller one in place and scale its largest cell to 1; return the log of the scale."""
+    table *= _aligned(other, scope, axes, cardinalities)
+    largest = float(table.max())
+    if largest in (0.0, 1.0):  # all cells impossible, or nothing to scale
+        return 0.0
+    table /= largest
+    return math.log(largest)
+
+
+def _aligned(table: Array, scope: Sequence[int], axes: Sequence[int], cardinalities: Sequence[int]) -> Array:
+    """Return a table with one axis for each of `axes`, of length 1 for variables outside its scope."""
+    order = sorted(range(len(scope)), key=lambda i: axes.index(scope[i]))
+    members = set(scope)
+    return table.transpose(order).reshape([cardinalities[v] if v in members else 1 for v in axes])
+
+
+def _lay_out(
+    skeleton: Skeleton, children: list[list[int]], conditionals: dict[int, tuple[Array, Array]], log_total: float
+) -> CliqueTables:
+    """Drop the cells whose separator configuration is impossible, and renumber the others.
+
+    From the root downwards: which cells of a node can occur depends on those of its parent. `maps` then gives, per cell
+    of a clique, its cell in the separator above; and per cell of a parent, its cell in the separator below.
+    """
+    nodes = skeleton.nodes
+    homes = set(skeleton.home)
+    kept: list[Array] = [np.zeros(1, np.int32)]
+    occurs = [len(conditionals[n][0]) if n in conditionals else math.prod(skeleton.shape(n)) for n in range(len(nodes))]
+    table = _Buffer(sum(len(cells) for cells, _ in conditionals.values()), np.float64)
+    maps = _Buffer(sum(occurs[n if node.is_clique else node.parent] for n, node in enumerate(nodes) if n), np.int32)
+    for n, node in enumerate(nodes[1:], start=1):
+        size = math.prod(skeleton.shape(n))
+        above = kept[node.parent]
+        if node.is_clique:
+            occurring, values = conditionals.pop(n)
+            n_above = math.prod(skeleton.shape(node.parent))
+            extended = _numbering(above, n_above)[occurring // (size // n_above)]
+            possible = extended >= 0
+            kept.append(occurring[possible])
+            table.append(values[possible])
+            maps.append(extended[possible])
+        else:
+            parent = nodes[node.parent].scope
+            cells = _aligned(
+                np.arange(size, dtype=np.int32).reshape(skeleton.shape(n)), node.scope, parent, skeleton.cardinalities
+            )
+            summed = np.broadcast_to(cells, skeleton.shape(node.parent)).reshape(-1)[above]
+            occurring = np.zeros(size, np.bool_)
+            occurring[summed] = True
+            # The separator of one variable keeps all states: evidence and marginals need each of them.
+            kept.append(np.arange(size, dtype=np.int32) if n in homes else np.flatnonzero(occurring).astype(np.int32))
+            maps.append(_numbering(kept[n], size)[summed])
+    sizes = np.array([len(cells) for cells in kept])
+    is_clique = np.array([node.is_clique for node in nodes])
+    parent_of = np.array([node.parent for node in nodes])
+    layout = Layout(
+        is_clique=is_clique,
+        parent=parent_of,
+        size=sizes,
+        lane=_starts(np.where(is_clique, 0, sizes)),
+        message=_starts(np.where(is_clique, sizes[parent_of], 0)),
+        cell=_starts(np.where(is_clique, sizes, 0)),
+        map_at=np.append(0, maps.stops[:-1]).astype(np.int64),
+        child_at=np.append(0, np.cumsum([len(below) for below in children])),
+        children=np.array([n for below in children for n in below], np.int64),
+        home=np.array(skeleton.home, np.int64),
+        state=np.append(0, np.cumsum(skeleton.cardinalities)).astype(np.int64),
+        table=table.array(),
+        maps=maps.array(),
+    )
+    return CliqueTables(layout, log_total, tuple(kept))
+
+
+class _Buffer:
+    """An array that grows up to a known length: nothing is copied twice, and pages never written take no memory."""
+
+    def __init__(self, length: int, dtype: Any) -> None:
+        self._whole = np.empty(length, dtype)
+        self.stops = [0]
+
+    def append(self, values: Array) -> None:
+        """Copy values to the end."""
+        stop = self.stops[-1] + len(values)
+        self._whole[self.stops[-1] : stop] = values
+        self.stops.append(stop)
+
+    def array(self) -> Array:
+        """Return all appended values."""
+        return self._whole[: self.stops[-1]]
+
+
+def _numbering(kept: Array, size: int) -> Array:
+    """Return the index of each cell among the kept cells, −1 for dropped cells."""
+    numbers = np.full(size, -1, np.int32)
+    numbers[kept] = np.arange(len(kept), dtype=np.int32)
+    return numbers
+
+
+def _starts(lengths: Array) -> Array:
+    starts: Array = np.cumsum(lengths) - lengths
+    return starts.astype(np.int64)

@@ -1,0 +1,203 @@
+"""Exact inference by conditioning, for networks whose junction tree is too large for memory."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from posteriori.networks.inference.clique_tables import Factor
+from posteriori.networks.inference.evidence import Evidence
+from posteriori.networks.inference.junction_tree import JunctionTree, compile_tree
+from posteriori.networks.inference.table_inference import TableInference, require_possible
+from posteriori.networks.inference.triangulation import triangulate
+from posteriori.typing import Array
+
+_MOST_RUNS = 1 << 20  # configurations of the cutset
+_CANDIDATES = 12  # of a clique that are tried as the next variable of the cutset
+
+
+@dataclass(frozen=True)
+class Conditioned:
+    r"""Exact inference by conditioning on a few variables, the cutset.
+
+    .. math:: p(x, e) = \sum_c p(x, e, c)
+
+    With the cutset and the evidence fixed, the tables lose these axes, and the junction tree is small. One tree is
+    compiled and filled for each configuration of the cutset, one after the other: time takes the place of memory.
+
+    Attributes
+    ----------
+    inference : TableInference
+        Its max_table_size is the most cells of the tree.
+
+    References
+    ----------
+    Pearl (1988), Probabilistic Reasoning in Intelligent Systems, section 4.4.1. Dechter (1999), Bucket elimination: a
+    unifying framework for reasoning, Artificial Intelligence 113, section 10.
+    """
+
+    inference: TableInference
+
+    def joint(self, variables: Sequence[int], evidence: Evidence) -> Array:
+        """Return p(variables | evidence), an axis for each variable."""
+        size = math.prod(self.inference.cardinalities[v] for v in variables)
+        if size > self.inference.max_table_size:
+            raise ValueError(
+                f"the joint distribution of these {len(variables)} variables has {size:,} cells; ask for fewer"
+            )
+        return self._summed([tuple(variables)], evidence)[0][0]
+
+    def each(self, variables: Sequence[int], evidence: Evidence) -> list[Array]:
+        """Return p(variable | evidence) of each variable."""
+        return self._summed([(v,) for v in variables], evidence)[0]
+
+    def log_evidence(self, evidence: Evidence) -> float:
+        """Return log p(evidence) in nats; −inf if it is impossible."""
+        return self._summed([], evidence)[1]
+
+    def _summed(self, asked: Sequence[tuple[int, ...]], evidence: Evidence) -> tuple[list[Array], float]:
+        """Return p(scope | evidence) of each scope, and log p(evidence)."""
+        inference = self.inference
+        wanted = {v for scope in asked for v in scope}
+        hard = dict(evidence.hard)
+        known = hard.keys() | evidence.soft.keys()
+        # Without a query variable p(evidence) itself is wanted, to which every table of an ancestor is a factor.
+        used = inference.relevant(wanted, known, hard.keys()) if asked else inference.relevant(known, known, ())
+        together = {v for scope in asked if len(scope) > 1 for v in scope}
+        cutset = self._cutset(used, set(hard), together)
+        kept = self._kept(used, hard.keys() | set(cutset))
+        place = {v: k for k, v in enumerate(kept)}
+        soft = {place[v]: likelihood for v, likelihood in evidence.soft.items() if v in place}
+        tree: JunctionTree | None = None
+        logs, tables = [], []
+        for states in itertools.product(*(range(inference.cardinalities[v]) for v in cutset)):
+            fixed = hard | dict(zip(cutset, states, strict=True))
+            factors, log_constant = self._sliced(used, fixed, place)
+            log_constant += sum(
+                math.log(likelihood[fixed[v]]) if likelihood[fixed[v]] > 0 else -math.inf
+                for v, likelihood in evidence.soft.items()
+                if v in fixed
+            )
+            if log_constant == -math.inf:
+                continue
+            if tree is None:
+                cardinalities = tuple(inference.cardinalities[v] for v in kept)
+                tree = compile_tree(cardinalities, factors, max_table_size=inference.max_table_size)
+            else:
+                tree = tree.with_factors(factors)
+            log_p, found = self._of_tree(tree, asked, fixed, place, soft)
+            if log_p > -math.inf:
+                logs.append(log_p + log_constant)
+                tables.append(found)
+        if not logs:
+            require_possible(-math.inf if asked else 0.0)
+            return [], -math.inf
+        most = max(logs)
+        weights = np.exp(np.array(logs) - most)
+        total = float(weights.sum())
+        summed = [
+            sum(weight * table[k] for weight, table in zip(weights, tables, strict=True)) / total
+            for k in range(len(asked))
+        ]
+        return [np.asarray(table) for table in summed], most + math.log(total)
+
+    def _sliced(
+        self, used: Sequence[int], fixed: Mapping[int, int], place: Mapping[int, int]
+    ) -> tuple[list[Factor], float]:
+        """Return the tables at the fixed states, and the logarithm of those that are fixed altogether."""
+        factors, log_constant = [], 0.0
+        for f in used:
+            scope = self.inference.scopes[f]
+            table = self.inference.cpts[f].probabilities[tuple(fixed.get(v, slice(None)) for v in scope)]
+            left = tuple(place[v] for v in scope if v not in fixed)
+            if left:
+                factors.append(Factor(left, np.ascontiguousarray(table)))
+            else:
+                log_constant += math.log(float(table)) if float(table) > 0 else -math.inf
+        return factors, log_constant
+
+    def _of_tree(
+        self,
+        tree: JunctionTree,
+        asked: Sequence[tuple[int, ...]],
+        fixed: Mapping[int, int],
+        place: Mapping[int, int],
+        soft: dict[int, Array],
+    ) -> tuple[float, list[Array]]:
+        """Return log p(evidence, cutset), and p(scope | evidence, cutset) of each scope."""
+        codes = np.full((1, len(place)), -1, np.int64)
+        single = [place[v] for scope in asked if len(scope) == 1 for v in scope if v in place]
+        if single or not asked:
+            marginals, log_evidence = tree.marginals(codes, soft or None, 1, variables=single)
+        else:
+            marginals, log_evidence = [], tree.log_evidence(codes, soft or None, 1)
+        log_p = float(log_evidence[0])
+        if log_p == -math.inf:
+            return log_p, []
+        known = dict(zip(single, (table[0] for table in marginals), strict=True))
+        found = []
+        for scope in asked:
+            if len(scope) > 1:
+                found.append(tree.joint([place[v] for v in scope], codes[0], soft or None)[0])
+            elif scope[0] in place:
+                found.append(known[place[scope[0]]])
+            else:
+                found.append(np.eye(self.inference.cardinalities[scope[0]])[fixed[scope[0]]])
+        return log_p, found
+
+    def _cutset(self, used: Sequence[int], hard: set[int], together: set[int]) -> tuple[int, ...]:
+        """Return variables whose states, once fixed, leave a tree that is small enough: greedily, fewest cells first.
+
+        Raises
+        ------
+        ValueError
+            The cutset would have more than 2**20 configurations.
+        """
+        inference = self.inference
+        cutset: list[int] = []
+        runs = 1
+        while True:
+            gone = hard | set(cutset)
+            size, clique = self._tree_size(used, gone)
+            if size <= inference.max_table_size:
+                return tuple(cutset)
+            candidates = sorted(
+                (v for v in clique if v not in together and inference.cardinalities[v] > 1),
+                key=lambda v: -sum(v in inference.scopes[f] for f in used),
+            )[:_CANDIDATES]
+            if not candidates:
+                raise ValueError(
+                    f"the variables asked for together need tables of {size:,} cells, more than max_table_size = "
+                    f"{inference.max_table_size:,}; ask for fewer, or use method='sampling'"
+                )
+            # The cells that all runs together fill decide, and so the time.
+            best = min(candidates, key=lambda v: self._tree_size(used, gone | {v})[0] * inference.cardinalities[v])
+            cutset.append(best)
+            runs *= inference.cardinalities[best]
+            if runs > _MOST_RUNS:
+                raise ValueError(
+                    f"conditioning would need more than {_MOST_RUNS:,} runs to keep its tables below max_table_size = "
+                    f"{inference.max_table_size:,}; raise it, or use method='sampling'"
+                )
+
+    def _kept(self, used: Sequence[int], gone: Collection[int]) -> list[int]:
+        """Return the variables of some tables without those that are fixed."""
+        return sorted({v for f in used for v in self.inference.scopes[f]}.difference(gone))
+
+    def _tree_size(self, used: Sequence[int], gone: set[int]) -> tuple[int, frozenset[int]]:
+        """Return the cells of the tree without some variables, and the variables of its largest clique."""
+        inference = self.inference
+        kept = self._kept(used, gone)
+        place = {v: k for k, v in enumerate(kept)}
+        # As `compile_tree` does: constants need no edges.
+        scopes = [
+            [place[v] for v in inference.scopes[f] if v in place and inference.cardinalities[v] > 1] for f in used
+        ]
+        found = triangulate([inference.cardinalities[v] for v in kept], [scope for scope in scopes if scope])
+        if not found.cliques:
+            return 0, frozenset()
+        return found.total_size, frozenset(kept[v] for v in found.cliques[found.largest].scope)

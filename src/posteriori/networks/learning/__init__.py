@@ -1,0 +1,1 @@
+"""Learning from cases: tables and densities by EM, and graphs by scores and tests."""

@@ -1,0 +1,271 @@
+"""The search for a graph on rows, by any of the methods."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from posteriori.densities.spanning_tree import Penalty, dependence_of_categories, spanning_forest
+from posteriori.draws import generator
+from posteriori.networks.graph.dag import DAG
+from posteriori.networks.graph.equivalence import PartialDAG, any_extension, consistent_extension
+from posteriori.networks.graph.naming import require_variable
+from posteriori.networks.learning.ci_tests import CategoricalTests, PartialCorrelationTests, as_statistic
+from posteriori.networks.learning.constraint_based import IndependenceTests, max_min_candidates, pc_stable
+from posteriori.networks.learning.constraints import EdgeConstraints
+from posteriori.networks.learning.family_scores import FamilyScores, require_kinds
+from posteriori.networks.learning.family_statistics import CaseRows
+from posteriori.networks.learning.hill_climbing import HillClimbResult, climb
+from posteriori.networks.learning.parameters import LearningOptions
+from posteriori.networks.learning.scores import AIC, BIC, Score, as_score
+from posteriori.networks.learning.structural_em import complete_rows, fitted
+from posteriori.statistics import CountTogether
+from posteriori.statistics.distinct_rows import DistinctRows
+from posteriori.suggestions import closest
+from posteriori.tables import Column
+from posteriori.typing import Array
+
+METHODS = ("hill_climbing", "chow_liu", "pc", "mmhc")
+_MOST_STEPS = 20  # of structural EM
+
+
+@dataclass(frozen=True)
+class LearnedStructure:
+    """A learned graph, and the progress of the search.
+
+    Attributes
+    ----------
+    dag : DAG
+    score : float or None
+        The score of the graph in nats. With missing cells: of structural EM, the log-likelihood of the known cells
+        less the penalty of the score; of other methods None.
+    trace : tuple of float
+        The score after every move of hill climbing, or after every step of structural EM.
+    n_families : int
+        The number of families that were counted.
+    n_tests : int
+        The number of tests of conditional independence.
+    partial : PartialDAG or None
+        The graph that the tests of "pc" determine; `dag` directs its other edges.
+    """
+
+    dag: DAG
+    score: float | None
+    trace: tuple[float, ...] = ()
+    n_families: int = 0
+    n_tests: int = 0
+    partial: PartialDAG | None = None
+
+
+@dataclass(frozen=True)
+class Search:
+    """A method of structure learning with its options; see `learn_network` for their meaning."""
+
+    method: str
+    score: Score | None
+    constraints: EdgeConstraints
+    tabu: int = 15
+    restarts: int = 0
+    root: str | None = None
+    test: str = "g2"
+    significance: float = 0.05
+    max_given: int | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"method is {self.method!r}; {closest(self.method, METHODS)}")
+        for name, value in (("tabu", self.tabu), ("restarts", self.restarts), ("max_given", self.max_given)):
+            if value is None and name == "max_given":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 0")
+        if not 0 < self.significance < 1:
+            raise ValueError(f"significance is {self.significance!r}; it must be between 0 and 1")
+        as_statistic(self.test)
+        if self.root is not None and self.method != "chow_liu":
+            raise ValueError("root is given, but only a tree has one; use method='chow_liu', or leave it out")
+        if self.method == "chow_liu":
+            d = len(self.constraints.permitted)
+            if self.constraints.required.any() or not self.constraints.permitted.sum() == d * (d - 1):
+                raise ValueError("a Chow-Liu tree takes no constraints on its edges; use method='hill_climbing'")
+            if self.constraints.max_parents < 1:
+                raise ValueError(
+                    "max_parents is 0, but every node of a tree has one parent; use method='hill_climbing'"
+                )
+
+    def run(self, columns: tuple[Column, ...], rows: CaseRows) -> LearnedStructure:
+        """Return the graph that the method finds on rows.
+
+        Raises
+        ------
+        ValueError
+            The method or the score takes columns of one kind only, or complete rows only.
+        """
+        names = tuple(column.name for column in columns)
+        numeric = np.array([column.kind == "continuous" for column in columns])
+        if numeric.any():
+            self._require_numeric(names, numeric, rows)
+        require_kinds(self.score or BIC(), columns)
+        if self.method == "chow_liu":
+            return self._tree(columns, rows)
+        permitted = self.constraints.permitted & ~(numeric[:, np.newaxis] & ~numeric)
+        search = replace(self, constraints=replace(self.constraints, permitted=permitted))
+        if self.method == "pc":
+            return search._by_tests(columns, rows)
+        constraints, n_tests = search.constraints, 0
+        if self.method == "mmhc":
+            tests = self._tests(columns, rows)
+            candidates = max_min_candidates(tests, self.significance, 3 if self.max_given is None else self.max_given)
+            constraints = replace(constraints, permitted=permitted & (candidates | constraints.required))
+            n_tests = tests.n_tests
+        if rows.has_gaps:
+            return replace(self._structural_em(columns, names, rows, constraints), n_tests=n_tests)
+        best, scores = self._climb(columns, rows, constraints, None)
+        return LearnedStructure(_dag(names, best.edges), best.score, best.trace, scores.n_counted, n_tests)
+
+    def _require_numeric(self, names: tuple[str, ...], numeric: Array, rows: CaseRows) -> None:
+        """Raise ValueError unless the method takes these columns, of which some are continuous."""
+        if self.method == "chow_liu" or (self.method != "hill_climbing" and not numeric.all()):
+            raise ValueError(
+                f"column {names[int(np.argmax(numeric))]!r} holds numbers, and method={self.method!r} takes "
+                f"{'categories only' if self.method == 'chow_liu' else 'columns of one kind'}; use "
+                "method='hill_climbing', or cut numbers into intervals"
+            )
+        if self.method != "hill_climbing" and rows.has_gaps:
+            raise ValueError(
+                f"cells are missing, and method={self.method!r} takes partial correlations of complete rows; use "
+                "method='hill_climbing', or drop such rows"
+            )
+        impossible = np.argwhere(self.constraints.required & numeric[:, np.newaxis] & ~numeric)
+        if len(impossible):
+            u, v = impossible[0]
+            raise ValueError(f"the edge {names[u]!r} → {names[v]!r} leads from measurements to states; leave it out")
+
+    def _tests(self, columns: tuple[Column, ...], rows: CaseRows) -> IndependenceTests:
+        if columns[0].kind == "continuous":
+            return PartialCorrelationTests(*rows.covariance())
+        return CategoricalTests.of(rows.categories, self.test)
+
+    def _climb(
+        self, columns: tuple[Column, ...], rows: CaseRows, constraints: EdgeConstraints, start: Array | None
+    ) -> tuple[HillClimbResult, FamilyScores]:
+        scores = FamilyScores(columns, rows, self.score or BIC(), self.n_jobs)
+        rng = generator(self.random_state)
+        return climb(scores, constraints, int(self.tabu), int(self.restarts), rng, start), scores
+
+    def _tree(self, columns: tuple[Column, ...], rows: CaseRows) -> LearnedStructure:
+        names = tuple(column.name for column in columns)
+        if self.root is not None:
+            require_variable(self.root, names)
+        parents = tree_parents(rows.categories, self.score, 0 if self.root is None else names.index(self.root))
+        dag = DAG(names, tuple((names[u], names[v]) for v, u in enumerate(parents) if u >= 0))
+        if rows.has_gaps:
+            return LearnedStructure(dag, None)
+        scores = FamilyScores(columns, rows, self.score or BIC(), self.n_jobs)
+        return LearnedStructure(dag, scores.graph([[u] if u >= 0 else [] for u in parents]))
+
+    def _by_tests(self, columns: tuple[Column, ...], rows: CaseRows) -> LearnedStructure:
+        scores = None if rows.has_gaps else FamilyScores(columns, rows, self.score or BIC(), self.n_jobs)
+        return self._directed(tuple(column.name for column in columns), self._tests(columns, rows), scores)
+
+    def _directed(
+        self, names: tuple[str, ...], tests: IndependenceTests, scores: FamilyScores | None
+    ) -> LearnedStructure:
+        """Return the graph of PC, and a directed graph of its class."""
+        matrix = pc_stable(tests, self.constraints, self.significance, self.max_given)
+        edges = consistent_extension(matrix)
+        if edges is None or (edges & ~(self.constraints.permitted | self.constraints.required)).any():
+            edges = any_extension(matrix, self.constraints.permitted | self.constraints.required)
+        score = None
+        if scores is not None:
+            score = scores.graph([np.flatnonzero(edges[:, v]).tolist() for v in range(len(names))])
+        return LearnedStructure(_dag(names, edges), score, n_tests=tests.n_tests, partial=PartialDAG.of(names, matrix))
+
+    def _structural_em(
+        self, columns: tuple[Column, ...], names: tuple[str, ...], rows: CaseRows, constraints: EdgeConstraints
+    ) -> LearnedStructure:
+        """Alternate between tables by EM, and hill climbing on expected counts.
+
+        Each step maximises the expected score of complete rows. With BIC or AIC, it never lowers the log-likelihood of
+        the known cells less the penalty (Friedman 1998, theorem 3.1); steps end when this no longer rises.
+
+        References
+        ----------
+        Friedman (1998), The Bayesian structural EM algorithm, UAI 14.
+        """
+        options = LearningOptions.of(names, None, None, 50, 1e-4, self.random_state)
+        rng = generator(self.random_state)
+        score = self.score or BIC()
+        # BDeu and K2 have no score of incomplete rows in closed form; BIC stands in to compare steps.
+        penalty = (score if score.penalty(2.0) else BIC()).penalty(float(rows.weight.sum()))
+        edges = constraints.required.copy()
+        best: tuple[float, DAG] = (-math.inf, _dag(names, edges))
+        trace: list[float] = []
+        n_families = n_drawn = 0
+        for _ in range(_MOST_STEPS):
+            dag = _dag(names, edges)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the next step continues from better tables
+                inference, log_likelihood, n_parameters = fitted(dag, columns, rows, options, self.n_jobs)
+            value = log_likelihood - penalty * n_parameters
+            trace.append(value)
+            if value <= best[0] + 1e-6 * abs(best[0]):
+                break
+            best = value, dag
+            completion = complete_rows(rows, inference, rng)
+            n_drawn = completion.n_drawn
+            found, scores = self._climb(columns, completion.rows, constraints, edges)
+            n_families += scores.n_counted
+            if (found.edges == edges).all():
+                break
+            edges = found.edges
+        else:
+            warnings.warn(
+                f"structural EM stopped after {_MOST_STEPS} steps; the graph still changed",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if n_drawn:
+            warnings.warn(
+                f"{n_drawn:,} distinct rows lack so many cells that structural EM completed each by 64 draws; "
+                "another random_state may give another graph",
+                UserWarning,
+                stacklevel=4,
+            )
+        return LearnedStructure(best[1], best[0], tuple(trace), n_families)
+
+
+def as_search(names: tuple[str, ...], method: str, score: Any, constraints: dict[str, Any], **options: Any) -> Search:
+    """Return the search of these options; ValueError for one that is out of its range."""
+    chosen = None if score is None else as_score(score)
+    return Search(method, chosen, EdgeConstraints.of(names, **constraints), **options)
+
+
+def _dag(names: tuple[str, ...], edges: Array) -> DAG:
+    return DAG(names, tuple((names[u], names[v]) for u, v in np.argwhere(edges).tolist()))
+
+
+def tree_parents(rows: DistinctRows, score: Score | None, root: int) -> Sequence[int]:
+    """Return the parent of each variable in the tree, −1 for a root.
+
+    A maximum spanning tree whose edges weigh I(x_u; x_v), each pair on the rows that have both, less the penalty of BIC
+    or AIC (Chow & Liu 1968, equation 9; Koller & Friedman 2009, section 18.4.1).
+
+    Raises
+    ------
+    ValueError
+        The score is no BIC or AIC.
+    """
+    if score is not None and not isinstance(score, AIC | BIC):
+        raise ValueError(f"score is {score!r}; a Chow-Liu tree takes 'bic', 'aic' or, for the likelihood alone, None")
+    penalty: Penalty = None if score is None else "bic" if isinstance(score, BIC) else "aic"
+    pairs = CountTogether().of(rows.codes, rows.assignment)
+    return spanning_forest(dependence_of_categories(pairs).edge_weights(penalty)[0], root)
