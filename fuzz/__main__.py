@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from fuzz.harness import Report, run_here, run_in_child
 from fuzz.targets import TARGETS
 
-_PART = 500  # inputs a process
+_PART = 2000  # inputs a process
 
 
 def _commit() -> str:

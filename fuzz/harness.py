@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections import Counter
 from dataclasses import dataclass, field
@@ -32,12 +33,15 @@ class Report:
     ----------
     outcomes : Counter
         How many inputs came how far: `DOOR`, `MODEL` or `ANSWER`.
+    cpu_seconds : float
+        Of the processes that tried them, from their start.
     findings : list of tuple
         The seed of an input, and what was unexpected about it.
     """
 
     target: str
     outcomes: Counter[str] = field(default_factory=Counter)
+    cpu_seconds: float = 0.0
     findings: list[tuple[int, str]] = field(default_factory=list)
 
     @property
@@ -48,6 +52,7 @@ class Report:
     def add(self, other: Report) -> None:
         """Add what became of other inputs."""
         self.outcomes += other.outcomes
+        self.cpu_seconds += other.cpu_seconds
         self.findings += other.findings
 
     def __str__(self) -> str:
@@ -55,7 +60,8 @@ class Report:
         counts = ", ".join(f"{n:,} {name}" for name, n in sorted(self.outcomes.items()))
         through = self.outcomes[MODEL] + self.outcomes[ANSWER]
         share = f"{through / max(1, self.outcomes.total()):.1%} through to a model"
-        return f"{self.target}: {self.tried:,} inputs: {counts}; {share}; {len(self.findings)} unexpected"
+        cost = f"{1000 * self.cpu_seconds / max(1, self.tried):.0f} ms CPU each"
+        return f"{self.target}: {self.tried:,} inputs: {counts}; {share}; {cost}; {len(self.findings)} unexpected"
 
 
 def run_here(target: Target, seeds: range) -> None:
@@ -76,7 +82,7 @@ def run_here(target: Target, seeds: range) -> None:
             end = "finding\t" + traceback.format_exc().replace("\r", "\\r").replace("\n", "\x1f")
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        print(f"end\t{end}", flush=True)
+        print(f"end\t{time.process_time()}\t{end}", flush=True)
 
 
 def run_in_child(target: Target, first: int, count: int) -> Report:
@@ -95,15 +101,17 @@ def run_in_child(target: Target, first: int, count: int) -> Report:
                 cwd=_ROOT,
                 env=os.environ | _ONE_THREAD | {"TMPDIR": folder},
             )
+        cpu_seconds = 0.0
         for line in done.stdout.split("\n"):
-            kind, _, rest = line.partition("\t")
+            kind, *rest = line.split("\t", 3)
             if kind == "end":
-                end, _, what = rest.partition("\t")
+                cpu_seconds, end = float(rest[0]), rest[1]
                 if end == "finding":
-                    report.findings.append((seed, what.replace("\x1f", "\n")))
+                    report.findings.append((seed, rest[2].replace("\x1f", "\n")))
                 else:
                     report.outcomes[end] += 1
                 seed += 1
+        report.cpu_seconds += cpu_seconds
         if seed < stop:
             report.findings.append((seed, f"the process ended with {done.returncode}\n{done.stderr[-4000:]}"))
             seed += 1

@@ -18,6 +18,7 @@ from posteriori.networks import BayesianNetwork
 
 # Ended before a model was learned or read; refused after that; answered.
 DOOR, MODEL, ANSWER = "door", "model", "answer"
+UNDEFINED = "cannot be produced by any"  # of the warning about rows whose posterior is NaN
 _LONGEST = 2000  # characters of a sentence; a name of a column may be long
 
 
@@ -31,8 +32,6 @@ class Target:
     run : callable
         Takes a random generator and an empty folder to write files in; returns whether the input was answered, and
         raises whatever is a finding. The same generator state must give the same input.
-    prepare : callable
-        Makes what inputs share, such as fitted models, so that they do not count as made by the first input.
     """
 
     name: str
@@ -90,8 +89,10 @@ def check_sentence(sentence: str) -> None:
         raise AssertionError(f"not one clear sentence: {sentence[:3000]!r}")
 
 
-def check_posteriors(scores: Any) -> None:
-    """Raise AssertionError unless probabilities are finite and sum to 1 in every row."""
+def check_posteriors(scores: Any, may_be_undefined: bool = False) -> None:
+    """Raise AssertionError unless probabilities are finite and sum to 1 in every row, or all are NaN if they may be."""
     scores = np.asarray(scores, dtype=float)
+    if may_be_undefined:
+        scores = scores[~np.isnan(scores).all(axis=1)]
     if not np.isfinite(scores).all() or not np.allclose(scores.sum(axis=1), 1.0, atol=1e-6):
         raise AssertionError(f"probabilities are not finite or do not sum to 1: {scores[:3]}")

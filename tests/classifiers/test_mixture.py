@@ -206,3 +206,13 @@ def test_numbers_whose_squares_overflow_are_refused_by_name():
     rows = np.random.default_rng(0).normal(size=(50, 2)) * [1.0, 1e200]
     with pytest.raises(ValueError, match="the square of a value in column 'x1' overflows; rescale the column"):
         po.MixtureModel(2).fit(rows)
+
+
+def test_rows_that_no_component_can_produce_fall_back_on_the_prior():
+    X = np.array([[0.0], [0.1], [9.0], [9.1], [9.2], [9.3]])
+    model = po.MixtureModel(2, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="row 1 cannot be produced by any component"):
+        posterior = model.predict_proba([[9.1], [1e200]])
+    assert np.isnan(posterior).tolist() == [[False] * 2, [True] * 2]
+    with pytest.warns(UserWarning, match="row 1 cannot be produced by any component"):
+        assert model.predict([[9.1], [1e200]]).tolist() == [model.weights_.argmax()] * 2

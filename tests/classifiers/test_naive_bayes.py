@@ -500,6 +500,8 @@ def test_numbers_absurdly_far_away_warn_of_no_overflow():
     model = po.NaiveBayes().fit([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1])
     assert np.isneginf(model.explain([[1e200]]).log_factors).all()
     assert (model.predict_joint_log_proba([[1e154], [1e154], [-1e154]]) < -1e300).all()
+    with pytest.warns(UserWarning, match="row 1 cannot be produced by any class"):
+        assert np.isnan(model.predict_proba([[1.0], [1e200]])).tolist() == [[False] * 2, [True] * 2]
 
 
 def test_more_categories_than_16_bits_count(tmp_path):

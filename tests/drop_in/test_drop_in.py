@@ -358,6 +358,8 @@ def test_bernoulli_alpha_per_feature():
         BernoulliNB(alpha=[1.0, 1.0, 1.0]).fit(X, y)
     with pytest.raises(ValueError, match="must be greater than 0"):
         BernoulliNB(alpha=[1.0, -1.0]).fit(X, y)
+    with pytest.raises(ValueError, match=r"alpha holds 1e\+308; it must be at most 1e\+30"):
+        BernoulliNB(alpha=[1.0, 1e308]).fit(X, y)
 
 
 @pytest.mark.parametrize("least", [[2.5, 3.0], 2.0 * np.ones(2)])

@@ -339,3 +339,11 @@ def test_the_order_of_parents_is_that_of_the_program_that_wrote_the_file(tmp_pat
         a, b, c = names
         given = {a: states[0], b: states[1]}
         assert po.read_network(path).probability({c: states[0]}, given) == pytest.approx(b_given_s)
+
+
+def test_an_error_quotes_only_the_ends_of_a_number_of_5000_digits(tmp_path):
+    path = tmp_path / "net.uai"
+    path.write_text(f"BAYES {'9' * 5000}")
+    with pytest.raises(ValueError, match=r"line 1: expected the number of variables.*found '9{3,}…9{3,}'$") as caught:
+        po.read_network(path)
+    assert len(str(caught.value)) < 2000

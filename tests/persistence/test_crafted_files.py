@@ -302,3 +302,17 @@ def test_a_range_that_no_rows_can_have(bound, number, path):
     key = f"statistics_.ranges.{bound}"
     arrays[key] = np.full_like(arrays[key], number)
     refused(path, "naive Bayes", arrays=arrays, match="does not run from a lower to a higher number")
+
+
+def test_groups_of_categories_with_huge_numbers_take_no_memory(path):
+    _, content, _ = parts_of("groups")
+    crafted, count = replaced(content, "of_categories", {"tuple": [{"tuple": [0, 2**62]}]})
+    assert count > 0
+    refused(path, "groups", content=crafted, match="a group of categories has no category")
+
+
+def test_a_file_that_does_not_say_whether_classes_are_closed_leaves_them_open(path):
+    header, content, arrays = parts_of("numbers")
+    assert content["state"].pop("_classes_closed") is False
+    fuzzed.forge(path, header, json.dumps(content), arrays)
+    assert po.load(path).partial_fit([[0.0] * 3] * 2, [0, 2]).classes_.tolist() == [0, 1, 2]

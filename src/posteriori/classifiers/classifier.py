@@ -83,7 +83,8 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x), (n, C), classes in the order of `classes_`; each row sums to 1.
 
-        If no class can produce a row (p(x) = 0, which needs ``alpha=0``), it is NaN, with a warning.
+        If no class can produce a row, it is NaN, with a warning: p(x) is 0, which needs ``alpha=0`` or a number so far
+        from all others that log p(x | y) overflows.
         """
         posterior = self._source(X).map(self._posterior.posterior)
         self._warn_of_impossible(np.isnan(posterior[:, 0]))

@@ -37,6 +37,7 @@ from posteriori.learning.initialization import SampledRows, sampled, spread_seed
 from posteriori.learning.restarts import best_of
 from posteriori.model import Block, GenerativeModel, Posterior, Prior, draw_rows
 from posteriori.scoring import ModelRows, Scorer
+from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance
@@ -313,7 +314,9 @@ class MixtureModel(DensityMixin, BaseEstimator):
     @supports_partitions("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable component of each row, (n,)."""
-        component: Array = self.predict_proba(X).argmax(axis=1)
+        posterior = self.predict_proba(X)
+        component: Array = posterior.argmax(axis=1)
+        component[np.isnan(posterior[:, 0])] = self._fitted.log_prior.argmax()
         return component
 
     @property
@@ -339,8 +342,16 @@ class MixtureModel(DensityMixin, BaseEstimator):
 
     @supports_partitions("probability")
     def predict_proba(self, X: Any) -> Array:
-        """Return p(z | x), (n, Z), missing cells integrated out; NaN if p(x) = 0, which needs ``alpha=0``."""
-        return self._source(X).map(self._fitted.posterior)
+        """Return p(z | x), (n, Z), missing cells integrated out.
+
+        If no component can produce a row, it is NaN, with a warning: p(x) is 0, which needs ``alpha=0`` or a number so
+        far from all others that log p(x | z) overflows.
+        """
+        posterior = self._source(X).map(self._fitted.posterior)
+        impossible = np.flatnonzero(np.isnan(posterior[:, 0]))
+        if len(impossible):
+            warn_of_impossible(int(impossible[0]), len(impossible), of="component")
+        return posterior
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:

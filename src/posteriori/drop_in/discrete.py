@@ -15,6 +15,7 @@ from posteriori.drop_in.base import NaiveBayesClassifier, class_prior
 from posteriori.typing import Array
 
 _SMALLEST_ALPHA = 1e-10  # scikit-learn's
+_LARGEST_ALPHA = 1e30
 
 
 class DiscreteClassifier(NaiveBayesClassifier, ABC):
@@ -43,6 +44,8 @@ class DiscreteClassifier(NaiveBayesClassifier, ABC):
             )
         if (alpha < 0).any():
             raise ValueError(f"All values in alpha must be greater than 0: one is {alpha.min():g}.")
+        if not (alpha <= _LARGEST_ALPHA).all():
+            raise ValueError(f"alpha holds {alpha.max():g}; it must be at most {_LARGEST_ALPHA:g}, or sums overflow")
         if self.force_alpha or (alpha >= _SMALLEST_ALPHA).all():
             return alpha
         warnings.warn(

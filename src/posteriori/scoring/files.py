@@ -129,8 +129,8 @@ def predictions(
             yield beside.before(frame)
     if unseen:
         warn_of_unseen(unseen)
-    if n_impossible and not fitted.is_mixture:
-        warn_of_impossible(impossible[0], n_impossible)
+    if n_impossible:
+        warn_of_impossible(impossible[0], n_impossible, of="component" if fitted.is_mixture else "class")
 
 
 def _predictor(

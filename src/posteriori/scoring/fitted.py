@@ -80,7 +80,7 @@ class FittedPosterior:
     @property
     def fallback(self) -> int:
         """The index of the class that is predicted for a row that no class can produce."""
-        return 0 if self.is_mixture else int(self.posterior.models[0].class_log_prior.argmax())
+        return int(self.posterior.models[0].class_log_prior.argmax())
 
     def source(self, X: Any) -> LabelledSource:
         """Return rows to predict as a source; X is anything that `predict` takes."""
@@ -193,11 +193,11 @@ def most_probable(scores: Array) -> Array:
     return best
 
 
-def warn_of_impossible(first: int, count: int, stacklevel: int = 3) -> None:
-    """Warn of rows that no class can produce, by the number of the first."""
+def warn_of_impossible(first: int, count: int, stacklevel: int = 3, of: str = "class") -> None:
+    """Warn of rows that no class, or component, can produce, by the number of the first."""
     warnings.warn(
         f"row {first}{f' and {count - 1} more' if count > 1 else ''} cannot be produced by any "
-        "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
+        f"{of}, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
         "correct a number that lies absurdly far from all others",
         UserWarning,
         stacklevel=stacklevel,

@@ -43,7 +43,11 @@ class Groups:
     def check(self) -> None:
         """Raise ValueError unless the groups of each column are numbered from 0 without gaps."""
         for groups in self.of_categories:
-            require(not groups or set(groups) == set(range(max(groups) + 1)), "a group of categories has no category")
+            distinct = set(groups)  # and no range of numbers, of which a file may name huge ones
+            require(
+                not groups or (min(distinct), max(distinct)) == (0, len(distinct) - 1),
+                "a group of categories has no category",
+            )
 
     def check_against(self, cardinalities: Sequence[int]) -> None:
         """Raise ValueError unless the groups are of columns with these numbers of categories."""

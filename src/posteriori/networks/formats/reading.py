@@ -41,6 +41,8 @@ class Reading:
 
     def fail(self, line: int, problem: str) -> Exception:
         """Return the error about a line."""
+        if len(problem) > 1000:  # it quotes a name or number of thousands of characters
+            problem = f"{problem[:600]}…{problem[-300:]}"
         return ValueError(f"{self.shown}, line {line}: {problem}")
 
     def table_shape(self, variable: str, parents: Mapping[str, States], states: States) -> tuple[int, ...]:
