@@ -200,11 +200,13 @@ class GenerativeEstimator(Classifier):
         if self.feature_weights is None:
             return model
         if self.feature_weights == "cells":
-            from posteriori.learning.cells import learn_cells as learn
-        else:
-            from posteriori.learning.weights import learn_weights as learn
+            from posteriori.learning.cells import learn_cells
 
-        weights = learn(source, model, learned.statistics, to_observed_codes, start, sample)
+            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample)
+        else:
+            from posteriori.learning.weights import learn_weights
+
+            weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
         return replace(model, weights=weights)
 
     def _store_fit(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> Self:
