@@ -134,7 +134,7 @@ def changed(old, new):
         (changed("( sprinkler | rain )", "( sprinkler rain | rain )"), r"line 8: expected one variable before '\|'"),
         (changed("[ 3 ]", "[ 4 ]"), r"line 6: 'the grass' declares 4 states but lists 3"),
         (changed("on, off }", "on, on }"), r"line 5: the state 'on' of 'sprinkler' occurs twice"),
-        (changed("discrete[2]", "continuous[2]"), r"line 5: the variable 'sprinkler' is continuous"),
+        (changed("discrete[2]", "continuous[2]"), r"line 5: the variable 'sprinkler' is of type 'continuous'"),
         (changed("off }; }", "off } }"), r"line 5: expected ';' after the states of 'sprinkler', found '}'"),
         (changed('"3, or more"', '"3, or more'), r"line \d+: "),
         (changed("probability ( rain ) { table 2e-1, .8; }", ""), r"the variable 'rain' has no probability block"),
@@ -145,7 +145,7 @@ def changed(old, new):
         (b"network n {}\n\xff", r"line 2: this is no text in UTF-8"),
         (gzip.compress(b"network n {}", mtime=0)[:-6], r"compressed, and damaged or cut short"),
         ("<BIF>\n<NETWORK>\n</BIF>", r"line 3: this is no well-formed XML: mismatched tag"),
-        ("<x/>", r"line 1: expected the element BIF, found X"),
+        ("<x/>", r"line 1: expected the element BIF, found 'X'"),
         ("<BIF/>", r"line 1: there is no element NETWORK"),
         (
             '<!DOCTYPE BIF [\n<!ENTITY lol "lol">\n]><BIF><NETWORK><NAME>&lol;</NAME></NETWORK></BIF>',

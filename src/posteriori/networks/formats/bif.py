@@ -145,7 +145,7 @@ class _Reader:
     def _states(self, name: str) -> list[str]:
         kind = self._tokens.word(f"the type of {name!r}")
         if kind != "discrete":
-            raise self._tokens.error(f"the variable {name!r} is {kind}; only discrete ones are read")
+            raise self._tokens.error(f"the variable {name!r} is of type {kind!r}; only discrete ones are read")
         self._tokens.expect("[", f"after the type of {name!r}")
         written = self._tokens.word(f"the number of states of {name!r}")
         if not _COUNT.fullmatch(written):

@@ -142,7 +142,7 @@ def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
     if begun[:4].removeprefix(b"\xef\xbb\xbf")[:1] == b"<":
         root = parse_xml(begun, reading.fail)
         if root.tag not in ("BIF", "SMILE"):
-            raise reading.fail(root.line, f"expected the element BIF, found {root.tag}")
+            raise reading.fail(root.line, f"expected the element BIF, found {root.tag!r}")
         return network_of_xdsl(root, reading) if root.tag == "SMILE" else network_of_xmlbif(root, reading)
     try:
         text = content.decode("utf-8-sig")

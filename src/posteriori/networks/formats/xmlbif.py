@@ -79,7 +79,7 @@ def network_of_xmlbif(root: Element, reading: Reading) -> BayesianNetwork:
     for variable in network.all("VARIABLE"):
         named = _only(variable, "NAME", fail)
         if variable.type != "nature":
-            raise fail(variable.line, f"{named!r} is a {variable.type} variable; only nature is read")
+            raise fail(variable.line, f"{named!r} is a variable of type {variable.type!r}; only 'nature' is read")
         if named in states:
             raise fail(variable.line, f"the variable {named!r} is declared twice")
         states[named] = tuple(child.text for child in [*variable.all("OUTCOME"), *variable.all("VALUE")])
