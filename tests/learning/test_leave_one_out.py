@@ -252,3 +252,17 @@ def test_a_row_of_no_weight_is_predicted_by_the_model_itself(model):
     without = weight == 0
     assert_allclose(left_out.posterior[without], model.predict_proba(X)[without], atol=1e-9)
     assert (left_out.posterior[~without] != model.predict_proba(X)[~without]).any()
+
+
+@pytest.mark.parametrize("kind", ["informative", "at_random"])
+def test_a_row_with_a_category_of_its_own_is_left_out_by_a_refit(kind):
+    """Without the row its cell is an unseen category, which counts as missing."""
+    frame = pl.DataFrame({"u": ["a", "b", None, "a", "b", "only", "a", None], "v": list("xyxyxyxy")})
+    y = np.array(list("ppqqpqpq"))
+    model = po.NaiveBayes(missing=kind).fit(frame, y)
+    rest = np.arange(8) != 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the unseen category
+        expected = po.NaiveBayes(missing=kind).fit(frame.filter(rest), y[rest]).predict_proba(frame[5])
+    assert_allclose(po.leave_one_out(model, frame, y).posterior[5], expected[0], rtol=1e-9)
+    po.NaiveBayes(missing=kind, feature_weights="conditional").fit(frame, y)  # its weights need the factors of the row

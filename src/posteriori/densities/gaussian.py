@@ -62,7 +62,7 @@ class GaussianParameters(WithAxes):
         if self.degrees is not None:
             peaks: Array = log_peaks(self.degrees, 1)[1]
             return peaks - 0.5 * np.log(self.variance)
-        return -0.5 * np.log(2.0 * math.pi * self.variance)
+        return -0.5 * (math.log(2.0 * math.pi) + np.log(self.variance))
 
 
 @dataclass(frozen=True)

@@ -41,18 +41,14 @@ def left_out_factors(
         A block whose factors are 0.
     """
     seen = unseen_as_missing(model, statistics, batch)
-    columns = tuple(range(len(model.schema.columns)))
-    factors = None
-    for position, block in enumerate(model.blocks):
-        if block.shared or position == skip:
-            continue
-        of_block = _block_factors(model, statistics, position, batch, seen, refit)
-        if block.columns == columns:
-            return of_block
-        if factors is None:
-            factors = np.zeros((len(batch), model.n_components, len(columns)))
-        factors[:, :, block.columns] = of_block
-    return np.zeros((len(batch), model.n_components, len(columns))) if factors is None else factors
+    positions = [i for i, block in enumerate(model.blocks) if not block.shared and i != skip]
+    of_blocks = [_block_factors(model, statistics, position, batch, seen, refit) for position in positions]
+    if len(positions) == 1 and model.blocks[positions[0]].columns == tuple(range(len(model.schema.columns))):
+        return of_blocks[0]
+    factors = np.zeros((len(batch), model.n_components, len(model.schema.columns)))
+    for position, of_block in zip(positions, of_blocks, strict=True):  # a column has two if its gaps have a factor
+        factors[:, :, model.blocks[position].columns] += of_block
+    return factors
 
 
 def unseen_as_missing(model: GenerativeModel, statistics: JointStatistics, batch: Batch) -> Batch:
@@ -109,7 +105,12 @@ def _block_factors(
             tile, rest = block.tile(seen.rows(row)), sums
             if given.weight[0] > 0:
                 learned = block.tile(batch.rows(row))
-                rest, tile = _without_lost_categories(sums.without(learned, given), learned, tile, block, model.schema)
+                if block.models_missingness:  # no other row has the category, so that its loss changes no sum
+                    rest = sums - density.sufficient_statistics.of(learned, given)
+                else:
+                    rest, tile = _without_lost_categories(
+                        sums.without(learned, given), learned, tile, block, model.schema
+                    )
             factors[i] = density.log_factors(density.estimate(rest), tile)[0]
     return factors
 
