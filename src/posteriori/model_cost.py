@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 MAX_MINUTES = 10  # of one fit, on one core
@@ -157,6 +157,42 @@ class Work:
             lift = f"set POSTERIORI_MAX_GB={math.ceil(size)} in the environment to try it all the same"
             return f"it would take about {size:,.1f} GB of memory (limit {most_size:,.1f}); {lift}"
         return None
+
+    def require_affordable(self, what: str, advice: str) -> None:
+        """Raise ValueError, which says what is not begun, why, and what else can be done, if the work is too much."""
+        reason = self.reason_too_much()
+        if reason is not None:
+            raise ValueError(f"{what} is not begun: {reason}; or {advice}")
+
+
+def require_affordable_export(what: str, sizes: Mapping[str, int], unit: str, most: int, instead: str) -> None:
+    """Raise ValueError, which names the largest models, if an export of all models together would be too large.
+
+    Parameters
+    ----------
+    what : str
+        The export, for the message.
+    sizes : mapping from str to int
+        The estimated size of each model in units, by its name.
+    unit : str
+    most : int
+        The limit of their sum.
+    instead : str
+        What else can be done.
+    """
+    left = sum(sizes.values())
+    if left <= most:
+        return
+    first = f"{what} is not written: it would have about {float(f'{left:.2g}'):,.0f} {unit} (limit {most:,})"
+    large = []
+    for name in sorted(sizes, key=lambda name: -sizes[name]):
+        if left > most:
+            large.append(f"{name} ({float(f'{sizes[name]:.2g}'):,.0f})")
+            left -= sizes[name]
+    fewer = f"fit without {'it' if len(large) == 1 else 'them'} (members=[…]), " if len(sizes) > 1 else ""
+    raise ValueError(
+        f"{first}, most of them of {', '.join(large)}; {fewer}fit fewer columns, bins or trees, or {instead}"
+    )
 
 
 def _limit(variable: str, default: float) -> float:

@@ -13,8 +13,9 @@ from scipy.stats import chisquare
 
 from posteriori.densities import RandomTrees
 from posteriori.densities.tree_growing import LEVELS, DealtRows, Growth, Paths, WeighedTrees, trees_for
+from posteriori.kernels.descent import DEEPEST
 from posteriori.kernels.forests import level_of
-from posteriori.statistics.forests import CodedRows, CountLeaves
+from posteriori.statistics.forests import CodedRows, CountLeaves, TreeStructure
 from posteriori.tables import Assignment, Codes
 
 CARDINALITIES = (3, 5, 2)  # the second column is one of numbers
@@ -363,6 +364,20 @@ def test_a_crafted_structure_is_refused(name, index, value, message):
     with pytest.raises(ValueError, match=message):
         replace(FITTED[0].structure, **{name: array}).check()
     FITTED[0].structure.check()
+
+
+def chain(levels):
+    """A tree that splits one leaf off at each level."""
+    nodes = [node for k in range(levels) for node in ((0, 1, 2 * k + 1), (-1, 0, k))]
+    nodes = np.array([*nodes, (-1, 0, levels)], np.int32)
+    n = len(nodes)
+    return TreeStructure((2,), np.ones(1, bool), np.array([0, n]), nodes, np.full(n, 0.5), np.empty(0, np.uint8))
+
+
+def test_a_tree_beyond_the_limit_of_depth_is_refused():
+    chain(DEEPEST).check()
+    with pytest.raises(ValueError, match=f"a tree is deeper than {DEEPEST} levels"):
+        chain(DEEPEST + 1).check()
 
 
 def test_categories_that_a_node_has_not_seen_have_one_side_unless_splits_above_keep_them_out():

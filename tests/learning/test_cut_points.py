@@ -13,11 +13,11 @@ from sklearn.datasets import load_iris, load_wine
 
 import posteriori as po
 import posteriori.sources.table_source
+from posteriori.kernels.hashing import splitmix64
 from posteriori.learning import cut_points
 from posteriori.learning.binning import mdlp_of_counts, quantile_cuts
 from posteriori.learning.cut_points import CutPoints, binned_schema
 from posteriori.sources import local_source
-from posteriori.statistics.row_sample import splitmix64
 from posteriori.tables import infer_schema, read_labels, read_table
 
 RULES = (3, 8, "mdlp")

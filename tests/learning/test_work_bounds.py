@@ -14,6 +14,7 @@ from posteriori.learning.work_bounds import (
     estimate_work,
     reasons_against_plans,
     total_work,
+    work_of_em,
 )
 from posteriori.model_cost import Work
 from posteriori.model_selection import out_of_fold
@@ -151,3 +152,77 @@ def test_a_pool_leaves_the_costliest_candidates_out_and_says_so(monkeypatch):
         pool = po.GenerativeClassifier().fit(table, "y")
     assert any("POSTERIORI_MAX_MINUTES" in reason for reason in pool.skipped_.values())
     assert pool.members_
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+@pytest.mark.parametrize("name", ["nb", "lda"])
+def test_work_of_em_rises_with_each_count_and_is_linear_in_starts(name, hidden):
+    blocks = planned(name)[0].blocks
+    base = {"n_rows": 1000, "n_components": 3, "n_starts": 2, "n_steps": 5}
+    one = work_of_em(blocks, **base, hidden=hidden).seconds
+    for count in base:
+        more = work_of_em(blocks, **base | {count: 2 * base[count]}, hidden=hidden).seconds
+        assert more > one or (count == "n_components" and not hidden and more >= one)
+        assert count not in {"n_starts", "n_steps"} or more == pytest.approx(2 * one)
+    wide = planned(name, d=24)[0].blocks
+    assert work_of_em(wide, **base, hidden=hidden).seconds > one
+
+
+def test_em_beyond_the_limits_is_refused_before_it_starts(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    monkeypatch.setattr("posteriori.learning.em.em_loop", None)
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-6")
+    refused = r"EM of [0-9]+ starts? and at least 10 steps each is not begun: it would take .*; or ask for fewer"
+    with pytest.raises(ValueError, match=refused):
+        po.MixtureModel(n_components=40, n_init=20).fit(X)
+    monkeypatch.setattr("posteriori.classifiers.generative_estimator.check_work", lambda *_: None)
+    with pytest.raises(ValueError, match=refused):
+        po.NaiveBayes(components_per_class=20).fit(X, y)
+    X[::3, 0] = np.nan
+    with pytest.raises(ValueError, match=refused):
+        po.GaussianDiscriminant().fit(np.hstack([X] * 20) + rng.normal(size=(60, 60)), y)
+
+
+def test_a_candidate_beyond_the_limits_of_work_is_not_offered_by_name(monkeypatch):
+    from posteriori.classifiers.candidates import warn_of_left_out
+
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1")
+    with pytest.warns(UserWarning, match="set POSTERIORI_MAX_MINUTES=2 .*; see skipped_$"):
+        warn_of_left_out({"aode": Work(120.0).reason_too_much()}, {}, 1)
+    with pytest.warns(
+        UserWarning, match=r"60\); see skipped_, or name it in members=\[…\] to try it within POSTERIORI_MAX"
+    ):
+        warn_of_left_out({"aode": "it takes 70 times the work of naive Bayes per row (limit 60)"}, {}, 1)
+
+
+def test_an_export_in_javascript_that_is_too_large_is_refused_before_it_is_written(monkeypatch):
+    from posteriori.javascript import export
+
+    pool = po.GenerativeClassifier(members=["nb", "lda"]).fit(load_penguins(), "species")
+    written = export._classifier(pool, pool._posterior)
+    n_written = sum(len(one["values"]) for one in _objects(written["models"]))
+    counted = sum(export._n_numbers(one) for m in pool._posterior.models for one in m.posterior_parameters)
+    assert n_written / 3 < counted < 3 * n_written
+    monkeypatch.setattr(export, "MOST_NUMBERS", counted)
+    export.to_javascript(pool)
+    monkeypatch.setattr(export, "MOST_NUMBERS", counted - 1)
+    monkeypatch.setattr(export, "_model", None)
+    for write in (export.to_javascript, po.explore):
+        with pytest.raises(ValueError, match=r"the model in JavaScript is not written: it would have about .* numbers"):
+            write(pool)
+
+
+def _objects(value):
+    if isinstance(value, dict) and "values" in value:
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [one for part in parts for one in _objects(part)]
+
+
+def test_the_rows_of_an_explorer_shrink_with_columns_and_classes():
+    from posteriori.exploring.document import MOST_ROWS, most_rows
+
+    assert most_rows(20, 3) == MOST_ROWS
+    assert 1 <= most_rows(5_000, 300) < most_rows(5_000, 3) < MOST_ROWS
+    assert most_rows(10**9, 2) == 1

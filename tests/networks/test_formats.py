@@ -347,3 +347,16 @@ def test_an_error_quotes_only_the_ends_of_a_number_of_5000_digits(tmp_path):
     with pytest.raises(ValueError, match=r"line 1: expected the number of variables.*found '9{3,}…9{3,}'$") as caught:
         po.read_network(path)
     assert len(str(caught.value)) < 2000
+
+
+def test_an_error_quotes_a_type_of_two_lines_in_one(tmp_path):
+    path = tmp_path / "net"
+    bif = "network n { }\nvariable a { type odd\ntype [ 2 ] { x, y }; }\n"
+    xmlbif = (
+        '<BIF VERSION="0.3"><NETWORK><NAME>n</NAME><VARIABLE TYPE="a&#10;b"><NAME>a</NAME></VARIABLE></NETWORK></BIF>'
+    )
+    for text in (bif, xmlbif):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"a.* of type .*; only '?(nature|discrete)") as caught:
+            po.read_network(path.rename(path.with_suffix(".bif")))
+        assert "\n" not in str(caught.value)

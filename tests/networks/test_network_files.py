@@ -148,7 +148,7 @@ ATTRIBUTES = " ".join(f'a{i}="1"' for i in range(300_000))
         ("network n {} /* " + "/* " * 100_000, r"line 1: a comment is opened by /\* and never closed"),
         ("network n {\n /*/", "line 2: a comment is opened by"),
         ("network n { property " + " " * 100_000, "expected ';' after a property"),
-        (HEAD.format("9" * 5000, "x"), "the number of states of 'a' is '9+'; write it as a whole number"),
+        (HEAD.format("9" * 5000, "x"), "the number of states of 'a' is '9+…9+'; write it as a whole number"),
         (HEAD.format("٣", "x y z"), "the number of states of 'a' is '٣'"),
         (one_table("1e308 1e308"), "sums to inf"),
     ],

@@ -18,7 +18,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.densities.binned import Binned
-from posteriori.sql import correlated, dialects, relations
+from posteriori.sql import correlated, dialects, sizes
 
 DEPTH = {"most": 1000}  # levels of an expression, in both databases
 
@@ -389,7 +389,7 @@ def test_mixed_types_are_refused():
 
 
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])
-def test_a_discriminant_of_too_many_expressions_is_refused_with_their_number(monkeypatch, pooling):
+def test_the_expressions_of_a_discriminant_are_as_many_as_estimated(monkeypatch, pooling):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)
     model = po.GaussianDiscriminant(pooling=pooling).fit(rng.normal(size=(60, 5)) + y[:, np.newaxis], y)
@@ -402,13 +402,7 @@ def test_a_discriminant_of_too_many_expressions_is_refused_with_their_number(mon
 
     monkeypatch.setattr(correlated._Correlated, "_after", counted)
     model.to_sql()
-    n = correlated.n_expressions(5, 3, 1 if pooling == "pooled" else 3)
-    assert len(swept) == n
-    monkeypatch.setattr(correlated, "MOST_EXPRESSIONS", n)
-    model.to_sql()
-    monkeypatch.setattr(correlated, "MOST_EXPRESSIONS", n - 1)
-    with pytest.raises(ValueError, match=rf"5 correlated columns would hold {n} expressions, more than {n - 1}; fit"):
-        model.to_sql()
+    assert len(swept) == sizes.n_expressions(5, 3, 1 if pooling == "pooled" else 3)
 
 
 @pytest.mark.parametrize("estimator", [po.KDependenceBayes, po.AveragedOneDependence])
@@ -422,17 +416,57 @@ def test_groups_of_categories_are_joined_by_their_codes(estimator, database):
     require_agreement(model, pl.concat([frame.head(50), with_holes(frame.tail(50), 0.4, rng)]), database)
 
 
-def test_tables_of_too_many_numbers_are_refused_with_their_count(monkeypatch):
-    frame, y = mixed_rows(np.random.default_rng(0), 40, 0, 3, 2)
-    for model in (po.KDependenceBayes(k=1), po.AveragedOneDependence()):
-        monkeypatch.setattr(relations, "MOST_NUMBERS", 20)
-        with pytest.raises(ValueError, match=r"tables of up to [0-9,]+ numbers, more than 20; fit fewer") as caught:
-            model.fit(frame, y).to_sql()
-        most = int(re.findall("up to ([0-9,]+)", str(caught.value))[0].replace(",", ""))
-        monkeypatch.setattr(relations, "MOST_NUMBERS", most)
-        tables = re.findall(r"VALUES ([^A-Z]*)", model.to_sql(dialect="sqlite"))
-        n_numbers = [len(re.findall(r"[0-9.]+(?:e[-0-9]+)?", one)) for one in tables]
-        assert 20 < max(n_numbers) <= sum(n_numbers) <= most
+LARGE = (
+    po.NaiveBayes(),
+    po.NaiveBayes(distributions="binned", bins=30),
+    po.GaussianDiscriminant(pooling="per_class"),
+    po.TreeAugmentedNaiveBayes(bins=20),
+    po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    po.KDependenceBayes(bins=12),
+    po.AveragedOneDependence(bins=8),
+    po.GenerativeForest(n_trees=10),
+)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+@pytest.mark.parametrize("model", LARGE, ids=lambda model: type(model).__name__)
+def test_the_length_is_estimated_before_the_select_is_written(model, dialect):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 400)
+    numbers = {f"x{j}": rng.normal(size=400) + (j % 3) * y for j in range(12)}
+    frame = pl.DataFrame(numbers | {f"c{j}": rng.integers(0, 15, 400).astype(str) for j in range(2)})
+    used = frame.select(pl.col("^x.*$")) if isinstance(model, po.GaussianDiscriminant) else frame
+    model.fit(used, y)
+    estimated = sizes.estimate_length(model.model_)
+    assert 0.5 < estimated / len(model.to_sql(dialect=dialect)) < 2
+
+
+def test_a_select_that_is_too_long_is_refused_before_it_is_written(monkeypatch):
+    pool = po.GenerativeClassifier(members=["nb", "tan", "aode"]).fit(PENGUINS, "species")
+    lengths = {name: sizes.estimate_length(one.model_) for name, one in pool.members_.items()}
+    monkeypatch.setattr(sizes, "MOST_CHARACTERS", sum(lengths.values()))
+    pool.to_sql()
+    monkeypatch.setattr(sizes, "MOST_CHARACTERS", sum(lengths.values()) - 1)
+    monkeypatch.setattr("posteriori.sql.translation.Steps", None)
+    large = max(lengths, key=lengths.get)
+    with pytest.raises(
+        ValueError, match=rf"is not written: it would have about .* most of them of .*'{large}' \(.*members="
+    ):
+        pool.to_sql()
+    monkeypatch.setattr(sizes, "MOST_CHARACTERS", 1)
+    with pytest.raises(ValueError, match=r"fit without them") as caught:
+        pool.to_sql()
+    assert all(name in str(caught.value) for name in lengths)
+
+
+def test_the_tables_of_a_forest_are_joined_one_at_a_time_and_kept():
+    """DuckDB joined the cells of all rows with the edges of all trees first: 4 GB for the roots of 690 rows."""
+    model = po.GenerativeForest(n_trees=5).fit(PENGUINS, "species")
+    tree = sqlglot.parse_one(model.to_sql(), dialect="duckdb")
+    levels = [one for one in tree.find_all(sqlglot.exp.CTE) if re.search("level[0-9]", one.alias)]
+    assert len(levels) > 2
+    assert all(one.args["materialized"] for one in levels)
+    assert all(len(one.this.args.get("joins") or []) == 1 for one in levels)
 
 
 def test_long_tables_of_duckdb_are_few_expressions_with_the_same_numbers(monkeypatch):
@@ -449,7 +483,7 @@ def test_long_tables_of_duckdb_are_few_expressions_with_the_same_numbers(monkeyp
 def test_a_wide_discriminant_is_refused_at_once():
     y = np.repeat([0, 1], 200)
     model = po.GaussianDiscriminant().fit(np.random.default_rng(0).normal(size=(400, 300)) + y[:, np.newaxis], y)
-    with pytest.raises(ValueError, match=r"300 correlated columns would hold 4,589,650 expressions, more than 200,000"):
+    with pytest.raises(ValueError, match=r"is not written: it would have about 830,000,000 characters"):
         model.to_sql()
 
 

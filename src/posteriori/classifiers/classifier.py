@@ -321,8 +321,8 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         ------
         ValueError
             The dialect is unknown; a density of the model, or of a member of the pool, has no SQL; the SELECT would
-            hold more than 200,000 expressions, or tables of more than 1,000,000 numbers; the table cannot follow FROM;
-            two columns of the result would have the same name.
+            have more than about 20,000,000 characters, by an estimate before it is written; the table cannot follow
+            FROM; two columns of the result would have the same name.
         ImportError
             sqlglot is absent: ``pip install sqlglot``.
 
@@ -330,14 +330,16 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         -----
         The database compares strings: a collation that ignores case ignores it here too. SQLite must be 3.35 or newer,
         with its mathematical functions; SQL Server 2022 or newer. A covariance takes d³/6 short expressions for rows
-        with missing cells, at most 200,000 (about 100 columns). A tree takes about as many literals as it has
+        with missing cells, so that about 85 columns are the most. A tree takes about as many literals as it has
         parameters, and twice as many if inner cells may be missing.
 
-        k-dependence and averaged one-dependence stand in the SELECT as tables (VALUES), which are joined by the codes
-        of the cells. They hold about as many numbers as the model has parameters, at most 1,000,000. Rows with equal
-        codes are scored once. A row with missing cells takes as many lines as the missing parents have combinations of
-        values; the SELECT sums over all of them, also where `predict_log_proba` warns that it drops columns. SQLite
-        limits the depth of statements, and reads about 60 columns of k-dependence.
+        k-dependence, averaged one-dependence and forests stand in the SELECT as tables (VALUES), which are joined by
+        the codes of the cells. They hold about as many numbers as the model has parameters. Rows with equal codes are
+        scored once. A forest holds the nodes that each of these rows reaches, about 20 bytes per row, tree and level of
+        the trees: score a large table in batches of some 10,000 rows, as ``table="(SELECT * FROM rows WHERE …)"``. A
+        row with missing cells takes as many lines as the missing parents have combinations of values; the SELECT sums
+        over all of them, also where `predict_log_proba` warns that it drops columns. SQLite limits the depth of
+        statements, and reads about 60 columns of k-dependence.
 
         Examples
         --------

@@ -172,8 +172,9 @@ class GenerativeClassifier(Classifier):
 
     A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
-    writes every candidate of "auto" for tables without counts, and refuses forests with too many leaves, whose tables
-    would hold more than 1,000,000 numbers. `linear_form` takes pools of linear members, such as ``members=["lda"]``.
+    writes every candidate of "auto" for tables without counts, and refuses a SELECT of more than about 20,000,000
+    characters, with the names of the members that are too large. `linear_form` takes pools of linear members, such as
+    ``members=["lda"]``.
     `partial_fit`, `unlearn` and `merge` update those members whose statistics are sums over rows; each says what
     becomes of the weights.
 

@@ -26,12 +26,12 @@ from posteriori.classifiers.validation import (
 )
 from posteriori.invariants import check_equal, check_numbers, check_share
 from posteriori.learning.cut_points import binned_schema, bins_of
-from posteriori.learning.em import EMOptions, FitResult, learn, warn_not_converged
+from posteriori.learning.em import EMOptions, FitResult, learn, needs_em, warn_not_converged
 from posteriori.learning.fit import Collect
 from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.training import CollectedRows, Plan, TrainingRows
 from posteriori.learning.two_pass import unrefined, without_groups
-from posteriori.learning.work_bounds import WorkCounts, check_work
+from posteriori.learning.work_bounds import WorkCounts, check_em, check_work
 from posteriori.model import Block, FactorWeights, GenerativeModel, Posterior, Prior
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges, JointStatistics
@@ -176,8 +176,13 @@ class GenerativeEstimator(Classifier):
     def _learn(self, collected: CollectedRows) -> Self:
         """Learn the model from statistics of rows and of earlier rows, and store it."""
         source, target, blocks = collected.rows.source, collected.rows.target, collected.blocks
-        prior = self.component_prior(target)
-        fit = learn(source, blocks, prior, collected.past, collected.statistics, self._em_options())
+        prior, options, statistics = self.component_prior(target), self._em_options(), collected.statistics
+        n_components = max(target.cardinality, len(prior.of_class))
+        if statistics.hidden > 0:
+            check_em(blocks, source.table.n_rows, n_components, options.n_starts, options.max_steps, hidden=True)
+        elif needs_em(blocks, statistics):
+            check_em(blocks, source.table.n_rows, n_components, 1, options.max_steps, hidden=False)
+        fit = learn(source, blocks, prior, collected.past, statistics, options)
         self._store_fit(replace(fit, model=self._weighed(fit, source)), target, source.unlabelled_weight)
         self._transduce(source.with_label_model(fit.label_model))
         return self
@@ -200,11 +205,13 @@ class GenerativeEstimator(Classifier):
         if self.feature_weights is None:
             return model
         if self.feature_weights == "cells":
-            from posteriori.learning.cells import learn_cells as learn
-        else:
-            from posteriori.learning.weights import learn_weights as learn
+            from posteriori.learning.cells import learn_cells
 
-        weights = learn(source, model, learned.statistics, to_observed_codes, start, sample)
+            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample)
+        else:
+            from posteriori.learning.weights import learn_weights
+
+            weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
         return replace(model, weights=weights)
 
     def _store_fit(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> Self:

@@ -108,8 +108,8 @@ class GenerativeForest(GenerativeEstimator):
     Trees grow on at most 200,000 rows (fewer with more than 167 columns), those with the smallest hashes of their
     cells; the leaves count all rows. So a table outside memory takes one pass, or two beyond this limit.
 
-    `to_sql` writes a small forest, with missing cells summed out exactly: its edges and leaves are tables of at most
-    1,000,000 numbers, and a SELECT joins them with the rows, level by level.
+    `to_sql` writes a small forest, with missing cells summed out exactly: its edges and leaves are tables, and a
+    SELECT joins them with the rows, level by level.
 
     .. shared:: informative missingness
 

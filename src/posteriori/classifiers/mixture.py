@@ -35,6 +35,7 @@ from posteriori.learning.em import EMOptions, FitResult, first_model, learn, war
 from posteriori.learning.fit import Collect
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.restarts import best_of
+from posteriori.learning.work_bounds import check_em
 from posteriori.model import Block, GenerativeModel, Posterior, Prior, draw_rows
 from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import warn_of_impossible
@@ -227,6 +228,8 @@ class MixtureModel(DensityMixin, BaseEstimator):
         source, target = self._read_training_rows(X, sample_weight)
         (rows,) = sampled(source, self._blocks(source.schema))
         blocks = self._blocks(source.schema, rounding_variance(rows.numbers).tolist())
+        n_starts = self.n_init if self.start is None else 1
+        check_em(blocks, source.table.n_rows, self.n_components, n_starts, self.max_iter, hidden=True)
         hidden, prior = source.reduce(Collect(blocks)), Prior(self.prior_alpha)
 
         def climb(start: GenerativeModel, max_steps: int) -> FitResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import functools
 import io
 import os
 import signal
@@ -59,7 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from posteriori.cli.commands import app
     from posteriori.cli.messages import (
         UserError,
         announced_compilation,
@@ -71,7 +71,7 @@ def _run(arguments: list[str]) -> int:
 
     # The base class in click of "no such option", "missing argument" and similar errors.
     usage_error: Any = typer.BadParameter.__base__
-    command = typer.main.get_command(app)
+    command = _command()
     if os.environ.get(_COMPLETE):
         return _complete(command)
     try:
@@ -102,6 +102,16 @@ def _run(arguments: list[str]) -> int:
             FAULT,
         )
     return 0
+
+
+@functools.cache
+def _command() -> Any:
+    """Return the command line, built once: building it takes longer than many commands."""
+    import typer
+
+    from posteriori.cli.commands import app
+
+    return typer.main.get_command(app)
 
 
 def _complete(command: Any) -> int:

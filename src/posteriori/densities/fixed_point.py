@@ -50,10 +50,28 @@ def maximise(
         if np.abs(once - logs).max(initial=0.0) < tolerance:
             break
         least, twice = step(once)
-        change = once - logs
-        bend = np.sqrt((((twice - once) - change) ** 2).sum(axis=1, keepdims=True))
-        size = np.sqrt((change**2).sum(axis=1, keepdims=True))
-        length = np.clip(np.divide(size, bend, out=np.ones_like(size), where=bend > 0), 1.0, _LONGEST)
-        reached, beyond = step(logs + 2.0 * length * change + length**2 * ((twice - once) - change))
+        extrapolated, _ = squarem(logs, once, twice, _LONGEST)
+        reached, beyond = step(extrapolated)
         logs = beyond if reached >= least else twice
     return np.asarray(np.exp(logs))
+
+
+def squarem(start: Array, once: Array, twice: Array, longest: float) -> tuple[Array, Array]:
+    r"""Return an extrapolation of two EM steps, and its length before the limits 1 and `longest`, by lines (…, L).
+
+    .. math:: \theta_0 + 2 a r + a^2 v, \quad r = \theta_1 - \theta_0, \quad v = \theta_2 - \theta_1 - r, \quad
+        a = \lVert r \rVert / \lVert v \rVert
+
+    With a = 1 this is the second step. v is 0 if the three are collinear at equal distances: a is then the limit.
+
+    References
+    ----------
+    Varadhan & Roland, Simple and globally convergent methods for accelerating the convergence of any EM algorithm,
+    Scandinavian Journal of Statistics 35 (2008), scheme S3.
+    """
+    r = once - start
+    v = (twice - once) - r
+    size, bend = (np.linalg.norm(change, axis=-1, keepdims=True) for change in (r, v))
+    length = size / np.maximum(bend, 1e-300)
+    a = np.clip(length, 1.0, longest)
+    return start + 2.0 * a * r + a**2 * v, length

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.base import BaseDensity
 from posteriori.densities.leaf_weights import conditional_changes
 from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, leaf_values, mean_scores, smoothed_prior
 from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
@@ -53,6 +54,12 @@ class RandomTreesParameters:
         """The number of categories or bins of each column."""
         return self.trees.cardinalities
 
+    @property
+    def of_nodes(self) -> tuple[Array, ...]:
+        """The arrays of nodes, as kernels take them after the codes."""
+        trees = self.trees
+        return trees.nodes, trees.roots, trees.sides, trees.ordered, self.share, self.log_edge, self.given_node
+
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # without `leaf_values`
 
@@ -75,7 +82,7 @@ class RandomTreesParameters:
 
 
 @dataclass(frozen=True)
-class RandomTrees:
+class RandomTrees(BaseDensity):
     r"""An ensemble of randomised trees. Each tree is a joint distribution over its leaves, the classes and the cells.
 
     .. math:: p_t(x, y) = \sum_l p(l) \, p(y \mid l) \prod_j p(x_j \mid l), \qquad
@@ -143,7 +150,6 @@ class RandomTrees:
     name = "random trees"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
-    has_full_support = True
     second_pass = ""
     fitted = RandomTreesParameters
 
@@ -238,10 +244,6 @@ class RandomTrees:
         structure, leaves = self._trees.take(first, last)
         return replace(self, structure=structure, n_trees=last - first), leaves
 
-    def out_of_support(self, tile: Codes) -> Array:
-        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
-        return np.zeros(tile.values.shape, np.bool_)
-
     def estimate(self, statistics: LeafCounts) -> RandomTreesParameters:
         """Return the smoothed class distributions of all nodes."""
         prior = smoothed_prior(statistics.leaves.sum(axis=0) / self._trees.n_trees)
@@ -254,18 +256,8 @@ class RandomTrees:
 
     def log_density(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
         """Return the log of the mean over the trees of p_t(x | z) in nats, (n, Z)."""
-        trees, log_p = parameters.trees, np.full((len(tile.values), len(parameters.prior)), -np.inf)
-        kernels.forest_density(
-            codes_of(tile),
-            trees.nodes,
-            trees.roots,
-            trees.sides,
-            trees.ordered,
-            parameters.share,
-            parameters.log_edge,
-            parameters.given_node,
-            log_p,
-        )
+        log_p = np.full((len(tile.values), len(parameters.prior)), -np.inf)
+        kernels.forest_density(codes_of(tile), *parameters.of_nodes, log_p)
         log_p += _log_masses(parameters, tile).sum(axis=1, keepdims=True)
         return log_p
 
@@ -289,20 +281,9 @@ class RandomTrees:
             raise ValueError(
                 'the arithmetic mean of trees is no sum of log factors; use combine="geometric" to explain predictions'
             )
-        trees = parameters.trees
         n, d = tile.values.shape
         factors = np.zeros((n, len(parameters.prior), d))
-        kernels.explain_forest(
-            codes_of(tile),
-            trees.nodes,
-            trees.roots,
-            trees.sides,
-            trees.ordered,
-            parameters.share,
-            parameters.log_edge,
-            parameters.given_node,
-            factors,
-        )
+        kernels.explain_forest(codes_of(tile), *parameters.of_nodes, factors)
         factors += _log_masses(parameters, tile)[:, np.newaxis]
         return factors
 

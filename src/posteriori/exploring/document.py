@@ -19,6 +19,7 @@ from posteriori.reporting.html_page import HtmlPage
 from posteriori.reporting.markup import Html, element
 
 MOST_ROWS = 2000
+_MOST_CELLS = 1 << 20  # of the rows together, about 20 MB
 _FEWEST_PACKED = 1 << 19  # characters of data: fewer stay legible
 
 
@@ -64,8 +65,9 @@ def explore(
     ----------
     model : fitted classifier or mixture of posteriori, or BayesianNetwork
     X : array-like or data frame (n, d), optional
-        Rows to look at. **The page contains their cells**, of at most 2,000 rows drawn at random: leave X out if the
-        page goes to readers who may not see them.
+        Rows to look at. **The page contains their cells**, of at most 2,000 rows drawn at random, and of fewer if these
+        have more than about a million cells and posteriors: leave X out if the page goes to readers who may not see
+        them.
     y : array-like (n,) or str, optional
         The labels of the rows, or the name of their column. Default: the column of the target, if X has it.
     path : path, optional
@@ -113,11 +115,16 @@ def explore(
         shown = {"model": written, "title": title, "ranges": column_ranges(model)}
         shown["dependences"] = dependences(model, [one["name"] for one in written["models"]])
         if X is not None:
-            shown["rows"] = sampled_rows(model, X, y, MOST_ROWS)
+            shown["rows"] = sampled_rows(model, X, y, most_rows(len(written["columns"]), len(written["classes"])))
     explorer = Explorer(shown["title"], _document(shown))
     if path is not None:
         explorer.save(path)
     return explorer
+
+
+def most_rows(n_columns: int, n_classes: int) -> int:
+    """Return how many rows a page holds: their cells and posteriors are at most `_MOST_CELLS`."""
+    return max(1, min(MOST_ROWS, _MOST_CELLS // (n_columns + n_classes)))
 
 
 def _document(shown: dict[str, Any]) -> str:

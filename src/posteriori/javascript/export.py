@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from posteriori import densities
 from posteriori.model import GenerativeModel, Posterior
+from posteriori.model_cost import require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.tables import Cell, Column, quote
@@ -18,6 +20,7 @@ from posteriori.typing import Array
 from posteriori.version import __version__
 
 FORMAT = 1  # of the JSON; the evaluator refuses others
+MOST_NUMBERS = 10_000_000  # 200 MB; no browser has strings of more than 512 MB
 MOST_CELLS = 1 << 22  # of the junction tree of a network: half a second per query
 _LARGEST_WHOLE = 2**53  # beyond it, JavaScript has no whole numbers
 _WORD_PATTERN = Tokenizer().token_pattern  # the one that the evaluator has
@@ -67,7 +70,8 @@ def to_javascript(model: Any) -> str:
     TypeError
         The model is no classifier, mixture or network of posteriori.
     ValueError
-        The model has something that the evaluator does not read: the message names it and the remedy.
+        The model has something that the evaluator does not read, or more than 10,000,000 numbers: the message names it
+        and the remedy.
     sklearn.exceptions.NotFittedError
         The model is not fitted.
 
@@ -106,6 +110,8 @@ def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
     schema, pool = posterior.schema, posterior.pool
     kept = [m for m in range(len(posterior.models)) if pool is None or pool.weight[m] > 0 or not pool.weight.any()]
     names = list(getattr(estimator, "members_", [type(estimator).__name__]))
+    counts = {names[m]: sum(map(_n_numbers, posterior.models[m].posterior_parameters)) for m in kept}
+    require_affordable_export("the model in JavaScript", counts, "numbers", MOST_NUMBERS, "score by predict_to instead")
     target = estimator.target_
     is_mixture = not hasattr(estimator, "classes_")
     n_classes = posterior.models[0].n_classes
@@ -265,6 +271,20 @@ def _network(network: BayesianNetwork) -> dict[str, Any]:
             for cpt in inference.cpts
         ],
     }
+
+
+def _n_numbers(value: Any) -> int:
+    """Return how many numbers the arrays in parameters hold."""
+    if isinstance(value, np.ndarray):
+        return value.size
+    parts = (
+        value
+        if isinstance(value, tuple)
+        else [getattr(value, one.name) for one in fields(value)]
+        if is_dataclass(value)
+        else []
+    )
+    return sum(map(_n_numbers, parts))
 
 
 def _plain(value: Any) -> Any:

@@ -17,7 +17,10 @@ LEFT, RIGHT, BOTH = 0, 1, 2  # sides
 COLUMN = (1 << 31) - 1  # the bits of the number of a column
 NO_LEAF = -(1 << 30)  # what a row has reached if it is less: the row went both ways somewhere
 MOST_ROWS = 1 << 14  # that go down a tree together; more would not stay in the cache
-_DEEPEST = 64
+# Levels below the root of a tree. Growth stops there, and a file with a deeper tree is refused: Numba checks no bounds,
+# and buffers hold a path (DEEPEST + 1 nodes) or the nodes that wait in a descent to both sides (one more per level).
+# Only a tree that splits off a few rows at a time comes so deep.
+DEEPEST = 60
 _FEW = 32  # rows that are not divided any more
 
 
@@ -128,7 +131,7 @@ def make_scratch(n_rows):
     n = min(n_rows, MOST_ROWS)
     return Scratch(
         np.empty((2, n), np.int32),
-        np.empty((2 * _DEEPEST, 4), np.int64),
+        np.empty((DEEPEST + 2, 4), np.int64),
         np.empty(_FEW, np.int32),
         np.empty(_FEW, np.int32),
         np.empty(n, np.int32),

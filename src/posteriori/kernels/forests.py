@@ -9,9 +9,7 @@ import math
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
-from posteriori.kernels.descent import MOST_ROWS, NO_LEAF, descend, make_scratch
-
-_DEEPEST = 64
+from posteriori.kernels.descent import DEEPEST, MOST_ROWS, NO_LEAF, descend, make_scratch
 
 
 @kernel(is_part=True)
@@ -33,7 +31,7 @@ def count_leaves(
     A row that lacks the cell of a split goes down both sides, with weights in proportion to their shares. `outside` may
     be empty.
     """
-    waiting, weights = np.empty(2 * _DEEPEST, np.int64), np.empty(2 * _DEEPEST)
+    waiting, weights = np.empty(DEEPEST + 2, np.int64), np.empty(DEEPEST + 2)
     scratch = make_scratch(len(codes))
     for first in range(0, len(codes), MOST_ROWS):
         n_rows = min(len(codes) - first, MOST_ROWS)
@@ -203,7 +201,7 @@ def _score_row(row, nodes, root, sides, ordered, share, log_edge, given_node, sc
         otherwise that share divided by p(x_j on this side | x_j in the cell of the node).
     """
     n_classes = len(scores)
-    waiting, logs = np.empty(2 * _DEEPEST, np.int64), np.empty(2 * _DEEPEST)
+    waiting, logs = np.empty(DEEPEST + 2, np.int64), np.empty(DEEPEST + 2)
     waiting[0], logs[0], n_waiting = root, 0.0, 1
     shift, total = -math.inf, 0.0
     for z in range(n_classes):

@@ -3,9 +3,8 @@
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
+from posteriori.kernels.descent import DEEPEST
 from posteriori.kernels.splitting import GOLDEN, MOST_JUDGED, Scratch, choose_split, draw
-
-_DEEPEST = 60  # levels below a root
 
 
 @kernel(is_part=True)
@@ -186,9 +185,9 @@ def grow_tree(
     of_whole : x·log x for x = 0, 1, …
     """
     scratch = _make_scratch(codes, len(rows), widths, len(n_of_class), is_weighted, seed)
-    waiting = np.empty((2 * _DEEPEST + 4, 4), np.int64)  # node, first row, last row, depth
-    of_class = np.empty((2 * _DEEPEST + 4, len(n_of_class)), np.int64)
-    of_node, path = np.empty(len(n_of_class), np.int64), np.empty(_DEEPEST + 1, np.int64)
+    waiting = np.empty((DEEPEST + 2, 4), np.int64)  # node, first row, last row, depth
+    of_class = np.empty((DEEPEST + 2, len(n_of_class)), np.int64)
+    of_node, path = np.empty(len(n_of_class), np.int64), np.empty(DEEPEST + 1, np.int64)
     nodes, share = np.empty((64, 3), np.int32), np.empty(64)
     sides = np.empty(256, np.uint8)
     n_nodes, n_sides, n_waiting = 1, 0, 1
@@ -201,7 +200,7 @@ def grow_tree(
         nodes[node, 0], nodes[node, 1], nodes[node, 2], share[node] = -1, 0, 0, 0.5
         inside, path[depth] = rows[first:last], node
         n_runs = _find_runs(of_class[n_waiting], of_node, scratch)
-        if depth >= _DEEPEST or n_runs < 2 or _read_weights(inside, weight, is_weighted, scratch) < fewest:
+        if depth >= DEEPEST or n_runs < 2 or _read_weights(inside, weight, is_weighted, scratch) < fewest:
             continue
         judged = _sample(inside, n_runs, scratch) if len(inside) > MOST_JUDGED else inside
         _read_weights(judged, weight, is_weighted, scratch)

@@ -11,22 +11,14 @@ import math
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
+from posteriori.kernels.descent import DEEPEST
 from posteriori.kernels.forests import level_of
+from posteriori.kernels.hashing import INCREMENT, uniform
 
-_DEEPEST = 64
+_OF_NODE = np.uint64(0xD1B54A32D192ED03)  # odd and irregular, so that rows and nodes have keys of their own
 _LEAST = 1e-30  # posterior probability: so that it can rise again
 _LONGEST = 4.0  # Newton step of θ in nats, before it is shortened
 _NEGLIGIBLE = 1e-3  # share of a row in the sums of its leaf
-
-
-@kernel(is_part=True)
-def _uniform(row, node):
-    """Return a number in [0, 1) that depends on a row and a node: SplitMix64 (Steele, Lea & Flood 2014)."""
-    x = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(node) * np.uint64(0xD1B54A32D192ED03)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x = x ^ (x >> np.uint64(31))
-    return float(x >> np.uint64(11)) / 9007199254740992.0
 
 
 @kernel
@@ -45,7 +37,8 @@ def leaves_of_rows(codes, nodes, roots, sides, ordered, share, out):
                 if code > 0:
                     side = (1 if code <= cut else 2) if ordered[column] else int(sides[cut + code])
                 if side == 0:
-                    side = 1 if _uniform(i, node) < share[node] else 2
+                    key = np.uint64(i) * INCREMENT + np.uint64(node) * _OF_NODE
+                    side = 1 if uniform(key) < share[node] else 2
                 node = nodes[node, 2] + side - 1
             out[t, i] = nodes[node, 2]
     return 0
@@ -81,7 +74,7 @@ def leave_one_out(weight, nodes, strengths, prior, place, out):
     """
     n_classes = len(prior)
     parent = np.full(len(nodes), -1, np.int64)
-    path, p = np.empty(_DEEPEST, np.int64), np.empty(n_classes)
+    path, p = np.empty(DEEPEST + 1, np.int64), np.empty(n_classes)
     n_pairs = 0
     for v in range(len(nodes)):
         if nodes[v, 0] >= 0:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posteriori.kernels.compiling import REORDERED, kernel
+from posteriori.kernels.hashing import INCREMENT, uniform
 
 _FEWEST = 1e-9  # weight of a side: less is rounding
 MOST_JUDGED = 4096  # rows of a node that choose its split
@@ -78,13 +79,9 @@ class Split(NamedTuple):
 
 @kernel(is_part=True)
 def draw(state):
-    """Return a uniform number in [0, 1): SplitMix64 (Steele, Lea & Flood 2014)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    x = state[0]
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x = x ^ (x >> np.uint64(31))
-    return float(x >> np.uint64(11)) / 9007199254740992.0
+    """Return a uniform number in [0, 1)."""
+    state[0] += INCREMENT
+    return uniform(state[0])
 
 
 @kernel(is_part=True)

@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from posteriori.densities import ExpectingDensity
+from posteriori.densities.fixed_point import squarem
 from posteriori.model import GenerativeModel
 from posteriori.statistics import JointStatistics
 from posteriori.typing import Array
@@ -66,13 +67,11 @@ class PlainEM:
 
 @dataclass(frozen=True)
 class Squarem:
-    r"""Squared extrapolation of EM (SQUAREM), in unconstrained coordinates of the parameters.
+    """Squared extrapolation of EM (SQUAREM), in unconstrained coordinates of the parameters.
 
-    From three successive models of EM, :math:`\theta_0, \theta_1, \theta_2`, with :math:`r = \theta_1 - \theta_0`,
-    :math:`v = \theta_2 - \theta_1 - r` and :math:`a = \lVert r \rVert / \lVert v \rVert`, it extrapolates to
-    :math:`\theta_0 + 2 a r + a^2 v`. With a = 1 this is :math:`\theta_2`, so that it extrapolates only if a > 1. An
-    extrapolation that lowers the likelihood is rejected, and EM continues from the last model, so that the accepted
-    likelihoods never fall where steps of EM do not lower them.
+    From three successive models of EM it extrapolates by `squarem`, if the length a is above 1. An extrapolation that
+    lowers the likelihood is rejected, and EM continues from the last model, so that the accepted likelihoods never fall
+    where steps of EM do not lower them.
 
     Attributes
     ----------
@@ -87,11 +86,6 @@ class Squarem:
     max_length : float
         The upper limit of a. It is multiplied by 4 when an extrapolation reaches it, and divided by 4, down to 1 at
         least, when one is rejected.
-
-    References
-    ----------
-    Varadhan & Roland, Simple and globally convergent methods for accelerating the convergence of any EM algorithm,
-    Scandinavian Journal of Statistics 35 (2008), scheme S3.
     """
 
     blocks: Sequence[int]
@@ -122,16 +116,12 @@ class Squarem:
         models = (model,) if self.is_extrapolated else (*self.models, model)
         if len(models) < 3:
             return self._propose_last(models)
-        start, first, second = (self._coordinates(past, models[0]) for past in models)
-        r = first - start
-        v = second - first - r
-        # Scheme S3. v is 0 if the models are collinear at equal distances: a is then limited by max_length alone.
-        length = float(np.linalg.norm(r) / max(float(np.linalg.norm(v)), 1e-300))
-        if length <= 1.0:
+        start, once, twice = (self._coordinates(past, models[0]) for past in models)
+        coordinates, length = squarem(start, once, twice, self.max_length)
+        if length[0] <= 1.0:
             return self._propose_last((model,))
-        a = min(length, self.max_length)
-        max_length = self.max_length if a < self.max_length else _FACTOR * self.max_length
-        proposal = self._model_at(start + 2 * a * r + a**2 * v, models[0], statistics)
+        max_length = self.max_length if length[0] < self.max_length else _FACTOR * self.max_length
+        proposal = self._model_at(coordinates, models[0], statistics)
         return Squarem(self.blocks, (model,), proposal, is_extrapolated=True, max_length=max_length)
 
     def _propose_last(self, models: tuple[GenerativeModel, ...]) -> Squarem:

@@ -271,7 +271,6 @@ def learn_cells(
     model: GenerativeModel,
     statistics: JointStatistics,
     to_observed_codes: Callable[[Batch], Batch] | None = None,
-    start: FactorWeights | None = None,
     sample: Batch | None = None,
 ) -> FactorWeights:
     """Return tables of learned numbers, one per cell and class, for a naive Bayes of categories and bins.
@@ -286,12 +285,9 @@ def learn_cells(
         The statistics that the model was estimated from.
     to_observed_codes : callable, optional
         Converts a batch of the source to the codes of the model, if these differ.
-    start : FactorWeights, optional
-        Not used: λ is chosen from these rows alone, so that a fold learns as a refit does.
     sample : Batch, optional
         A sample of the training rows, with labels, from which rows are taken without a pass over the source.
     """
-    del start
     check_closed_form(model, statistics)
     n_classes, d = model.n_components, len(model.schema.columns)
     most = min(MOST_ROWS, max(1, MOST_FACTORS // (n_classes * d)))
@@ -310,16 +306,18 @@ def learn_cells(
     blocks = [(model.blocks[b], sums) for b, sums in zip(places, counts, strict=True)]
     basis = _block_diagonal([root for block, sums in blocks for root in _prior_roots(model, block, sums)])
     varies = _varying(counts)
+    active = np.concatenate([block.columns for block, _ in blocks])[varies]
     observed = np.concatenate(codes, axis=1) > 0
     rows = CellRows(
         _indicators(codes, counts),
-        np.maximum(left_out_factors(model, statistics, seen)[:, present], FLOOR),
+        np.maximum(left_out_factors(model, statistics, seen)[:, present][:, :, active], FLOOR),
         np.searchsorted(present, labels.component),
         labels.weight,
         observed @ (varies / max(varies.sum(), 1)),
     )
     found = fit_cells(rows, basis, model.log_prior[present])
-    weight = found.weight if len(found.weight) else np.zeros(d)
+    weight = np.zeros(d)
+    weight[active] = found.weight if len(found.weight) else 0.0
     parameters, first = list(model.parameters), 0
     for b, (block, sums) in zip(places, blocks, strict=True):
         widths = np.diff(sums.offsets)

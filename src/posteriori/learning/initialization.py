@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from posteriori.kernels.hashing import splitmix64
 from posteriori.model import Block, reject_outside
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics, from_responsibilities
-from posteriori.statistics.row_sample import splitmix64
 from posteriori.tables import Batch
 from posteriori.typing import Array
 

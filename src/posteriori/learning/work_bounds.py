@@ -19,7 +19,7 @@ from posteriori.learning.cut_points import bins_of
 from posteriori.learning.forest_fitting import leaves_folds_out
 from posteriori.learning.training import Plan
 from posteriori.model import Block
-from posteriori.model_cost import MOST_GROUPS, Work
+from posteriori.model_cost import EM_STEPS, MOST_GROUPS, Work
 from posteriori.statistics import Scatter
 from posteriori.statistics.joint_counts import CountTogether
 from posteriori.statistics.pairs import Pairs
@@ -40,6 +40,8 @@ _PER_NODE_CELL = 1.6e-7  # of a node and a class, in the search of the strengths
 _PER_FACTOR = 5e-8  # row, class and column, of a weight per column
 _PER_LEARNED = 6e-7  # row, class and column, of a number per cell
 _PER_POOLED = 3e-8  # row, class and member, of the weights of a pool; about 30 evaluations
+_PER_E_STEP = 1e-9  # of a column, in one row and component
+_PER_GAP = 1.5e-8  # of a pair of columns of a covariance, in one row with missing numbers
 _BINS = 8  # of a column, if the classes choose them
 _SUMS = 3  # that are held at a time: of each fold, from the first, and from the last
 
@@ -71,7 +73,7 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
     """Return the work of fitting a plan to all rows and to the rows outside each fold, and of scoring each fold.
 
     It rises with each count, and is linear in classes and folds beyond a constant. EM is not included: the number of
-    its steps is not known.
+    its steps is not known, and `work_of_em` counts the fewest.
     """
     bins = bins_of(plan.blocks)
     n_models, n, n_components = counts.folds + 1, counts.n_rows, max(counts.n_classes, len(plan.prior.of_class))
@@ -109,15 +111,42 @@ def work_of_pool(n_members: int, counts: WorkCounts) -> Work:
     return Work(n_fits * counts.n_evaluated * counts.n_classes * n_members * _PER_POOLED)
 
 
+def work_of_em(
+    blocks: Sequence[Block], n_rows: int, n_components: int, n_starts: int, n_steps: int, hidden: bool
+) -> Work:
+    """Return the work of the fewest steps that EM usually takes from each start, which is ten; few end sooner.
+
+    `hidden` says whether labels are: otherwise each row is of one component, and its missing cells are hidden.
+    """
+    reached, per_pair = (n_components, _PER_PRODUCT) if hidden else (1, _PER_GAP)
+    of_row = n_cells = cubes = 0.0
+    for block in blocks:
+        d, full = float(len(block.columns)), block.density.sufficient_statistics is Scatter
+        of_row += d * d * per_pair if full else d * _PER_E_STEP
+        n_cells, cubes = n_cells + (d * d if full else d), cubes + (d**3 if full else 0.0)
+    steps = n_starts * min(n_steps, EM_STEPS)
+    seconds = steps * (n_rows * reached * of_row + n_components * cubes * _PER_CUBE)
+    return Work(seconds, 8.0 * _SUMS * n_components * n_cells)
+
+
+def check_em(
+    blocks: Sequence[Block], n_rows: int, n_components: int, n_starts: int, n_steps: int, hidden: bool
+) -> None:
+    """Raise ValueError if already ten steps of EM from each start exceed the limits of `Work`."""
+    work = work_of_em(blocks, n_rows, n_components, n_starts, n_steps, hidden)
+    what = f"EM of {n_starts:,} start{'' if n_starts == 1 else 's'} and at least {min(n_steps, EM_STEPS)} steps each"
+    work.require_affordable(what, "ask for fewer components, columns, rows, starts (n_init) or steps (max_iter)")
+
+
 def check_work(plans: Sequence[Plan], schema: Schema, counts: WorkCounts) -> None:
     """Raise ValueError if fitting and cross-validating the plans together exceeds the limits of `Work`."""
-    reason = total_work(plans, schema, counts).reason_too_much()
-    if reason is None:
+    work = total_work(plans, schema, counts)
+    if work.reason_too_much() is None:
         return
     what = "the fit" if not counts.folds else f"cross-validation with {counts.folds:,} folds"
     fewer = affordable_folds(plans, schema, counts) if counts.folds > 2 else 0
-    advice = f"; or ask for at most {fewer:,} folds" if fewer >= 2 else "; or leave out columns, rows or members"
-    raise ValueError(f"{what} is not begun: {reason}{advice}")
+    advice = f"ask for at most {fewer:,} folds" if fewer >= 2 else "leave out columns, rows or members"
+    work.require_affordable(what, advice)
 
 
 def affordable_folds(plans: Sequence[Plan], schema: Schema, counts: WorkCounts) -> int:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from posteriori.densities import AveragedParameters
 from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, minus, number
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.relations import CodeRows, require_affordable
+from posteriori.sql.relations import CodeRows
 
 
 def averaged_factors(
@@ -28,7 +28,6 @@ def averaged_factors(
     if context.weighted:
         raise ValueError(f"{context.model} has factor weights on an average of trees, which to_sql cannot write")
     n_slots, n_components, _ = parameters.log_probability.shape
-    require_affordable(context.model, n_slots * (n_slots + 2) * (n_components + 1))
     rows = CodeRows(context.steps, [context.cells.code(j) for j in columns], f"a{columns[0]}")
     d, starts, components = len(columns), parameters.starts.tolist(), range(n_components)
     base = rows.distinct()

@@ -9,7 +9,7 @@ later columns (Little & Rubin, Statistical Analysis with Missing Data, 3rd ed., 
 and a missing column is skipped, which integrates it out. Whatever the pattern of missing cells, S is the covariance of
 the remaining columns given the present ones before them, r is their deviation from the conditional expectation, and
 −½(r_j² / S_jj + log 2π·S_jj) is the log density of x_j given the columns before it. That takes d³/6 short expressions,
-so wide blocks are refused (`MOST_EXPRESSIONS`).
+so wide blocks are refused (`posteriori.sql.sizes`).
 
 A t density is a function of the same distance and determinant, and of the number p of present columns, by which its
 constant is chosen.
@@ -43,23 +43,6 @@ from posteriori.sql.dialects import (
 from posteriori.sql.factors import Factor, FactorContext, independent_normals, log_tail
 from posteriori.sql.steps import Steps
 
-MOST_EXPRESSIONS = 200_000  # about 100 columns of one covariance: 30 MB of SQL, and a minute to write
-
-
-def n_expressions(d: int, n_components: int, n_covariances: int) -> int:
-    """Return the number of expressions for d columns: Z·d(d−1)/2 deviations and G·(d−1)d(d+1)/6 covariances."""
-    return n_components * d * (d - 1) // 2 + n_covariances * (d - 1) * d * (d + 1) // 6
-
-
-def _require_affordable(parameters: MultivariateGaussianParameters) -> None:
-    d = parameters.mean.shape[1]
-    n = n_expressions(d, len(parameters.mean), len(parameters.covariance))
-    if n > MOST_EXPRESSIONS:
-        raise ValueError(
-            f"the SELECT of {d} correlated columns would hold {n:,} expressions, more than {MOST_EXPRESSIONS:,}; "
-            "fit fewer columns, or naive Bayes, whose SELECT grows with the number of columns only"
-        )
-
 
 def correlated_factors(
     context: FactorContext, columns: Sequence[int], parameters: MultivariateGaussianParameters
@@ -69,7 +52,7 @@ def correlated_factors(
     Raises
     ------
     ValueError
-        The SELECT would hold more than `MOST_EXPRESSIONS` expressions, or factors of a t density have weights.
+        Factors of a t density have weights.
     """
     steps, cells, chained = context.steps, context.cells, context.weighted
     columns, parameters = [columns[j] for j in parameters.varying], parameters.of_varying
@@ -79,7 +62,6 @@ def correlated_factors(
     if parameters.degrees is not None:
         if chained:
             raise ValueError("t densities with feature_weights have no SELECT; fit with predictive=False")
-        _require_affordable(parameters)
         for z, node in enumerate(_Correlated(steps, cells, columns, parameters, chained).of_t()):
             yield z, columns[0], node
         return
@@ -89,7 +71,6 @@ def correlated_factors(
         )
         yield from independent_normals(cells, columns, parameters.mean, 1.0 / variance, -0.5 * np.log(variance))
         return
-    _require_affordable(parameters)
     gaussian = _Correlated(steps, cells, columns, parameters, chained)
     if chained:
         yield from ((z, columns[j], node) for z, j, node in gaussian.chain())

@@ -19,7 +19,7 @@ import numpy as np
 from posteriori.densities import FamilyTables
 from posteriori.sql.dialects import column
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.relations import CodeRows, log_or_impossible, require_affordable
+from posteriori.sql.relations import CodeRows, log_or_impossible
 from posteriori.typing import Array
 
 
@@ -29,7 +29,6 @@ def dependence_factors(context: FactorContext, columns: Sequence[int], parameter
     if not known:
         return
     n_components = parameters.log_probability.shape[1]
-    require_affordable(context.model, len(parameters.log_probability) * (n_components + 3))
     codes = [context.cells.code(columns[j]) for j in known]
     rows = CodeRows(context.steps, codes, f"d{columns[0]}")
     chain = _Chain(rows, parameters, known)

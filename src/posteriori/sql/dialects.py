@@ -63,6 +63,11 @@ class Dialect:
         return "MATERIALIZED " if self.name in _MATERIALISED else ""
 
     @property
+    def kept(self) -> str:
+        """The keyword that keeps a planner from inlining a relation, whose size does not grow with equal rows."""
+        return "MATERIALIZED " if self.name == "duckdb" else self.materialised
+
+    @property
     def loose_types(self) -> bool:
         """Whether a column may hold cells of any type."""
         return self.name == "sqlite"
@@ -117,11 +122,11 @@ class Dialect:
     def table_of(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[int | float]]) -> str:
         """Return a common table expression that holds rows of numbers; floats are of double precision."""
         if self.name == "duckdb" and len(rows) > _MOST_VALUES:
-            return f"{name} AS {self.materialised}(\n{_split_lists(columns, rows)}\n)"
+            return f"{name} AS {self.kept}(\n{_split_lists(columns, rows)}\n)"
         lines = [f"({', '.join(_plain(cell) for cell in row)})" for row in rows]
         names = ", ".join(columns)
         if self.name in _PLAIN_VALUES:
-            return f"{name}({names}) AS {self.materialised}(\nVALUES {_in_lines(lines)}\n)"
+            return f"{name}({names}) AS {self.kept}(\nVALUES {_in_lines(lines)}\n)"
         body = f"SELECT * FROM (VALUES {_in_lines(lines)}) AS known({names})"
         if self.name not in _NAMED_VALUES:
             body = sqlglot.transpile(body, read="duckdb", write=self.name)[0]

@@ -10,7 +10,7 @@ from sqlglot import exp
 from posteriori.densities import RandomTreesParameters
 from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, minus, number
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.relations import CodeRows, require_affordable
+from posteriori.sql.relations import CodeRows
 
 
 def forest_factors(
@@ -20,15 +20,13 @@ def forest_factors(
 
     w_l adds up along the path. Each step joins the nodes that rows have reached with their edges: one per child and
     range of codes, and both children for code 0, a missing cell.
+    A reached node carries the column of its split.
     """
     if not parameters.geometric:
         raise ValueError(
             f'{context.model} has the arithmetic mean of trees, which to_sql cannot write; use "geometric"'
         )
     trees, n_classes = parameters.trees, len(parameters.prior)
-    # An edge is 6 numbers. A split has two for its codes and two for a missing cell, and at most two per category.
-    n_edges = 2 * len(trees.sides) + 4 * (len(trees.nodes) - trees.n_leaves)
-    require_affordable(context.model, 6 * n_edges + (n_classes + 2) * trees.n_leaves)
     rows = CodeRows(context.steps, [context.cells.code(j) for j in columns], f"f{columns[0]}")
     classes = range(n_classes)
     base = rows.distinct()
@@ -62,19 +60,24 @@ def _add_cells(rows: CodeRows, base: str, n_columns: int) -> str:
 def _add_levels(rows: CodeRows, base: str, cells: str, parameters: RandomTreesParameters) -> list[str]:
     """Add the nodes that each row reaches, level by level, with the logs of their weights."""
     trees = parameters.trees
-    roots = rows.add_table("roots", ["node"], [(root,) for root in trees.roots[:-1].tolist()])
+    of_node = trees.nodes[:, 0].tolist()
+    roots = rows.add_table("roots", ["node", "j"], [(root, of_node[root]) for root in trees.roots[:-1].tolist()])
     zero = rows.dialect.written(number(0.0))
-    levels = [rows.add("level0", f"SELECT r, node, {zero} AS w\nFROM {base} CROSS JOIN {roots}")]
+    levels = [rows.add("level0", f"SELECT r, node, j, {zero} AS w\nFROM {base} CROSS JOIN {roots}")]
     depth = trees.depth()
     if depth:
-        names = ["node", "j", "low", "high", "child", "w"]
+        names = ["node", "low", "high", "child", "j", "w"]
         edges = rows.add_table("edges", names, list(_edges(parameters)))
         for level in range(1, depth + 1):
+            # One join for each table: DuckDB would join cells with edges first, 4 GB for the roots of 690 rows.
+            at = rows.add(
+                f"at{level}",
+                f"SELECT above.r, node, w, code\nFROM {levels[-1]} AS above\n"
+                f"INNER JOIN {cells} AS cells ON cells.r = above.r AND cells.j = above.j",
+            )
             body = (
-                f"SELECT above.r, edges.child AS node, above.w + edges.w AS w\nFROM {levels[-1]} AS above\n"
-                f"INNER JOIN {edges} AS edges ON edges.node = above.node\n"
-                f"INNER JOIN {cells} AS cells ON cells.r = above.r AND cells.j = edges.j\n"
-                "AND cells.code BETWEEN edges.low AND edges.high"
+                f"SELECT r, edges.child AS node, edges.j, above.w + edges.w AS w\nFROM {at} AS above\n"
+                f"INNER JOIN {edges} AS edges ON edges.node = above.node AND code BETWEEN low AND high"
             )
             levels.append(rows.add(f"level{level}", body))
     return levels
@@ -87,26 +90,31 @@ def _log_sum(dialect: Dialect, z: int) -> str:
 
 
 def _edges(parameters: RandomTreesParameters) -> Iterator[tuple[int | float, ...]]:
-    """Yield node, column, least and greatest code, child, and the log of what the edge multiplies p(x) by."""
+    """Yield node, least and greatest code, child, the column that splits the child, and the log of the edge's weight.
+
+    The weight is what the edge multiplies p(x) by. The column of a leaf is −1.
+    """
     trees = parameters.trees
+    of_node = trees.nodes[:, 0].tolist()
     for node in np.flatnonzero(trees.nodes[:, 0] >= 0).tolist():
-        j, cut, child = trees.nodes[node].tolist()
+        j, cut, left = trees.nodes[node].tolist()
         share, k = float(parameters.share[node]), trees.cardinalities[j]
         log_share = (float(np.log(share)), float(np.log1p(-share)))
-        present = parameters.log_edge[child : child + 2].tolist()
+        present = parameters.log_edge[left : left + 2].tolist()
+        targets = [(left + side, of_node[left + side]) for side in (0, 1)]
         both = [0]
         if trees.ordered[j]:
-            yield node, j, 1, cut, child, present[0]
-            yield node, j, cut + 1, k, child + 1, present[1]
+            yield node, 1, cut, *targets[0], present[0]
+            yield node, cut + 1, k, *targets[1], present[1]
         else:
             for code, side in enumerate(trees.sides[cut + 1 : cut + 1 + k].tolist(), start=1):
                 if side:
-                    yield node, j, code, code, child + side - 1, present[side - 1]
+                    yield node, code, code, *targets[side - 1], present[side - 1]
                 else:
                     both.append(code)
         for code in both:
             for side in (0, 1):
-                yield node, j, code, code, child + side, log_share[side]
+                yield node, code, code, *targets[side], log_share[side]
 
 
 def _leaves(parameters: RandomTreesParameters) -> Iterator[tuple[int | float, ...]]:

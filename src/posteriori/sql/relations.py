@@ -16,17 +16,6 @@ from sqlglot import exp
 from posteriori.sql.dialects import Dialect, column, number
 from posteriori.sql.steps import Relation, Steps
 
-MOST_NUMBERS = 1_000_000  # about 20 MB of SQL
-
-
-def require_affordable(model: str, n_numbers: int) -> None:
-    """Raise ValueError if the tables of a density may hold more than `MOST_NUMBERS` numbers."""
-    if n_numbers > MOST_NUMBERS:
-        raise ValueError(
-            f"the SELECT of {model} would hold tables of up to {n_numbers:,} numbers, more than {MOST_NUMBERS:,}; fit "
-            "fewer columns, bins or trees, or naive Bayes, whose SELECT grows with the number of columns only"
-        )
-
 
 @dataclass
 class CodeRows:
@@ -67,7 +56,7 @@ class CodeRows:
     def add(self, name: str, body: str) -> str:
         """Add a common table expression; return its name."""
         full = f"{self._name}_{name}"
-        self._tables.append(f"{full} AS {self.dialect.materialised}(\n{body}\n)")
+        self._tables.append(f"{full} AS {self.dialect.kept}(\n{body}\n)")
         return full
 
     def add_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[int | float]]) -> str:

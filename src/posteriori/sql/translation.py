@@ -28,6 +28,7 @@ from posteriori.sql.dialects import (
     total,
 )
 from posteriori.sql.factors import Factor, FactorContext, writer_of
+from posteriori.sql.sizes import require_affordable_length
 from posteriori.sql.steps import Steps
 from posteriori.tables.columns import kind_of
 from posteriori.tables.messages import quote
@@ -81,6 +82,8 @@ def select_posterior(
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
         raise ValueError(f"the classes are {' and '.join(kinds)}, and a column of a database is of one type")
+    used = models if pool is None else {n: m for (n, m), w in zip(models.items(), pool.weight, strict=True) if w}
+    require_affordable_length(used)
     steps = Steps(known, table_of(table, known))
     kept = kept_columns(model, columns)
     results: dict[str, Node] = {

@@ -11,11 +11,11 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.invariants import check_numbers, check_places, require, require_kind
-from posteriori.kernels.descent import BOTH, LEFT, RIGHT
+from posteriori.kernels.descent import BOTH, DEEPEST, LEFT, RIGHT
+from posteriori.kernels.hashing import splitmix64
 from posteriori.statistics.axes import Axes, check_axes
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.differences import exceeds
-from posteriori.statistics.row_sample import splitmix64
 from posteriori.statistics.sums import Sums, gather
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.columns import Column
@@ -223,7 +223,7 @@ class TreeStructure:
         require(bool(np.array_equal(leaves, np.arange(len(leaves)))), "the leaves are not numbered")
         children = np.concatenate([child[inner], child[inner] + 1, self.roots[:-1]])
         require(len(np.unique(children)) == n == len(children), "a node has not one parent")
-        require(self.depth() <= 60, "a tree is deeper than 60 levels")
+        require(self.depth() <= DEEPEST, f"a tree is deeper than {DEEPEST} levels")
         require(self.change.dtype == np.float32 and self.change.ndim == 2, "the changes of leaves are not float32")
         require(len(self.change) in (0, len(leaves)), "there is not one change per leaf")
         require(bool(np.isfinite(self.change).all()), "a change of a leaf is not finite")

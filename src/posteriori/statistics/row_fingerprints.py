@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori.invariants import check_share, require
+from posteriori.kernels.hashing import mixed
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
@@ -97,21 +98,13 @@ def hash_rows(batch: Batch) -> Array:
     total = np.zeros(len(batch), np.uint64)
     for place, j in enumerate(schema.of_kind("continuous")):
         cells = np.where(np.isnan(numbers[:, place]), np.nan, numbers[:, place])
-        total += _mixed(np.ascontiguousarray(cells).view(np.uint64) ^ _hash_of(schema.columns[j].name))
+        total += mixed(np.ascontiguousarray(cells).view(np.uint64) ^ _hash_of(schema.columns[j].name))
     for j in schema.of_kind("categorical"):
         column = schema.columns[j]
         of_code = [_hash_of(f"{column.name}\x00{cell!r}") for cell in (None, *column.categories)]
         total += np.array(of_code, np.uint64)[batch.codes.values[:, schema.coded.index(j)]]
-    return _mixed(total)
+    return np.asarray(mixed(total))
 
 
 def _hash_of(text: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()))
-
-
-def _mixed(x: Array) -> Array:
-    """Return the finaliser of SplitMix64 (Steele, Lea & Flood 2014) of each number."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Array = x ^ (x >> np.uint64(31))
-    return mixed

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from posteriori.kernels.hashing import splitmix64
 from posteriori.tables.batch import Batch
 from posteriori.typing import Array
 
@@ -82,11 +83,3 @@ class RowSample:
         if len(self.number) <= most:
             return self
         return self._take(np.argpartition(splitmix64(self.number), self.size - 1)[: self.size])
-
-
-def splitmix64(number: Array) -> Array:
-    """Return a hash of each number, without collisions: the finaliser of SplitMix64 (Steele, Lea & Flood, 2014)."""
-    x = number + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

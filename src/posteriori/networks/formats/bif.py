@@ -138,7 +138,7 @@ class _Reader:
     def _states(self, name: str) -> list[str]:
         kind = self._tokens.word(f"the type of {name!r}")
         if kind != "discrete":
-            raise self._tokens.error(f"the variable {name!r} is {kind}; only discrete ones are read")
+            raise self._tokens.error(f"the variable {name!r} is of type {kind!r}; only discrete ones are read")
         self._tokens.expect("[", f"after the type of {name!r}")
         written = self._tokens.word(f"the number of states of {name!r}")
         if not _COUNT.fullmatch(written):
@@ -191,16 +191,9 @@ class _Reader:
     # Tables -----------------------------------------------------------------------------------------------------
 
     def _cpt(self, block: Definition) -> CPT:
-        for name in (block.variable, *block.parents):
-            if name not in self.states:
-                raise self._tokens.error(f"there is no variable {name!r}; {closest(name, self.states)}", block.position)
-        parents = {name: self.states[name] for name in block.parents}
-        if len(parents) < len(block.parents) or block.variable in parents:
-            raise self._tokens.error(
-                f"a variable occurs twice in the head of the block of {block.variable!r}", block.position
-            )
-        states = self.states[block.variable]
         try:
+            parents = self._reading.parents(block.variable, block.parents, self.states, "variable")
+            states = self.states[block.variable]
             shape = self._reading.table_shape(block.variable, parents, states)
         except ValueError as error:
             raise self._tokens.error(str(error), block.position) from None

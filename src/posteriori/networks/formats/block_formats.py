@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from posteriori.networks.formats.block_tokens import BlockReader, Token, Words, quoted
 from posteriori.networks.formats.format import Format
@@ -262,32 +259,15 @@ class _TokenError(ValueError):
 
 
 def _cpt(node: _Node, states: dict[str, States], reading: Reading) -> CPT:
-    for parent in node.parents:
-        if parent not in states:
-            raise ValueError(f"there is no node {parent!r}; {closest(parent, states)}")
-    if len({node.name, *node.parents}) <= len(node.parents):
-        raise ValueError(f"a node occurs twice in the table of {node.name!r}")
-    parents = {parent: states[parent] for parent in node.parents}
-    shape = reading.table_shape(node.name, parents, states[node.name])
-    if node.numbers is None and node.chosen is not None:
-        chosen = node.chosen.texts
-        if len(chosen) != math.prod(shape[:-1]):
-            raise ValueError(f"the table of {node.name!r} has {len(chosen)} states; it needs {math.prod(shape[:-1])}")
-        table = np.zeros((len(chosen), shape[-1]))
-        for row, word in enumerate(chosen):
-            if word not in states[node.name]:
-                raise _TokenError(f"{node.name!r} has no state {word!r}", node.chosen.line_of(row))
-            table[row, states[node.name].index(word)] = 1.0
-        return CPT(node.name, states[node.name], parents, table.reshape(shape))
-    if node.numbers is None:
+    values, read = node.numbers, reading.cpt_of_words
+    if values is None and node.chosen is not None:
+        values, read = node.chosen, reading.cpt_of_choices
+    parents = reading.parents(node.name, node.parents, states, "node")
+    if values is None:
         raise ValueError(f"the node {node.name!r} has no probabilities")
-    line_of = node.numbers.line_of
-    return reading.cpt_of_words(
-        node.name,
-        states[node.name],
-        parents,
-        node.numbers.texts,
-        lambda problem, position: _TokenError(problem, line_of(position)),
+    line_of = values.line_of
+    return read(
+        node.name, states[node.name], parents, values.texts, lambda problem, at: _TokenError(problem, line_of(at))
     )
 
 

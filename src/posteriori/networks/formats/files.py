@@ -125,7 +125,7 @@ def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
         root = parse_xml(begun, reading.fail)
         read = _READERS.get(f"<{root.tag}")
         if read is None:
-            raise reading.fail(root.line, f"expected the element BIF, found {root.tag}")
+            raise reading.fail(root.line, f"expected the element BIF, found {root.tag!r}")
         return read(root, reading)
     try:
         text = content.decode("utf-8-sig")

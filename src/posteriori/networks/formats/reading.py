@@ -13,10 +13,17 @@ from posteriori.networks.graph.cpt import CPT, ROUNDING
 from posteriori.networks.graph.decimals import as_numbers, cell_count, how_to_set, rounding_error
 from posteriori.networks.graph.naming import States, state_by_state
 from posteriori.networks.network import BayesianNetwork
+from posteriori.suggestions import closest
 from posteriori.typing import Array
 
 MAX_TABLE_SIZE = 2**27
 ROUNDEST = 1e-3  # a row that misses 1 by more than this is a mistake more often than it is rounded
+
+WordError = Callable[[str, int], Exception]  # from a problem and the position of the word that has it
+
+
+def _without_line(problem: str, position: int) -> Exception:
+    return ValueError(problem)
 
 
 @dataclass
@@ -83,13 +90,43 @@ class Reading:
             )
         return shape
 
+    @staticmethod
+    def parents(variable: str, names: Sequence[str], states: Mapping[str, States], kind: str) -> dict[str, States]:
+        """Return the states of the parents; ValueError, without a line, if one is unknown or occurs twice."""
+        for name in (variable, *names):
+            if name not in states:
+                raise ValueError(f"there is no {kind} {name!r}; {closest(name, states)}")
+        if len({variable, *names}) <= len(names):
+            raise ValueError(f"a {kind} occurs twice among {variable!r} and its parents")
+        return {name: states[name] for name in names}
+
+    def cpt_of_choices(
+        self,
+        variable: str,
+        states: States,
+        parents: Mapping[str, States],
+        words: Sequence[str],
+        fail: WordError = _without_line,
+    ) -> CPT:
+        """Return the CPT of a deterministic variable, from its state for each configuration, as `cpt_of_words`."""
+        shape = self.table_shape(variable, parents, states)
+        if len(words) != math.prod(shape[:-1]):
+            raise ValueError(f"the table of {variable!r} has {len(words)} states; it needs {math.prod(shape[:-1])}")
+        codes = {state: code for code, state in enumerate(states)}
+        table = np.zeros((len(words), len(states)))
+        for row, word in enumerate(words):
+            if word not in codes:
+                raise fail(f"{variable!r} has no state {word!r}; {closest(word, states)}", row)
+            table[row, codes[word]] = 1.0
+        return CPT(variable, states, parents, table.reshape(shape))
+
     def cpt_of_words(
         self,
         variable: str,
         states: States,
         parents: Mapping[str, States],
         words: Sequence[str],
-        fail: Callable[[str, int], Exception] = lambda problem, _: ValueError(problem),
+        fail: WordError = _without_line,
     ) -> CPT:
         """Return the CPT of numbers as text, the variable fastest and its first parent slowest.
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
-
-import numpy as np
 
 from posteriori.networks.formats.format import Format
 from posteriori.networks.formats.identifiers import identifiers, renamed, require_names, states_as_text
@@ -15,7 +12,6 @@ from posteriori.networks.formats.xmlbif import CONTROL, Element
 from posteriori.networks.graph.cpt import CPT
 from posteriori.networks.graph.naming import States
 from posteriori.networks.network import BayesianNetwork
-from posteriori.suggestions import closest
 
 _READ = ("CPT", "DETERMINISTIC")
 
@@ -78,30 +74,15 @@ def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
 
 
 def _cpt(node: Element, states: dict[str, States], reading: Reading, first_is_fastest: bool) -> CPT:
-    names = next((child.text.split() for child in node.all("PARENTS")), [])
-    if first_is_fastest:
-        names.reverse()
-    for name in names:
-        if name not in states:
-            raise ValueError(f"there is no node {name!r}; {closest(name, states)}")
-    if len({node.id, *names}) < 1 + len(names):
-        raise ValueError(f"a node occurs twice among {node.id!r} and its parents")
-    parents = {name: states[name] for name in names}
-    shape = reading.table_shape(node.id, parents, states[node.id])
+    names = _words(node, "PARENTS")
+    parents = reading.parents(node.id, names[::-1] if first_is_fastest else names, states, "node")
     if node.tag == "DETERMINISTIC":
-        words = next((child.text.split() for child in node.all("RESULTINGSTATES")), [])
-        if len(words) != math.prod(shape[:-1]):
-            raise ValueError(
-                f"the node {node.id!r} has {len(words)} resulting states; it needs {math.prod(shape[:-1])}"
-            )
-        table = np.zeros((len(words), shape[-1]))
-        for row, word in enumerate(words):
-            if word not in states[node.id]:
-                raise ValueError(f"{node.id!r} has no state {word!r}; {closest(word, states[node.id])}")
-            table[row, states[node.id].index(word)] = 1.0
-        return CPT(node.id, states[node.id], parents, table.reshape(shape))
-    words = next((child.text.split() for child in node.all("PROBABILITIES")), [])
-    return reading.cpt_of_words(node.id, states[node.id], parents, words)
+        return reading.cpt_of_choices(node.id, states[node.id], parents, _words(node, "RESULTINGSTATES"))
+    return reading.cpt_of_words(node.id, states[node.id], parents, _words(node, "PROBABILITIES"))
+
+
+def _words(node: Element, tag: str) -> list[str]:
+    return next((child.text.split() for child in node.all(tag)), [])
 
 
 def write_xdsl(network: BayesianNetwork) -> str:

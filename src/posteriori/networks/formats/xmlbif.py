@@ -16,7 +16,6 @@ from posteriori.networks.formats.reading import Reading
 from posteriori.networks.graph.cpt import CPT
 from posteriori.networks.graph.naming import States
 from posteriori.networks.network import BayesianNetwork
-from posteriori.suggestions import closest
 
 # Without a document type: pyAgrum cannot read a file with one, and other readers do not need it.
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -76,7 +75,7 @@ def network_of_xmlbif(root: Element, reading: Reading) -> BayesianNetwork:
     for variable in network.all("VARIABLE"):
         named = _only(variable, "NAME", fail)
         if variable.type != "nature":
-            raise fail(variable.line, f"{named!r} is a {variable.type} variable; only nature is read")
+            raise fail(variable.line, f"{named!r} is a variable of type {variable.type!r}; only 'nature' is read")
         if named in states:
             raise fail(variable.line, f"the variable {named!r} is declared twice")
         states[named] = tuple(child.text for child in [*variable.all("OUTCOME"), *variable.all("VALUE")])
@@ -195,16 +194,11 @@ def _only(element: Element, tag: str, fail: Fail) -> str:
 def _cpt(definition: Element, states: dict[str, States], reading: Reading) -> CPT:
     fail = reading.fail
     variable = _only(definition, "FOR", fail)
-    parents = [child.text for child in definition.all("GIVEN")]
-    for name in (variable, *parents):
-        if name not in states:
-            raise fail(definition.line, f"there is no variable {name!r}; {closest(name, states)}")
-    if len({variable, *parents}) < 1 + len(parents):
-        raise fail(definition.line, f"a variable occurs twice in the definition of {variable!r}")
-    parent_states = {name: states[name] for name in parents}
+    names = [child.text for child in definition.all("GIVEN")]
     words = _only(definition, "TABLE", fail).replace(",", " ").split()
-    try:
-        return reading.cpt_of_words(variable, states[variable], parent_states, words)
+    try:  # in XMLBIF the variable varies fastest, as in a CPT
+        parents = reading.parents(variable, names, states, "variable")
+        return reading.cpt_of_words(variable, states[variable], parents, words)
     except ValueError as error:
         raise fail(definition.line, str(error)) from None
 
