@@ -957,3 +957,15 @@ def test_values_of_another_kind_are_refused_in_one_sentence():
 
 def test_a_parameter_of_32_bits_raises_no_warning():
     assert po.NaiveBayes(alpha=np.float32(0.5)).fit(pl.DataFrame({"x": ["a", "b"] * 4}), [0, 1] * 4).alpha == 0.5
+
+
+def test_a_label_noise_of_text_is_refused():
+    with pytest.raises(ValueError, match="label_noise is a list; give a share"):
+        po.NaiveBayes(label_noise=["nothing"]).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
+
+
+def test_mahalanobis_distances_of_a_column_without_numbers_are_0():
+    X = np.full((4, 1), np.nan)
+    with pytest.warns(UserWarning, match="x0"):
+        model = po.GaussianDiscriminant(pooling="per_class", predictive=True).fit(X, [0, 0, 1, 1])
+    assert model.mahalanobis(X[:1]).tolist() == [[0.0, 0.0]]

@@ -216,3 +216,8 @@ def test_rows_that_no_component_can_produce_fall_back_on_the_prior():
     assert np.isnan(posterior).tolist() == [[False] * 2, [True] * 2]
     with pytest.warns(UserWarning, match="row 1 cannot be produced by any component"):
         assert model.predict([[9.1], [1e200]]).tolist() == [model.weights_.argmax()] * 2
+
+
+def test_a_mixture_can_be_explored():
+    X = np.array([[0.0], [0.5], [9.0], [9.5]])
+    assert "<html" in po.explore(po.MixtureModel(2, random_state=0).fit(X)).html

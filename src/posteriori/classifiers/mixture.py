@@ -41,6 +41,7 @@ from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
+from posteriori.statistics.column_ranges import ColumnRanges
 from posteriori.statistics.resolution import rounding_variance
 from posteriori.table_estimator import takes_tables
 from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
@@ -356,6 +357,11 @@ class MixtureModel(DensityMixin, BaseEstimator):
             warn_of_impossible(int(impossible[0]), len(impossible), of="component")
         return posterior
 
+    @property
+    def _ranges(self) -> ColumnRanges | None:
+        """Ranges of the columns in the training rows."""
+        return self.statistics_.ranges
+
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,): lower for more unusual rows."""
@@ -384,7 +390,7 @@ class MixtureModel(DensityMixin, BaseEstimator):
         n = check_draw(n, len(self.schema_.columns))
         rng = generator(random_state)
         component = rng.choice(len(self.weights_), size=n, p=self.weights_)
-        columns = draw_rows(self.model_, component, rng, self.statistics_.ranges if respect_ranges else None)
+        columns = draw_rows(self.model_, component, rng, self._ranges if respect_ranges else None)
         return write_table(self.model_.schema, columns), component
 
     # Fitted values ----------------------------------------------------------------------------------------------

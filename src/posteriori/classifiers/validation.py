@@ -379,7 +379,7 @@ def _confusion(noise: Any, classes: Column) -> Array:
         noise = [[(right | dict(noise))[true].get(label, 0.0) for label in labels] for true in labels]
     try:
         confusion = np.asarray(noise, np.float64)
-    except TypeError:
+    except (TypeError, ValueError):
         raise ValueError(f"label_noise is a {type(noise).__name__}; give a share, a matrix or a mapping") from None
     if confusion.ndim == 0:
         share = float(confusion)

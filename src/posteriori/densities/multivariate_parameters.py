@@ -149,7 +149,7 @@ def squared_distances(parameters: MultivariateGaussianParameters, values: Array)
     distance = np.empty((n, len(parameters.mean)))
     group = parameters.groups
     width = parameters.whiteners.shape[1]
-    size = max(1, min(n, _BLOCK_CELLS // width))
+    size = max(1, min(n, _BLOCK_CELLS // max(1, width)))
     # All blocks reuse the same buffers, which stay in the cache.
     deviation, whitened = np.empty((size, d)), np.empty((size, width))
     for start in range(0, n, size):
