@@ -198,18 +198,6 @@ def test_files_keep_groups(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_files_without_groups_still_load(name, tmp_path, monkeypatch):
-    X, y = table()
-    with monkeypatch.context() as patch:
-        patch.setattr(ESTIMATORS[name], "_groups_categories", False)
-        model = ESTIMATORS[name]().fit(X, y)
-        po.save(model, tmp_path / "m.posteriori")
-    again = po.load(tmp_path / "m.posteriori")
-    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert not isinstance(again.partial_fit(X, y).model_.blocks[0].density, Grouped)
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
 def test_partial_fit_keeps_the_groups_and_adds_new_categories(name):
     X, y = table()
     model = ESTIMATORS[name]().partial_fit(X, y, classes=["no", "yes"])

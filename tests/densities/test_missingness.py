@@ -296,7 +296,7 @@ def test_a_column_alone_is_drawn_as_if_present(name):
 def test_of_an_unknown_column_nothing_is_heeded():
     frame, y = table()
     told, plain = (po.NaiveBayes(missing=how).fit(frame, y) for how in ("informative", "at_random"))
-    heard = told._map(frame, lambda model: model.ignore_missingness_except([1]).log_joint)
+    heard = told._source(frame).map(told.model_.ignore_missingness_except([1]).log_joint)
     gap = frame["x"].is_null().to_numpy()[:, np.newaxis]
     shares = told.model_.parameters[-1]
     expected = np.where(gap, shares.log_missing[:, 1], shares.log_present[:, 1])

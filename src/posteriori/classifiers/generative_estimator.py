@@ -125,7 +125,7 @@ class GenerativeEstimator(Classifier):
         return self
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        self._learn(self._first_statistics(X, y, None, sample_weight, complete=True))
+        self._learn(self._first_statistics(X, y, None, sample_weight, complete=True), stacklevel=4)
         self._begin(None)
         return self
 
@@ -173,8 +173,8 @@ class GenerativeEstimator(Classifier):
         if learned and not complete:
             raise ValueError(f"{learned} takes all rows at once, and partial_fit sees each once; use fit")
 
-    def _learn(self, collected: CollectedRows) -> Self:
-        """Learn the model from statistics of rows and of earlier rows, and store it."""
+    def _learn(self, collected: CollectedRows, stacklevel: int = 3) -> Self:
+        """Learn the model from statistics of rows and of earlier rows, and store it; see `warnings` for stacklevel."""
         source, target, blocks = collected.rows.source, collected.rows.target, collected.blocks
         prior, options, statistics = self.component_prior(target), self._em_options(), collected.statistics
         n_components = max(target.cardinality, len(prior.of_class))
@@ -183,7 +183,8 @@ class GenerativeEstimator(Classifier):
         elif needs_em(blocks, statistics):
             check_em(blocks, source.table.n_rows, n_components, 1, options.max_steps, hidden=False)
         fit = learn(source, blocks, prior, collected.past, statistics, options)
-        self._store_fit(replace(fit, model=self._weighed(fit, source)), target, source.unlabelled_weight)
+        learned = replace(fit, model=self._weighed(fit, source))
+        self._store_fit(learned, target, source.unlabelled_weight, stacklevel + 1)
         self._transduce(source.with_label_model(fit.label_model))
         return self
 
@@ -214,13 +215,15 @@ class GenerativeEstimator(Classifier):
             weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
         return replace(model, weights=weights)
 
-    def _store_fit(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> Self:
+    def _store_fit(
+        self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0, stacklevel: int = 4
+    ) -> Self:
         self._keep(learned, target, unlabelled_weight)
-        warn_not_converged(learned, self._em_options(), stacklevel=6)
+        warn_not_converged(learned, self._em_options(), stacklevel + 1)
         if learned.model.of_class:
-            warn_of_few_rows(learned.statistics.weight, stacklevel=6)
+            warn_of_few_rows(learned.statistics.weight, stacklevel + 1)
         warn_of_empty_columns(learned.model, learned.statistics)
-        warn_of_undetermined(learned.model, learned.statistics, self.component_classes_.tolist(), stacklevel=5)
+        warn_of_undetermined(learned.model, learned.statistics, self.component_classes_.tolist(), stacklevel)
         return self
 
     def _keep(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> None:

@@ -40,7 +40,8 @@ def column_ranges(estimator: Any) -> dict[str, list[Any]]:
 def _ranges_of(estimator: Any) -> ColumnRanges | None:
     """Return the ranges of the training rows of a model, or of the first member of a pool that has them."""
     members = list(getattr(estimator, "members_", {}).values()) or [estimator]
-    return next((found for member in members if (found := member._ranges) is not None), None)
+    known = (member.statistics_.ranges for member in members if hasattr(member, "statistics_"))
+    return next((ranges for ranges in known if ranges is not None), None)
 
 
 def _drawn_ranges(schema: Schema, model: GenerativeModel) -> ColumnRanges:
