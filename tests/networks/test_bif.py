@@ -130,7 +130,7 @@ def changed(old, new):
         (changed("(on, no)", "(on)"), r"line 12: a row of 'the grass' names 1 states for 2 parents"),
         (changed("probability ( rain )", "probabilty ( rain )"), r"line 7: .*found 'probabilty'; did you mean 'proba"),
         (changed("| rain", "| ran"), r"line 8: there is no variable 'ran'; did you mean 'rain'"),
-        (changed("| rain", "| sprinkler"), r"line 8: a variable occurs twice in the head"),
+        (changed("| rain", "| sprinkler"), r"line 8: a variable occurs twice among 'sprinkler' and its parents"),
         (changed("( sprinkler | rain )", "( sprinkler rain | rain )"), r"line 8: expected one variable before '\|'"),
         (changed("[ 3 ]", "[ 4 ]"), r"line 6: 'the grass' declares 4 states but lists 3"),
         (changed("on, off }", "on, on }"), r"line 5: the state 'on' of 'sprinkler' occurs twice"),

@@ -188,6 +188,18 @@ def test_hostile_files_are_refused_in_little_time_and_memory(tmp_path, content, 
     assert "\n" not in str(caught.value)
 
 
+def test_a_deterministic_node_of_many_states_is_read_in_memory_of_its_table(tmp_path):
+    listed = ", ".join(f"s{k}" for k in range(8_000))
+    (tmp_path / "net").write_text(f"bnet x {{ node a {{ states = ({listed}); functable = (s7); }}; }};")
+    tracemalloc.start()
+    try:
+        table = po.read_network(tmp_path / "net").cpt("a").probabilities
+        assert tracemalloc.get_traced_memory()[1] < 1e8
+    finally:
+        tracemalloc.stop()
+    assert table[7] == table.sum() == 1
+
+
 def test_evidence_files_come_back_and_wrong_ones_are_refused(tmp_path):
     net = po.BayesianNetwork(cpts=[CPT("a", ["x", "y"], {}, [0.5, 0.5]), CPT("b", [1, 2, 3], {}, [0.5, 0.25, 0.25])])
     path = tmp_path / "net.evid"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from posteriori.networks.formats.bif_tokens import END, PROPERTY, WORD, Tokens
+from posteriori.networks.formats.format import Format
+from posteriori.networks.formats.identifiers import rows_as_text, states_as_text
 from posteriori.networks.formats.reading import Reading
 from posteriori.networks.graph.cpt import CPT
 from posteriori.networks.graph.naming import States, first_repeated
@@ -97,16 +99,7 @@ class _Reader:
             if name not in self.definitions:
                 raise self._tokens.error(f"the variable {name!r} has no probability block")
         cpts = [self._cpt(self.definitions[name]) for name in self.states]
-        try:
-            return BayesianNetwork(
-                variables=self.states,
-                cpts=cpts,
-                name=self.name,
-                properties=self.properties,
-                max_table_size=self._reading.max_table_size,
-            )
-        except ValueError as error:
-            raise self._tokens.error(str(error)) from None
+        return self._reading.network(self._tokens.line, self.states, cpts, self.name, self.properties)
 
     def network_block(self) -> None:
         name = self._tokens.word("the name of the network")
@@ -198,16 +191,9 @@ class _Reader:
     # Tables -----------------------------------------------------------------------------------------------------
 
     def _cpt(self, block: Definition) -> CPT:
-        for name in (block.variable, *block.parents):
-            if name not in self.states:
-                raise self._tokens.error(f"there is no variable {name!r}; {closest(name, self.states)}", block.position)
-        parents = {name: self.states[name] for name in block.parents}
-        if len(parents) < len(block.parents) or block.variable in parents:
-            raise self._tokens.error(
-                f"a variable occurs twice in the head of the block of {block.variable!r}", block.position
-            )
-        states = self.states[block.variable]
         try:
+            parents = self._reading.parents(block.variable, block.parents, self.states, "variable")
+            states = self.states[block.variable]
             shape = self._reading.table_shape(block.variable, parents, states)
         except ValueError as error:
             raise self._tokens.error(str(error), block.position) from None
@@ -258,7 +244,7 @@ def write_bif(network: BayesianNetwork) -> str:
     name = _quoted(network.name or "unknown")
     lines = [f"network {name} {{", *_properties(network.properties.get("", ())), "}"]
     for cpt in network.cpts:
-        states = ", ".join(map(_quoted, state_names(cpt.variable, cpt.states)))
+        states = ", ".join(map(_quoted, states_as_text(cpt.variable, cpt.states)))
         lines += [
             f"variable {_quoted(cpt.variable)} {{",
             f"  type discrete [ {len(cpt.states)} ] {{ {states} }};",
@@ -268,27 +254,11 @@ def write_bif(network: BayesianNetwork) -> str:
     for cpt in network.cpts:
         parents = f" | {', '.join(map(_quoted, cpt.parents))}" if cpt.parents else ""
         lines.append(f"probability ( {_quoted(cpt.variable)}{parents} ) {{")
-        names = [list(map(_quoted, state_names(parent, states))) for parent, states in cpt.parents.items()]
-        for position in np.ndindex(*map(len, names)):
-            row = ", ".join(map(repr, cpt.probabilities[position].tolist()))
-            configuration = ", ".join(known[k] for known, k in zip(names, position, strict=True))
-            lines.append(f"  ({configuration}) {row};" if names else f"  table {row};")
+        names = [list(map(_quoted, states_as_text(parent, states))) for parent, states in cpt.parents.items()]
+        for configuration, row in zip(itertools.product(*names), rows_as_text(cpt, ", "), strict=True):
+            lines.append(f"  ({', '.join(configuration)}) {row};" if names else f"  table {row};")
         lines.append("}")
     return "\n".join(lines) + "\n"
-
-
-def state_names(variable: str, states: Iterable[Any]) -> list[str]:
-    """Return the states as text.
-
-    Raises
-    ------
-    ValueError
-        Two states have the same text.
-    """
-    names = [str(state) for state in states]
-    if len(set(names)) < len(names):
-        raise ValueError(f"two states of {variable!r} would both be written {first_repeated(names)!r}; rename one")
-    return names
 
 
 def _properties(words: Iterable[str]) -> list[str]:
@@ -306,3 +276,6 @@ def _quoted(name: str) -> str:
         if letter in name:
             raise ValueError(f"{name!r} holds {called}, which BIF cannot write; rename it, or write .xmlbif")
     return f'"{name}"'
+
+
+BIF = Format((".bif",), write_bif, read_bif)  # read where no other format is recognized

@@ -38,6 +38,11 @@ class Tokens:
             raise self.error("a comment is opened by /* and never closed", match.start())
         return match[0] if match[0][0] == '"' else " " + "\n" * match[0].count("\n")
 
+    @property
+    def line(self) -> int:
+        """The line of the end of the last token that was read."""
+        return self.text.count("\n", 0, self.position) + 1
+
     def error(self, problem: str, position: int | None = None) -> Exception:
         """Return the error to raise, with the line of a position."""
         position = self.position if position is None else position

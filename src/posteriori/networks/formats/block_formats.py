@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from posteriori.networks.formats.block_tokens import BlockReader, Token, Words, quoted
+from posteriori.networks.formats.format import Format
 from posteriori.networks.formats.identifiers import (
     identifiers,
     lines_of,
     properties_of,
     renamed,
     require_names,
+    rows_as_text,
     states_as_text,
 )
 from posteriori.networks.formats.reading import Reading
 from posteriori.networks.graph.cpt import CPT
-from posteriori.networks.graph.decimals import as_numbers
 from posteriori.networks.graph.naming import States
 from posteriori.networks.network import BayesianNetwork
 from posteriori.suggestions import closest
@@ -249,16 +247,7 @@ def _network(nodes: dict[str, _Node], name: str, properties: list[str], reading:
     names = {node.name: node.name if node.title is None else node.title for node in nodes.values()}
     titles = {node.name: tuple(node.state_titles) or states[node.name] for node in nodes.values()}
     of_nodes = {names[node.name]: node.properties for node in nodes.values()}
-    try:
-        return BayesianNetwork(
-            variables=names.values(),
-            cpts=renamed(cpts, names, titles),
-            name=name,
-            properties={"": properties, **of_nodes},
-            max_table_size=reading.max_table_size,
-        )
-    except ValueError as error:
-        raise reading.fail(1, str(error)) from None
+    return reading.network(1, names.values(), renamed(cpts, names, titles), name, {"": properties, **of_nodes})
 
 
 class _TokenError(ValueError):
@@ -270,35 +259,16 @@ class _TokenError(ValueError):
 
 
 def _cpt(node: _Node, states: dict[str, States], reading: Reading) -> CPT:
-    for parent in node.parents:
-        if parent not in states:
-            raise ValueError(f"there is no node {parent!r}; {closest(parent, states)}")
-    if len({node.name, *node.parents}) <= len(node.parents):
-        raise ValueError(f"a node occurs twice in the table of {node.name!r}")
-    parents = {parent: states[parent] for parent in node.parents}
-    shape = reading.table_shape(node.name, parents, states[node.name])
-    if node.numbers is None and node.chosen is not None:
-        chosen = node.chosen.texts
-        if len(chosen) != math.prod(shape[:-1]):
-            raise ValueError(f"the table of {node.name!r} has {len(chosen)} states; it needs {math.prod(shape[:-1])}")
-        table = np.zeros((len(chosen), shape[-1]))
-        for row, word in enumerate(chosen):
-            if word not in states[node.name]:
-                raise _TokenError(f"{node.name!r} has no state {word!r}", node.chosen.line_of(row))
-            table[row, states[node.name].index(word)] = 1.0
-        return CPT(node.name, states[node.name], parents, table.reshape(shape))
-    if node.numbers is None:
+    values, read = node.numbers, reading.cpt_of_words
+    if values is None and node.chosen is not None:
+        values, read = node.chosen, reading.cpt_of_choices
+    parents = reading.parents(node.name, node.parents, states, "node")
+    if values is None:
         raise ValueError(f"the node {node.name!r} has no probabilities")
-    words, line_of = node.numbers.texts, node.numbers.line_of
-    if len(words) != math.prod(shape):
-        raise ValueError(f"the table of {node.name!r} has {len(words)} numbers; it needs {math.prod(shape)}")
-
-    def fail(word: str) -> Exception:
-        return _TokenError(f"the table of {node.name!r} holds {word!r}, which is no number", line_of(words.index(word)))
-
-    values = as_numbers(words, fail)
-    # The node varies fastest and its first parent slowest, as in a CPT.
-    return reading.cpt(node.name, states[node.name], parents, np.array(values).reshape(shape))
+    line_of = values.line_of
+    return read(
+        node.name, states[node.name], parents, values.texts, lambda problem, at: _TokenError(problem, line_of(at))
+    )
 
 
 def write_net(network: BayesianNetwork) -> str:
@@ -312,16 +282,15 @@ def write_net(network: BayesianNetwork) -> str:
     lines += [f"    name = {quoted(network.name)};"] if network.name else []
     lines += [*_field(_PROPERTIES, network.properties.get("")), "}"]
     for cpt in network.cpts:
-        listed = " ".join(map(quoted, states_as_text(cpt)))
+        listed = " ".join(map(quoted, states_as_text(cpt.variable, cpt.states)))
         lines += [f"node {names[cpt.variable]}", "{", f"    label = {quoted(cpt.variable)};"]
         if names[cpt.variable] != cpt.variable:
             lines.append(f"    {_NAME} = {quoted(cpt.variable)};")
         lines += [*_field(_PROPERTIES, network.properties.get(cpt.variable)), f"    states = ({listed});", "}"]
     for cpt in network.cpts:
         given = " | " + " ".join(names[parent] for parent in cpt.parents) if cpt.parents else ""
-        rows = (" ".join(map(repr, row)) for row in cpt.probabilities.reshape(-1, len(cpt.states)).tolist())
         lines += [f"potential ({names[cpt.variable]}{given})", "{", "    data = ("]
-        lines += [f"        {row}" for row in rows] + ["    );", "}"]
+        lines += [f"        {row}" for row in rows_as_text(cpt)] + ["    );", "}"]
     return "\n".join(lines) + "\n"
 
 
@@ -343,9 +312,8 @@ def write_dne(network: BayesianNetwork) -> str:
     lines += [f"    title = {quoted(network.name)};"] if network.name else []
     lines.append(f"    comment = {quoted(chr(10).join(comment))};")
     for cpt in network.cpts:
-        texts = states_as_text(cpt)
+        texts = states_as_text(cpt.variable, cpt.states)
         states = identifiers(texts)
-        rows = (", ".join(map(repr, row)) for row in cpt.probabilities.reshape(-1, len(cpt.states)).tolist())
         lines += [
             f"node {names[cpt.variable]} {{",
             "    kind = NATURE;",
@@ -354,7 +322,7 @@ def write_dne(network: BayesianNetwork) -> str:
             f"    states = ({', '.join(states[text] for text in texts)});",
             f"    parents = ({', '.join(names[parent] for parent in cpt.parents)});",
             "    probs = (",
-            ",\n".join(f"        {row}" for row in rows),
+            ",\n".join(f"        {row}" for row in rows_as_text(cpt, ", ")),
             "    );",
         ]
         if any(states[text] != text for text in texts):
@@ -363,3 +331,7 @@ def write_dne(network: BayesianNetwork) -> str:
             lines.append(f"    title = {quoted(cpt.variable)};")
         lines += [*_field("comment", network.properties.get(cpt.variable)), "    };"]
     return "\n".join([*lines, "};"]) + "\n"
+
+
+NET = Format((".net",), write_net, read_net, begins=("net", "node", "class"))
+DNE = Format((".dne",), write_dne, read_dne, begins=("bnet",))

@@ -30,6 +30,11 @@ class Token:
     text: str
     line: int
 
+    @property
+    def shown(self) -> str:
+        """How errors name it."""
+        return "the end of the file" if self.kind == "end" else repr(self.text)
+
 
 @dataclass(frozen=True)
 class Words:
@@ -82,8 +87,7 @@ class BlockReader:
         """Go past a mark; raise if another token is next."""
         token = self.take()
         if token.kind != "mark" or token.text != mark:
-            shown = "the end of the file" if token.kind == "end" else repr(token.text)
-            raise self.fail(f"expected {mark!r}, found {shown}", token)
+            raise self.fail(f"expected {mark!r}, found {token.shown}", token)
         return token
 
     def is_next(self, mark: str) -> bool:
@@ -97,8 +101,7 @@ class BlockReader:
         """Return the next word, quoted or not."""
         token = self.take()
         if token.kind not in ("word", "quoted"):
-            shown = "the end of the file" if token.kind == "end" else repr(token.text)
-            raise self.fail(f"expected {what}, found {shown}", token)
+            raise self.fail(f"expected {what}, found {token.shown}", token)
         return token
 
     def value(self) -> Words:

@@ -159,7 +159,7 @@ def to_pyagrum(network: BayesianNetwork) -> Any:
         raise ValueError(f"{network.gaussians[0].variable!r} is continuous, which a BayesNet of pyAgrum has not")
     model = gum.BayesNet(network.name or "network")
     for cpt in network.cpts:
-        model.add(gum.LabelizedVariable(cpt.variable, cpt.variable, states_as_text(cpt)))
+        model.add(gum.LabelizedVariable(cpt.variable, cpt.variable, states_as_text(cpt.variable, cpt.states)))
     for parent, child in network.edges:
         model.addArc(parent, child)
     for cpt in network.cpts:

@@ -11,41 +11,23 @@ from io import BufferedIOBase, BytesIO
 from pathlib import Path
 
 from posteriori.atomic_write import write_whole
-from posteriori.networks.formats.bif import read_bif, write_bif
-from posteriori.networks.formats.block_formats import read_dne, read_net, write_dne, write_net
+from posteriori.networks.formats.bif import BIF, read_bif
+from posteriori.networks.formats.block_formats import DNE, NET
 from posteriori.networks.formats.model_file import read_model_file, write_model_file
-from posteriori.networks.formats.plain_formats import read_json, read_uai, write_dot, write_json, write_uai
+from posteriori.networks.formats.plain_formats import DOT, JSON, UAI
 from posteriori.networks.formats.reading import MAX_TABLE_SIZE, Reading
-from posteriori.networks.formats.xdsl import network_of_xdsl, write_xdsl
-from posteriori.networks.formats.xmlbif import network_of_xmlbif, parse_xml, write_xmlbif
+from posteriori.networks.formats.xdsl import XDSL
+from posteriori.networks.formats.xmlbif import XMLBIF, parse_xml
 from posteriori.networks.graph.specification import table_size
 from posteriori.networks.network import BayesianNetwork
 
 _GZIP = b"\x1f\x8b"
 _MOST_BYTES = 1 << 30  # of unpacked text: a small .gz may unpack to more than fits in memory
 _OWN = ".posteriori"
-_WRITERS = {
-    ".bif": write_bif,
-    ".xmlbif": write_xmlbif,
-    ".bifxml": write_xmlbif,
-    ".xml": write_xmlbif,
-    ".net": write_net,
-    ".dne": write_dne,
-    ".xdsl": write_xdsl,
-    ".uai": write_uai,
-    ".json": write_json,
-    ".dot": write_dot,
-}
-_OF_BOTH_KINDS = (".json", ".dot")  # formats that hold continuous variables
+_FORMATS = (BIF, XMLBIF, NET, DNE, XDSL, UAI, JSON, DOT)
+_BY_SUFFIX = {suffix: one for one in _FORMATS for suffix in one.suffixes}
+_READERS = {begin: one.read for one in _FORMATS if one.read is not None for begin in one.begins}
 _BEFORE_WORD = re.compile(r"(?:\s+|%[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_READERS = {
-    "net": read_net,
-    "node": read_net,
-    "class": read_net,
-    "bnet": read_dne,
-    "BAYES": read_uai,
-    "MARKOV": read_uai,
-}
 
 
 def read_network(
@@ -141,9 +123,10 @@ def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
     begun = content.lstrip(b" \t\r\n")
     if begun[:4].removeprefix(b"\xef\xbb\xbf")[:1] == b"<":
         root = parse_xml(begun, reading.fail)
-        if root.tag not in ("BIF", "SMILE"):
+        read = _READERS.get(f"<{root.tag}")
+        if read is None:
             raise reading.fail(root.line, f"expected the element BIF, found {root.tag!r}")
-        return network_of_xdsl(root, reading) if root.tag == "SMILE" else network_of_xmlbif(root, reading)
+        return read(root, reading)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -151,11 +134,10 @@ def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
         raise reading.fail(line, "this is no text in UTF-8; convert it") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.lstrip()[:1] == "{":
-        return read_json(text, reading)
+        return _READERS["{"](text, reading)
     start = _BEFORE_WORD.match(text)
     word = re.match(r"\w*", text[start.end() if start else 0 :][:16])
-    reader = _READERS.get(word[0] if word else "", read_bif)
-    return reader(text, reading)
+    return _READERS.get(word[0] if word else "", read_bif)(text, reading)
 
 
 def _load(file: Path, max_table_size: int | None) -> BayesianNetwork:
@@ -206,21 +188,21 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     compressed = suffixes[-1:] == [".gz"]
     suffix = ["", *suffixes][-2 if compressed else -1]
     own = suffix == _OWN and not compressed
-    if suffix not in _WRITERS and not own:
-        endings = ", ".join(_WRITERS)
+    if suffix not in _BY_SUFFIX and not own:
+        endings = ", ".join(_BY_SUFFIX)
         raise ValueError(f"{str(file)!r} has no ending of a network file; use {endings} (.gz may follow) or {_OWN}")
     for name in network.variables:
         network.cpt(name)
     if own:
         write_model_file(network, file)
         return
-    if network.gaussians and suffix not in _OF_BOTH_KINDS:
+    if network.gaussians and not _BY_SUFFIX[suffix].continuous:
         name = network.gaussians[0].variable
         raise ValueError(
             f"{name!r} is continuous, which {suffix} cannot hold; write {_OWN} or .json, or cut it into intervals"
         )
     try:
-        content = _WRITERS[suffix](network).encode()
+        content = _BY_SUFFIX[suffix].write(network).encode()
     except UnicodeEncodeError as error:
         letter = error.object[error.start]
         raise ValueError(f"a name or property holds {letter!r}, which is no character of Unicode; rename it") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from posteriori.networks.graph.cpt import CPT
 from posteriori.networks.graph.naming import States, first_repeated
@@ -47,8 +47,8 @@ def _spelled(name: str) -> str:
     return word if word[:1].isalpha() else f"n{word}"
 
 
-def renamed(cpts: Sequence[CPT], names: Mapping[str, str], states: Mapping[str, States]) -> list[CPT]:
-    """Return tables with other names.
+def renamed(cpts: Sequence[CPT], names: Mapping[str, str], states: Mapping[str, States]) -> Iterator[CPT]:
+    """Yield tables with other names; a table is checked when it is asked for.
 
     Parameters
     ----------
@@ -58,15 +58,9 @@ def renamed(cpts: Sequence[CPT], names: Mapping[str, str], states: Mapping[str, 
     states : mapping from str to tuple of states
         The new states of each variable, by its old name.
     """
-    return [
-        CPT(
-            names[cpt.variable],
-            states[cpt.variable],
-            {names[parent]: states[parent] for parent in cpt.parents},
-            cpt.probabilities,
-        )
-        for cpt in cpts
-    ]
+    for cpt in cpts:
+        parents = {names[parent]: states[parent] for parent in cpt.parents}
+        yield CPT(names[cpt.variable], states[cpt.variable], parents, cpt.probabilities)
 
 
 def lines_of(properties: Sequence[str]) -> str:
@@ -79,15 +73,20 @@ def properties_of(text: str) -> list[str]:
     return [re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], line) for line in text.split("\n")]
 
 
+def rows_as_text(cpt: CPT, between: str = " ") -> list[str]:
+    """Return the rows of a table with every digit of their numbers, the last parent varying fastest."""
+    return [between.join(map(repr, row)) for row in cpt.probabilities.reshape(-1, len(cpt.states)).tolist()]
+
+
 def require_names(variables: Sequence[str], suffix: str) -> None:
     """Raise ValueError if a variable has no name: its properties would be those of the network."""
     if "" in variables:
         raise ValueError(f"a variable without a name cannot be written in {suffix}; name it")
 
 
-def states_as_text(cpt: CPT) -> list[str]:
-    """Return the states as text; ValueError if two have the same."""
-    texts = [str(state) for state in cpt.states]
+def states_as_text(variable: str, states: States) -> list[str]:
+    """Return the states of a variable as text; ValueError if two have the same."""
+    texts = [str(state) for state in states]
     if len(set(texts)) < len(texts):
-        raise ValueError(f"two states of {cpt.variable!r} would both be written {first_repeated(texts)!r}; rename one")
+        raise ValueError(f"two states of {variable!r} would both be written {first_repeated(texts)!r}; rename one")
     return texts

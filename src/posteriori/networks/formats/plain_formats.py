@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.networks.formats.format import Format
 from posteriori.networks.formats.reading import Reading
 from posteriori.networks.graph.cpt import CPT, check_states
 from posteriori.networks.graph.decimals import as_numbers
@@ -69,12 +70,7 @@ def read_uai(text: str, reading: Reading) -> BayesianNetwork:
             cpts[own] = reading.cpt(own, states[own], parents, np.array(values).reshape(shape))
         except ValueError as error:
             raise error if str(error).startswith(reading.shown) else words.fail(str(error)) from None
-    try:
-        return BayesianNetwork(
-            variables=states, cpts=[cpts[name] for name in states], max_table_size=reading.max_table_size
-        )
-    except ValueError as error:
-        raise words.fail(str(error)) from None
+    return reading.network(words.line, states, [cpts[name] for name in states])
 
 
 class _Words:
@@ -85,8 +81,12 @@ class _Words:
         self._words: Iterator[re.Match[str]] = _WORD.finditer(text)
         self._at = 0
 
+    @property
+    def line(self) -> int:
+        return self._text.count("\n", 0, self._at) + 1
+
     def fail(self, problem: str) -> Exception:
-        return self._reading.fail(self._text.count("\n", 0, self._at) + 1, problem)
+        return self._reading.fail(self.line, problem)
 
     def take(self, what: str) -> str:
         match = next((one for one in self._words if one[0][0] != "#"), None)
@@ -257,3 +257,8 @@ def write_dot(network: BayesianNetwork) -> str:
     lines += [f"  {quoted(name)}{' [peripheries=2]' if name in continuous else ''};" for name in network.variables]
     lines += [f"  {quoted(parent)} -> {quoted(child)};" for parent, child in network.edges]
     return "\n".join([*lines, "}"]) + "\n"
+
+
+UAI = Format((".uai",), write_uai, read_uai, begins=("BAYES", "MARKOV"))
+JSON = Format((".json",), write_json, read_json, begins=("{",), continuous=True)
+DOT = Format((".dot",), write_dot, None, continuous=True)

@@ -1,21 +1,29 @@
-"""What the readers of BIF and XMLBIF share: errors with lines, row sums of rounded tables, and limits of size."""
+"""What the readers share: errors with lines, tables from numbers as text, rounded rows, limits of size, the network."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from posteriori.networks.graph.cpt import CPT, ROUNDING
-from posteriori.networks.graph.decimals import cell_count, how_to_set, rounding_error
+from posteriori.networks.graph.decimals import as_numbers, cell_count, how_to_set, rounding_error
 from posteriori.networks.graph.naming import States, state_by_state
+from posteriori.networks.network import BayesianNetwork
+from posteriori.suggestions import closest
 from posteriori.typing import Array
 
 MAX_TABLE_SIZE = 2**27
 ROUNDEST = 1e-3  # a row that misses 1 by more than this is a mistake more often than it is rounded
+
+WordError = Callable[[str, int], Exception]  # from a problem and the position of the word that has it
+
+
+def _without_line(problem: str, position: int) -> Exception:
+    return ValueError(problem)
 
 
 @dataclass
@@ -45,6 +53,26 @@ class Reading:
             problem = f"{problem[:600]}…{problem[-300:]}"
         return ValueError(f"{self.shown}, line {line}: {problem}")
 
+    def network(
+        self,
+        line: int,
+        variables: Iterable[str] | Mapping[str, States],
+        cpts: Iterable[CPT],
+        name: str = "",
+        properties: Mapping[str, Sequence[str]] | None = None,
+    ) -> BayesianNetwork:
+        """Return the network of what was read; the error about a line if its parts do not fit."""
+        try:
+            return BayesianNetwork(
+                variables=variables,
+                cpts=tuple(cpts),
+                name=name,
+                properties=properties,
+                max_table_size=self.max_table_size,
+            )
+        except ValueError as error:
+            raise self.fail(line, str(error)) from None
+
     def table_shape(self, variable: str, parents: Mapping[str, States], states: States) -> tuple[int, ...]:
         """Return the shape of a table, an axis for each parent and the last for the variable.
 
@@ -61,6 +89,64 @@ class Reading:
                 f"max_table_size = {self.max_table_size:,}; {how_to_set('max_table_size', size)}"
             )
         return shape
+
+    @staticmethod
+    def parents(variable: str, names: Sequence[str], states: Mapping[str, States], kind: str) -> dict[str, States]:
+        """Return the states of the parents; ValueError, without a line, if one is unknown or occurs twice."""
+        for name in (variable, *names):
+            if name not in states:
+                raise ValueError(f"there is no {kind} {name!r}; {closest(name, states)}")
+        if len({variable, *names}) <= len(names):
+            raise ValueError(f"a {kind} occurs twice among {variable!r} and its parents")
+        return {name: states[name] for name in names}
+
+    def cpt_of_choices(
+        self,
+        variable: str,
+        states: States,
+        parents: Mapping[str, States],
+        words: Sequence[str],
+        fail: WordError = _without_line,
+    ) -> CPT:
+        """Return the CPT of a deterministic variable, from its state for each configuration, as `cpt_of_words`."""
+        shape = self.table_shape(variable, parents, states)
+        if len(words) != math.prod(shape[:-1]):
+            raise ValueError(f"the table of {variable!r} has {len(words)} states; it needs {math.prod(shape[:-1])}")
+        codes = {state: code for code, state in enumerate(states)}
+        table = np.zeros((len(words), len(states)))
+        for row, word in enumerate(words):
+            if word not in codes:
+                raise fail(f"{variable!r} has no state {word!r}; {closest(word, states)}", row)
+            table[row, codes[word]] = 1.0
+        return CPT(variable, states, parents, table.reshape(shape))
+
+    def cpt_of_words(
+        self,
+        variable: str,
+        states: States,
+        parents: Mapping[str, States],
+        words: Sequence[str],
+        fail: WordError = _without_line,
+    ) -> CPT:
+        """Return the CPT of numbers as text, the variable fastest and its first parent slowest.
+
+        Parameters
+        ----------
+        variable : str
+        states : tuple of states
+        parents : mapping from str to tuple of states
+        words : sequence of str
+        fail : callable, optional
+            The error about the word at a position. By default, its message has no line, as those of `cpt`.
+        """
+        shape = self.table_shape(variable, parents, states)
+        if len(words) != math.prod(shape):
+            raise ValueError(f"the table of {variable!r} has {len(words)} numbers; it needs {math.prod(shape)}")
+        values = as_numbers(
+            words,
+            lambda word: fail(f"the table of {variable!r} holds {word!r}, which is no number", words.index(word)),
+        )
+        return self.cpt(variable, states, parents, np.array(values).reshape(shape))
 
     def cpt(self, variable: str, states: States, parents: Mapping[str, States], table: Array) -> CPT:
         """Return a CPT, its rows divided by their sums where these are near enough to 1.

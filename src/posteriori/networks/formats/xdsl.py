@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-import numpy as np
-
+from posteriori.networks.formats.format import Format
 from posteriori.networks.formats.identifiers import identifiers, renamed, require_names, states_as_text
 from posteriori.networks.formats.reading import Reading
 from posteriori.networks.formats.xmlbif import CONTROL, Element
 from posteriori.networks.graph.cpt import CPT
-from posteriori.networks.graph.decimals import as_numbers
 from posteriori.networks.graph.naming import States
 from posteriori.networks.network import BayesianNetwork
-from posteriori.suggestions import closest
 
 _READ = ("CPT", "DETERMINISTIC")
 
@@ -73,46 +69,20 @@ def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
         titles[known_as] = tuple(of_states.get(str(state), state) for state in listed)
         properties[names[known_as]] = [child.name or "" for child in node.all("PROPERTY")]
     properties[""] = [child.name or "" for part in ours for child in part.all("PROPERTY")]
-    try:
-        return BayesianNetwork(
-            variables=names.values(),
-            cpts=renamed(cpts, names, titles),
-            name=next((part.name or "" for part in ours), root.id),
-            properties=properties,
-            max_table_size=reading.max_table_size,
-        )
-    except ValueError as error:
-        raise fail(root.line, str(error)) from None
+    name = next((part.name or "" for part in ours), root.id)
+    return reading.network(root.line, names.values(), renamed(cpts, names, titles), name, properties)
 
 
 def _cpt(node: Element, states: dict[str, States], reading: Reading, first_is_fastest: bool) -> CPT:
-    names = next((child.text.split() for child in node.all("PARENTS")), [])
-    if first_is_fastest:
-        names.reverse()
-    for name in names:
-        if name not in states:
-            raise ValueError(f"there is no node {name!r}; {closest(name, states)}")
-    if len({node.id, *names}) < 1 + len(names):
-        raise ValueError(f"a node occurs twice among {node.id!r} and its parents")
-    parents = {name: states[name] for name in names}
-    shape = reading.table_shape(node.id, parents, states[node.id])
+    names = _words(node, "PARENTS")
+    parents = reading.parents(node.id, names[::-1] if first_is_fastest else names, states, "node")
     if node.tag == "DETERMINISTIC":
-        words = next((child.text.split() for child in node.all("RESULTINGSTATES")), [])
-        if len(words) != math.prod(shape[:-1]):
-            raise ValueError(
-                f"the node {node.id!r} has {len(words)} resulting states; it needs {math.prod(shape[:-1])}"
-            )
-        table = np.zeros((len(words), shape[-1]))
-        for row, word in enumerate(words):
-            if word not in states[node.id]:
-                raise ValueError(f"{node.id!r} has no state {word!r}; {closest(word, states[node.id])}")
-            table[row, states[node.id].index(word)] = 1.0
-        return CPT(node.id, states[node.id], parents, table.reshape(shape))
-    words = next((child.text.split() for child in node.all("PROBABILITIES")), [])
-    values = as_numbers(words, lambda word: ValueError(f"the table of {node.id!r} holds {word!r}, which is no number"))
-    if len(values) != math.prod(shape):
-        raise ValueError(f"the table of {node.id!r} has {len(values)} numbers; it needs {math.prod(shape)}")
-    return reading.cpt(node.id, states[node.id], parents, np.array(values).reshape(shape))
+        return reading.cpt_of_choices(node.id, states[node.id], parents, _words(node, "RESULTINGSTATES"))
+    return reading.cpt_of_words(node.id, states[node.id], parents, _words(node, "PROBABILITIES"))
+
+
+def _words(node: Element, tag: str) -> list[str]:
+    return next((child.text.split() for child in node.all(tag)), [])
 
 
 def write_xdsl(network: BayesianNetwork) -> str:
@@ -128,7 +98,7 @@ def write_xdsl(network: BayesianNetwork) -> str:
     by_name = {cpt.variable: cpt for cpt in network.cpts}
     for variable in network.dag.topological_order:
         cpt = by_name[variable]
-        texts = states_as_text(cpt)
+        texts = states_as_text(cpt.variable, cpt.states)
         states = identifiers(texts)
         kept.append(f"      <node id={quoteattr(names[variable])} name={_attribute(variable)}>")
         kept += [
@@ -168,3 +138,6 @@ def _attribute(text: str) -> str:
     if CONTROL.search(text):
         raise ValueError(f"{text!r} cannot be written in .xdsl; rename it, without control characters")
     return quoteattr(text, {letter: f"&#{ord(letter)};" for letter in "\t\n\r"})
+
+
+XDSL = Format((".xdsl",), write_xdsl, network_of_xdsl, begins=("<SMILE",))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -11,15 +10,12 @@ from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
-import numpy as np
-
-from posteriori.networks.formats.bif import state_names
+from posteriori.networks.formats.format import Format
+from posteriori.networks.formats.identifiers import rows_as_text, states_as_text
 from posteriori.networks.formats.reading import Reading
 from posteriori.networks.graph.cpt import CPT
-from posteriori.networks.graph.decimals import as_numbers
 from posteriori.networks.graph.naming import States
 from posteriori.networks.network import BayesianNetwork
-from posteriori.suggestions import closest
 
 # Without a document type: pyAgrum cannot read a file with one, and other readers do not need it.
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -98,16 +94,8 @@ def network_of_xmlbif(root: Element, reading: Reading) -> BayesianNetwork:
     for named in states:
         if named not in cpts:
             raise fail(network.line, f"the variable {named!r} has no DEFINITION")
-    try:
-        return BayesianNetwork(
-            variables=states,
-            cpts=[cpts[named] for named in states],
-            name="" if name == "unknown" else name,
-            properties=properties,
-            max_table_size=reading.max_table_size,
-        )
-    except ValueError as error:
-        raise fail(network.line, str(error)) from None
+    listed = [cpts[named] for named in states]
+    return reading.network(network.line, states, listed, "" if name == "unknown" else name, properties)
 
 
 def parse_xml(content: bytes, fail: Fail) -> Element:
@@ -206,23 +194,11 @@ def _only(element: Element, tag: str, fail: Fail) -> str:
 def _cpt(definition: Element, states: dict[str, States], reading: Reading) -> CPT:
     fail = reading.fail
     variable = _only(definition, "FOR", fail)
-    parents = [child.text for child in definition.all("GIVEN")]
-    for name in (variable, *parents):
-        if name not in states:
-            raise fail(definition.line, f"there is no variable {name!r}; {closest(name, states)}")
-    if len({variable, *parents}) < 1 + len(parents):
-        raise fail(definition.line, f"a variable occurs twice in the definition of {variable!r}")
-    parent_states = {name: states[name] for name in parents}
-    values = as_numbers(
-        _only(definition, "TABLE", fail).replace(",", " ").split(),
-        lambda word: fail(definition.line, f"the table of {variable!r} holds {word!r}, which is no number"),
-    )
-    try:
-        shape = reading.table_shape(variable, parent_states, states[variable])
-        if len(values) != math.prod(shape):
-            raise ValueError(f"the table of {variable!r} has {len(values)} numbers; it needs {math.prod(shape)}")
-        # In XMLBIF the variable varies fastest, as in a CPT.
-        return reading.cpt(variable, states[variable], parent_states, np.array(values).reshape(shape))
+    names = [child.text for child in definition.all("GIVEN")]
+    words = _only(definition, "TABLE", fail).replace(",", " ").split()
+    try:  # in XMLBIF the variable varies fastest, as in a CPT
+        parents = reading.parents(variable, names, states, "variable")
+        return reading.cpt_of_words(variable, states[variable], parents, words)
     except ValueError as error:
         raise fail(definition.line, str(error)) from None
 
@@ -239,14 +215,13 @@ def write_xmlbif(network: BayesianNetwork) -> str:
     lines += [_element("PROPERTY", text) for text in network.properties.get("", ())]
     for cpt in network.cpts:
         lines += ['<VARIABLE TYPE="nature">', _name("NAME", cpt.variable)]
-        lines += [_element("OUTCOME", state) for state in state_names(cpt.variable, cpt.states)]
+        lines += [_element("OUTCOME", state) for state in states_as_text(cpt.variable, cpt.states)]
         lines += [_element("PROPERTY", text) for text in network.properties.get(cpt.variable, ())]
         lines.append("</VARIABLE>")
     for cpt in network.cpts:
         lines += ["<DEFINITION>", _name("FOR", cpt.variable)]
         lines += [_name("GIVEN", parent) for parent in cpt.parents]
-        rows = cpt.probabilities.reshape(-1, len(cpt.states)).tolist()
-        lines += ["<TABLE>", *(" ".join(map(repr, row)) for row in rows), "</TABLE>", "</DEFINITION>"]
+        lines += ["<TABLE>", *rows_as_text(cpt), "</TABLE>", "</DEFINITION>"]
     return "\n".join([*lines, "</NETWORK>", "</BIF>"]) + "\n"
 
 
@@ -262,3 +237,6 @@ def _name(tag: str, name: str) -> str:
     if not name:
         raise ValueError("a variable without a name cannot be written in XMLBIF; name it")
     return _element(tag, name)
+
+
+XMLBIF = Format((".xmlbif", ".bifxml", ".xml"), write_xmlbif, network_of_xmlbif, begins=("<BIF",))
