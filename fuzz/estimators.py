@@ -142,7 +142,8 @@ def _checked(model: Any, name: str, given: Mapping[str, Any]) -> Any:
         answer = method(**{key: given[key] for key in inspect.signature(method).parameters if key in given})
     # p(x) = 0 is announced, except by the drop-in estimators, and needs a reason.
     announced = bool(caught) or type(model).__module__.startswith("posteriori.drop_in")
-    may_be_undefined = announced and bool(given.get("may be undefined"))
+    constant = bool((np.asarray(getattr(model, "var_", 1.0)) == 0).any())  # as in scikit-learn
+    may_be_undefined = announced and (constant or bool(given.get("may be undefined")))
     if name == "predict_proba":
         check_posteriors(answer, may_be_undefined)
     logs = {"predict_joint_log_proba", *(() if may_be_undefined else ("predict_log_proba",))}

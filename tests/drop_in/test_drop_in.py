@@ -592,3 +592,8 @@ def test_scores_that_a_user_sets_are_checked():
     model.feature_log_prob_ = np.zeros((2, 3))
     with pytest.raises(ValueError, match="feature_log_prob_ is of shape"):
         model.predict([[1, 0]])
+
+
+def test_a_category_beyond_31_bits_is_refused_in_one_sentence():
+    with pytest.raises(ValueError, match=r"counts every number from 0 to the largest in X, 1e\+300"):
+        CategoricalNB().fit([[1e300], [0.0]], [0, 1])

@@ -246,3 +246,14 @@ def test_constraints_of_tiers_are_checked():
         learn_structure(frame, "pc", significance=2)
     with pytest.raises(ValueError, match=r"method is 'pcc'; did you mean 'pc'\?"):
         learn_structure(frame, "pcc")
+
+
+@pytest.mark.parametrize("gap", [None, 5])
+def test_numbers_whose_squares_overflow_are_refused_by_name(gap):
+    x = np.random.default_rng(0).normal(size=40)
+    x[3] = -1e200
+    frame = pl.DataFrame({"x": x, "y": np.arange(40.0)})
+    if gap is not None:
+        frame[gap, "y"] = None
+    with pytest.raises(ValueError, match="column 'x' holds -1e\\+200, whose square overflows"):
+        po.networks.learn_network(frame)

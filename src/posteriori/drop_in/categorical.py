@@ -18,6 +18,8 @@ from posteriori.statistics import Counts, JointStatistics
 from posteriori.tables import Assignment, Codes
 from posteriori.typing import Array
 
+_LARGEST = 1 << 31  # category: more tables than any memory holds
+
 
 class CategoricalNB(DiscreteClassifier):
     r"""Categorical naive Bayes: features with values 0, …, K − 1, independent given the class.
@@ -109,6 +111,10 @@ class CategoricalNB(DiscreteClassifier):
             assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
         if low <= -1:  # fractions are cut off, as in scikit-learn
             raise ValueError("Negative values in data passed to CategoricalNB (input X)")
+        if high >= _LARGEST:
+            raise ValueError(
+                f"CategoricalNB counts every number from 0 to the largest in X, {high:g}; use fewer numbers"
+            )
         codes = values.astype(np.min_scalar_type(int(high) + 1))
         codes += 1  # code 0 is a missing cell
         return Codes(codes, tuple(codes.max(axis=0).tolist()))

@@ -22,6 +22,9 @@ _ALL = Column("", "categorical", ("row",))  # one class, so that batches have th
 MOST_INTEGER_STATES = 32  # a column of more different integers is taken for a measurement
 
 
+_LARGEST = 1e75  # products of two variances of such numbers stay finite
+
+
 @dataclass(frozen=True)
 class Cases:
     """The rows of a table as codes of the states of a network's variables.
@@ -104,6 +107,12 @@ class _Accumulate:
         numbers = np.empty((n, 0))
         if "continuous" in self.kinds:
             numbers = self._placed(np.asarray(batch.numbers.values, np.float64), "continuous", np.nan)
+            too_large = np.abs(batch.numbers.values) >= _LARGEST  # False for NaN, a missing cell
+            if too_large.any():
+                row, position = np.argwhere(too_large)[0]
+                name = batch.schema.names[batch.schema.of_kind("continuous")[position]]
+                number = float(batch.numbers.values[row, position])
+                raise ValueError(f"column {name!r} holds {number:g}, whose square overflows in sums; rescale it")
         return self.sufficient_statistics.of(codes, numbers, weight)
 
     def _placed(self, cells: Array, kind: str, absent: float) -> Array:
