@@ -17,7 +17,7 @@ from posteriori.datasets import load_penguins
 from posteriori.learning.e_step import expect_hidden
 from posteriori.learning.fit import Collect
 from posteriori.model_selection import out_of_fold
-from posteriori.sources import local_source
+from posteriori.sources import source_of
 from posteriori.tables import Assignment, infer_schema, read_table
 
 MODELS = {
@@ -159,7 +159,7 @@ def test_expected_statistics_are_sums_over_all_ways_to_label(seed):
 def test_a_batch_falls_into_labelled_and_unlabelled_rows():
     table = read_table(np.arange(12.0).reshape(6, 2))
     schema = infer_schema(table, [0, 1], [])
-    batch = local_source(table, schema, [0, 1]).batch(slice(0, 6))
+    batch = source_of(table, schema, [0, 1], local=True).batch(slice(0, 6))
     component = np.array([0, -1, 1, -1, -1, 2], np.int32)
     batch = replace(batch, start=10, assignment=Assignment(component, np.arange(6.0), 3))
     known, hidden = batch.labelled(), batch.unlabelled()

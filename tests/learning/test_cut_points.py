@@ -17,18 +17,18 @@ from posteriori.kernels.hashing import splitmix64
 from posteriori.learning import cut_points
 from posteriori.learning.binning import mdlp_of_counts, quantile_cuts
 from posteriori.learning.cut_points import CutPoints, binned_schema
-from posteriori.sources import local_source
+from posteriori.sources import source_of
 from posteriori.tables import infer_schema, read_labels, read_table
 
 RULES = (3, 8, "mdlp")
 
 
-def source_of(values, labels, weight=None, fold=None):
+def labelled_source(values, labels, weight=None, fold=None):
     table = read_table(values)
     known = read_labels(labels, table)
     positions = list(range(values.shape[1]))
     schema = infer_schema(table, positions)
-    return local_source(table, schema, positions, known, known.infer(), weight, fold, n_jobs=1)
+    return source_of(table, schema, positions, known, known.infer(), weight, fold, n_jobs=1, local=True)
 
 
 def cuts_of(schema):
@@ -51,12 +51,12 @@ def folded_tables(draw):
 def test_cuts_outside_a_fold_are_those_of_a_table_without_its_rows(rows, first, second):
     values, labels, weight, fold = rows
     bins = {0: first, 1: second}
-    found = CutPoints(source_of(values, labels, weight, fold), 3).schemas(bins)
+    found = CutPoints(labelled_source(values, labels, weight, fold), 3).schemas(bins)
     for k, schema in enumerate(found):
         kept = fold != k if k < 3 else np.ones(len(fold), bool)
         if not kept.any():
             continue
-        alone = source_of(values[kept], labels[kept], None if weight is None else weight[kept])
+        alone = labelled_source(values[kept], labels[kept], None if weight is None else weight[kept])
         assert cuts_of(schema) == cuts_of(binned_schema(alone, bins))
 
 
@@ -65,7 +65,7 @@ def test_batches_and_threads_change_no_cut(monkeypatch, n_jobs):
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 3000)
     values, fold = rng.normal(labels[:, np.newaxis], 1.0, (3000, 3)), np.repeat([0, 1, 2], 1000).astype(np.int32)
-    source, bins = source_of(values, labels, rng.gamma(2.0, 1.0, 3000), fold), {0: "mdlp", 1: 8, 2: "mdlp"}
+    source, bins = labelled_source(values, labels, rng.gamma(2.0, 1.0, 3000), fold), {0: "mdlp", 1: 8, 2: "mdlp"}
     whole = CutPoints(source, 3).schemas(bins)
     monkeypatch.setattr(posteriori.sources.table_source, "_MOST_ROWS", 64)
     monkeypatch.setattr(posteriori.sources.table_source, "_FEWEST_ROWS", 64)
@@ -76,7 +76,9 @@ def test_batches_and_threads_change_no_cut(monkeypatch, n_jobs):
 
 def test_folds_share_a_schema_where_their_cuts_are_equal():
     values, labels = np.tile([[0.0], [1.0], [2.0], [3.0]], (30, 1)), np.tile([0, 0, 1, 1], 30)
-    found = CutPoints(source_of(values, labels, None, np.repeat([0, 1, 2], 40).astype(np.int32)), 3).schemas({0: 8})
+    found = CutPoints(labelled_source(values, labels, None, np.repeat([0, 1, 2], 40).astype(np.int32)), 3).schemas(
+        {0: 8}
+    )
     assert all(one is found[0] for one in found)
 
 
@@ -98,7 +100,7 @@ def sampled(monkeypatch):
 
 def test_of_many_rows_a_sample_says_where_quantiles_lie(sampled):
     values, labels, weight, fold, chosen = sampled
-    found = CutPoints(source_of(values, labels, weight, fold), 4).schemas({0: 5})
+    found = CutPoints(labelled_source(values, labels, weight, fold), 4).schemas({0: 5})
     for k in range(5):
         kept = chosen[fold[chosen] != k]
         assert found[k].columns[0].cuts == tuple(quantile_cuts(values[kept, 0], weight[kept], 5))
@@ -106,7 +108,7 @@ def test_of_many_rows_a_sample_says_where_quantiles_lie(sampled):
 
 def test_of_many_rows_all_are_counted_between_quantiles_of_a_sample(sampled):
     values, labels, weight, fold, chosen = sampled
-    found = CutPoints(source_of(values, labels, weight, fold), 4).schemas({0: "mdlp", 1: 5})
+    found = CutPoints(labelled_source(values, labels, weight, fold), 4).schemas({0: "mdlp", 1: 5})
     grid = quantile_cuts(values[chosen, 0], weight[chosen], 50)
     for k in range(5):
         counts = np.zeros((2, len(grid) + 1))

@@ -9,8 +9,11 @@ from hypothesis import given, settings
 import posteriori as po
 from posteriori.learning.cut_points import binned_schema, bins_of
 from posteriori.learning.fit import Collect
+from posteriori.sources import source_of
+from posteriori.sources.database import DatabaseSource
 from posteriori.sources.table_source import TableSource
 from posteriori.statistics import Counts, JointCounts, Moments, Pairs, TailMoments
+from posteriori.tables import infer_schema, read_table
 
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
 pytest.importorskip("sqlglot", reason="sqlglot is not installed")
@@ -326,3 +329,11 @@ def test_a_database_that_has_changed_is_told_of(database):
 def test_categories_may_need_codes_of_32_bits(database):
     rows = po.scan_sql(database, "SELECT 'id' || i AS id, i % 2 AS y FROM range(70000) AS r(i)", target="y")
     assert len(po.NaiveBayes().fit(rows).schema_.columns[0].categories) == 70_000
+
+
+def test_a_local_source_of_a_database_reads_its_rows_in_this_process():
+    table = read_table(po.scan_sql(database_of(pl.DataFrame({"height": [1.0, 2.0, 4.0]})), "plants"))
+    schema = infer_schema(table)
+    there, here = (source_of(table, schema, [0], local=local) for local in (False, True))
+    assert (type(there), type(here)) == (DatabaseSource, TableSource)
+    assert here.reduce(lambda batch: batch.numbers.values.sum()) == 7.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from posteriori.sources import local_source, source_of
+from posteriori.sources import source_of
 from posteriori.sources.labelling import Labelling
 from posteriori.tables import Labels, infer_schema
 from posteriori.tables.arrays import ArrayTable
@@ -56,9 +56,3 @@ def test_labels_are_a_column_of_their_own_table_only():
     labels = labels_of([0, 1])
     assert Labelling(labels).column_of(labels.table) is labels
     assert Labelling(labels).column_of(ArrayTable(np.zeros((2, 1)))) is None
-
-
-def test_a_local_source_reads_what_the_source_of_the_engine_reads(source):
-    here = local_source(source.table, source.schema, source.positions, source.labels, source.classes)
-    total = here.reduce(lambda batch: batch.numbers.values.sum())
-    assert total == source.reduce(lambda batch: batch.numbers.values.sum())

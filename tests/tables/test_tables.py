@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import posteriori as po
-from posteriori.sources import local_source, table_source
+from posteriori.sources import source_of, table_source
 from posteriori.tables import infer_schema, read_table
 from posteriori.tables.columns import categorical_column
 from posteriori.tables.writing import decode, write_column, write_table
@@ -26,7 +26,7 @@ def whole_batch(X, schema=None, categorical=()):
     """Return all rows of a table as one batch."""
     table = read_table(X)
     schema = infer_schema(table, categorical=categorical) if schema is None else schema
-    return local_source(table, schema, range(len(schema.columns))).batch(slice(0, table.n_rows))
+    return source_of(table, schema, range(len(schema.columns)), local=True).batch(slice(0, table.n_rows))
 
 
 def read_back(X, categorical=()):
@@ -475,7 +475,7 @@ def test_the_number_of_threads_changes_no_bit(constructor, small_batches):
         model = po.NaiveBayes(n_jobs=n_jobs, categorical_features=[2]).fit(table, y, weight)
         models.append(model)
         posteriors.append(model.predict_proba(table))
-        source = local_source(read_table(table), model.schema_, range(3), n_jobs=n_jobs, progress=sizes.append)
+        source = source_of(read_table(table), model.schema_, range(3), n_jobs=n_jobs, progress=sizes.append, local=True)
         rows = source.map(lambda batch: np.arange(batch.start, batch.start + len(batch)))
         assert_array_equal(rows, np.arange(333))
     assert len(sizes) > 4 * 8

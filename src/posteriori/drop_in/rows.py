@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from posteriori.sources import Source, local_source
+from posteriori.sources import Source, source_of
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Bags, Batch, Column, Labels, Schema, Table
 from posteriori.tables.arrays import ArrayTable
@@ -67,7 +67,7 @@ def cells_of(batch: Batch) -> Array | Bags:
 def open_rows(X: Any) -> Source:
     """Return a source of validated rows."""
     table, schema = _open(X)
-    return local_source(table, schema, range(len(schema.columns)))
+    return source_of(table, schema, range(len(schema.columns)), local=True)
 
 
 def open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> Source:
@@ -75,7 +75,7 @@ def open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> Sou
     labels = Labels(ArrayTable(y.reshape(-1, 1)))
     target = categorical_column("y", classes.tolist(), classes.dtype.str, declared=True)
     table, schema = _open(X)
-    return local_source(table, schema, range(len(schema.columns)), labels, target, weight)
+    return source_of(table, schema, range(len(schema.columns)), labels, target, weight, local=True)
 
 
 def _open(X: Any) -> tuple[Table, Schema]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from posteriori.densities import Binned
 from posteriori.learning.cut_points import binned_schema
 from posteriori.model import Block, reject_outside
-from posteriori.sources import local_source
+from posteriori.sources import source_of
 from posteriori.tables import Batch, Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.matching import matched_places
 from posteriori.tables.writing import write_column
@@ -117,7 +117,7 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         if not positions:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
         schema = _numeric(infer_schema(table, positions, target=labels.name))
-        source = local_source(table, schema, positions, labels, classes, weight, n_jobs=self.n_jobs)
+        source = source_of(table, schema, positions, labels, classes, weight, n_jobs=self.n_jobs, local=True)
         self._schema = binned_schema(source, dict.fromkeys(range(len(positions)), "mdlp"), self.n_jobs)
         self.cuts_ = [np.array(column.cuts) for column in self._schema.columns]
         self.classes_ = write_column(classes)
@@ -148,7 +148,7 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "cuts_")
         table = read_table(X)
         positions = matched_places(table, self._schema, type(self).__name__, self._schema.target)
-        return local_source(table, self._schema, positions, n_jobs=self.n_jobs).map(_bin_numbers)
+        return source_of(table, self._schema, positions, n_jobs=self.n_jobs, local=True).map(_bin_numbers)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the output columns, which equal those of the input.

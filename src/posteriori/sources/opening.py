@@ -26,6 +26,7 @@ def source_of(
     label_model: LabelModel | None = None,
     progress: Callable[[int], None] | None = None,
     texts: Mapping[int, Bags] | None = None,
+    local: bool = False,
 ) -> LabelledSource:
     """Return the rows of a table as a source, which runs where the engine of the table runs (`engines.ENGINES`).
 
@@ -43,23 +44,11 @@ def source_of(
         Called with the number of rows of each batch that is done.
     texts : mapping of int to Bags, optional
         As in `RowReader`.
+    local : bool, default False
+        Whether this process reads all batches, whatever the engine.
     """
     reader = RowReader(table, schema, positions, texts=texts or {})
     labelling = Labelling(labels, classes, weight, folds, unlabelled_weight, label_model)
-    source: LabelledSource = source_class_of(table)(reader, labelling, n_jobs, progress)
+    source_class = TableSource if local else source_class_of(table)
+    source: LabelledSource = source_class(reader, labelling, n_jobs, progress)
     return source
-
-
-def local_source(
-    table: Table,
-    schema: Schema,
-    positions: Sequence[int],
-    labels: Labels | PartialLabels | None = None,
-    classes: Column | None = None,
-    weight: Array | None = None,
-    folds: Array | None = None,
-    n_jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> LabelledSource:
-    """Return the rows of a table as a source whose batches are all read by this process, whatever the engine."""
-    return TableSource(RowReader(table, schema, positions), Labelling(labels, classes, weight, folds), n_jobs, progress)
