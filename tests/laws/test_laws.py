@@ -150,8 +150,8 @@ def test_order_of_rows(case, table):
     assert_same(case, table, table.rows(order), lambda posterior: posterior[np.argsort(order)])
 
 
-# Open: on one of 60 tables, whose categories are grouped, the leave-one-out factors that weights are learned from change
-# with the order of the columns, by 0.0033 in a posterior. Models without weights agree to rounding there.
+# Open: on one of 60 tables, whose categories are grouped, the learned weights change with the order of the columns, by
+# 0.0033 in a posterior. The same model without weights agrees to rounding there.
 OPEN = {"kdb weighted": 1e-2}
 
 
