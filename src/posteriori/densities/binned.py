@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.base import BaseDensity
 from posteriori.densities.within_ranges import Box, truncated_normal
-from posteriori.invariants import check_equal, check_numbers
+from posteriori.invariants import LARGEST, check_equal, check_numbers
 from posteriori.statistics.tail_moments import TailMoments
 from posteriori.tables.batch import Numbers
 from posteriori.tables.columns import CellKind, Column
@@ -251,7 +252,9 @@ def check_bins(bins: Any) -> Bins:
         if bins >= 2:
             return int(bins)
     elif isinstance(bins, list | tuple | np.ndarray):
-        points = np.asarray(bins, dtype=np.float64)
-        if points.ndim == 1 and np.isfinite(points).all() and (np.diff(points) > 0).all():
-            return tuple(points.tolist())
+        points = bins.tolist() if isinstance(bins, np.ndarray) else bins
+        if isinstance(points, list | tuple) and all(isinstance(one, Real) and abs(one) <= LARGEST for one in points):
+            cuts = np.array(points, dtype=np.float64)
+            if (np.diff(cuts) > 0).all():
+                return tuple(cuts.tolist())
     raise ValueError(f"bins is {bins!r}; give a number of at least 2, 'mdlp', or cut points in increasing order")
