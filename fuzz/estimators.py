@@ -41,8 +41,8 @@ _LARGEST = {"n_trees": 3, "n_init": 2, "max_iter": 20, "folds": 3, "bins": 6, "n
 _VALUES: dict[str, Callable[[Rng, pl.DataFrame, list[Any]], Any]] = {
     "distributions": lambda rng, X, y: pick(rng, (None, "binned", {pick(rng, X.columns): pick(rng, _DENSITIES)})),
     "priors": lambda rng, X, y: pick(rng, (None, {one: 1 / len(set(y)) for one in set(y)})),
-    "prior": lambda rng, X, y: pick(rng, (None, [1 / len(set(y))] * len(set(y)))),
-    "class_prior": lambda rng, X, y: pick(rng, (None, [1 / len(set(y))] * len(set(y)))),
+    "prior": lambda rng, X, y: pick(rng, (None, [1 / max(1, len(set(y)))] * len(set(y)))),
+    "class_prior": lambda rng, X, y: pick(rng, (None, [1 / max(1, len(set(y)))] * len(set(y)))),
     "categorical_features": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)], X.columns)),
     "keep": lambda rng, X, y: pick(rng, (None, "all", [pick(rng, X.columns)])),
     "dates": lambda rng, X, y: pick(rng, ("parts", "ignore", ["month"], ["days", "year"])),

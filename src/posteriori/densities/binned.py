@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -253,8 +252,12 @@ def check_bins(bins: Any) -> Bins:
             return int(bins)
     elif isinstance(bins, list | tuple | np.ndarray):
         points = bins.tolist() if isinstance(bins, np.ndarray) else bins
-        if isinstance(points, list | tuple) and all(isinstance(one, Real) and abs(one) <= LARGEST for one in points):
+        if isinstance(points, list | tuple) and all(map(_is_number, points)):
             cuts = np.array(points, dtype=np.float64)
             if (np.diff(cuts) > 0).all():
                 return tuple(cuts.tolist())
     raise ValueError(f"bins is {bins!r}; give a number of at least 2, 'mdlp', or cut points in increasing order")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and bool(-LARGEST <= value <= LARGEST)
