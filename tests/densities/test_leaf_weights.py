@@ -8,7 +8,7 @@ from scipy.special import log_softmax, softmax
 from posteriori import kernels
 from posteriori.densities import RandomTrees, leaf_weights
 from posteriori.densities.leaf_weights import PENALTY, _groups, conditional_changes
-from posteriori.densities.tree_growing import DealtRows, WeighedTrees, smoothed_prior
+from posteriori.densities.tree_growing import WeighedTrees, smoothed_prior
 from posteriori.statistics.forests import CodedRows
 from posteriori.tables import Assignment, Codes
 
@@ -28,7 +28,7 @@ def draw_rows(n=150, seed=0, missing=0.0):
 
 def grown(tile, labels, n_trees=10, strength=0.7, **options):
     """Return rows that are dealt to folds, trees, the counts outside the fold of each tree, and p(y)."""
-    dealt = DealtRows.by_rank(CodedRows.of(tile, labels))
+    dealt = RandomTrees((1,)).deal(CodedRows.of(tile, labels))
     density, counts, outside = RandomTrees((1,), n_trees, strength=strength, **options).grown(dealt)
     counts = type(counts)(counts.singles, outside)
     return dealt, density, counts, smoothed_prior(np.bincount(dealt.rows.component, minlength=Z))
@@ -193,7 +193,7 @@ def test_changes_depend_neither_on_threads_nor_on_the_order_of_the_rows(monkeypa
 def test_one_class_has_nothing_to_learn():
     tile, _ = draw_rows(30)
     one = Assignment(np.zeros(30, np.int32), np.ones(30), 1)
-    dealt = DealtRows.by_rank(CodedRows.of(tile, one))
+    dealt = RandomTrees((1,)).deal(CodedRows.of(tile, one))
     density, counts, _ = RandomTrees((1,), 5, strength=1.0).grown(dealt)
     assert_array_equal(
         conditional_changes(dealt, density.structure, counts, np.ones((2, 1)), np.ones(1), 1), np.empty((0, 0))

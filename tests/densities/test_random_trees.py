@@ -12,7 +12,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import chisquare
 
 from posteriori.densities import RandomTrees
-from posteriori.densities.tree_growing import LEVELS, DealtRows, Growth, Paths, WeighedTrees, trees_for
+from posteriori.densities.tree_growing import LEVELS, Growth, Paths, WeighedTrees, trees_for
 from posteriori.kernels.descent import DEEPEST
 from posteriori.kernels.forests import level_of
 from posteriori.statistics.forests import CodedRows, CountLeaves, TreeStructure
@@ -180,11 +180,11 @@ def test_leaves_back_off_to_their_ancestors(strength):
 
 def held_out_paths(seed):
     """Return the paths of rows in the trees of a fold that did not see them, and what these come from."""
-    dealt = DealtRows.by_rank(CodedRows.of(*draw_rows(seed=seed)))
-    trees = dealt.grow(np.array([False, True, False]), Growth(5, True, None, 2.0, seed), 1)
+    dealt = RandomTrees((1,)).deal(CodedRows.of(*draw_rows(seed=seed)))
+    trees = dealt.grow(Growth(5, True, None, 2.0, seed), 1)
     counts, outside = dealt.count(trees)
     weighed = WeighedTrees.of(trees, replace(counts, leaves=outside))
-    rows, prior = dealt.rows._take(np.flatnonzero(dealt.fold == 2)), np.array([0.5, 0.3, 0.2])
+    rows, prior = dealt.rows.take(np.flatnonzero(dealt.fold == 2)), np.array([0.5, 0.3, 0.2])
     return Paths.of(weighed, rows, trees.roots[2:4], prior), weighed, rows, prior
 
 
@@ -235,7 +235,7 @@ def test_the_best_split_is_the_best_of_all_prefixes():
     labels = Assignment(np.array([0, 0, 0, 1, 1, 1, 1, 1], np.int32), np.ones(8), 2)
     density = RandomTrees((0,), 1, "best", strength=1.0)
     rows = CodedRows.of(Codes(codes, (5,)), labels)
-    dealt = DealtRows(rows, np.full(8, -1, np.int32), 1)
+    dealt = density.deal(rows, np.full(8, -1), 1)
     trees = density.grown(dealt)[0].structure
 
     def entropy(part):
@@ -257,7 +257,8 @@ def test_two_sets_of_categories_are_split_by_the_share_of_the_second_class():
     rows = CodedRows.of(
         Codes(np.array(codes, np.uint8), (4,)), Assignment(np.array(component, np.int32), np.ones(80), 2)
     )
-    trees = RandomTrees((), 1, "best", strength=1.0).grown(DealtRows(rows, np.full(80, -1, np.int32), 1))[0].structure
+    density = RandomTrees((), 1, "best", strength=1.0)
+    trees = density.grown(density.deal(rows, np.full(80, -1), 1))[0].structure
     sides = trees.sides[trees.nodes[0, 1] :][:5].tolist()
     assert sides in ([0, 1, 2, 1, 2], [0, 2, 1, 2, 1])
 
@@ -304,7 +305,7 @@ def test_a_large_table_grows_trees_on_the_rows_with_the_smallest_hashes_and_coun
         added = added + part
     assert not added.is_complete
     assert added.n_rows == 3000
-    kept = [part._take(np.lexsort((part.component, part.hashes))[:20]).hashes.tolist() for part in (added, whole)]
+    kept = [part.take(np.lexsort((part.component, part.hashes))[:20]).hashes.tolist() for part in (added, whole)]
     assert kept[0] == kept[1]
     looked = []
     density, _ = RandomTrees((1,), 5).refine(added, lambda factory: looked.append(factory) or factory.of(tile, labels))

@@ -12,7 +12,15 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.base import BaseDensity
 from posteriori.densities.leaf_weights import conditional_changes
-from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, leaf_values, mean_scores, smoothed_prior
+from posteriori.densities.tree_growing import (
+    FOLDS,
+    DealtRows,
+    Growth,
+    WeighedTrees,
+    leaf_values,
+    mean_scores,
+    smoothed_prior,
+)
 from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
 from posteriori.tables.batch import Codes
@@ -209,8 +217,12 @@ class RandomTrees(BaseDensity):
         """
         if self.structure is not None:
             return self, statistics
-        refined, counts, _ = self.grown(DealtRows.by_rank(statistics))
+        refined, counts, _ = self.grown(self.deal(statistics))
         return refined, counts if statistics.is_complete else look(refined.sufficient_statistics)
+
+    def deal(self, rows: CodedRows, fold: Array | None = None, folds: int = FOLDS) -> DealtRows:
+        """Return rows to grow the trees on, with their folds; by default these are dealt by the cells."""
+        return DealtRows.of(rows, np.isin(np.arange(len(rows.cardinalities)), self.ordered), fold, folds)
 
     def grown(self, dealt: DealtRows) -> tuple[RandomTrees, LeafCounts, Array]:
         """Return the density with trees grown on these rows, and its strengths learned from them.
@@ -219,9 +231,7 @@ class RandomTrees(BaseDensity):
         of its tree.
         """
         rows = dealt.rows
-        ordered = np.zeros(len(rows.cardinalities), np.bool_)
-        ordered[list(self.ordered)] = True
-        trees = dealt.grow(ordered, self.growth, self.n_jobs)
+        trees = dealt.grow(self.growth, self.n_jobs)
         counts, outside = dealt.count(trees)
         learned, prior = self, smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
         if self.strength is None:

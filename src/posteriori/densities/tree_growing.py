@@ -13,6 +13,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.fixed_point import maximise
+from posteriori.statistics.canonical_order import CanonicalOrder
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure
 from posteriori.tables.batch import Assignment, Codes
@@ -78,37 +79,49 @@ class Growth:
 
 @dataclass(frozen=True)
 class DealtRows:
-    """Coded rows, the fold of each (−1: in none), and the number of folds."""
+    """Coded rows in their canonical order, the fold of each (−1: in none), and the number of folds."""
 
-    rows: CodedRows
+    order: CanonicalOrder
     fold: Array
     folds: int
 
     @classmethod
-    def by_rank(cls, rows: CodedRows) -> DealtRows:
-        """Deal rows to folds by their rank within the class, in the order of their hashes."""
-        ordered = rows.sorted()
-        return cls(ordered, (np.arange(len(ordered.hashes)) % FOLDS).astype(np.int32), FOLDS)
+    def of(cls, rows: CodedRows, ordered: Array, fold: Array | None = None, folds: int = FOLDS) -> DealtRows:
+        """Return rows with these folds; by default they are dealt to folds in turn, in the canonical order."""
+        order = CanonicalOrder.of(rows, ordered)
+        dealt = np.arange(len(rows.hashes)) % folds if fold is None else fold[order.chosen]
+        return cls(order, dealt.astype(np.int32), folds)
+
+    @property
+    def rows(self) -> CodedRows:
+        """The rows."""
+        return self.order.rows
 
     def fold_of_trees(self, n_trees: int) -> Array:
         """Return the fold that each tree leaves out: the same number of consecutive trees each, or one more."""
         return (np.arange(n_trees) * self.folds // n_trees).astype(np.int32)
 
-    def grow(self, ordered: Array, growth: Growth, n_jobs: int | None) -> TreeStructure:
-        """Grow the trees, each on the rows outside its fold; the result does not depend on the number of threads."""
+    def grow(self, growth: Growth, n_jobs: int | None) -> TreeStructure:
+        """Grow the trees, each on the rows outside its fold.
+
+        Columns are drawn among those that vary. The result does not depend on the order of rows and of columns, on
+        names, and on the number of threads.
+        """
         rows, n_classes = self.rows, self.rows.n_components
-        widths = np.asarray(rows.cardinalities, np.int64) + 1
+        codes, columns, place = self.order.encoded(), self.order.columns, self.order.place[rows.component]
+        ordered = self.order.ordered[columns]
+        cardinalities = tuple(rows.cardinalities[j] for j in columns)
+        widths = np.array(cardinalities, np.int64) + 1
         n_trees = growth.n_trees or trees_for(len(rows.hashes))
         fewest = fewest_in_node(growth.fewest, len(rows.hashes), n_trees, n_classes)
-        by_class = np.argsort(rows.component, kind="stable").astype(np.int32)
-        outside = [by_class[self.fold[by_class] != k] for k in range(self.folds)]
-        of_class = [np.bincount(rows.component[chosen], minlength=n_classes) for chosen in outside]
+        outside = [np.flatnonzero(self.fold != k).astype(np.int32) for k in range(self.folds)]
+        of_class = [np.bincount(place[chosen], minlength=n_classes) for chosen in outside]
         seeds = np.random.default_rng(growth.seed).integers(2**63, size=n_trees).astype(np.uint64)
         folds = self.fold_of_trees(n_trees)
 
         def grown(t: int) -> tuple[Array, Array, Array]:
             tree: tuple[Array, Array, Array] = kernels.grow_tree(
-                rows.codes,
+                codes,
                 rows.weight,
                 outside[folds[t]].copy(),
                 of_class[folds[t]],
@@ -123,7 +136,8 @@ class DealtRows:
             )
             return tree
 
-        return join_trees(rows.cardinalities, ordered, _in_threads(grown, n_trees, n_jobs))
+        trees = join_trees(cardinalities, ordered, _in_threads(grown, n_trees, n_jobs))
+        return trees.of_columns(columns, self.order.codes, rows.cardinalities, self.order.ordered)
 
     def count(self, trees: TreeStructure) -> tuple[LeafCounts, Array]:
         """Return the counts of all rows, and in each leaf those of the rows outside the fold of its tree."""
@@ -176,7 +190,7 @@ class DealtRows:
             mine = judged[self.fold[judged] == k][:: -(-n_paths // _MOST_PATHS)]
             first, last = np.searchsorted(folds, [k, k + 1]).tolist()
             if len(mine):
-                paths.append(Paths.of(weighed, self.rows._take(mine), trees.roots[first : last + 1], prior))
+                paths.append(Paths.of(weighed, self.rows.take(mine), trees.roots[first : last + 1], prior))
 
         def sweep(strengths: Array) -> tuple[float, Array, Array]:
             by_prior, exposure = np.zeros(strengths.shape), np.zeros(strengths.shape)
@@ -193,7 +207,7 @@ class DealtRows:
             mine = judged[self.fold[judged] == k]
             first, last = np.searchsorted(folds, [k, k + 1]).tolist()
             if len(mine):
-                total += _losses(weighed, given_node, self.rows._take(mine), first, last, prior)
+                total += _losses(weighed, given_node, self.rows.take(mine), first, last, prior)
         whole, half = total.tolist()
         return float(whole - max(half - whole, 0.0) * (1.0 - 1.0 / self.folds))
 
@@ -424,7 +438,8 @@ def join_trees(
     joined = np.concatenate([nodes for nodes, _, _ in trees])
     inner = joined[:, 0] >= 0
     joined[:, 2] += np.where(inner, np.repeat(roots[:-1], sizes), 0).astype(np.int32)
-    categorical = inner & ~ordered[joined[:, 0]]
+    categorical = inner.copy()
+    categorical[inner] = ~ordered[joined[inner, 0]]
     joined[:, 1] += np.where(categorical, np.repeat(starts[:-1], sizes), 0).astype(np.int32)
     joined[~inner, 2] = np.arange(np.count_nonzero(~inner))
     share = np.concatenate([share for _, share, _ in trees])

@@ -67,7 +67,7 @@ def fit_forest(
     collect = per_fold(Collect(plan.blocks), folds)
     sums: JointStatistics = rows.reduce(lambda batch: collect(batch.with_schema(schema)))
     n_classes = len(sums.weight) // (folds + 1)
-    dealt = _dealt(sums.blocks[0], folds, n_classes)
+    dealt = _dealt(density, sums.blocks[0], folds, n_classes)
     grown, counts, outside = density.grown(dealt)
     fold_of_trees = dealt.fold_of_trees(grown.structure.n_trees)
 
@@ -116,12 +116,11 @@ class _LeafSums:
         return _LeafSums(self.singles + other.singles, self.whole + other.whole, self.outside + other.outside)
 
 
-def _dealt(sample: CodedRows, folds: int, n_classes: int) -> DealtRows:
+def _dealt(density: RandomTrees, sample: CodedRows, folds: int, n_classes: int) -> DealtRows:
     """Return the rows with their folds, from components that are pairs of fold and class."""
-    ordered = sample.sorted()
-    fold, component = np.divmod(ordered.component, n_classes)
-    rows = replace(ordered, component=component.astype(np.int32), n_components=n_classes)
-    return DealtRows(rows, np.where(fold == folds, -1, fold).astype(np.int32), folds)
+    fold, component = np.divmod(sample.component, n_classes)
+    rows = replace(sample, component=component.astype(np.int32), n_components=n_classes)
+    return density.deal(rows, np.where(fold == folds, -1, fold), folds)
 
 
 def _folds_of(batch: Batch) -> Array:

@@ -80,10 +80,6 @@ class CodedRows:
         """Whether all rows are kept."""
         return len(self.hashes) == self.n_rows
 
-    def sorted(self) -> CodedRows:
-        """Return the rows in an order that depends on their cells and classes alone."""
-        return self._take(np.lexsort((self.weight, self.hashes, self.component)))
-
     def __add__(self, other: CodedRows) -> CodedRows:
         parts = ((getattr(self, name), getattr(other, name)) for name in ("hashes", "codes", "component", "weight"))
         joined = map(np.concatenate, parts)
@@ -113,15 +109,16 @@ class CodedRows:
                 place[old] = new
         moved = replace(self, component=place[self.component], n_components=len(components))
         kept = np.flatnonzero(moved.component >= 0)
-        return replace(moved._take(kept), n_rows=len(kept) if self.is_complete else self.n_rows)
+        return replace(moved.take(kept), n_rows=len(kept) if self.is_complete else self.n_rows)
 
     def _smallest(self) -> CodedRows:
         most = min(_MOST_ROWS, max(_MOST_CELLS // max(len(self.cardinalities), 1), 1000))
         if len(self.hashes) <= 2 * most:
             return self
-        return self._take(np.lexsort((self.component, self.hashes))[:most])
+        return self.take(np.lexsort((self.component, self.hashes))[:most])
 
-    def _take(self, rows: Array) -> CodedRows:
+    def take(self, rows: Array) -> CodedRows:
+        """Return some of the rows."""
         return replace(
             self,
             hashes=self.hashes[rows],
@@ -289,6 +286,29 @@ class TreeStructure:
             return self
         moved = gather(self.change, components, axis=1)
         return replace(self, change=moved.astype(np.float32, copy=False))
+
+    def of_columns(
+        self, columns: Array, codes: Sequence[Array], cardinalities: tuple[int, ...], ordered: Array
+    ) -> TreeStructure:
+        """Return the structure for a table of more columns.
+
+        Parameters
+        ----------
+        columns : ndarray (d,)
+            The places of the columns in that table.
+        codes : sequence of ndarray
+            For each column, the code here of each code there.
+        cardinalities : tuple of int
+        ordered : ndarray
+            Of all columns of that table.
+        """
+        nodes, sides = self.nodes.copy(), self.sides.copy()
+        for j in np.flatnonzero(~self.ordered).tolist():
+            starts = self.nodes[self.nodes[:, 0] == j, 1][:, np.newaxis]
+            sides[starts + np.arange(len(codes[j]))] = self.sides[starts + codes[j]]
+        inner = nodes[:, 0] >= 0
+        nodes[inner, 0] = columns[nodes[inner, 0]]
+        return replace(self, cardinalities=cardinalities, ordered=ordered, nodes=nodes, sides=sides)
 
     def reindexed(self, columns: Sequence[Sequence[int]]) -> TreeStructure:
         """Return the structure for other categories, by their indices here, −1 for a new one, which goes both ways."""
