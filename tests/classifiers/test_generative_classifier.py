@@ -105,9 +105,7 @@ def test_the_pool_is_judged_by_weights_that_have_not_seen_the_fold(penguins):
     for name, loss in zip(results["member"][:3], results["log_loss"][:3], strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            alone = out_of_fold(
-                model.members_[name], penguins, "species", random_state=np.random.default_rng(0).integers(2**31)
-            )
+            alone = out_of_fold(model.members_[name], penguins, "species", folds=own.fold)
         assert loss == pytest.approx(scores_of(alone.y_true, alone.posterior, alone.weight).log_loss, abs=1e-9)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from sklearn.base import clone
 from posteriori.classifiers.candidate_fits import CandidateFits
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.learning.cross_fitting import CrossFitted
-from posteriori.learning.folds import assign_folds
 from posteriori.learning.pool import fit_pool
 from posteriori.model import clip_log_posteriors
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
@@ -74,7 +73,7 @@ def try_costly(
             log_posterior = _held_out([clone(one) for one in others.estimators.values()], folded)[0]
         n = len(folded.y_true)
         small = [clone(one).set_params(n_trees=_TREES) for one in costly.values()]
-        found, fitted = _held_out(small, replace(folded, fold=assign_folds(folded.y_true, min(_FOLDS, n))))
+        found, fitted = _held_out(small, folded.dealt(_FOLDS))
 
     without = _losses(log_posterior, folded, penalty)
     lowered = without - _losses(np.concatenate([log_posterior, found], axis=2), folded, penalty)

@@ -116,7 +116,7 @@ def with_affordable_folds(
         return folded  # with 0, `cross_fit` says why
     reason = total_work(plans, folded.source.schema, folded.work_counts).reason_too_much()
     warnings.warn(f"folds is reduced from {folded.folds:,} to {fewer:,}: {reason}", UserWarning, stacklevel=4)
-    return FoldedData.of(folded.rows, fewer, random_state=seed, at_most=True, most=len(folded.evaluated))
+    return folded.dealt(fewer, seed)
 
 
 def _options(pool: Any, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:

@@ -104,40 +104,39 @@ class DealtRows:
     def grow(self, growth: Growth, n_jobs: int | None) -> TreeStructure:
         """Grow the trees, each on the rows outside its fold.
 
-        Columns are drawn among those that vary. The result does not depend on the order of rows and of columns, on
-        names, and on the number of threads.
+        Columns are drawn among those that vary there, in the canonical order of these rows. So the trees depend neither
+        on the order of rows and of columns nor on names, threads and the rows of their fold.
         """
-        rows, n_classes = self.rows, self.rows.n_components
-        codes, columns, place = self.order.encoded(), self.order.columns, self.order.place[rows.component]
-        ordered = self.order.ordered[columns]
-        cardinalities = tuple(rows.cardinalities[j] for j in columns)
-        widths = np.array(cardinalities, np.int64) + 1
+        rows, n_classes, ordered = self.rows, self.rows.n_components, self.order.ordered
         n_trees = growth.n_trees or trees_for(len(rows.hashes))
         fewest = fewest_in_node(growth.fewest, len(rows.hashes), n_trees, n_classes)
-        outside = [np.flatnonzero(self.fold != k).astype(np.int32) for k in range(self.folds)]
-        of_class = [np.bincount(place[chosen], minlength=n_classes) for chosen in outside]
+        orders = [CanonicalOrder.of(rows.take(np.flatnonzero(self.fold != k)), ordered) for k in range(self.folds)]
+        codes = [order.encoded() for order in orders]
+        of_class = [np.bincount(o.place[o.rows.component], minlength=n_classes) for o in orders]
+        is_weighted = bool((rows.weight != 1.0).any())
         seeds = np.random.default_rng(growth.seed).integers(2**63, size=n_trees).astype(np.uint64)
         folds = self.fold_of_trees(n_trees)
 
         def grown(t: int) -> tuple[Array, Array, Array]:
-            tree: tuple[Array, Array, Array] = kernels.grow_tree(
-                codes,
-                rows.weight,
-                outside[folds[t]].copy(),
-                of_class[folds[t]],
-                widths,
-                ordered,
-                growth.tried(len(widths)),
-                growth.at_random,
-                bool((rows.weight != 1.0).any()),
-                fewest,
-                _WHOLE,
-                seeds[t],
+            order, fold = orders[folds[t]], folds[t]
+            return order.restored(
+                *kernels.grow_tree(
+                    codes[fold],
+                    order.rows.weight,
+                    np.arange(len(codes[fold]), dtype=np.int32),
+                    of_class[fold],
+                    np.array([rows.cardinalities[j] + 1 for j in order.columns], np.int64),
+                    ordered[order.columns],
+                    growth.tried(len(order.columns)),
+                    growth.at_random,
+                    is_weighted,
+                    fewest,
+                    _WHOLE,
+                    seeds[t],
+                )
             )
-            return tree
 
-        trees = join_trees(cardinalities, ordered, _in_threads(grown, n_trees, n_jobs))
-        return trees.of_columns(columns, self.order.codes, rows.cardinalities, self.order.ordered)
+        return join_trees(rows.cardinalities, ordered, _in_threads(grown, n_trees, n_jobs))
 
     def count(self, trees: TreeStructure) -> tuple[LeafCounts, Array]:
         """Return the counts of all rows, and in each leaf those of the rows outside the fold of its tree."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ from posteriori.learning.training import Plan, TrainingRows
 from posteriori.learning.work_bounds import WorkCounts
 from posteriori.learning.work_steps import SCORING
 from posteriori.model import Posterior
+from posteriori.model_selection.row_order import order_by_cells
 from posteriori.sources import LabelledSource
 from posteriori.sources.sampled import sampled_source
+from posteriori.statistics.canonical_order import CanonicalOrder
 from posteriori.tables import Batch, Column
 from posteriori.tables.progress import step
 from posteriori.typing import Array
@@ -43,6 +45,8 @@ class FoldedData:
         The class index, the fold and the weight of each evaluated row.
     n_labelled : int
         The number of rows with a label, m or more.
+    order : CanonicalOrder, optional
+        Of the evaluated rows, where folds are dealt by cells.
     """
 
     source: LabelledSource
@@ -52,6 +56,7 @@ class FoldedData:
     fold: Array
     weight: Array
     n_labelled: int
+    order: CanonicalOrder | None = None
 
     @classmethod
     def of(
@@ -101,6 +106,26 @@ class FoldedData:
         fold = assign_folds(y_true[evaluated], folds, stratified=stratified, groups=group, seed=random_state)
         weight = np.ones(len(evaluated)) if source.weight is None else source.weight[evaluated]
         return cls(source, rows.target, evaluated, y_true[evaluated], fold, weight, n_labelled)
+
+    def dealt_by_cells(self, random_state: int) -> FoldedData:
+        """Return the rows in folds that depend on neither the order of rows and columns nor on names and units.
+
+        Equal rows are interchangeable. A table of more evaluated cells than `order_by_cells` takes keeps its folds, and
+        so does a subsample of the labelled rows: which rows it has depends on their places.
+        """
+        if len(self.evaluated) < self.n_labelled:
+            return self
+        order = order_by_cells(self.source, self.evaluated, self.y_true, self.weight)
+        return replace(self, order=order).dealt(self.folds, random_state) if order else self
+
+    def dealt(self, folds: int, random_state: int = 0) -> FoldedData:
+        """Return the rows in another number of folds, or in others of a seed; classes are spread evenly."""
+        folds = min(folds, len(self.y_true))
+        if self.order is None:
+            return replace(self, fold=assign_folds(self.y_true, folds, seed=random_state))
+        fold, chosen = np.empty(len(self.y_true), np.int64), self.order.chosen
+        fold[chosen] = assign_folds(self.order.place[self.y_true[chosen]], folds, seed=random_state)
+        return replace(self, fold=fold)
 
     def sample(self, most: int) -> FoldedData:
         """Return a stratified sample of the evaluated rows, in memory, with their folds."""

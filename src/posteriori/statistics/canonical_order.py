@@ -87,6 +87,17 @@ class CanonicalOrder:
             codes[:, i] = self.codes[i][self.rows.codes[:, j]]
         return codes
 
+    def restored(self, nodes: Array, share: Array, sides: Array) -> tuple[Array, Array, Array]:
+        """Return a tree on these codes (`kernels.grow_tree`) as one on the columns and codes of the rows."""
+        nodes, moved = nodes.copy(), sides.copy()
+        for i, j in enumerate(self.columns.tolist()):
+            if not self.ordered[j]:
+                starts = nodes[nodes[:, 0] == i, 1][:, np.newaxis]
+                moved[starts + np.arange(len(self.codes[i]))] = sides[starts + self.codes[i]]
+        inner = nodes[:, 0] >= 0
+        nodes[inner, 0] = self.columns[nodes[inner, 0]]
+        return nodes, share, moved
+
 
 def _hashed(numbers: Array) -> Array:
     return splitmix64(numbers.astype(np.uint64))

@@ -287,29 +287,6 @@ class TreeStructure:
         moved = gather(self.change, components, axis=1)
         return replace(self, change=moved.astype(np.float32, copy=False))
 
-    def of_columns(
-        self, columns: Array, codes: Sequence[Array], cardinalities: tuple[int, ...], ordered: Array
-    ) -> TreeStructure:
-        """Return the structure for a table of more columns.
-
-        Parameters
-        ----------
-        columns : ndarray (d,)
-            The places of the columns in that table.
-        codes : sequence of ndarray
-            For each column, the code here of each code there.
-        cardinalities : tuple of int
-        ordered : ndarray
-            Of all columns of that table.
-        """
-        nodes, sides = self.nodes.copy(), self.sides.copy()
-        for j in np.flatnonzero(~self.ordered).tolist():
-            starts = self.nodes[self.nodes[:, 0] == j, 1][:, np.newaxis]
-            sides[starts + np.arange(len(codes[j]))] = self.sides[starts + codes[j]]
-        inner = nodes[:, 0] >= 0
-        nodes[inner, 0] = columns[nodes[inner, 0]]
-        return replace(self, cardinalities=cardinalities, ordered=ordered, nodes=nodes, sides=sides)
-
     def reindexed(self, columns: Sequence[Sequence[int]]) -> TreeStructure:
         """Return the structure for other categories, by their indices here, −1 for a new one, which goes both ways."""
         cardinalities = tuple(map(len, columns))
