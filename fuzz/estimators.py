@@ -48,7 +48,9 @@ _VALUES: dict[str, Callable[[Rng, pl.DataFrame, list[Any]], Any]] = {
     "dates": lambda rng, X, y: pick(rng, ("parts", "ignore", ["month"], ["days", "year"])),
     "text": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)])),
     "components_per_class": lambda rng, X, y: pick(rng, (2, dict.fromkeys([*_uniform(y)][:1], 2) or 2)),
-    "label_noise": lambda rng, X, y: pick(rng, (None, 0.1, "learn", {one: {one: 1.0} for one in [*_uniform(y)][:1]} or 0.1)),
+    "label_noise": lambda rng, X, y: pick(
+        rng, (None, 0.1, "learn", {one: {one: 1.0} for one in [*_uniform(y)][:1]} or 0.1)
+    ),
     "unlabelled": lambda rng, X, y: "learn",
     "members": lambda rng, X, y: pick(rng, (["nb", "tan"], ["lda", "nb"], {"nb": "nb", "own": po.NaiveBayes()})),
     "time_budget": lambda rng, X, y: 0.2,
