@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import LARGEST_SQUARE
+from posteriori.invariants import LARGEST_SQUARE, check_numbers
 from posteriori.statistics.axes import Axes
 from posteriori.statistics.differences import difference, indefinite, ratio, squares_left, variance_of_all
 from posteriori.statistics.left_out import constant_left, less, moments_without, weights_left
@@ -58,6 +58,9 @@ class Scatter(Sums):
         """Raise ValueError unless the sums fit these columns and this number of components."""
         super().check_against(columns, n_components)
         self.cells.check_against(columns, n_components)
+        with np.errstate(over="ignore"):
+            covariance = self.scatter / np.where(self.weight > 0, self.weight, 1.0)[:, np.newaxis, np.newaxis]
+        check_numbers("the covariance of rows", covariance, covariance.shape, -LARGEST_SQUARE, LARGEST_SQUARE)
 
     @property
     def mean(self) -> Array:
