@@ -27,7 +27,7 @@ from posteriori.tables.texts import Texts
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
 
-PSEUDO_COUNT = Interval(Real, 0, 1e30, closed="both")  # sums of larger ones could overflow, in 32 bits as well
+PSEUDO_COUNT = Interval(Real, 0, 1e15, closed="both")  # more says no more; it fits into 64 bits as an integer
 _MOST_COMPONENTS = 10_000  # of a class
 _FEWEST_ROWS = 1.5  # weight of a component below which a warning names it
 
