@@ -239,7 +239,11 @@ def test_predictions_beyond_the_limits_are_refused_after_the_first_rows(monkeypa
     assert np.array_equal(whole, np.concatenate([model.predict_proba(part) for part in np.array_split(X, 4)]))
     scored = []
     log_joint = GenerativeModel._log_joint
-    monkeypatch.setattr(GenerativeModel, "_log_joint", lambda model, batch, **given: scored.append(len(batch)) or log_joint(model, batch, **given))
+    monkeypatch.setattr(
+        GenerativeModel,
+        "_log_joint",
+        lambda model, batch, **given: scored.append(len(batch)) or log_joint(model, batch, **given),
+    )
     monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-9")
     assert len(model.predict(X[:10_000])) == 10_000  # a short table is not timed
     scored.clear()
@@ -280,7 +284,9 @@ def test_a_search_for_a_network_beyond_the_limits_is_refused_before_it_starts(mo
     monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-3")
     networks.bootstrap_structure(states, n_graphs=2)  # affordable
     networks.learn_network(numbers, score="bge")
-    refused = r" for a graph of 8 variables on [0-9]+ distinct rows is not begun: it would take .*; or leave out columns"
+    refused = (
+        r" for a graph of 8 variables on [0-9]+ distinct rows is not begun: it would take .*; or leave out columns"
+    )
     with pytest.raises(ValueError, match="the 1,000 searches" + refused):
         networks.bootstrap_structure(states, n_graphs=1000)
     monkeypatch.setattr(Search, "_climb", None)

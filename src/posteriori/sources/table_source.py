@@ -66,9 +66,7 @@ class TableSource(ComposedSource):
                     is_whole = len(result) == n_rows
                     n_bytes = result.nbytes / len(result) * n_rows
                     Work(n_bytes=n_bytes).require_affordable(f"the scoring of {n_rows:,} rows", _FEWER_ROWS)
-                    scores.append(
-                        result if is_whole else np.empty((n_rows, *result.shape[1:]), result.dtype)
-                    )
+                    scores.append(result if is_whole else np.empty((n_rows, *result.shape[1:]), result.dtype))
             if scores[0] is not result:
                 scores[0][batch.start : batch.start + len(result)] = result
             return batch.unseen
