@@ -110,9 +110,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "mdlp": lambda: _fitted(po.NaiveBayes, distributions={"height": "binned", "weight": po.Binned([60.0, 75.0])}),
     "missing": lambda: _fitted(po.NaiveBayes, missing="informative"),
     "weights": lambda: _fitted(po.NaiveBayes, feature_weights="conditional"),
-    "components": lambda: _fitted(po.NaiveBayes, components_per_class={"yes": 2}, n_init=1, random_state=0),
-    "label noise": lambda: _fitted(po.NaiveBayes, label_noise="learn"),
-    "unlabelled": lambda: _fitted(po.NaiveBayes, unlabelled="learn", holes=True),
+    "components": lambda: _fitted(po.NaiveBayes, em=po.EM(components_per_class={"yes": 2}, n_init=1), random_state=0),
+    "label noise": lambda: _fitted(po.NaiveBayes, labels=po.Labels(label_noise="learn")),
+    "unlabelled": lambda: _fitted(po.NaiveBayes, labels=po.Labels(unlabelled="learn"), holes=True),
     "from parameters": _stated,
     "discriminant from parameters": _stated_discriminant,
     "lda": lambda: _fitted_numbers(po.GaussianDiscriminant, pooling="pooled"),
@@ -120,7 +120,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "rda": lambda: _fitted_numbers(po.GaussianDiscriminant, pooling=0.5, shrinkage=0.1),
     "ledoit_wolf": lambda: _fitted_numbers(po.GaussianDiscriminant, shrinkage="ledoit_wolf"),
     "mixture discriminant": lambda: _fitted_numbers(
-        po.GaussianDiscriminant, components_per_class=2, n_init=1, random_state=0
+        po.GaussianDiscriminant, em=po.EM(components_per_class=2, n_init=1), random_state=0
     ),
     "tan": lambda: _fitted(po.TreeAugmentedNaiveBayes),
     "gaussian tan": lambda: _fitted(po.TreeAugmentedNaiveBayes, continuous="gaussian", penalty="bic"),
@@ -134,7 +134,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "joint": lambda: _fitted(po.FullJointClassifier, bins=2, verbose=False),
     "mixture": lambda: po.MixtureModel(2, n_init=1, random_state=0).fit(mixed_table(48, seed=1)),
     "diagonal mixture": lambda: _fitted_numbers(
-        po.MixtureModel, False, n_components=3, covariance="diagonal", n_init=1, random_state=0
+        po.MixtureModel, False, n_components=3, covariance="diagonal", em=po.EM(n_init=1), random_state=0
     ),
     "dates": _fitted_to_dates,
     "groups": _grouped,

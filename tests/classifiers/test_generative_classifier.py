@@ -468,4 +468,4 @@ def test_advice_on_missing_labels_is_such_that_the_pool_takes_it():
     for model in (po.GenerativeClassifier(["nb"]), po.NaiveBayes()):
         with pytest.raises(ValueError, match='unlabelled="learn"'):
             model.fit(X, y)
-        model.set_params(unlabelled="learn").fit(X, y)
+        model.set_params(labels__unlabelled="learn").fit(X, y)

@@ -961,7 +961,7 @@ def test_a_parameter_of_32_bits_raises_no_warning():
 
 def test_a_label_noise_of_text_is_refused():
     with pytest.raises(ValueError, match="label_noise is a list; give a share"):
-        po.NaiveBayes(label_noise=["nothing"]).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
+        po.NaiveBayes(labels=po.Labels(label_noise=["nothing"])).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
 
 
 def test_mahalanobis_distances_of_a_column_without_numbers_are_0():

@@ -221,11 +221,11 @@ def refusals():
     yield "weights", [conditional], ValueError, 'feature_weights="conditional" takes all rows at once'
     shrunk = po.GaussianDiscriminant(shrinkage="ledoit_wolf").fit(x, y)
     yield "second look", [shrunk], ValueError, 'shrinkage="ledoit_wolf" looks at all rows twice'
-    hidden = po.NaiveBayes(unlabelled="learn").fit(x, [None, *y.astype(object)[1:]])
+    hidden = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(x, [None, *y.astype(object)[1:]])
     yield "hidden", [hidden], ValueError, "this model was learned from rows without label by EM"
-    mixtures = po.NaiveBayes(components_per_class=2, tol=10.0, n_init=1, random_state=0).fit(x, y)
+    mixtures = po.NaiveBayes(em=po.EM(components_per_class=2, tol=10.0, n_init=1), random_state=0).fit(x, y)
     yield "components", [mixtures], ValueError, "components_per_class and label_noise take EM"
-    noisy = po.NaiveBayes(label_noise=0.1).fit(x, y)
+    noisy = po.NaiveBayes(labels=po.Labels(label_noise=0.1)).fit(x, y)
     yield "noise", [noisy], ValueError, "components_per_class and label_noise take EM"
     gappy = x.copy()
     gappy[3, 0] = np.nan

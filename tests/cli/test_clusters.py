@@ -151,7 +151,7 @@ def test_rows_without_label_teach_and_are_told_of(birds, model):
         "m.posteriori",
     )
     found = json.loads(succeeds(*arguments, "--json"))
-    estimator = po.load("m.posteriori").set_params(unlabelled="learn")
+    estimator = po.load("m.posteriori").set_params(labels__unlabelled="learn")
     scored = out_of_fold(estimator, birds, "species", folds=2)
     assert found["cross_validation"]["model"]["log_loss"] == metrics.log_loss(scored.y_true, scored.posterior)
     assert found["unlabelled"] == {"rows": 115, "use": "learn", "weight": 1.0, "weight_is_held_out": False}

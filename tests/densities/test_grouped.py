@@ -294,7 +294,7 @@ def test_samples_and_explanations(name):
 
 def test_hidden_components_use_categories_themselves():
     X, y = table(400)
-    model = po.TreeAugmentedNaiveBayes(components_per_class=2, max_iter=3, n_init=1, bins=[0.0, 1.0])
+    model = po.TreeAugmentedNaiveBayes(em=po.EM(components_per_class=2, max_iter=3, n_init=1), bins=[0.0, 1.0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y)

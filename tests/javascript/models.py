@@ -141,7 +141,7 @@ MODELS = {
         po.NaiveBayes(distributions="binned", bins=8, feature_weights="cells"), mixed_table()
     ),
     "several components": lambda: _fitted(
-        po.NaiveBayes(components_per_class=2, random_state=0, n_init=1), mixed_table()
+        po.NaiveBayes(em=po.EM(components_per_class=2, n_init=1), random_state=0), mixed_table()
     ),
     "poisson": _poisson,
     "multinomial": lambda: _counts("multinomial"),
@@ -163,7 +163,7 @@ MODELS = {
     "tan of numbers": lambda: _fitted(po.TreeAugmentedNaiveBayes(continuous="gaussian"), mixed_table()),
     "trees of classes": lambda: _fitted(po.ChowLiuClassifier(continuous="gaussian"), mixed_table()),
     "trees of components": lambda: _fitted(
-        po.TreeAugmentedNaiveBayes(components_per_class=2, random_state=0, n_init=1), codes_table()
+        po.TreeAugmentedNaiveBayes(em=po.EM(components_per_class=2, n_init=1), random_state=0), codes_table()
     ),
     "weights on a tree": lambda: _fitted(po.TreeAugmentedNaiveBayes(feature_weights="conditional"), codes_table()),
     "kdb": lambda: _fitted(po.KDependenceBayes(k=2), codes_table()),

@@ -96,7 +96,10 @@ def test_a_partition_may_lack_every_cell_of_a_column_and_every_label(frame):
     few = frame.copy()
     few.loc[few.index < 500, ["height", "sky", "y"]] = None
     rows = in_parts(few, 500, 2000)
-    model, other = (po.NaiveBayes(unlabelled="learn", max_iter=3, tol=1.0).fit(one, "y") for one in (rows, few))
+    model, other = (
+        po.NaiveBayes(labels=po.Labels(unlabelled="learn"), em=po.EM(max_iter=3, tol=1.0)).fit(one, "y")
+        for one in (rows, few)
+    )
     agree(model, other, frame)
 
 

@@ -164,7 +164,13 @@ def test_null_and_nan_are_missing_alike():
 def test_missing_labels_teach_where_they_may(frame):
     hidden = frame.with_columns(pl.when(pl.int_range(pl.len()) % 3 == 0).then(None).otherwise(pl.col("y")).alias("y"))
     rows = po.scan_sql(database_of(hidden), "plants", target="y")
-    agree(*(po.NaiveBayes(unlabelled="learn", max_iter=3, tol=1.0).fit(one, "y") for one in (rows, hidden)), frame)
+    agree(
+        *(
+            po.NaiveBayes(labels=po.Labels(unlabelled="learn"), em=po.EM(max_iter=3, tol=1.0)).fit(one, "y")
+            for one in (rows, hidden)
+        ),
+        frame,
+    )
 
 
 def test_labels_and_weights_may_be_apart(database, frame):

@@ -137,7 +137,13 @@ def test_labels_and_weights_may_be_apart(rows, frame):
 def test_rows_without_label_teach(in_parts, frame):
     hidden = frame.with_columns(pl.when(pl.int_range(pl.len()) < 1500).then(None).otherwise(pl.col("y")).alias("y"))
     rows = in_parts(hidden, 1300)
-    agree(*(po.NaiveBayes(unlabelled="learn", max_iter=3, tol=1.0).fit(one, "y") for one in (rows, hidden)), frame)
+    agree(
+        *(
+            po.NaiveBayes(labels=po.Labels(unlabelled="learn"), em=po.EM(max_iter=3, tol=1.0)).fit(one, "y")
+            for one in (rows, hidden)
+        ),
+        frame,
+    )
 
 
 def test_models_are_compared(rows, frame):

@@ -18,6 +18,7 @@ from posteriori.classifiers.candidates import (
 )
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.naive_bayes import NaiveBayes
+from posteriori.classifiers.parameter_groups import labels_of
 from posteriori.classifiers.pool_updates import log_prior_ratio
 from posteriori.classifiers.validation import categorical_places, column_of
 from posteriori.learning.training import Plan, TrainingRows
@@ -43,8 +44,7 @@ def read_pool_rows(
         keep=pool.keep,
         dates=pool.dates,
         text=pool.text,
-        unlabelled=pool.unlabelled,
-        unlabelled_weight=pool.unlabelled_weight,
+        labels=pool.labels,
         n_jobs=pool.n_jobs,
     )
     rows = reader.read_training_rows(X, y, sample_weight, classes=classes)
@@ -129,7 +129,7 @@ def _options(pool: Any, schema: Schema, common: Mapping[str, Any]) -> MemberOpti
     of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
     densities = {name: density for name, density in of_name.items() if name in (*numbers, *counts)}
     has_others = bool(schema.dense)
-    return MemberOptions(common, pool.missing, pool.unlabelled, densities, numbers, counts, has_others)
+    return MemberOptions(common, pool.missing, labels_of(pool), densities, numbers, counts, has_others)
 
 
 def _in_memory(rows: TrainingRows) -> TrainingRows:

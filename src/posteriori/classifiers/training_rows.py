@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from posteriori.classifiers.parameter_groups import em_of, labels_of
 from posteriori.classifiers.rows import places_in
 from posteriori.classifiers.validation import (
     categorical_places,
@@ -135,14 +136,17 @@ def _assemble(
     counted: Mapping[int, CountedText],
 ) -> TrainingRows:
     weight = check_weights(sample_weight, table.n_rows)
-    of_class = components_of(estimator.components_per_class, target)
-    label_model = make_label_model(estimator.label_noise, of_class, isinstance(labels, PartialLabels), target)
+    of_class = components_of(em_of(estimator).components_per_class, target)
+    label_model = make_label_model(
+        labels_of(estimator).label_noise, of_class, isinstance(labels, PartialLabels), target
+    )
     if label_model is not None and not complete:
         raise ValueError(
             "components_per_class and label_noise take EM over all rows, and partial_fit sees each once; use fit"
         )
-    held_out = estimator.unlabelled_weight == "held_out"
-    share = 1.0 if held_out else float(estimator.unlabelled_weight)
+    of_unlabelled = labels_of(estimator).unlabelled_weight
+    held_out = of_unlabelled == "held_out"
+    share = 1.0 if held_out else float(of_unlabelled)
     texts = {
         j: counted[position].bags(schema.columns[j]) for j, position in enumerate(positions) if position in counted
     }
@@ -158,7 +162,7 @@ def _assemble(
 
 def _read_labels(estimator: Any, y: Any, table: Table, complete: bool) -> Labels | PartialLabels:
     return labels_to_learn(
-        read_teaching_labels(y, table), estimator.unlabelled, "unlabelled" in estimator.get_params(), complete
+        read_teaching_labels(y, table), labels_of(estimator).unlabelled, hasattr(estimator, "labels"), complete
     )
 
 

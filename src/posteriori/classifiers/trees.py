@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from posteriori.classifiers.dependence import COMMON, LEARNED_BACKOFF, backoff_of, dependence_blocks, smoothing_of
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.parameter_groups import EM, Labels
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
 from posteriori.model import Block, GenerativeModel
@@ -76,8 +77,8 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
     alpha : float, default 1.0
         Pseudo-count per category of p(x), and pseudo-rows that shrink p(x | y) to p(x); without back-off, pseudo-count
         per category of every table.
-    .. shared:: priors, prior_alpha, categorical_features, keep, dates, unlabelled, unlabelled_weight,
-       components_per_class, label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, dates, labels, em, random_state,
+       feature_weights, n_jobs
 
     Attributes
     ----------
@@ -157,14 +158,9 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
         categorical_features: Any = "from_dtype",
         keep: Any = None,
         dates: Any = "parts",
-        unlabelled: Any = "error",
-        unlabelled_weight: Any = 1.0,
-        components_per_class: Any = None,
-        label_noise: Any = None,
-        n_init: int = 5,
+        labels: Labels | None = None,
+        em: EM | None = None,
         random_state: Any = None,
-        tol: float = 1e-5,
-        max_iter: int = 200,
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -179,14 +175,9 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
         self.categorical_features = categorical_features
         self.keep = keep
         self.dates = dates
-        self.unlabelled = unlabelled
-        self.unlabelled_weight = unlabelled_weight
-        self.components_per_class = components_per_class
-        self.label_noise = label_noise
-        self.n_init = n_init
+        self.labels = labels
+        self.em = em
         self.random_state = random_state
-        self.tol = tol
-        self.max_iter = max_iter
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
@@ -217,8 +208,8 @@ class ChowLiuClassifier(GenerativeEstimator):
     Parameters
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, dates, unlabelled, unlabelled_weight,
-       components_per_class, label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, dates, labels, em, random_state,
+       feature_weights, n_jobs
 
     Attributes
     ----------
@@ -267,14 +258,9 @@ class ChowLiuClassifier(GenerativeEstimator):
         categorical_features: Any = "from_dtype",
         keep: Any = None,
         dates: Any = "parts",
-        unlabelled: Any = "error",
-        unlabelled_weight: Any = 1.0,
-        components_per_class: Any = None,
-        label_noise: Any = None,
-        n_init: int = 5,
+        labels: Labels | None = None,
+        em: EM | None = None,
         random_state: Any = None,
-        tol: float = 1e-5,
-        max_iter: int = 200,
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -289,14 +275,9 @@ class ChowLiuClassifier(GenerativeEstimator):
         self.categorical_features = categorical_features
         self.keep = keep
         self.dates = dates
-        self.unlabelled = unlabelled
-        self.unlabelled_weight = unlabelled_weight
-        self.components_per_class = components_per_class
-        self.label_noise = label_noise
-        self.n_init = n_init
+        self.labels = labels
+        self.em = em
         self.random_state = random_state
-        self.tol = tol
-        self.max_iter = max_iter
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
