@@ -132,7 +132,8 @@ def set_grouped_params(estimator: _Estimator, **parameters: Any) -> _Estimator:
         nested = any(one.startswith(f"{name}__") for one in parameters)
         if nested and name not in parameters and getattr(estimator, name, kind) is None:
             setattr(estimator, name, kind())
-    return BaseEstimator.set_params(estimator, **parameters)
+    BaseEstimator.set_params(estimator, **parameters)
+    return estimator
 
 
 def validate_grouped_params(estimator: Any) -> None:
