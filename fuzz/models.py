@@ -82,7 +82,7 @@ def _grouped() -> Any:
     rng = np.random.default_rng(3)
     shop = [f"shop {k}" for k in np.minimum(rng.geometric(0.02, 900), 150)]
     table = pl.DataFrame({"shop": shop, "sky": rng.choice(["clear", "fog"], 900), "visits": rng.poisson(3.0, 900)})
-    return po.TreeAugmentedNaiveBayes(keep="all").fit(table, _labels(900))
+    return po.TreeAugmentedNaiveBayes(columns=po.Columns(keep="all")).fit(table, _labels(900))
 
 
 def _stated() -> Any:

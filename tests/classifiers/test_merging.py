@@ -203,9 +203,12 @@ def refusals():
     yield "namelessness", [_named(["x0"], [(1.0,), (2.0,)]), plain], ValueError, "has named columns"
     words = _named("pq", [(1.0, "u"), (2.0, "v")])
     yield "kinds", [_named("pq"), words], ValueError, "'q' is categorical in model 1 and continuous in model 0"
-    numbers = [po.NaiveBayes(categorical_features=[0]).fit([[c], [d]], [0, 1]) for c, d in [(1, 2), ("u", "v")]]
-    numbers[0].set_params(categorical_features="from_dtype")
-    numbers[1].set_params(categorical_features="from_dtype")
+    numbers = [
+        po.NaiveBayes(columns=po.Columns(categorical_features=[0])).fit([[c], [d]], [0, 1])
+        for c, d in [(1, 2), ("u", "v")]
+    ]
+    numbers[0].set_params(columns__categorical_features="from_dtype")
+    numbers[1].set_params(columns__categorical_features="from_dtype")
     yield "cells", numbers, ValueError, "column 'x0' holds strings in model 1 and numbers in model 0"
     yield "labels", [plain, po.NaiveBayes().fit([[1.0], [2.0]], [0, 1])], ValueError, "the target holds numbers"
     rng = np.random.default_rng(1)

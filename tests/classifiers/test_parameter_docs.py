@@ -18,6 +18,7 @@ CLASSIFIERS = [
     po.KDependenceBayes,
     po.AveragedOneDependence,
     po.FullJointClassifier,
+    po.Columns,
     po.EM,
     po.Labels,
 ]
@@ -41,7 +42,7 @@ def test_each_parameter_has_an_entry_and_a_constraint(documented):
 
 def test_the_same_parameter_has_the_same_text():
     bayes, *others = (entries(documented) for documented in CLASSIFIERS[:4])
-    for name in ("priors", "labels", "em", "random_state", "feature_weights", "n_jobs"):
+    for name in ("priors", "columns", "labels", "em", "random_state", "feature_weights", "n_jobs"):
         assert [other[name] for other in others] == 3 * [bayes[name]]
 
 

@@ -64,3 +64,17 @@ def test_a_model_file_keeps_the_groups(tmp_path):
     again = po.load(tmp_path / "one.posteriori")
     assert repr(again) == repr(model)
     assert again.fit(X, labels).unlabelled_weight_ == 0.5
+
+
+def test_text_that_is_named_is_refused_by_models_that_read_none():
+    rows = [["one word"], ["two words"]] * 10
+    for model in (po.KDependenceBayes(), po.MixtureModel()):
+        with pytest.raises(ValueError, match=r"does not read text, but text names \[0\]"):
+            model.set_params(columns__text=[0]).fit(rows, ["a", "b"] * 10)
+
+
+def test_members_of_a_pool_have_groups_of_their_own():
+    pool = po.GenerativeClassifier(["nb", "lda"], columns=po.Columns(dates="ignore")).fit(X, Y)
+    one, other = pool.members_.values()
+    one.set_params(columns__dates="parts")
+    assert other.columns.dates == pool.columns.dates == "ignore"

@@ -183,7 +183,7 @@ def test_a_column_given_as_categories_is_one_for_all_members(rows):
     assert model.schema_.columns[2].kind == "categorical"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        alone = po.GaussianDiscriminant(categorical_features=["visits"]).fit(X, y)
+        alone = po.GaussianDiscriminant(columns=po.Columns(categorical_features=["visits"])).fit(X, y)
     assert_allclose(model.members_["lda"].predict_proba(X), alone.predict_proba(X), atol=1e-9)
 
 
@@ -195,12 +195,12 @@ def test_two_whole_numbers_are_categories(rows):
     kinds = {column.name: column.kind for column in model.schema_.columns}
     assert kinds["flag"] == kinds["sign"] == "categorical"
     assert kinds["visits"] == "continuous"
-    alone = po.NaiveBayes(categorical_features=["flag", "sign"]).fit(flags, y)
+    alone = po.NaiveBayes(columns=po.Columns(categorical_features=["flag", "sign"])).fit(flags, y)
     assert_allclose(model.members_["nb"].predict_proba(flags), alone.predict_proba(flags), atol=1e-12)
     dates = [datetime.date(2024, 12, 31), datetime.date(2025, 1, 1)]  # two numbers of days, which are no codes
     dated = po.GenerativeClassifier(["nb"], folds=2).fit(X.with_columns(when=pl.Series(rng.choice(dates, len(y)))), y)
     assert {column.name: column.kind for column in dated.schema_.columns}["when.days"] == "continuous"
-    plain = po.GenerativeClassifier(["nb"], categorical_features="from_dtype").fit(flags, y)
+    plain = po.GenerativeClassifier(["nb"], columns=po.Columns(categorical_features="from_dtype")).fit(flags, y)
     assert plain.schema_.columns[-1].kind == "continuous"
     named = po.GenerativeClassifier(["nb"], distributions={"flag": "gaussian"}).fit(flags, y)
     assert [column.kind for column in named.schema_.columns[-2:]] == ["continuous", "categorical"]

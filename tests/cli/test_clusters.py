@@ -88,7 +88,7 @@ def test_columns_of_few_whole_numbers_are_categories_unless_numeric():
     found = json.loads(succeeds(*arguments, "--json"))
     assert found["taken_as_categories"] == ["year"]
     table = load_penguins().drop("species")
-    model = po.MixtureModel(2, categorical_features="auto", random_state=0).fit(table)
+    model = po.MixtureModel(2, columns=po.Columns(categorical_features="auto"), random_state=0).fit(table)
     assert_allclose(po.load("m.posteriori").predict_proba(table), model.predict_proba(table))
     for option, kind in (("--numeric", "continuous"), ("--categorical", "categorical")):
         found = json.loads(succeeds(*arguments, option, "year", "--json"))

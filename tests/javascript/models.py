@@ -104,7 +104,7 @@ def _text():
     numbers = np.random.default_rng(5).normal(size=40)
     table = pl.DataFrame({"body": texts, "x": numbers, "y": labels})
     text = {"body": {"ngram_range": (1, 2), "stop_words": ["and"], "max_df": 1.0}}
-    model = po.NaiveBayes(text=text, distributions={"body": "multinomial"}).fit(table, "y")
+    model = po.NaiveBayes(columns=po.Columns(text=text), distributions={"body": "multinomial"}).fit(table, "y")
     rows = [{"body": text, "x": x} for text in (*TEXTS, "ＨAM — hám_2 spam_eggs", "", None) for x in (0.5, None)]
     return model, rows
 

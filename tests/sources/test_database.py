@@ -147,7 +147,11 @@ def test_enumerations_are_strings(database, frame):
 
 def test_numbers_may_be_categories(database, frame):
     rows = po.scan_sql(database, "plants", target="y", categorical=["rooms"])
-    agree(po.NaiveBayes().fit(rows), po.NaiveBayes(categorical_features=["rooms"]).fit(frame, "y"), frame)
+    agree(
+        po.NaiveBayes().fit(rows),
+        po.NaiveBayes(columns=po.Columns(categorical_features=["rooms"])).fit(frame, "y"),
+        frame,
+    )
 
 
 def test_null_and_nan_are_missing_alike():

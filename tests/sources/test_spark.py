@@ -216,7 +216,9 @@ def test_types_of_sql_are_read(spark, frame):
         "IF(id % 5 = 0, NULL, CONCAT('s', id % 3)) AS shop, CAST(id % 4 < 2 AS INT) AS y FROM range(0, 400, 1, 3)"
     )
     here = pl.from_arrow(arrow(table))
-    agree(*(po.NaiveBayes(categorical_features=["day"]).fit(one, "y") for one in (table, here)), here)
+    agree(
+        *(po.NaiveBayes(columns=po.Columns(categorical_features=["day"])).fit(one, "y") for one in (table, here)), here
+    )
     table = table.selectExpr("price", "y", "DATE_ADD('2020-01-01', CAST(price AS INT)) AS born")
     here = pl.from_arrow(arrow(table))
     agree(*(po.NaiveBayes().fit(one, "y") for one in (table, here)), here)

@@ -264,7 +264,7 @@ def test_categories_are_of_their_own_type(database):
     frame = pl.DataFrame(
         {"flag": [True, False, None, True] * 5, "year": [2007, 2008, 2009, 2007] * 5, "rate": [0.1, 1 / 3, 0.1, 2] * 5}
     )
-    model = po.NaiveBayes(categorical_features=["year", "rate"]).fit(frame, [0, 1, 0, 1] * 5)
+    model = po.NaiveBayes(columns=po.Columns(categorical_features=["year", "rate"])).fit(frame, [0, 1, 0, 1] * 5)
     strange = pl.DataFrame({"flag": [True, None], "year": [1900, 2008], "rate": [0.2, None]}, schema=frame.schema)
     require_agreement(model, pl.concat([frame, strange]), database)
 
@@ -388,7 +388,7 @@ def test_what_has_no_select_is_refused():
 def test_mixed_types_are_refused():
     cells = np.array([[1], ["a"], [1], ["a"]], dtype=object)
     with pytest.raises(ValueError, match="column 'x0' holds numbers and strings"):
-        po.NaiveBayes(categorical_features=[0]).fit(cells, [0, 1, 0, 1]).to_sql()
+        po.NaiveBayes(columns=po.Columns(categorical_features=[0])).fit(cells, [0, 1, 0, 1]).to_sql()
 
 
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])

@@ -194,7 +194,7 @@ class MemberOptions:
 
     def make(self, spec: ModelSpec) -> GenerativeEstimator:
         """Return the estimator of a model."""
-        made: GenerativeEstimator = spec.make(**self.common)
+        made: GenerativeEstimator = clone(spec.make(**self.common))
         known = made.get_params()
         if self.missing == "informative":
             made.set_params(missing=self.missing)

@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.parameter_groups import EM, set_grouped_params, validate_grouped_params
+from posteriori.classifiers.parameter_groups import EM, Columns, set_grouped_params, validate_grouped_params
 from posteriori.classifiers.trees import ChowLiuClassifier, edge_information_in, parents_in
 from posteriori.classifiers.validation import reject_target
 from posteriori.invariants import require
@@ -37,7 +37,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     continuous, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
     bins : int or sequence of float, default 8
         As there, except "mdlp", which needs classes.
-    categorical_features, keep, dates, em, n_jobs : as in `TreeAugmentedNaiveBayes`
+    columns, em, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -88,9 +88,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         missing: str = "pairs",
         backoff: float | None = 10.0,
         alpha: float = 1.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
+        columns: Columns | None = None,
         em: EM | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -100,9 +98,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         self.missing = missing
         self.backoff = backoff
         self.alpha = alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
+        self.columns = columns
         self.em = em
         self.n_jobs = n_jobs
 

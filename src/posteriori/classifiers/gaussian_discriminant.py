@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.discriminant_geometry import DiscriminantGeometry
 from posteriori.classifiers.from_parameters import GivenParameters, discriminant_from_parameters
-from posteriori.classifiers.parameter_groups import EM, Labels
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.shared_parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
@@ -74,7 +74,7 @@ class GaussianDiscriminant(DiscriminantGeometry):
     .. shared:: predictive
     alpha : float, default 1.0
         Dirichlet pseudo-count per category of the categorical columns.
-    .. shared:: categorical_features, keep, dates
+    .. shared:: columns
     .. shared:: missing, labels, em, random_state, feature_weights, n_jobs
 
     Attributes
@@ -185,9 +185,7 @@ class GaussianDiscriminant(DiscriminantGeometry):
         ddof: int = 0,
         predictive: bool = False,
         alpha: float = 1.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
+        columns: Columns | None = None,
         missing: str = "at_random",
         labels: Labels | None = None,
         em: EM | None = None,
@@ -204,9 +202,7 @@ class GaussianDiscriminant(DiscriminantGeometry):
         self.ddof = ddof
         self.predictive = predictive
         self.alpha = alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
+        self.columns = columns
         self.missing = missing
         self.labels = labels
         self.em = em

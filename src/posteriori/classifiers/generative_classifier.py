@@ -17,7 +17,7 @@ from posteriori.classifiers.candidates import warn_of_left_out
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.from_parameters import check_priors
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.parameter_groups import Labels, labels_of
+from posteriori.classifiers.parameter_groups import Columns, Labels, labels_of
 from posteriori.classifiers.pool_reading import candidates_of, priors_of_rows, read_pool_rows, with_affordable_folds
 from posteriori.classifiers.pool_updates import HeldOutSample, log_prior_ratio
 from posteriori.classifiers.pool_updating import add_rows, remove_rows
@@ -89,10 +89,7 @@ class GenerativeClassifier(Classifier):
         How missing labels are handled: ``po.Labels(unlabelled="learn")``. Members that learn by EM (naive Bayes,
         discriminant analysis, trees) learn from rows without label; the others, and members with feature weights,
         leave them out. Weights and scores are of rows with a label only. Default: a missing label is an error.
-    categorical_features : "auto", "from_dtype", mask, indices or names, default "auto"
-        Numeric columns to treat as categorical. "auto" selects columns of two distinct whole numbers at most 15 apart,
-        such as 0 and 1, unless `distributions` names them; "from_dtype" selects none.
-    .. shared:: keep, dates, text
+    .. shared:: columns
     time_budget : float, optional
         Seconds that a fit may take, compilation of kernels apart. Candidates are then fitted one by one, the cheapest
         first, and at least one. One that would take too long is left out (`skipped_`), and a forest gets as many trees
@@ -221,10 +218,7 @@ class GenerativeClassifier(Classifier):
         "missing": [StrOptions({"at_random", "informative"})],
         "priors": [None, Mapping, "array-like"],
         "labels": [None, Labels],
-        "categorical_features": [None, str, "array-like"],
-        "keep": [None, StrOptions({"all"}), list, tuple],
-        "dates": [StrOptions({"parts", "ignore"}), list, tuple],
-        "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
+        "columns": [None, Columns],
         "time_budget": [None, Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -241,10 +235,7 @@ class GenerativeClassifier(Classifier):
         missing: str = "at_random",
         priors: Any = None,
         labels: Labels | None = None,
-        categorical_features: Any = "auto",
-        keep: Any = None,
-        dates: Any = "parts",
-        text: Any = "auto",
+        columns: Columns | None = None,
         time_budget: float | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -257,10 +248,7 @@ class GenerativeClassifier(Classifier):
         self.missing = missing
         self.priors = priors
         self.labels = labels
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
-        self.text = text
+        self.columns = columns
         self.time_budget = time_budget
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -271,6 +259,7 @@ class GenerativeClassifier(Classifier):
     training_prior_: Array
     skipped_: dict[str, str]
     _held_out_sample: HeldOutSample
+    reads_counts = True
     _fitted_attribute = "members_"
 
     # Learning ---------------------------------------------------------------------------------------------------

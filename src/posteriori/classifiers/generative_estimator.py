@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.parameter_groups import em_of, labels_of
+from posteriori.classifiers.parameter_groups import Columns, em_of, labels_of
 from posteriori.classifiers.rows import check_model_of, forget_rows, set_model, supports_partitions
 from posteriori.classifiers.shared_parameters import prior_of
 from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
@@ -54,10 +54,7 @@ class GenerativeEstimator(Classifier):
     """
 
     distributions: Any = None
-    categorical_features: Any
-    keep: Any
-    dates: Any = "parts"
-    text: Any = None
+    columns: Columns | None
     priors: Any
     prior_alpha: float
     feature_weights: Any = None

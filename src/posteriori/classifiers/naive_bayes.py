@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Options, StrOptions
 
 from posteriori.classifiers.from_parameters import GivenParameters
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.parameter_groups import EM, Labels
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.shared_parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
@@ -59,7 +59,7 @@ class NaiveBayes(GenerativeEstimator):
         ``"poisson_rate"`` (`posteriori.PoissonRate`, whose exposure may be another column). One of these names is for
         the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if there
         are none, it is for all continuous columns together.
-    .. shared:: categorical_features, keep, dates, text, priors, prior_alpha
+    .. shared:: columns, priors, prior_alpha
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
         likelihood, 1 gives Laplace smoothing.
@@ -184,7 +184,6 @@ class NaiveBayes(GenerativeEstimator):
         "predictive": ["boolean"],
         "rate_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "missing": [StrOptions({"at_random", "informative"})],
-        "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
         **PRIOR_CONSTRAINTS,
         **COLUMN_CONSTRAINTS,
         **EM_CONSTRAINTS,
@@ -195,10 +194,7 @@ class NaiveBayes(GenerativeEstimator):
         self,
         *,
         distributions: Any = None,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
-        text: Any = "auto",
+        columns: Columns | None = None,
         priors: Any = None,
         prior_alpha: float = 0.0,
         alpha: float = 1.0,
@@ -215,10 +211,7 @@ class NaiveBayes(GenerativeEstimator):
         n_jobs: int | None = None,
     ) -> None:
         self.distributions = distributions
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
-        self.text = text
+        self.columns = columns
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.alpha = alpha

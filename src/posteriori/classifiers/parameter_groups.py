@@ -1,4 +1,4 @@
-"""Values that group parameters of classifiers: how EM runs, and what the labels of the rows are."""
+"""Values that group parameters of classifiers: how EM runs, what labels are worth, how columns are read."""
 
 from __future__ import annotations
 
@@ -113,7 +113,75 @@ class Labels(ParameterGroup):
         return not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
 
 
-_GROUPS: dict[str, type[ParameterGroup]] = {"em": EM, "labels": Labels}
+@dataclass(kw_only=True, eq=False, repr=False)
+class Columns(ParameterGroup):
+    """Which columns are categorical, are used or left out, and how dates and text are read.
+
+    Parameters
+    ----------
+    categorical_features : "auto", "from_dtype", mask, indices or names, optional
+        Numeric columns to treat as categorical. Columns with a categorical type (strings, booleans, categories) always
+        are. "from_dtype" selects no others. "auto" selects, in a pool, columns of two distinct whole numbers at most 15
+        apart, such as 0 and 1, unless `distributions` names them; in a `MixtureModel`, those with 2 to 10 distinct
+        values that are all whole numbers: codes, grades, small counts. Default: "auto" in a pool, "from_dtype" in other
+        models.
+    keep : list of names or indices, or "all", optional
+        Columns to model even if they identify rows. Other columns that do are ignored, with a warning: they keep
+        their place in the table, and influence no prediction. A column of strings identifies rows if at least 90 %
+        of new rows are expected to hold a value that no training row holds (Good 1953), a column of integers if it
+        numbers the rows: strictly ascending or descending, with at most every second number absent. Columns with fewer
+        than 20 cells, columns that `categorical_features` or `distributions` name, and the columns of a table that has
+        no others are not ignored. `partial_fit` decides on its first call.
+    dates : "parts", "ignore" or list of parts, default "parts"
+        How columns of dates, times of day and durations are read. A date becomes the parts of it that have several
+        values in the training rows: ``days`` since the first one (continuous), ``year``, ``month`` and ``weekday``
+        (categorical), and the ``hour`` (categorical) if it has a time; a time of day its ``hour``; a duration its
+        ``seconds`` (continuous). The part ``month`` of column ``when`` is the column ``when.month`` of the model, in
+        `schema_`, explanations and `distributions`. A list names the parts to read, whatever their values, as models
+        that are to be merged need it. "ignore" leaves such columns unread. `partial_fit` decides on its first call.
+    text : "auto", list of names or mapping, optional, default "auto"
+        Columns of text, which are cut into words and modelled by the counts of these. "auto" recognises columns of
+        strings that have 5 words per cell or more, whose cells hardly repeat and whose words do; a list names the
+        columns; a mapping gives each the settings of scikit-learn's `CountVectorizer` (``{"message":
+        {"ngram_range": (1, 2)}}``): analyzer, lowercase, strip_accents, ngram_range, stop_words, token_pattern, binary,
+        min_df, max_df and max_features (default: the 131,072 words that most rows hold). None reads all strings as
+        categories, and so does "auto" with columns that `categorical_features` or `keep` names. See docs/text.md.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> model = po.NaiveBayes(columns=po.Columns(categorical_features=[0]))
+    >>> model.fit([[1], [2], [1]], ["a", "b", "a"]).schema_.columns[0].kind
+    'categorical'
+    """
+
+    categorical_features: Any = None
+    keep: Any = None
+    dates: Any = "parts"
+    text: Any = "auto"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "categorical_features": [None, str, "array-like"],
+        "keep": [None, StrOptions({"all"}), list, tuple],
+        "dates": [StrOptions({"parts", "ignore"}), list, tuple],
+        "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
+    }
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the model chooses the categorical columns."""
+        return isinstance(self.categorical_features, str) and self.categorical_features == "auto"
+
+    def require_no_text(self, estimator: Any) -> None:
+        """Raise ValueError if columns of text are named, for a model that reads none."""
+        if self.text is not None and not isinstance(self.text, str):
+            raise ValueError(
+                f"{type(estimator).__name__} does not read text, but text names {list(self.text)}; leave it out, or "
+                "choose NaiveBayes or GenerativeClassifier"
+            )
+
+
+_GROUPS: dict[str, type[ParameterGroup]] = {"em": EM, "labels": Labels, "columns": Columns}
 
 
 def em_of(estimator: Any) -> EM:
@@ -124,6 +192,11 @@ def em_of(estimator: Any) -> EM:
 def labels_of(estimator: Any) -> Labels:
     """Return the parameters about labels of an estimator; the defaults if it states none."""
     return getattr(estimator, "labels", None) or Labels()
+
+
+def columns_of(estimator: Any) -> Columns:
+    """Return the parameters about columns of an estimator; the defaults if it states none."""
+    return getattr(estimator, "columns", None) or Columns()
 
 
 def set_grouped_params(estimator: _Estimator, **parameters: Any) -> _Estimator:

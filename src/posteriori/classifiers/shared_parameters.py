@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from posteriori.classifiers.from_parameters import check_priors
-from posteriori.classifiers.parameter_groups import EM, Labels
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.validation import PSEUDO_COUNT
 from posteriori.model import Prior
 from posteriori.tables import Column
@@ -21,9 +21,7 @@ _T = TypeVar("_T", bound=type[Any])
 
 PRIOR_CONSTRAINTS: dict[str, list[Any]] = {"priors": [None, Mapping, "array-like"], "prior_alpha": [PSEUDO_COUNT]}
 COLUMN_CONSTRAINTS: dict[str, list[Any]] = {
-    "categorical_features": [None, str, "array-like"],
-    "keep": [None, StrOptions({"all"}), list, tuple],
-    "dates": [StrOptions({"parts", "ignore"}), list, tuple],
+    "columns": [None, Columns],
     "n_jobs": [None, Integral],
 }
 EM_CONSTRAINTS: dict[str, list[Any]] = {
@@ -34,33 +32,12 @@ EM_CONSTRAINTS: dict[str, list[Any]] = {
 WEIGHTS_CONSTRAINTS: dict[str, list[Any]] = {"feature_weights": [None, StrOptions({"conditional"})]}
 
 _DOCS = r"""
-categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
-    Numeric columns to treat as categorical. Columns with a categorical type (strings, booleans, categories)
-    always are.
+columns : Columns, optional
+    Which columns are categorical, are used or left out, and how dates and text are read:
+    ``po.Columns(categorical_features=["zip"], dates="ignore")``. Default: ``po.Columns()``.
 bins : int, "mdlp" or sequence of float, default "mdlp"
     How continuous columns are cut: "mdlp" is the supervised rule of Fayyad & Irani (1993), which may give a column
     without information about the class one bin; an int gives that many quantile bins; a sequence the cut points.
-keep : list of names or indices, or "all", optional
-    Columns to model even if they identify rows. Other columns that do are ignored, with a warning: they keep
-    their place in the table, and influence no prediction. A column of strings identifies rows if at least 90 %
-    of new rows are expected to hold a value that no training row holds (Good 1953), a column of integers if it
-    numbers the rows: strictly ascending or descending, with at most every second number absent. Columns with fewer
-    than 20 cells, columns that `categorical_features` or `distributions` name, and the columns of a table that has
-    no others are not ignored. `partial_fit` decides on its first call.
-dates : "parts", "ignore" or list of parts, default "parts"
-    How columns of dates, times of day and durations are read. A date becomes the parts of it that have several
-    values in the training rows: ``days`` since the first one (continuous), ``year``, ``month`` and ``weekday``
-    (categorical), and the ``hour`` (categorical) if it has a time; a time of day its ``hour``; a duration its
-    ``seconds`` (continuous). The part ``month`` of column ``when`` is the column ``when.month`` of the model, in
-    `schema_`, explanations and `distributions`. A list names the parts to read, whatever their values, as models
-    that are to be merged need it. "ignore" leaves such columns unread. `partial_fit` decides on its first call.
-text : "auto", list of names or mapping, optional, default "auto"
-    Columns of text, which are cut into words and modelled by the counts of these. "auto" recognises columns of
-    strings that have 5 words per cell or more, whose cells hardly repeat and whose words do; a list names the
-    columns; a mapping gives each the settings of scikit-learn's `CountVectorizer` (``{"message":
-    {"ngram_range": (1, 2)}}``): analyzer, lowercase, strip_accents, ngram_range, stop_words, token_pattern, binary,
-    min_df, max_df and max_features (default: the 131,072 words that most rows hold). None reads all strings as
-    categories, and so does "auto" with columns that `categorical_features` or `keep` names. See docs/text.md.
 priors : array-like (C,) or mapping, optional
     p(y), in the order of `classes_` or by class. Default: estimated from the rows.
 prior_alpha : float, default 0.0

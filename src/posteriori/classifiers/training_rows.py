@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.classifiers.parameter_groups import em_of, labels_of
+from posteriori.classifiers.parameter_groups import columns_of, em_of, labels_of
 from posteriori.classifiers.rows import places_in
 from posteriori.classifiers.validation import (
     categorical_places,
@@ -68,8 +68,11 @@ def read_first_rows(
     labels = _read_labels(estimator, y, table, complete)
     columns = _feature_positions(table, labels)
     names = [table.names[j] for j in columns]
-    chosen = categorical_places(estimator.categorical_features, estimator.distributions, names)
-    kept = kept_places(estimator.keep, estimator.categorical_features, estimator.distributions, names)
+    given = columns_of(estimator)
+    if not estimator.reads_counts:
+        given.require_no_text(estimator)
+    chosen = categorical_places(given.categorical_features, estimator.distributions, names)
+    kept = kept_places(given.keep, given.categorical_features, estimator.distributions, names)
     keep = None if kept is None else [columns[j] for j in kept]
     declared = [columns[j] for j in chosen]
     counted: dict[int, CountedText] = {}
@@ -79,9 +82,9 @@ def read_first_rows(
         declared,
         labels.name,
         keep=keep,
-        dates=estimator.dates,
+        dates=given.dates,
         reads_counts=estimator.reads_counts,
-        texts=text_places(estimator.text if estimator.reads_counts else None, estimator.keep, columns, names, chosen),
+        texts=text_places(given.text if estimator.reads_counts else None, given.keep, columns, names, chosen),
         counted=counted,
     )
     target = _declared_classes(classes, labels)
@@ -170,7 +173,7 @@ def _extended_schema(
     estimator: Any, table: Table, positions: Sequence[int], counted: dict[int, CountedText] | None = None
 ) -> Schema:
     schema: Schema = estimator.model_.schema
-    stated = categorical_places(estimator.categorical_features, estimator.distributions, schema.given)
+    stated = categorical_places(columns_of(estimator).categorical_features, estimator.distributions, schema.given)
     named = {j for j, place in enumerate(schema.places) if place in stated}
     categorical = [
         position

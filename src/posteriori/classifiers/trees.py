@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from posteriori.classifiers.dependence import COMMON, LEARNED_BACKOFF, backoff_of, dependence_blocks, smoothing_of
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.parameter_groups import EM, Labels
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
 from posteriori.model import Block, GenerativeModel
@@ -77,7 +77,7 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
     alpha : float, default 1.0
         Pseudo-count per category of p(x), and pseudo-rows that shrink p(x | y) to p(x); without back-off, pseudo-count
         per category of every table.
-    .. shared:: priors, prior_alpha, categorical_features, keep, dates, labels, em, random_state,
+    .. shared:: priors, prior_alpha, columns, labels, em, random_state,
        feature_weights, n_jobs
 
     Attributes
@@ -155,9 +155,7 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
+        columns: Columns | None = None,
         labels: Labels | None = None,
         em: EM | None = None,
         random_state: Any = None,
@@ -172,9 +170,7 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
         self.alpha = alpha
         self.priors = priors
         self.prior_alpha = prior_alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
+        self.columns = columns
         self.labels = labels
         self.em = em
         self.random_state = random_state
@@ -208,7 +204,7 @@ class ChowLiuClassifier(GenerativeEstimator):
     Parameters
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, dates, labels, em, random_state,
+    .. shared:: priors, prior_alpha, columns, labels, em, random_state,
        feature_weights, n_jobs
 
     Attributes
@@ -255,9 +251,7 @@ class ChowLiuClassifier(GenerativeEstimator):
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
+        columns: Columns | None = None,
         labels: Labels | None = None,
         em: EM | None = None,
         random_state: Any = None,
@@ -272,9 +266,7 @@ class ChowLiuClassifier(GenerativeEstimator):
         self.alpha = alpha
         self.priors = priors
         self.prior_alpha = prior_alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
+        self.columns = columns
         self.labels = labels
         self.em = em
         self.random_state = random_state
