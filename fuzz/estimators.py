@@ -42,8 +42,8 @@ _LARGEST = {"n_trees": 3, "n_init": 2, "max_iter": 20, "folds": 3, "bins": 6, "n
 _VALUES: dict[str, Callable[[Rng, pl.DataFrame, list[Any]], Any]] = {
     "distributions": lambda rng, X, y: pick(rng, (None, "binned", {pick(rng, X.columns): pick(rng, _DENSITIES)})),
     "priors": lambda rng, X, y: pick(rng, (None, {one: 1 / len(set(y)) for one in set(y)})),
-    "prior": lambda rng, X, y: pick(rng, (None, [1 / len(set(y))] * len(set(y)))),
-    "class_prior": lambda rng, X, y: pick(rng, (None, [1 / len(set(y))] * len(set(y)))),
+    "prior": lambda rng, X, y: pick(rng, (None, [1 / max(1, len(set(y)))] * len(set(y)))),
+    "class_prior": lambda rng, X, y: pick(rng, (None, [1 / max(1, len(set(y)))] * len(set(y)))),
     "categorical_features": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)], X.columns)),
     "keep": lambda rng, X, y: pick(rng, (None, "all", [pick(rng, X.columns)])),
     "dates": lambda rng, X, y: pick(rng, ("parts", "ignore", ["month"], ["days", "year"])),
@@ -247,8 +247,8 @@ def run(rng: Rng, folder: Path) -> bool:
         learned = mutate_table(rng, frame, target).drop(target, strict=False)
         given["X"] = _converted(rng, learned)
         given["y"] = [*given["y"], *given["y"]][: len(given["X"])] if given["X"] is not None else []
-    numbers = [one.abs().max() for one in learned.select(cs.float()).iter_columns() if len(one)]
-    is_far = any(number is not None and not number < 1e150 for number in numbers)  # exp(-x²/2) is 0
+    extremes = learned.select(cs.float().abs().max()).rows()
+    is_far = any(number is not None and not number < 1e150 for row in extremes for number in row)  # exp(-x²/2) is 0
     given["may be undefined"] = is_far or any(type(one) in (int, float) and one == 0 for one in parameters.values())
     return _use(rng, model, given)
 

@@ -449,6 +449,18 @@ def test_weights_must_not_be_negative(cls):
         cls().fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1], sample_weight=[1, 2, -1])
 
 
+@pytest.mark.parametrize("cls", CLASSES)
+def test_sums_must_not_overflow(cls):
+    X, y = [[0, 1], [1, 0], [1, 1]], [0, 1, 1]
+    with pytest.raises(
+        ValueError, match=r"sample_weight holds 1e\+308 in row 1; weights must lie between 0 and 1e\+50"
+    ):
+        cls().fit(X, y, sample_weight=[1, 1e308, 1])
+    if cls in (ComplementNB, MultinomialNB):
+        with pytest.raises(ValueError, match="the sum of the counts in X overflows; rescale X"):
+            cls().fit(np.multiply(X, 1e308), y)
+
+
 def test_an_unseen_category_is_an_index_error_that_says_so():
     model = CategoricalNB().fit([[0, 1], [1, 2]], [0, 1])
     with pytest.raises(IndexError, match="category 5 in column 1, where CategoricalNB knows 0 to 2"):

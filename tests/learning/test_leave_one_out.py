@@ -234,6 +234,13 @@ def test_what_it_refuses():
         po.leave_one_out(model, X.select("s"), y, np.full(30, 2.0))
     with pytest.raises(ValueError, match="categories or classes that are not in the model"):
         po.leave_one_out(model, pl.DataFrame({"s": ["other"] * 30}), y)
+    discriminant = po.GaussianDiscriminant(pooling="per_class", predictive=True).fit(
+        [[1.0], [2.0], [4.0], [6.0]], [0, 0, 1, 1]
+    )
+    with pytest.raises(
+        ValueError, match="column 'x0' holds inf, but the numbers it was trained on lie between 1 and 6"
+    ):
+        po.leave_one_out(discriminant, [[1.0], [2.0], [4.0], [np.inf]], [0, 0, 1, 1])
     with pytest.raises(TypeError, match=r"'averaged one-dependence' has no leave-one-out"):
         po.leave_one_out(po.AveragedOneDependence().fit(X.select("s", "r"), y), X.select("s", "r"), y)
     with pytest.raises(ValueError, match="built from parameters"):

@@ -11,7 +11,7 @@ from sklearn.metrics import precision_score, recall_score, roc_auc_score
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.plotting.effects import read_batch
-from posteriori.plotting.scales import Scale
+from posteriori.plotting.scales import Scale, histogram_edges
 from posteriori.reporting import features
 from posteriori.reporting.changes import smallest_changes
 from posteriori.reporting.charts import Panel, nice_ticks, scale_ticks
@@ -135,6 +135,18 @@ def test_ticks_are_round_numbers_within_the_range():
         10.0,
         100.0,
     ]
+
+
+@pytest.mark.parametrize("bins", [8, 60])
+@pytest.mark.parametrize("low", [0.0, -0.3, 7.0, 1e6, 2.0**53, 1e15 + 0.5, 2.0**127, -1e74])
+@pytest.mark.parametrize("width", [0.0, 1e-9, 1.0, 100.0, 3e6])
+def test_histograms_hold_every_number_in_bins_of_positive_width(bins, low, width):
+    numbers = np.array([low, low + 0.3 * width, low + width])
+    for x in (numbers, np.floor(numbers)):
+        edges = histogram_edges(x, bins, whole=bool((x == np.floor(x)).all()))
+        assert (np.diff(edges) > 0).all()
+        assert np.histogram(x, edges)[0].sum() == 3
+        assert len(edges) <= bins + 2
 
 
 def test_a_model_of_text_lists_the_words_of_each_class():

@@ -374,7 +374,7 @@ def test_what_has_no_select_is_refused():
     model = po.NaiveBayes().fit(categories, species)
     with pytest.raises(ValueError, match=r"dialect is 'cobol'; choose one of .*duckdb.*sqlite"):
         model.to_sql(dialect="cobol")
-    for table in ("", "birds; DROP TABLE birds", "birds WHERE true", "my birds are here", "(SELECT"):
+    for table in ("", "birds; DROP TABLE birds", "birds WHERE true", "my birds are here", "(SELECT", True):
         with pytest.raises(ValueError, match="cannot stand after FROM"):
             model.to_sql(table)
     with pytest.raises(TypeError, match=r"give a sequence of names, as \['id'\]"):

@@ -30,7 +30,7 @@ from posteriori.typing import Array
 if TYPE_CHECKING:
     from posteriori.classifiers.parameter_groups import EM
 
-PSEUDO_COUNT = Interval(Real, 0, 1e30, closed="both")  # sums of larger ones could overflow, in 32 bits as well
+PSEUDO_COUNT = Interval(Real, 0, 1e15, closed="both")  # more says no more; it fits into 64 bits as an integer
 _MOST_COMPONENTS = 10_000  # of a class
 _FEWEST_ROWS = 1.5  # weight of a component below which a warning names it
 

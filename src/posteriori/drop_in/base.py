@@ -19,6 +19,7 @@ from posteriori.model import log_sum
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch
 from posteriori.tables.encoding import distinct_numbers
+from posteriori.tables.weights import reject_extreme_weights
 from posteriori.typing import Array
 
 
@@ -118,6 +119,7 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            reject_extreme_weights(weight)
 
         source = open_labelled(X, y, known, weight)
         past = None if first else self.statistics_

@@ -45,6 +45,8 @@ class CountClassifier(DiscreteClassifier, ABC):
     def _set_fitted_attributes(self, rows: LabelledRows) -> None:
         del rows  # counts are float64 whatever X is
         (counts,) = self.statistics_.blocks
+        if not counts.total.sum() < np.inf:
+            raise ValueError("the sum of the counts in X overflows; rescale X")
         self.class_count_, self.feature_count_ = self.statistics_.weight, counts.count
         self.feature_log_prob_ = self._scores_of_words(counts.count, self._check_alpha())
         self.class_log_prior_ = self._class_log_prior()

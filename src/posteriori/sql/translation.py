@@ -123,7 +123,7 @@ def table_of(table: str, dialect: Dialect) -> str:
         It cannot stand there.
     """
     try:
-        parsed: Any = sqlglot.parse(f"SELECT 1 FROM {table}\n", dialect=dialect.name)
+        parsed: Any = sqlglot.parse(f"SELECT 1 FROM {table}\n", dialect=dialect.name) if isinstance(table, str) else []
     except sqlglot.errors.SqlglotError:
         parsed = []
     clauses = [key for key, value in parsed[0].args.items() if value] if len(parsed) == 1 and parsed[0] else []
