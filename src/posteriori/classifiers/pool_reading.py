@@ -42,7 +42,7 @@ def read_pool_rows(
     automatic = given.is_automatic or given.categorical_features is None
     stated = None if automatic else given.categorical_features
     reader = NaiveBayes(
-        columns=clone(given).set_params(columns__categorical_features=stated),
+        columns=clone(given).set_params(categorical_features=stated),
         distributions=pool.distributions,
         labels=pool.labels,
         n_jobs=pool.n_jobs,
