@@ -134,7 +134,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "joint": lambda: _fitted(po.FullJointClassifier, bins=2, verbose=False),
     "mixture": lambda: po.MixtureModel(2, n_init=1, random_state=0).fit(mixed_table(48, seed=1)),
     "diagonal mixture": lambda: _fitted_numbers(
-        po.MixtureModel, False, n_components=3, covariance="diagonal", em=po.EM(n_init=1), random_state=0
+        po.MixtureModel, False, n_components=3, covariance="diagonal", n_init=1, random_state=0
     ),
     "dates": _fitted_to_dates,
     "groups": _grouped,

@@ -285,7 +285,7 @@ def test_a_model_that_learned_from_unlabelled_rows_is_saved_and_loaded(tmp_path)
     po.save(model, tmp_path / "model.posteriori")
     again = po.load(tmp_path / "model.posteriori")
     assert_array_equal(again.predict_proba(table), model.predict_proba(table))
-    assert again.unlabelled == "learn"
+    assert again.labels.unlabelled == "learn"
     assert again.statistics_.hidden == model.statistics_.hidden > 0
 
 

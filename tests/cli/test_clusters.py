@@ -181,7 +181,7 @@ def test_the_weight_may_be_given_or_chosen(birds):
     found = json.loads(succeeds(*common, "--unlabelled-weight", "0.25", "--json"))
     assert found["unlabelled"]["weight"] == 0.25
     assert "chosen on held-out rows" in " ".join(succeeds(*common, "--unlabelled-weight", "held-out").split())
-    assert po.load("m.posteriori").unlabelled_weight == "held_out"
+    assert po.load("m.posteriori").labels.unlabelled_weight == "held_out"
 
 
 def test_classes_of_several_components_and_wrong_labels():

@@ -73,7 +73,7 @@ def test_all_models_choose_and_keep_it(model, tmp_path):
     X = X[:, :3]
     learner = clone(model).set_params(labels__unlabelled="learn", labels__unlabelled_weight="held_out").fit(X, partly)
     assert learner.unlabelled_weight_ in WEIGHT_GRID
-    assert learner.unlabelled_weight == "held_out"
+    assert learner.labels.unlabelled_weight == "held_out"
     po.save(learner, tmp_path / "m.posteriori")
     assert po.load(tmp_path / "m.posteriori").unlabelled_weight_ == learner.unlabelled_weight_
 

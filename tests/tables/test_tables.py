@@ -34,9 +34,9 @@ def read_back(X, categorical=()):
     return decode(whole_batch(X, categorical=categorical)).T.tolist()
 
 
-def reference(columns, labels, **parameters):
+def reference(cells, labels, **parameters):
     """Return naive Bayes of the floats and codes that a person would write down for these columns."""
-    table = pl.DataFrame(columns)
+    table = pl.DataFrame(cells)
     return po.NaiveBayes(**parameters).fit(table, labels)
 
 
