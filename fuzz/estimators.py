@@ -10,7 +10,7 @@ import functools
 import inspect
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -41,15 +41,17 @@ _LARGEST = {"n_trees": 3, "n_init": 2, "max_iter": 20, "folds": 3, "bins": 6, "n
 # Of parameters whose constraint does not say what is valid, given a table and the column of classes.
 _VALUES: dict[str, Callable[[Rng, pl.DataFrame, list[Any]], Any]] = {
     "distributions": lambda rng, X, y: pick(rng, (None, "binned", {pick(rng, X.columns): pick(rng, _DENSITIES)})),
-    "priors": lambda rng, X, y: pick(rng, (None, {one: 1 / len(set(y)) for one in set(y)})),
-    "prior": lambda rng, X, y: pick(rng, (None, [1 / max(1, len(set(y)))] * len(set(y)))),
-    "class_prior": lambda rng, X, y: pick(rng, (None, [1 / max(1, len(set(y)))] * len(set(y)))),
+    "priors": lambda rng, X, y: pick(rng, (None, _uniform(y))),
+    "prior": lambda rng, X, y: pick(rng, (None, list(_uniform(y).values()))),
+    "class_prior": lambda rng, X, y: pick(rng, (None, list(_uniform(y).values()))),
     "categorical_features": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)], X.columns)),
     "keep": lambda rng, X, y: pick(rng, (None, "all", [pick(rng, X.columns)])),
     "dates": lambda rng, X, y: pick(rng, ("parts", "ignore", ["month"], ["days", "year"])),
     "text": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)])),
-    "components_per_class": lambda rng, X, y: pick(rng, (2, {y[0]: 2} if y else 2)),
-    "label_noise": lambda rng, X, y: pick(rng, (None, 0.1, "learn", {y[0]: {y[0]: 1.0}} if y else 0.1)),
+    "components_per_class": lambda rng, X, y: pick(rng, (2, dict.fromkeys([*_uniform(y)][:1], 2) or 2)),
+    "label_noise": lambda rng, X, y: pick(
+        rng, (None, 0.1, "learn", {one: {one: 1.0} for one in [*_uniform(y)][:1]} or 0.1)
+    ),
     "unlabelled": lambda rng, X, y: "learn",
     "members": lambda rng, X, y: pick(rng, (["nb", "tan"], ["lda", "nb"], {"nb": "nb", "own": po.NaiveBayes()})),
     "time_budget": lambda rng, X, y: 0.2,
@@ -57,6 +59,12 @@ _VALUES: dict[str, Callable[[Rng, pl.DataFrame, list[Any]], Any]] = {
     "verbose": lambda rng, X, y: False,
     "min_categories": lambda rng, X, y: None,
 }  # fmt: skip
+
+
+def _uniform(y: list[Any]) -> dict[Any, float]:
+    """Return a uniform prior of the labels, without those that no dictionary holds."""
+    classes = dict.fromkeys(one for one in y if isinstance(one, Hashable))
+    return {one: 1 / len(classes) for one in classes}
 
 
 def _parameter(rng: Rng, name: str, constraints: Any, X: pl.DataFrame, y: list[Any]) -> Any:
