@@ -179,7 +179,7 @@ def test_em_beyond_the_limits_is_refused_before_it_starts(monkeypatch):
         po.MixtureModel(n_components=40, n_init=20).fit(X)
     monkeypatch.setattr("posteriori.classifiers.generative_estimator.check_work", lambda *_: None)
     with pytest.raises(ValueError, match=refused):
-        po.NaiveBayes(components_per_class=20).fit(X, y)
+        po.NaiveBayes(em=po.EM(components_per_class=20)).fit(X, y)
     X[::3, 0] = np.nan
     with pytest.raises(ValueError, match=refused):
         po.GaussianDiscriminant().fit(np.hstack([X] * 20) + rng.normal(size=(60, 60)), y)
