@@ -23,6 +23,7 @@ from sklearn.utils._param_validation import Interval, Options, make_constraint
 import posteriori as po
 from fuzz.tables import EDGE_NUMBERS, Rng, mutate_table, pick, valid_table
 from fuzz.target import UNDEFINED, Target, check_posteriors, check_sentence
+from posteriori.classifiers.parameter_groups import ParameterGroup
 from posteriori.registry import MODELS
 
 _CLASSES: dict[str, Any] = {
@@ -70,6 +71,11 @@ def _parameter(rng: Rng, name: str, constraints: Any, X: pl.DataFrame, y: list[A
     """Return a valid value of a parameter, by the constraint that the estimator declares."""
     if name in _VALUES:
         return _VALUES[name](rng, X, y)
+    group = next((one for one in constraints if isinstance(one, type) and issubclass(one, ParameterGroup)), None)
+    if group is not None:
+        inner = group._parameter_constraints
+        chosen = rng.permutation(sorted(inner))[: int(rng.integers(0, 3))].tolist()
+        return group(**{one: _parameter(rng, one, inner[one], X, y) for one in chosen})
     constraint = pick(rng, [make_constraint(one) for one in constraints])
     if isinstance(constraint, Interval):
         low = 0.0 if constraint.left is None else float(constraint.left)
@@ -200,7 +206,12 @@ def _mutate(rng: Rng, what: str, parameters: dict[str, Any], given: dict[str, An
     if what == "parameter" and (
         known := sorted(kind._parameter_constraints.keys() & inspect.signature(kind).parameters)
     ):
-        parameters[pick(rng, known)] = pick(rng, _ODD_VALUES)
+        name = pick(rng, known)
+        value = parameters.get(name)
+        if isinstance(value, ParameterGroup):
+            value.set_params(**{pick(rng, sorted(value._parameter_constraints)): pick(rng, _ODD_VALUES)})
+        else:
+            parameters[name] = pick(rng, _ODD_VALUES)
     elif what == "argument":
         given[pick(rng, sorted(given.keys() - {"path", "X"}))] = pick(rng, (*_ODD_VALUES, "a" * n, [None] * n))
     else:
@@ -234,7 +245,10 @@ def run(rng: Rng, folder: Path) -> bool:
         given["sample_weight"] = rng.random(len(y)) * 2
     if what in ("parameter", "argument", "weights") and y:
         _mutate(rng, what, parameters, given, kind)
-    model = kind(**parameters)
+    nested = {
+        one: value for one, value in parameters.items() if "__" in one and one.partition("__")[0] not in parameters
+    }
+    model = kind(**{one: value for one, value in parameters.items() if "__" not in one}).set_params(**nested)
     if is_refused(lambda: _checked(model, "fit", given), kind):
         return False
     if what == "later":

@@ -326,7 +326,7 @@ def test_em_of_rows_without_label_increases_the_likelihood():
     y = COMPONENT.astype(object)
     y[::3] = None
     for X in (csr_array(COUNTS), COUNTS):
-        model = po.NaiveBayes(distributions="multinomial", unlabelled="learn").fit(X, y)
+        model = po.NaiveBayes(distributions="multinomial", labels=po.Labels(unlabelled="learn")).fit(X, y)
         assert (np.diff(model.log_likelihood_trace_) > -1e-8).all()
         assert len(model.log_likelihood_trace_) > 2
 
