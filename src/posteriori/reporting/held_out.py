@@ -112,7 +112,7 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPre
         absent = np.setdiff1d(np.arange(len(subject.labels)), subject.components[rows])
         if len(absent):
             raise ValueError(
-                f"no row is of class {estimator.classes_[absent[0]]!r}, which a refit could not predict; give rows of every "
+                f"no row is of class {estimator.classes_[absent[0]]!r}, which no refit predicts; give rows of every "
                 "class, or out_of_fold"
             )
         out_of_fold = _cross_validated(subject, labels)

@@ -17,7 +17,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
     Raises
     ------
     ValueError
-        The weights are not one per row, a weight is not a number, negative, above 1e50 or below 1e-100 but not 0, or all are zero.
+        The weights are not one per row, a weight is neither 0 nor a number from 1e-100 to 1e50, or all are zero.
     """
     if sample_weight is None:
         return None
