@@ -17,7 +17,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
     Raises
     ------
     ValueError
-        The weights are not one per row, a weight is neither 0 nor a number from 1e-100 to 1e50, or all are zero.
+        The weights are not one per row, a weight that is not 0 is no number from 1e-100 to 1e50, or all are zero.
     """
     if sample_weight is None:
         return None
@@ -39,7 +39,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
 
 
 def reject_extreme_weights(weight: Array) -> None:
-    """Raise ValueError if a weight is neither 0 nor a number from 1e-100 to 1e50."""
+    """Raise ValueError if a weight that is not 0 is no number from 1e-100 to 1e50."""
     bad = np.flatnonzero(~((weight == 0) | ((weight >= _SMALLEST) & (weight <= _LARGEST))))
     if len(bad):
         raise ValueError(
