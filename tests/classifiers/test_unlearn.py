@@ -253,7 +253,7 @@ def refusals():
     yield shrunk, numbers[:1], ["a"], None, "looks at all rows twice, and unlearn sees only sums"
     conditional = po.NaiveBayes(feature_weights="conditional").fit(numbers, label)
     yield conditional, numbers[:1], ["a"], None, 'feature_weights="conditional"'
-    hidden = po.NaiveBayes(unlabelled="learn").fit(numbers, [None, *label[1:]])
+    hidden = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(numbers, [None, *label[1:]])
     yield hidden, numbers[1:2], ["a"], None, "this model was learned from rows without label by EM"
     gappy = numbers.copy()
     gappy[3, 0] = np.nan
@@ -294,7 +294,7 @@ def test_it_warns_where_digits_are_lost():
 
 
 def test_transduction_of_rows_that_are_gone_is_dropped():
-    model = po.NaiveBayes(unlabelled="learn").fit([[1.0], [2.0], [4.0]], [0, 1, 1])
+    model = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit([[1.0], [2.0], [4.0]], [0, 1, 1])
     model.unlearn([[2.0]], [1])
     assert not hasattr(model, "transduction_")
 

@@ -226,7 +226,7 @@ def test_what_it_refuses():
     with pytest.raises(ValueError, match=r"fitted by EM because of missing cells in columns 'a', 'b', 'n'"):
         po.leave_one_out(po.GaussianDiscriminant().fit(numbers, y), numbers, y)
     half = np.where(np.arange(30) % 2, y, None)
-    learned = po.NaiveBayes(unlabelled="learn").fit(X.select("a"), half)
+    learned = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(X.select("a"), half)
     with pytest.raises(ValueError, match="fitted by EM to rows without label"):
         po.leave_one_out(learned, X.select("a"), half)
     model = po.NaiveBayes().fit(X.select("s"), y)
@@ -234,6 +234,13 @@ def test_what_it_refuses():
         po.leave_one_out(model, X.select("s"), y, np.full(30, 2.0))
     with pytest.raises(ValueError, match="categories or classes that are not in the model"):
         po.leave_one_out(model, pl.DataFrame({"s": ["other"] * 30}), y)
+    discriminant = po.GaussianDiscriminant(pooling="per_class", predictive=True).fit(
+        [[1.0], [2.0], [4.0], [6.0]], [0, 0, 1, 1]
+    )
+    with pytest.raises(
+        ValueError, match="column 'x0' holds inf, but the numbers it was trained on lie between 1 and 6"
+    ):
+        po.leave_one_out(discriminant, [[1.0], [2.0], [4.0], [np.inf]], [0, 0, 1, 1])
     with pytest.raises(TypeError, match=r"'averaged one-dependence' has no leave-one-out"):
         po.leave_one_out(po.AveragedOneDependence().fit(X.select("s", "r"), y), X.select("s", "r"), y)
     with pytest.raises(ValueError, match="built from parameters"):

@@ -11,7 +11,7 @@ from sklearn.metrics import precision_score, recall_score, roc_auc_score
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.plotting.effects import read_batch
-from posteriori.plotting.scales import Scale
+from posteriori.plotting.scales import Scale, histogram_edges
 from posteriori.reporting import features
 from posteriori.reporting.changes import smallest_changes
 from posteriori.reporting.charts import Panel, nice_ticks, scale_ticks
@@ -137,11 +137,23 @@ def test_ticks_are_round_numbers_within_the_range():
     ]
 
 
+@pytest.mark.parametrize("bins", [8, 60])
+@pytest.mark.parametrize("low", [0.0, -0.3, 7.0, 1e6, 2.0**53, 1e15 + 0.5, 2.0**127, -1e74])
+@pytest.mark.parametrize("width", [0.0, 1e-9, 1.0, 100.0, 3e6])
+def test_histograms_hold_every_number_in_bins_of_positive_width(bins, low, width):
+    numbers = np.array([low, low + 0.3 * width, low + width])
+    for x in (numbers, np.floor(numbers)):
+        edges = histogram_edges(x, bins, whole=bool((x == np.floor(x)).all()))
+        assert (np.diff(edges) > 0).all()
+        assert np.histogram(x, edges)[0].sum() == 3
+        assert len(edges) <= bins + 2
+
+
 def test_a_model_of_text_lists_the_words_of_each_class():
     spam, ham = ["win cash now please reply", "win a prize now"], ["meet me at noon today", "me and you meet at lunch"]
     texts = [cell for pair in zip(spam, ham, strict=True) for cell in pair] * 8
     rows = pl.DataFrame({"message": texts, "kind": ["spam", "ham"] * 16})
-    subject = ReportData.of(po.NaiveBayes(text=["message"]).fit(rows, "kind"), rows, "kind")
+    subject = ReportData.of(po.NaiveBayes(columns=po.Columns(text=["message"])).fit(rows, "kind"), rows, "kind")
     evaluated = predict_held_out(subject, None)
     written = text(features.features_section(subject, evaluated.importance)).replace("\u00a0", " ")
     assert "words that speak against it" not in written  # those for the other class
@@ -154,7 +166,7 @@ def test_a_model_of_text_lists_the_words_of_each_class():
 def test_with_several_classes_the_words_against_each_are_listed():
     texts = ["aa bb bb", "cc bb", "dd dd bb"] * 10
     rows = pl.DataFrame({"message": texts, "kind": ["x", "y", "z"] * 10})
-    subject = ReportData.of(po.NaiveBayes(text=["message"]).fit(rows, "kind"), rows, "kind")
+    subject = ReportData.of(po.NaiveBayes(columns=po.Columns(text=["message"])).fit(rows, "kind"), rows, "kind")
     written = text(features.features_section(subject, predict_held_out(subject, None).importance))
     assert re.search(r"x aa.\(×.[\d.]+,.10\).*dd.\(÷.[\d.]+,.20\)", written)
 

@@ -14,7 +14,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.base import BaseDensity
 from posteriori.densities.within_ranges import Box, truncated_normal
-from posteriori.invariants import check_equal, check_numbers
+from posteriori.invariants import LARGEST, check_equal, check_numbers
 from posteriori.statistics.tail_moments import TailMoments
 from posteriori.tables.batch import Numbers
 from posteriori.tables.columns import CellKind, Column
@@ -251,7 +251,13 @@ def check_bins(bins: Any) -> Bins:
         if bins >= 2:
             return int(bins)
     elif isinstance(bins, list | tuple | np.ndarray):
-        points = np.asarray(bins, dtype=np.float64)
-        if points.ndim == 1 and np.isfinite(points).all() and (np.diff(points) > 0).all():
-            return tuple(points.tolist())
+        points = bins.tolist() if isinstance(bins, np.ndarray) else bins
+        if isinstance(points, list | tuple) and all(map(_is_number, points)):
+            cuts = np.array(points, dtype=np.float64)
+            if (np.diff(cuts) > 0).all():
+                return tuple(cuts.tolist())
     raise ValueError(f"bins is {bins!r}; give a number of at least 2, 'mdlp', or cut points in increasing order")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and bool(-LARGEST <= value <= LARGEST)

@@ -19,6 +19,7 @@ from posteriori.model import log_sum
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch
 from posteriori.tables.encoding import distinct_numbers
+from posteriori.tables.weights import reject_extreme_weights
 from posteriori.typing import Array
 
 
@@ -110,7 +111,8 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         if first and not refit and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         X, y = self._validate(X, y, reset=first)
-        seen = unique_labels(_distinct(y))
+        with np.errstate(invalid="ignore"):  # of numbers that no integer holds
+            seen = unique_labels(_distinct(y))
         known = seen if refit else self._known_classes(classes, first)
         unseen = np.setdiff1d(seen, known)
         if len(unseen):
@@ -118,6 +120,7 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            reject_extreme_weights(weight)
 
         source = open_labelled(X, y, known, weight)
         past = None if first else self.statistics_

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import Tags, assert_all_finite
+from sklearn.utils import Tags
 
 from posteriori.densities.complement import complement_scores
 from posteriori.densities.multinomial import log_shares
 from posteriori.densities.word_scores import WordScores
 from posteriori.drop_in.discrete import DiscreteClassifier
-from posteriori.drop_in.rows import LabelledRows
+from posteriori.drop_in.rows import LabelledRows, require_finite
 from posteriori.statistics import JointStatistics, WordCounts
 from posteriori.tables import Assignment, Bags, Numbers
 from posteriori.typing import Array
@@ -37,7 +37,7 @@ class CountClassifier(DiscreteClassifier, ABC):
         if isinstance(values, Bags) and values.are_counts:
             return values
         cells = values.counts if isinstance(values, Bags) else values
-        assert_all_finite(cells, estimator_name=type(self).__name__, input_name="X")
+        require_finite(cells, type(self).__name__)
         if checked and cells.size and cells.min() < 0:
             raise ValueError(f"Negative values in data passed to {type(self).__name__} (input X)")
         return values if isinstance(values, Bags) else Numbers(values)
@@ -45,6 +45,8 @@ class CountClassifier(DiscreteClassifier, ABC):
     def _set_fitted_attributes(self, rows: LabelledRows) -> None:
         del rows  # counts are float64 whatever X is
         (counts,) = self.statistics_.blocks
+        if not counts.total.sum() < np.inf:
+            raise ValueError("the sum of the counts in X overflows; rescale X")
         self.class_count_, self.feature_count_ = self.statistics_.weight, counts.count
         self.feature_log_prob_ = self._scores_of_words(counts.count, self._check_alpha())
         self.class_log_prior_ = self._class_log_prior()

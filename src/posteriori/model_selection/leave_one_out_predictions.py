@@ -13,7 +13,7 @@ from posteriori.learning.training import TrainingRows
 from posteriori.model import log_sum
 from posteriori.model_selection import metrics
 from posteriori.model_selection.estimators import LearnedEstimator
-from posteriori.statistics import JointStatistics
+from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
@@ -163,6 +163,8 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
 
     def left_out(batch: Batch) -> Array:
         assert batch.assignment is not None
+        if statistics.ranges is not None:
+            _check_within(batch, statistics.ranges)
         log_prior = left_out_prior(prior, statistics, batch.assignment)
         factors = left_out_factors(fitted, statistics, batch)
         log_joint = log_prior + factors.sum(axis=2)
@@ -184,4 +186,17 @@ def _check_learned(rows: TrainingRows, statistics: JointStatistics) -> None:
         raise ValueError(
             f"the rows of class {rows.target.categories[z]!r} have a total weight of {weight[z]:g}, but the model was "
             f"trained on {statistics.weight[z]:g}; give rows, and weights, that it was trained on"
+        )
+
+
+def _check_within(batch: Batch, learned: ColumnRanges) -> None:
+    """Raise ValueError if a number is outside of the range of its column in the training data."""
+    seen = ColumnRanges.of(batch)
+    outside = (seen.lowest < learned.lowest) | (seen.highest > learned.highest)
+    if outside.any():
+        j = int(np.argmax(outside))
+        number = seen.lowest[j] if seen.lowest[j] < learned.lowest[j] else seen.highest[j]
+        raise ValueError(
+            f"column {batch.schema.columns[j].name!r} holds {number:g}, but the numbers it was trained on lie between "
+            f"{learned.lowest[j]:g} and {learned.highest[j]:g}; give rows that the model was trained on"
         )

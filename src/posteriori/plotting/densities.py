@@ -18,7 +18,7 @@ from posteriori.plotting.canvas import (
     open_axes,
 )
 from posteriori.plotting.reading import Feature, class_numbers
-from posteriori.plotting.scales import Scale
+from posteriori.plotting.scales import Scale, histogram_edges
 from posteriori.typing import Array
 
 if TYPE_CHECKING:
@@ -187,7 +187,9 @@ def _category_points(feature: Feature) -> Array:
 
 def _draw_curves(ax: Axes, groups: Sequence[_Group], points: Array, scale: Scale) -> None:
     seen = np.concatenate([group.cells for group in groups])
-    edges = _edges(scale.position(seen))
+    bins = int(np.clip(3.0 * len(seen) ** (1 / 3), 10, 60))
+    whole = scale.width is None and bool((seen == np.floor(seen)).all())
+    edges = histogram_edges(scale.position(seen), bins, whole)
     tallest = highest = 0.0
     for group in groups:
         style = "--" if group.colour == INK else "-"
@@ -203,15 +205,6 @@ def _draw_curves(ax: Axes, groups: Sequence[_Group], points: Array, scale: Scale
             ax.fill_between(points, curve, color=group.colour, alpha=0.12, lw=0)
     if 0.0 < _SPIKE * tallest < highest:  # a spike of a narrow bin would squeeze everything else
         ax.set_ylim(top=_SPIKE * tallest)
-
-
-def _edges(seen: Array) -> Array:
-    """Return histogram bin edges; if all cells are whole, each bin covers equally many whole numbers."""
-    edges = np.histogram_bin_edges(seen, int(np.clip(3.0 * len(seen) ** (1 / 3), 10, 60)))
-    if not len(seen) or (seen != np.floor(seen)).any():
-        return edges
-    width = np.ceil(edges[1] - edges[0])
-    return np.arange(seen.min() - 0.5, seen.max() + width, width)
 
 
 def _draw_bars(ax: Axes, groups: Sequence[_Group], points: Array) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _HEAVY = 8.0  # times the usual distance from 0
 _FEWEST = 20  # cells, to judge the tails
+_WIDEST_OF_WHOLE = 1e6
+_LARGEST_HALF = 1e15  # halves between larger whole numbers are not exact
 
 
 @dataclass(frozen=True)
@@ -71,3 +73,17 @@ class Scale:
         ax.set_xscale("asinh", linear_width=self.width)
         ax.xaxis.set_major_locator(AsinhLocator(self.width, numticks=8, base=10))
         ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}".replace("-", "\N{MINUS SIGN}")))
+
+
+def histogram_edges(position: Array, bins: int, whole: bool) -> Array:
+    """Return the edges of about as many histogram bins; of whole numbers each bin holds equally many."""
+    low, high = (float(position.min()), float(position.max())) if len(position) else (0.0, 1.0)
+    largest = max(abs(low), abs(high))
+    resolution = 2.0 * bins * float(np.spacing(largest))
+    if high - low < resolution:  # too close for so many edges
+        margin = max(resolution, 0.5)
+        return np.linspace(low - margin, high + margin, bins + 1)
+    if not whole or high - low > _WIDEST_OF_WHOLE or largest > _LARGEST_HALF:
+        return np.linspace(low, high, bins + 1)
+    width = max(np.ceil((high - low) / bins), 1.0)
+    return np.arange(np.floor(low) - 0.5, high + width, width)

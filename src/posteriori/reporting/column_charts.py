@@ -13,7 +13,7 @@ from posteriori.formatting import cell_text, plural
 from posteriori.plotting.canvas import class_colours
 from posteriori.plotting.effects import cells_of, effect_of, effect_points, evenly
 from posteriori.plotting.reading import Feature
-from posteriori.plotting.scales import Scale
+from posteriori.plotting.scales import Scale, histogram_edges
 from posteriori.reporting.charts import WIDTH, Panel, chart
 from posteriori.reporting.markup import Html, element
 from posteriori.tables import Batch
@@ -113,7 +113,7 @@ class ColumnChart:
         x = self._grid(across)
         curves = self.scale.per_unit_of_axis(x[:, np.newaxis], self.feature.densities(x))
         whole = self.scale.width is None and not (known != np.floor(known)).any()
-        edges = histogram_edges(self.scale.position(known), whole)
+        edges = histogram_edges(self.scale.position(known), n_bins(len(known)), whole)
         bars = [self._share_in_bins(c, edges) for c in range(curves.shape[1])]
         tallest, highest = max(float(one.max(initial=0.0)) for one in bars), float(curves.max(initial=0.0))
         top = min(highest, _SPIKE * tallest) if tallest > 0 else highest
@@ -195,11 +195,6 @@ def _widened(low: float, high: float) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def histogram_edges(position: Array, whole: bool) -> Array:
-    """Return the edges of histogram bins; of whole numbers each bin holds equally many."""
-    bins = int(np.clip(2.5 * len(position) ** (1 / 3), 8, 40))
-    low, high = float(position.min()), float(position.max())
-    if not whole or low == high or high - low > 1e6:
-        return np.histogram_bin_edges(position, bins)
-    width = max(np.ceil((high - low) / bins), 1.0)
-    return np.arange(np.floor(low) - 0.5, high + width, width)
+def n_bins(n: int) -> int:
+    """Return the number of histogram bins for n numbers."""
+    return int(np.clip(2.5 * n ** (1 / 3), 8, 40))

@@ -8,9 +8,9 @@ import numpy as np
 
 from posteriori.formatting import plural, shortened
 from posteriori.plotting.effects import cells_of
-from posteriori.plotting.scales import Scale
+from posteriori.plotting.scales import Scale, histogram_edges
 from posteriori.reporting.charts import WIDTH, Panel, chart
-from posteriori.reporting.column_charts import histogram_edges, rectangle
+from posteriori.reporting.column_charts import n_bins, rectangle
 from posteriori.reporting.drift import ColumnDrift, TableRows
 from posteriori.reporting.markup import Html, element
 from posteriori.reporting.writing import percent
@@ -38,7 +38,7 @@ def histograms_chart(before: Array, after: Array, label: str, title: str = "dens
     scale = Scale.of(both)
     positions = [scale.position(one) for one in (before, after)]
     whole = scale.width is None and not (both != np.floor(both)).any()
-    edges = histogram_edges(scale.position(both), whole)
+    edges = histogram_edges(scale.position(both), n_bins(len(both)), whole)
     margin = _MARGIN * float(edges[-1] - edges[0]) or 0.5
     heights = [np.histogram(one, edges)[0] / (max(len(one), 1) * np.diff(edges)) for one in positions]
     top = max(float(one.max(initial=0.0)) for one in heights) or 1.0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from posteriori.classifiers.parameter_groups import labels_of
 from posteriori.classifiers.rows import FINGERPRINTS, share_of_seen_rows
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import metrics
@@ -127,7 +128,7 @@ def _cross_validated(subject: ReportData, labels: Array) -> Any:
     """Cross-validate a copy of the estimator; unlabelled rows are used for training as in `fit`."""
     learner = clone(subject.estimator)
     labels = np.asarray(labels, dtype=object)
-    unlabelled = getattr(learner, "unlabelled", "error")
+    unlabelled = labels_of(learner).unlabelled
     labels[subject.components < 0] = None if unlabelled in ("learn", "error") else unlabelled
     schema = subject.model.schema
     X = subject.X

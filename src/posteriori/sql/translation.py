@@ -76,7 +76,7 @@ def select_posterior(
     if dates:
         raise ValueError(
             f"{quote(dates)} {'are parts' if len(dates) > 1 else 'is a part'} of dates, which have no SQL; add them "
-            'to the table as numbers and categories before the fit, or fit with dates="ignore"'
+            'to the table as numbers and categories before the fit, or fit with columns=po.Columns(dates="ignore")'
         )
     known = Dialect(dialect)
     kinds = sorted({kind_of(label) for label in labels})
@@ -123,7 +123,7 @@ def table_of(table: str, dialect: Dialect) -> str:
         It cannot stand there.
     """
     try:
-        parsed: Any = sqlglot.parse(f"SELECT 1 FROM {table}\n", dialect=dialect.name)
+        parsed: Any = sqlglot.parse(f"SELECT 1 FROM {table}\n", dialect=dialect.name) if isinstance(table, str) else []
     except sqlglot.errors.SqlglotError:
         parsed = []
     clauses = [key for key, value in parsed[0].args.items() if value] if len(parsed) == 1 and parsed[0] else []

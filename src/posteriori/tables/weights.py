@@ -32,11 +32,16 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight per row")
+    reject_extreme_weights(weight)
+    if n_rows and not weight.any():
+        raise ValueError("every sample_weight is zero; at least one row must have some weight")
+    return np.require(weight, requirements=["C", "A", "W"])
+
+
+def reject_extreme_weights(weight: Array) -> None:
+    """Raise ValueError if a weight is not a number from 0 to 1e50."""
     bad = np.flatnonzero(~((weight >= 0) & (weight <= _LARGEST)))
     if len(bad):
         raise ValueError(
             f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must lie between 0 and {_LARGEST:g}"
         )
-    if n_rows and not weight.any():
-        raise ValueError("every sample_weight is zero; at least one row must have some weight")
-    return np.require(weight, requirements=["C", "A", "W"])
