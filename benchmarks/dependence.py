@@ -58,7 +58,7 @@ def tan_rows(n: int, rng: np.random.Generator) -> list[Row]:
     codes, y = dependent_codes(n, N_COLUMNS, 4, 3, rng)
     names = [f"x{j}" for j in range(N_COLUMNS)]
     frame = pd.DataFrame(codes, columns=names).assign(y=y)
-    ours = po.TreeAugmentedNaiveBayes(categorical_features=list(range(N_COLUMNS)))
+    ours = po.TreeAugmentedNaiveBayes(columns=po.Columns(categorical_features=list(range(N_COLUMNS))))
 
     def by_pgmpy() -> Any:
         tree = TreeSearch(frame, root_node="x0", n_jobs=1).estimate("tan", class_node="y", show_progress=False)
@@ -115,7 +115,7 @@ def aode_row(n: int, rng: np.random.Generator) -> Row:
 
     codes, y = dependent_codes(n, N_COLUMNS, 4, 3, rng)
     columns = list(range(N_COLUMNS))
-    ours = po.AveragedOneDependence(categorical_features=columns)
+    ours = po.AveragedOneDependence(columns=po.Columns(categorical_features=columns))
     theirs = AnDE(n_dependence=1, categorical_features=columns)
     seconds = alternately(
         lambda: ours.fit(codes, y).predict_proba(codes), quietly(lambda: theirs.fit(codes, y).predict_proba(codes)), 3

@@ -67,7 +67,10 @@ def unlabelled_row(n: int, rng: np.random.Generator) -> Row:
         columns | {f"c{j}": pl.Series(cells[:, j].tolist(), dtype=pl.Enum([*"abcdef"])) for j in range(10)}
     )
     some = np.where(rng.random(n) < 0.5, y.astype(float), np.nan)
-    learning, plain = po.NaiveBayes(unlabelled="learn", max_iter=N_STEPS, tol=0.0), po.NaiveBayes()
+    learning, plain = (
+        po.NaiveBayes(labels=po.Labels(unlabelled="learn"), em=po.EM(max_iter=N_STEPS, tol=0.0)),
+        po.NaiveBayes(),
+    )
 
     def closed_form() -> None:
         plain.fit(X, y)

@@ -70,7 +70,7 @@ def gaussian_rows(n: int, rng: np.random.Generator) -> list[Row]:
 def categorical_rows(n: int, rng: np.random.Generator) -> list[Row]:
     """Fit and predict n × 50 integer codes."""
     X, y = rng.integers(0, 8, (n, 50)), rng.integers(0, N_CLASSES, n)
-    ours, theirs = po.NaiveBayes(categorical_features=range(50)), CategoricalNB()
+    ours, theirs = po.NaiveBayes(columns=po.Columns(categorical_features=range(50))), CategoricalNB()
     size = f"{n:.0e}".replace("e+0", "e") + "×50 integer codes, K = 8, 5 classes"
     fits = alternately(lambda: ours.fit(X, y), lambda: theirs.fit(X, y), 5)
     predictions = alternately(lambda: ours.predict_proba(X), lambda: theirs.predict_proba(X), 7)

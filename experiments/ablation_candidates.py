@@ -131,7 +131,7 @@ def discriminant_of_scores(
 ) -> np.ndarray:
     """Gaussian discriminant analysis, parameters integrated out, of normal scores: a copula over common margins."""
     mine, theirs = normal_scores(train, other)
-    model = po.GaussianDiscriminant(pooling=pooling, predictive=True, max_iter=20, n_jobs=1)
+    model = po.GaussianDiscriminant(pooling=pooling, predictive=True, em=po.EM(max_iter=20), n_jobs=1)
     return np.asarray(model.fit(mine.as_frame(), y).predict_log_proba(theirs.as_frame()))
 
 

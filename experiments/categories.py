@@ -107,9 +107,9 @@ def models(columns: list[str]) -> dict[str, tuple[Callable[[], Any], str]]:
     """Return, by the names of the columns of the page, a function that makes naive Bayes, and what it reads."""
     shrunk: dict[str, Any] = dict.fromkeys(columns, ShrunkCategorical())
     return {
-        "naive Bayes": (lambda: po.NaiveBayes(keep=columns), "cells"),
-        "grouped": (lambda: po.NaiveBayes(keep=columns), "groups"),
-        "shrunk": (lambda: po.NaiveBayes(keep=columns, distributions=shrunk), "cells"),
+        "naive Bayes": (lambda: po.NaiveBayes(columns=po.Columns(keep=columns)), "cells"),
+        "grouped": (lambda: po.NaiveBayes(columns=po.Columns(keep=columns)), "groups"),
+        "shrunk": (lambda: po.NaiveBayes(columns=po.Columns(keep=columns), distributions=shrunk), "cells"),
         "without them": (po.NaiveBayes, "other columns"),
     }
 

@@ -16,6 +16,7 @@ import time
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 import posteriori as po
 from experiments.page import DOCS, replace_block, table_head, table_row
@@ -129,7 +130,7 @@ def evidence_table(sets: list[Table]) -> str:
 def _sweep(parameter: str, values: tuple[Any, ...], names: tuple[str, ...], sets: list[Table], half: str) -> str:
     cells: list[list[str]] = [[f"`{value!r}`".replace("'", '"')] for value in values]
     for name in names:
-        models = {str(value): type(MODELS[name])(**MODELS[name].get_params() | {parameter: value}) for value in values}
+        models = {str(value): clone(MODELS[name]).set_params(**{parameter: value}) for value in values}
         scores = measure(models, sets)
         losses, rank = scores[:, :, 0], ranks(scores[:, :, 0]).mean(axis=0)
         accuracy = scores[:, :, 1].mean(axis=0)

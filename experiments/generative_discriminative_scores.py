@@ -199,8 +199,10 @@ def unlabelled_accuracies(draw: Any, n: int, repeats: int = 30) -> Array:
         everything, labels = np.concatenate([X, more]), [*map(int, y), *[None] * UNLABELLED]
         models = [
             po.NaiveBayes(n_jobs=1).fit(X, y),
-            po.NaiveBayes(unlabelled="learn", n_jobs=1).fit(everything, labels),
-            po.NaiveBayes(unlabelled="learn", unlabelled_weight=LIGHT, n_jobs=1).fit(everything, labels),
+            po.NaiveBayes(labels=po.Labels(unlabelled="learn"), n_jobs=1).fit(everything, labels),
+            po.NaiveBayes(labels=po.Labels(unlabelled="learn", unlabelled_weight=LIGHT), n_jobs=1).fit(
+                everything, labels
+            ),
             LogisticRegression(max_iter=1000).fit(X, y),
         ]
         found[repeat] = [np.mean(model.predict(test) == truth) for model in models]

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from sklearn.base import clone
 
 import posteriori as po
 from experiments.hidden_pictures import draw_cells, draw_labels
@@ -124,7 +125,7 @@ def informative_table(sets: Sequence[Table]) -> str:
             continue
         cells = [table.name, f"{missing:.0%}"]
         for model in models.values():
-            told = type(model)(**model.get_params() | {"missing": "informative"})
+            told = clone(model).set_params(**{"missing": "informative"})
             plain, heeding = score(model, table), score(told, table)
             cells.append(
                 f"{plain.log_loss:.3f} → {heeding.log_loss:.3f} · {plain.accuracy:.3f} → {heeding.accuracy:.3f}"

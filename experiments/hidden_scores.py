@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
@@ -39,7 +40,7 @@ MOST_ROWS_WITH_GAPS = 500
 FOLDS = 5
 REPETITIONS = {"labels": 5, "cells": 5}
 
-_LIMITS = {"tol": 1e-3, "max_iter": 100, "n_jobs": 1}
+_LIMITS = {"em": po.EM(tol=1e-3, max_iter=100), "n_jobs": 1}
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def _hide_labels(table: Table, repetition: int, rng: np.random.Generator) -> Ite
         for name, model in generative_models(table.n_numbers).items():
             fitted, losses = {}, {}
             for weight in (0.0, *WEIGHTS):
-                one = _like(model, priors=shares, unlabelled="learn", unlabelled_weight=weight)
+                one = _like(model, priors=shares, labels__unlabelled="learn", labels__unlabelled_weight=weight)
                 alone = (X[labelled], y[labelled])
                 held_out = out_of_fold(one, *(alone if weight == 0.0 else (X, some)), folds=FOLDS)
                 fitted[weight] = held_out.estimator
@@ -245,7 +246,7 @@ def _split(y: pl.Series, most: int, rng: np.random.Generator) -> tuple[np.ndarra
 
 
 def _like(model: Any, **parameters: Any) -> Any:
-    return type(model)(**model.get_params() | parameters)
+    return clone(model).set_params(**parameters)
 
 
 def _score(model: Any, X: Any, y: pl.Series) -> tuple[float, float]:

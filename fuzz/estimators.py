@@ -10,7 +10,7 @@ import functools
 import inspect
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from sklearn.utils._param_validation import Interval, Options, make_constraint
 import posteriori as po
 from fuzz.tables import EDGE_NUMBERS, Rng, mutate_table, pick, valid_table
 from fuzz.target import UNDEFINED, Target, check_posteriors, check_sentence
+from posteriori.classifiers.parameter_groups import ParameterGroup
 from posteriori.registry import MODELS
 
 _CLASSES: dict[str, Any] = {
@@ -40,15 +41,17 @@ _LARGEST = {"n_trees": 3, "n_init": 2, "max_iter": 20, "folds": 3, "bins": 6, "n
 # Of parameters whose constraint does not say what is valid, given a table and the column of classes.
 _VALUES: dict[str, Callable[[Rng, pl.DataFrame, list[Any]], Any]] = {
     "distributions": lambda rng, X, y: pick(rng, (None, "binned", {pick(rng, X.columns): pick(rng, _DENSITIES)})),
-    "priors": lambda rng, X, y: pick(rng, (None, {one: 1 / len(set(y)) for one in set(y)})),
-    "prior": lambda rng, X, y: pick(rng, (None, [1 / max(1, len(set(y)))] * len(set(y)))),
-    "class_prior": lambda rng, X, y: pick(rng, (None, [1 / max(1, len(set(y)))] * len(set(y)))),
+    "priors": lambda rng, X, y: pick(rng, (None, _uniform(y))),
+    "prior": lambda rng, X, y: pick(rng, (None, list(_uniform(y).values()))),
+    "class_prior": lambda rng, X, y: pick(rng, (None, list(_uniform(y).values()))),
     "categorical_features": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)], X.columns)),
     "keep": lambda rng, X, y: pick(rng, (None, "all", [pick(rng, X.columns)])),
     "dates": lambda rng, X, y: pick(rng, ("parts", "ignore", ["month"], ["days", "year"])),
     "text": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)])),
-    "components_per_class": lambda rng, X, y: pick(rng, (2, {y[0]: 2} if y else 2)),
-    "label_noise": lambda rng, X, y: pick(rng, (None, 0.1, "learn", {y[0]: {y[0]: 1.0}} if y else 0.1)),
+    "components_per_class": lambda rng, X, y: pick(rng, (2, dict.fromkeys([*_uniform(y)][:1], 2) or 2)),
+    "label_noise": lambda rng, X, y: pick(
+        rng, (None, 0.1, "learn", {one: {one: 1.0} for one in [*_uniform(y)][:1]} or 0.1)
+    ),
     "unlabelled": lambda rng, X, y: "learn",
     "members": lambda rng, X, y: pick(rng, (["nb", "tan"], ["lda", "nb"], {"nb": "nb", "own": po.NaiveBayes()})),
     "time_budget": lambda rng, X, y: 0.2,
@@ -58,10 +61,21 @@ _VALUES: dict[str, Callable[[Rng, pl.DataFrame, list[Any]], Any]] = {
 }  # fmt: skip
 
 
+def _uniform(y: list[Any]) -> dict[Any, float]:
+    """Return a uniform prior of the labels, without those that no dictionary holds."""
+    classes = dict.fromkeys(one for one in y if isinstance(one, Hashable))
+    return {one: 1 / len(classes) for one in classes}
+
+
 def _parameter(rng: Rng, name: str, constraints: Any, X: pl.DataFrame, y: list[Any]) -> Any:
     """Return a valid value of a parameter, by the constraint that the estimator declares."""
     if name in _VALUES:
         return _VALUES[name](rng, X, y)
+    group = next((one for one in constraints if isinstance(one, type) and issubclass(one, ParameterGroup)), None)
+    if group is not None:
+        inner = group._parameter_constraints
+        chosen = rng.permutation(sorted(inner))[: int(rng.integers(0, 3))].tolist()
+        return group(**{one: _parameter(rng, one, inner[one], X, y) for one in chosen})
     constraint = pick(rng, [make_constraint(one) for one in constraints])
     if isinstance(constraint, Interval):
         low = 0.0 if constraint.left is None else float(constraint.left)
@@ -192,7 +206,12 @@ def _mutate(rng: Rng, what: str, parameters: dict[str, Any], given: dict[str, An
     if what == "parameter" and (
         known := sorted(kind._parameter_constraints.keys() & inspect.signature(kind).parameters)
     ):
-        parameters[pick(rng, known)] = pick(rng, _ODD_VALUES)
+        name = pick(rng, known)
+        value = parameters.get(name)
+        if isinstance(value, ParameterGroup):
+            value.set_params(**{pick(rng, sorted(value._parameter_constraints)): pick(rng, _ODD_VALUES)})
+        else:
+            parameters[name] = pick(rng, _ODD_VALUES)
     elif what == "argument":
         given[pick(rng, sorted(given.keys() - {"path", "X"}))] = pick(rng, (*_ODD_VALUES, "a" * n, [None] * n))
     else:
@@ -226,7 +245,10 @@ def run(rng: Rng, folder: Path) -> bool:
         given["sample_weight"] = rng.random(len(y)) * 2
     if what in ("parameter", "argument", "weights") and y:
         _mutate(rng, what, parameters, given, kind)
-    model = kind(**parameters)
+    nested = {
+        one: value for one, value in parameters.items() if "__" in one and one.partition("__")[0] not in parameters
+    }
+    model = kind(**{one: value for one, value in parameters.items() if "__" not in one}).set_params(**nested)
     if is_refused(lambda: _checked(model, "fit", given), kind):
         return False
     if what == "later":

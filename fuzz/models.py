@@ -82,7 +82,7 @@ def _grouped() -> Any:
     rng = np.random.default_rng(3)
     shop = [f"shop {k}" for k in np.minimum(rng.geometric(0.02, 900), 150)]
     table = pl.DataFrame({"shop": shop, "sky": rng.choice(["clear", "fog"], 900), "visits": rng.poisson(3.0, 900)})
-    return po.TreeAugmentedNaiveBayes(keep="all").fit(table, _labels(900))
+    return po.TreeAugmentedNaiveBayes(columns=po.Columns(keep="all")).fit(table, _labels(900))
 
 
 def _stated() -> Any:
@@ -110,9 +110,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "mdlp": lambda: _fitted(po.NaiveBayes, distributions={"height": "binned", "weight": po.Binned([60.0, 75.0])}),
     "missing": lambda: _fitted(po.NaiveBayes, missing="informative"),
     "weights": lambda: _fitted(po.NaiveBayes, feature_weights="conditional"),
-    "components": lambda: _fitted(po.NaiveBayes, components_per_class={"yes": 2}, n_init=1, random_state=0),
-    "label noise": lambda: _fitted(po.NaiveBayes, label_noise="learn"),
-    "unlabelled": lambda: _fitted(po.NaiveBayes, unlabelled="learn", holes=True),
+    "components": lambda: _fitted(po.NaiveBayes, em=po.EM(components_per_class={"yes": 2}, n_init=1), random_state=0),
+    "label noise": lambda: _fitted(po.NaiveBayes, labels=po.Labels(label_noise="learn")),
+    "unlabelled": lambda: _fitted(po.NaiveBayes, labels=po.Labels(unlabelled="learn"), holes=True),
     "from parameters": _stated,
     "discriminant from parameters": _stated_discriminant,
     "lda": lambda: _fitted_numbers(po.GaussianDiscriminant, pooling="pooled"),
@@ -120,7 +120,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "rda": lambda: _fitted_numbers(po.GaussianDiscriminant, pooling=0.5, shrinkage=0.1),
     "ledoit_wolf": lambda: _fitted_numbers(po.GaussianDiscriminant, shrinkage="ledoit_wolf"),
     "mixture discriminant": lambda: _fitted_numbers(
-        po.GaussianDiscriminant, components_per_class=2, n_init=1, random_state=0
+        po.GaussianDiscriminant, em=po.EM(components_per_class=2, n_init=1), random_state=0
     ),
     "tan": lambda: _fitted(po.TreeAugmentedNaiveBayes),
     "gaussian tan": lambda: _fitted(po.TreeAugmentedNaiveBayes, continuous="gaussian", penalty="bic"),

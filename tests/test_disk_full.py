@@ -18,7 +18,7 @@ rng = np.random.default_rng(0)
 rows = pl.DataFrame({"a": rng.integers(0, 900, 3000).astype(str), "x": rng.normal(size=3000)})
 y = np.where(rng.random(3000) < 0.5, "a class of a long name", "another class of a long name")
 warnings.simplefilter("ignore")
-model = po.NaiveBayes(keep="all").fit(rows, y)
+model = po.NaiveBayes(columns=po.Columns(keep="all")).fit(rows, y)
 network = po.BayesianNetwork([("u", "v")])
 states = [f"state {k}" for k in range(400)]
 network.add_cpt("u", dict(zip(states, np.full(400, 1 / 400))))

@@ -32,7 +32,7 @@ MODELS = {
     "nb binned": po.NaiveBayes(distributions="binned", feature_weights="conditional"),
     "nb cells": po.NaiveBayes(distributions="binned", feature_weights="cells"),
     "nb informative": po.NaiveBayes(missing="informative"),
-    "nb parts": po.NaiveBayes(components_per_class=2, random_state=0),
+    "nb parts": po.NaiveBayes(em=po.EM(components_per_class=2), random_state=0),
     "gda": po.GaussianDiscriminant(),
     "tan": po.TreeAugmentedNaiveBayes(),
     "chow-liu": po.ChowLiuClassifier(),

@@ -62,7 +62,7 @@ complete = np.asarray(complete, float)
 X = complete.copy()
 X[rng.random(400) < 0.6, 1] = np.nan  # most second cells are lost
 
-em = po.GaussianDiscriminant(tol=1e-9).fit(X, y)
+em = po.GaussianDiscriminant(em=po.EM(tol=1e-9)).fit(X, y)
 figure, ax = plt.subplots(figsize=(7, 3.2))
 ax.plot(
     np.arange(1, len(em.log_likelihood_trace_) + 1),
@@ -76,7 +76,7 @@ plt.show()
 # %%
 # The estimates beside those of three other ways. The truth is a covariance of 0.8 and a variance of 1.
 def describe(title, table, labels):
-    fitted = po.GaussianDiscriminant(tol=1e-9).fit(table, labels)
+    fitted = po.GaussianDiscriminant(em=po.EM(tol=1e-9)).fit(table, labels)
     c = fitted.covariance_
     print(
         f"{title:28s} covariance {c[0, 1]:.3f}  variance of the second {c[1, 1]:.3f}"

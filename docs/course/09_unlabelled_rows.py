@@ -40,7 +40,9 @@ y = np.full(n, None, dtype=object)
 y[shown] = truth[shown]
 
 few = po.GaussianDiscriminant(shrinkage=0.2).fit(X[shown], truth[shown])
-all_rows = po.GaussianDiscriminant(shrinkage=0.2, unlabelled="learn").fit(X, y)
+all_rows = po.GaussianDiscriminant(
+    shrinkage=0.2, labels=po.Labels(unlabelled="learn")
+).fit(X, y)
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)
 for ax, (title, model) in zip(
     axes, {"6 labels": few, "and 294 rows": all_rows}.items()
@@ -86,12 +88,12 @@ own = {"covariance": "diagonal", "pooling": "per_class"}
 shared = {"covariance": "diagonal", "pooling": "pooled"}
 fits = {
     "6 labels": po.GaussianDiscriminant(**own).fit(Z[:6], names[:6]),
-    "and 394 rows": po.GaussianDiscriminant(unlabelled="learn", **own).fit(
-        Z, hidden
-    ),
-    "and one variance": po.GaussianDiscriminant(unlabelled="learn", **shared).fit(
-        Z, hidden
-    ),
+    "and 394 rows": po.GaussianDiscriminant(
+        labels=po.Labels(unlabelled="learn"), **own
+    ).fit(Z, hidden),
+    "and one variance": po.GaussianDiscriminant(
+        labels=po.Labels(unlabelled="learn"), **shared
+    ).fit(Z, hidden),
 }
 figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True)
 for ax, (title, model) in zip(axes, fits.items()):
@@ -102,8 +104,8 @@ plt.show()
 # %%
 # With one variance for both classes the model has fewer ways to explain the rows, and EM stays with the height here.
 #
-# For this reason a missing label is an error in posteriori unless ``unlabelled`` is set. ``unlabelled_weight="held_out"`` chooses the
-# weight of such rows on held-out labels, and may choose 0.
+# For this reason a missing label is an error in posteriori by default. ``po.Labels(unlabelled="learn",
+# unlabelled_weight="held_out")`` chooses the weight of such rows on held-out labels, and may choose 0.
 #
 # No label at all
 # ---------------

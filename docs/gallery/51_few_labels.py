@@ -31,7 +31,7 @@ models = {
         X[shown], truth[shown]
     ),
     f"and {len(truth) - len(shown)} rows without label": po.GaussianDiscriminant(
-        shrinkage=0.1, unlabelled="learn"
+        shrinkage=0.1, labels=po.Labels(unlabelled="learn")
     ).fit(X, few),
 }
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True, sharex=True)

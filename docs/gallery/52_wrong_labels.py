@@ -4,7 +4,7 @@ Labels that may be wrong
 
 A fifth of the labels of the penguins is changed; the model estimates how often, and repairs them.
 
-`label_noise="learn"` treats the given label as a noisy observation of the true class and estimates
+`po.Labels(label_noise="learn")` treats the given label as a noisy observation of the true class and estimates
 the rates of confusion with the model, by EM.
 """
 
@@ -26,7 +26,9 @@ for title, noise in (
     ("labels taken as they are", None),
     ('label_noise="learn"', "learn"),
 ):
-    model = po.GaussianDiscriminant(label_noise=noise).fit(X, given)
+    model = po.GaussianDiscriminant(labels=po.Labels(label_noise=noise)).fit(
+        X, given
+    )
     rows[title] = np.mean(model.predict(X) == truth)
 figure, ax = plt.subplots(figsize=(6.5, 4.6))
 image = ax.imshow(model.label_confusion_, cmap="Blues", vmin=0, vmax=1)

@@ -20,7 +20,7 @@ ham = [
 mail = pl.DataFrame(
     {"message": spam + ham, "kind": ["spam"] * len(spam) + ["ham"] * len(ham)}
 )
-model = po.NaiveBayes(text=["message"]).fit(mail, "kind")
+model = po.NaiveBayes(columns=po.Columns(text=["message"])).fit(mail, "kind")
 row = {"message": "Free lunch: call now!"}
 print(po.explain.bayes_table(model, row))
 

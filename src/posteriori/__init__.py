@@ -11,6 +11,7 @@ _NAMES_OF = {
     "GenerativeClassifier GenerativeForest KDependenceBayes MixtureModel NaiveBayes TreeAugmentedNaiveBayes",
     "classifiers.merging": "merge",
     "classifiers.prediction_files": "predict_to",
+    "classifiers.parameter_groups": "Columns EM Labels",
     "comparison": "Comparison CrossValidation compare cross_validate",
     "densities": "Binned Categorical Complement Compound Gaussian Multinomial Poisson PoissonRate Presence "
     "ScaledMultinomial",
@@ -49,6 +50,9 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.classifiers import NaiveBayes as NaiveBayes
     from posteriori.classifiers import TreeAugmentedNaiveBayes as TreeAugmentedNaiveBayes
     from posteriori.classifiers.merging import merge as merge
+    from posteriori.classifiers.parameter_groups import EM as EM
+    from posteriori.classifiers.parameter_groups import Columns as Columns
+    from posteriori.classifiers.parameter_groups import Labels as Labels
     from posteriori.classifiers.prediction_files import predict_to as predict_to
     from posteriori.comparison import Comparison as Comparison
     from posteriori.comparison import CrossValidation as CrossValidation

@@ -11,6 +11,7 @@ import numpy as np
 UNDEFINED = "–"
 _LONGEST_NAME = 24  # characters in a figure
 _LARGEST_EXACT_COUNT = 10**15  # a count with more digits is shown as a power of ten
+_LARGEST_EXACT_LOG = 1e12  # four digits of exp(x) are known up to it
 
 
 def number(value: float | None, digits: int = 4, separator: str = "") -> str:
@@ -72,13 +73,15 @@ def exponential(log_value: float) -> str:
 
     Examples
     --------
-    >>> exponential(0.0), exponential(-2.5), exponential(-1e4), exponential(float("-inf"))
-    ('1', '0.082085', '1.135e-4343', '0')
+    >>> exponential(0.0), exponential(-2.5), exponential(-1e4), exponential(-1e20), exponential(float("-inf"))
+    ('1', '0.082085', '1.135e-4343', 'exp(-1e+20)', '0')
     """
     if not math.isfinite(log_value):
         return UNDEFINED if math.isnan(log_value) else "∞" if log_value > 0 else "0"
     if -600 < log_value < 600:  # within the range of a float
         return f"{np.exp(log_value):.6g}"
+    if abs(log_value) > _LARGEST_EXACT_LOG:
+        return f"exp({log_value:.4g})"
     exponent = int(np.floor(log_value / np.log(10)))
     return f"{np.exp(log_value - exponent * np.log(10)):.4g}e{exponent:+d}"
 

@@ -38,6 +38,9 @@ _PLAIN = {str, bool, int, type(None)}  # which JSON writes as they are
 # What a file may name, with the modules that hold it: these dataclasses, the sums of `posteriori.statistics`, and what
 # registered densities hold.
 _DATACLASSES = {
+    "Columns": "posteriori.classifiers.parameter_groups",
+    "EM": "posteriori.classifiers.parameter_groups",
+    "Labels": "posteriori.classifiers.parameter_groups",
     "Importance": "posteriori.learning.importance",
     "Block": "posteriori.model",
     "FactorWeights": "posteriori.model",

@@ -118,7 +118,7 @@ class ModelSpec:
     estimator : str
         Its class, as "module:Class".
     parameters : mapping
-        The parameters that differ from the defaults of the class.
+        The parameters that differ from the defaults of the class; ``em__tol`` is the parameter `tol` of `em`.
     options : frozenset of str
         What it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers
         cut into bins), "counts" (columns of counts), "text" (columns of text), "missing" (informative missing cells),
@@ -160,7 +160,10 @@ class ModelSpec:
 
     def make(self, **parameters: Any) -> Any:
         """Return an estimator with the parameters of the model, and others on top."""
-        return self.estimator_class(**{**self.parameters, **parameters})
+        stated = {**self.parameters, **parameters}
+        plain = {name: value for name, value in stated.items() if "__" not in name}
+        nested = {name: value for name, value in stated.items() if "__" in name}  # one parameter of a group
+        return self.estimator_class(**plain).set_params(**nested)
 
 
 _NAIVE_BAYES = "posteriori.classifiers.naive_bayes:NaiveBayes"
@@ -172,7 +175,7 @@ _FOREST = "posteriori.classifiers.generative_forest:GenerativeForest"
 _DISCRIMINATIVE = "posteriori.comparison.discriminative:DiscriminativeClassifier"
 
 # The prior of predictive densities keeps covariances of few rows regular. Candidates need no more than a rough optimum.
-_INTEGRATED: dict[str, Any] = {"predictive": True, "tol": 1e-3, "max_iter": EM_STEPS}
+_INTEGRATED: dict[str, Any] = {"predictive": True, "em__tol": 1e-3, "em__max_iter": EM_STEPS}
 _WEIGHTED: dict[str, Any] = {"feature_weights": "conditional"}
 _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances}
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
+from sklearn.base import clone
 
 import posteriori as po
 from posteriori.model_selection import out_of_fold
@@ -25,7 +26,7 @@ MODELS = {
 
 
 def model_of(name, **parameters):
-    return type(MODELS[name])(**MODELS[name].get_params()).set_params(**parameters)
+    return clone(MODELS[name]).set_params(**parameters)
 
 
 def two_humps(seed=0, n=400, cells=0.0, apart=4.0):
@@ -44,7 +45,7 @@ def two_humps(seed=0, n=400, cells=0.0, apart=4.0):
 def test_components_see_what_one_cannot(name):
     table, y = two_humps()
     table = table.drop("kind")
-    one, several = model_of(name).fit(table, y), model_of(name, components_per_class={"outer": 2}).fit(table, y)
+    one, several = model_of(name).fit(table, y), model_of(name, em__components_per_class={"outer": 2}).fit(table, y)
     assert several.score(table, y) > 0.97
     if name == "lda":
         assert one.score(table, y) < 0.8
@@ -63,7 +64,14 @@ def test_no_step_lowers_the_likelihood(name, cells, seed, noise, hidden):
     table, y = two_humps(seed, 150, cells)
     y = np.where(np.random.default_rng(seed).random(len(y)) < hidden, None, y)
     model = model_of(
-        name, components_per_class=2, label_noise=noise, unlabelled="learn", max_iter=15, n_init=1, tol=0.0, alpha=0.0
+        name,
+        em__components_per_class=2,
+        labels__label_noise=noise,
+        labels__unlabelled="learn",
+        em__max_iter=15,
+        em__n_init=1,
+        em__tol=0.0,
+        alpha=0.0,
     )
     if name == "naive":
         model.set_params(variance_smoothing=0.0)
@@ -75,16 +83,17 @@ def test_no_step_lowers_the_likelihood(name, cells, seed, noise, hidden):
 def test_classes_of_several_components_are_mixtures_of_their_own_rows():
     """Where classes share nothing, and all rows are labelled, each is what a mixture of its rows alone is."""
     table, y = two_humps(1, apart=6.0)
-    limits = {"tol": 1e-10, "random_state": 0, "n_init": 2}
-    model = po.GaussianDiscriminant(pooling="per_class", components_per_class={"outer": 2}, **limits).fit(table, y)
-    mixture = po.MixtureModel(2, pseudo_rows=0.0, **limits).fit(table.filter(y == "outer"))
+    model = po.GaussianDiscriminant(
+        pooling="per_class", em=po.EM(components_per_class={"outer": 2}, n_init=2, tol=1e-10), random_state=0
+    ).fit(table, y)
+    mixture = po.MixtureModel(2, pseudo_rows=0.0, n_init=2, tol=1e-10, random_state=0).fit(table.filter(y == "outer"))
     density = model.predict_joint_log_proba(table)[:, 1] - model.class_log_prior_[1]
     assert_allclose(density, mixture.score_samples(table), atol=1e-5)
 
 
 def test_a_class_is_the_sum_of_its_components():
     table, y = two_humps()
-    model = model_of("naive", components_per_class={"outer": 2}).fit(table, y)
+    model = model_of("naive", em__components_per_class={"outer": 2}).fit(table, y)
     batch = model._source(table).batch(slice(0, table.height))
     z = [0, 1, 1]
     parts = model.model_._log_joint(batch, with_shared=True)
@@ -96,7 +105,7 @@ def test_a_class_is_the_sum_of_its_components():
 @pytest.mark.parametrize("name", MODELS)
 def test_explanations_stay_exact_sums(name):
     table, y = two_humps(cells=0.1)
-    model = model_of(name, components_per_class=2).fit(table, y)
+    model = model_of(name, em__components_per_class=2).fit(table, y)
     explained = model.explain(table)
     assert_allclose(explained.log_joint, log_joint_of_class(model, table, explained), atol=1e-9)
     assert sorted(map(len, explained.given)) == [0, 1, 2]
@@ -114,7 +123,7 @@ def log_joint_of_class(model, table, explained):
 
 def test_drawn_rows_have_the_shape_of_the_mixture():
     table, y = two_humps()
-    model = model_of("qda", components_per_class={"outer": 2}).fit(table, y)
+    model = model_of("qda", em__components_per_class={"outer": 2}).fit(table, y)
     drawn, labels = model.sample(4000, "outer", random_state=0)
     assert set(labels) == {"outer"}
     assert_allclose(np.abs(drawn["a"]).mean(), np.abs(table.filter(y == "outer")["a"]).mean(), atol=0.2)
@@ -127,7 +136,7 @@ def test_several_components_may_die_and_are_told_of():
     y = np.repeat([0, 1], 40)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = po.NaiveBayes(components_per_class=3, random_state=0).fit(X, y)
+        model = po.NaiveBayes(em=po.EM(components_per_class=3), random_state=0).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()
     assert any("components with hardly a row" in str(one.message) for one in caught) or model.class_count_.min() > 1
 
@@ -162,8 +171,8 @@ def test_a_mask_of_all_classes_is_no_label(name):
     X, y = three_classes()
     some = np.where(np.random.default_rng(0).random(len(y)) < 0.6, np.nan, y)
     mask = (some[:, np.newaxis] == np.arange(3)) | np.isnan(some)[:, np.newaxis]
-    masked = model_of(name, unlabelled_weight=0.5).fit(X, mask)
-    plain = model_of(name, unlabelled="learn", unlabelled_weight=0.5).fit(X, some)
+    masked = model_of(name, labels__unlabelled_weight=0.5).fit(X, mask)
+    plain = model_of(name, labels__unlabelled="learn", labels__unlabelled_weight=0.5).fit(X, some)
     assert_allclose(masked.log_likelihood_trace_, plain.log_likelihood_trace_)
     assert_allclose(masked.predict_proba(X), plain.predict_proba(X))
 
@@ -193,7 +202,7 @@ def test_masks_by_name_and_their_errors():
     with pytest.raises(ValueError, match="is a mask"):
         po.KDependenceBayes().fit(X, mask)
     with pytest.raises(ValueError, match="give one or the other"):
-        po.NaiveBayes(label_noise=0.1).fit(X, frames[0])
+        po.NaiveBayes(labels=po.Labels(label_noise=0.1)).fit(X, frames[0])
 
 
 # Wrong labels -------------------------------------------------------------------------------------------------
@@ -209,13 +218,15 @@ CONFUSION = np.array([[0.9, 0.1, 0.0], [0.0, 0.7, 0.3], [0.1, 0.1, 0.8]])
 def test_labels_that_are_right_are_labels():
     X, y = three_classes()
     for noise in (0.0, np.eye(3)):
-        sure = po.GaussianDiscriminant(label_noise=noise).fit(X, y)
+        sure = po.GaussianDiscriminant(labels=po.Labels(label_noise=noise)).fit(X, y)
         assert_allclose(sure.predict_proba(X), po.GaussianDiscriminant().fit(X, y).predict_proba(X))
 
 
 def test_one_step_is_bayes_rule_for_the_recorded_label():
     X, y = three_classes()
-    model = po.NaiveBayes(label_noise=CONFUSION, max_iter=300, tol=1e-12, alpha=0.0, variance_smoothing=0.0).fit(X, y)
+    model = po.NaiveBayes(
+        labels=po.Labels(label_noise=CONFUSION), em=po.EM(max_iter=300, tol=1e-12), alpha=0.0, variance_smoothing=0.0
+    ).fit(X, y)
     joint = model.predict_joint_log_proba(X)
     with np.errstate(divide="ignore"):
         label_likelihood = joint + np.log(CONFUSION[:, y].T)
@@ -232,7 +243,9 @@ def test_wrong_labels_do_little_harm_where_they_are_expected(noise):
     X, y = three_classes(n=3000)
     X *= 1.5
     wrong = flipped(y, CONFUSION, np.random.default_rng(0))
-    model = po.GaussianDiscriminant(pooling="per_class", label_noise=noise, max_iter=500).fit(X, wrong)
+    model = po.GaussianDiscriminant(
+        pooling="per_class", labels=po.Labels(label_noise=noise), em=po.EM(max_iter=500)
+    ).fit(X, wrong)
     assert_allclose(model.label_confusion_, CONFUSION, atol=0.06)
     assert (model.transduction_ == y).mean() > (wrong == y).mean() + 0.1
     assert model.score(X, y) > po.GaussianDiscriminant(pooling="per_class").fit(X, wrong).score(X, y)
@@ -242,11 +255,11 @@ def test_noise_by_class_and_its_errors():
     X, y = three_classes()
     y = np.array(["x", "y", "z"])[y]
     noise = {"y": {"y": 0.7, "z": 0.3}}
-    model = po.NaiveBayes(label_noise=noise).fit(X, y)
+    model = po.NaiveBayes(labels=po.Labels(label_noise=noise)).fit(X, y)
     assert_allclose(model.label_confusion_, [[1, 0, 0], [0, 0.7, 0.3], [0, 0, 1]])
     for bad, words in (({"q": {"x": 1.0}}, "names 'q'"), ([[1.0]], "shape"), (np.ones((3, 3)), "not a distribution")):
         with pytest.raises(ValueError, match=words):
-            po.NaiveBayes(label_noise=bad).fit(X, y)
+            po.NaiveBayes(labels=po.Labels(label_noise=bad)).fit(X, y)
 
 
 def test_what_is_learned_of_labels_has_a_prior():
@@ -262,28 +275,28 @@ def test_what_is_learned_of_labels_has_a_prior():
 def test_components_are_refused_where_they_cannot_be():
     table, y = two_humps()
     with pytest.raises(ValueError, match="partial_fit sees each once"):
-        po.NaiveBayes(components_per_class=2).partial_fit(table, y)
+        po.NaiveBayes(em=po.EM(components_per_class=2)).partial_fit(table, y)
     with pytest.raises(ValueError, match=r"ledoit_wolf.*needs known labels"):
-        po.GaussianDiscriminant(components_per_class=2, shrinkage="ledoit_wolf").fit(table, y)
+        po.GaussianDiscriminant(em=po.EM(components_per_class=2), shrinkage="ledoit_wolf").fit(table, y)
     with pytest.raises(ValueError, match="is not a class"):
-        po.NaiveBayes(components_per_class={"middle": 2}).fit(table, y)
+        po.NaiveBayes(em=po.EM(components_per_class={"middle": 2})).fit(table, y)
     with pytest.raises(ValueError, match="at least 1"):
-        po.NaiveBayes(components_per_class=0).fit(table, y)
+        po.NaiveBayes(em=po.EM(components_per_class=0)).fit(table, y)
     with pytest.raises(ValueError, match="fewer than its 300 components"):
-        po.NaiveBayes(components_per_class=300).fit(table, y)
-    model = po.GaussianDiscriminant(components_per_class=2, random_state=0).fit(table, y)
+        po.NaiveBayes(em=po.EM(components_per_class=300)).fit(table, y)
+    model = po.GaussianDiscriminant(em=po.EM(components_per_class=2), random_state=0).fit(table, y)
     with pytest.raises(AttributeError, match="no linear form"):
         _ = model.coef_
     with pytest.raises(ValueError, match="not linear"):
         po.explain.linear_form(model)
     with pytest.raises(ValueError, match="is no network"):
-        po.NaiveBayes(components_per_class=2).fit(table.select("kind"), y).to_network()
+        po.NaiveBayes(em=po.EM(components_per_class=2)).fit(table.select("kind"), y).to_network()
 
 
 @pytest.mark.parametrize("name", ["naive", "lda", "forest"])
 def test_components_are_kept_in_files_and_judged_out_of_fold(name, tmp_path):
     table, y = two_humps()
-    model = model_of(name, components_per_class={"outer": 2}, label_noise=0.05)
+    model = model_of(name, em__components_per_class={"outer": 2}, labels__label_noise=0.05)
     result = out_of_fold(model, table, y)
     assert (result.posterior.argmax(axis=1) == result.y_true).mean() > 0.95
     po.save(model, tmp_path / "m.posteriori")
@@ -295,7 +308,7 @@ def test_components_are_kept_in_files_and_judged_out_of_fold(name, tmp_path):
 
 def test_directions_and_distances_are_those_of_components():
     table, y = two_humps()
-    model = po.GaussianDiscriminant(components_per_class={"outer": 2}, random_state=0).fit(table, y)
+    model = po.GaussianDiscriminant(em=po.EM(components_per_class={"outer": 2}), random_state=0).fit(table, y)
     numbers = table.select("a", "b").to_numpy()
     assert model.means_.shape == (3, 2)
     assert model.transform(table).shape == (len(y), 2)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
@@ -90,8 +91,8 @@ def test_pieces_add_up_to_one_fit(model, table):
     if model.get_params().get("bins") == "mdlp":
         pytest.skip("bins are chosen by the rows of the first call")
     features, labels = table.drop("y"), table["y"]
-    whole = type(model)(**model.get_params())
-    parts = type(model)(**model.get_params())
+    whole = clone(model)
+    parts = clone(model)
     whole.fit(features.select("sky", "wind", "rare"), labels)
     for rows in (slice(0, 200), slice(200, 240)):
         parts.partial_fit(features.select("sky", "wind", "rare")[rows], labels[rows], classes=["low", "mid", "top"])
@@ -106,16 +107,14 @@ def test_weights_are_repetitions(model, table):
         pytest.skip("more rows than pseudo-weights: see tests/densities/test_binning.py")
     weight = np.random.default_rng(1).integers(0, 4, len(table))
     repeated = table[np.repeat(np.arange(len(table)), weight).tolist()]
-    one = type(model)(**model.get_params()).fit(table.drop("y"), table["y"], sample_weight=weight.astype(float))
-    other = type(model)(**model.get_params()).fit(repeated.drop("y"), repeated["y"])
+    one = clone(model).fit(table.drop("y"), table["y"], sample_weight=weight.astype(float))
+    other = clone(model).fit(repeated.drop("y"), repeated["y"])
     assert_allclose(one.predict_proba(table.drop("y")), other.predict_proba(table.drop("y")), rtol=1e-7, atol=1e-9)
 
 
 def test_threads_change_nothing(model, table, monkeypatch):
     monkeypatch.setattr(posteriori.sources.table_source, "_MOST_ROWS", 64)
-    one, two = (
-        type(model)(**model.get_params() | {"n_jobs": n_jobs}).fit(table.drop("y"), table["y"]) for n_jobs in (1, 2)
-    )
+    one, two = (clone(model).set_params(**{"n_jobs": n_jobs}).fit(table.drop("y"), table["y"]) for n_jobs in (1, 2))
     assert_array_equal(one.predict_proba(table.drop("y")), two.predict_proba(table.drop("y")))
 
 
@@ -125,12 +124,12 @@ def test_cross_validation_equals_refitting(name, table):
     model = MODELS[name]
     columns = ["sky", "wind", "rare"] if name != "tan gaussian" else ["x", "twice", "sky", "wind", "rare"]
     frame = table.select(*columns, "y")
-    result = out_of_fold(type(model)(**model.get_params()), frame, "y", folds=3)
+    result = out_of_fold(clone(model), frame, "y", folds=3)
     for k in range(3):
         held_out = result.fold == k
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # categories of this fold only
-            refit = type(model)(**model.get_params()).fit(frame.filter(~pl.Series(held_out)), "y")
+            refit = clone(model).fit(frame.filter(~pl.Series(held_out)), "y")
             expected = refit.predict_proba(frame.filter(pl.Series(held_out)))
         assert_allclose(result.posterior[held_out], expected, atol=1e-9)
 
@@ -146,7 +145,7 @@ def test_cross_validation_of_numbers_alone_equals_refitting(cls, table):
 
 
 def test_models_survive_a_file(model, table, tmp_path):
-    fitted = type(model)(**model.get_params()).fit(table.drop("y"), table["y"])
+    fitted = clone(model).fit(table.drop("y"), table["y"])
     po.save(fitted, tmp_path / "model.posteriori")
     again = po.load(tmp_path / "model.posteriori")
     assert_array_equal(again.predict_joint_log_proba(table.drop("y")), fitted.predict_joint_log_proba(table.drop("y")))
@@ -159,7 +158,7 @@ def test_models_survive_a_file(model, table, tmp_path):
 
 
 def test_explanations_are_exact_sums(model, table):
-    fitted = type(model)(**model.get_params()).fit(table.drop("y"), table["y"])
+    fitted = clone(model).fit(table.drop("y"), table["y"])
     explanation = fitted.explain(table.drop("y"))
     assert_allclose(explanation.log_joint, fitted.predict_joint_log_proba(table.drop("y")), rtol=1e-9)
     assert_allclose(explanation.posterior, fitted.predict_proba(table.drop("y")), atol=1e-12)
@@ -180,7 +179,7 @@ def test_drawn_rows_look_like_the_rows_learned_from(model, table):
 @pytest.mark.parametrize("name", ["tan", "chow-liu", "full joint", "tan bic", "kdb 1", "kdb 3", "aode"])
 def test_missing_cells_are_summed_out(name, table):
     columns = ["sky", "wind", "rare"]
-    fitted = type(MODELS[name])(**MODELS[name].get_params()).fit(table.select(columns), table["y"])
+    fitted = clone(MODELS[name]).fit(table.select(columns), table["y"])
     grid = pl.DataFrame(
         list(itertools.product(["clear", "grey", "rain"], ["calm", "gale"], ["a", "b", "c", "d"])),
         schema=columns,
@@ -282,7 +281,7 @@ def test_a_column_of_one_value_an_empty_column_and_a_pair_never_seen_together():
     )
     y = [k % 2 for k in range(40)]
     for model in MODELS.values():
-        fitted = type(model)(**model.get_params()).fit(frame, y)
+        fitted = clone(model).fit(frame, y)
         assert_allclose(fitted.predict_proba(frame).sum(axis=1), 1.0)
     empty = frame.with_columns(pl.lit(None, pl.String).alias("nothing"))
     with pytest.warns(UserWarning, match="nothing"):
@@ -293,9 +292,9 @@ def test_a_column_of_one_value_an_empty_column_and_a_pair_never_seen_together():
 def test_one_feature_and_one_class():
     frame = pl.DataFrame({"sky": ["clear", "rain", "rain", None]})
     for model in MODELS.values():
-        fitted = type(model)(**model.get_params()).fit(frame, ["a", "b", "b", "a"])
+        fitted = clone(model).fit(frame, ["a", "b", "b", "a"])
         assert_allclose(fitted.predict_proba(frame).sum(axis=1), 1.0)
-        alone = type(model)(**model.get_params()).fit(frame, ["a"] * 4)
+        alone = clone(model).fit(frame, ["a"] * 4)
         assert_allclose(alone.predict_proba(frame), 1.0)
 
 
@@ -314,7 +313,7 @@ def gaps(table):
 def test_em_never_lowers_the_likelihood_and_ends_above_that_of_the_pairs(kind, gaps):
     X, y = gaps
     settings = {"backoff": None, "alpha": 0.0}
-    fitted = kind(missing="em", tol=1e-9, max_iter=2000, **settings).fit(X, y)
+    fitted = kind(missing="em", em=po.EM(tol=1e-9, max_iter=2000), **settings).fit(X, y)
     trace = fitted.log_likelihood_trace_
     assert len(trace) > 2
     assert (np.diff(trace) >= -1e-8).all()
@@ -353,7 +352,7 @@ def test_a_tree_learned_by_em_survives_a_file(gaps, tmp_path):
 def test_a_column_without_any_value_says_nothing(name, table):
     rows = table.select("sky", "wind", "y")
     with_gap = rows.with_columns(pl.lit(None, pl.String).alias("empty")).select("empty", *rows.columns)
-    model, other = (type(MODELS[name])(**MODELS[name].get_params()) for _ in range(2))
+    model, other = (clone(MODELS[name]) for _ in range(2))
     with pytest.warns(UserWarning, match="empty"):
         model.fit(with_gap, "y")
     posterior, expected = model.predict_proba(with_gap.drop("y")), other.fit(rows, "y").predict_proba(rows.drop("y"))

@@ -403,7 +403,7 @@ def test_the_mutual_information_is_that_of_each_column_alone():
 @pytest.mark.parametrize("seed", range(3))
 def test_no_step_of_em_lowers_the_likelihood_of_the_present_cells(parameters, covariance, seed):
     X, y = blobs(seed=seed, missing=0.3)
-    model = po.GaussianDiscriminant(covariance=covariance, tol=1e-9, max_iter=5000, **parameters).fit(X, y)
+    model = po.GaussianDiscriminant(covariance=covariance, em=po.EM(tol=1e-9, max_iter=5000), **parameters).fit(X, y)
     trace = model.log_likelihood_trace_
     assert len(trace) >= 2
     assert np.diff(trace).min() > -1e-9 * len(y)
@@ -436,7 +436,7 @@ def test_the_fixed_point_of_em_is_where_direct_maximisation_ends():
     rng = np.random.default_rng(3)
     X = rng.multivariate_normal([1, -1], [[2, 1.2], [1.2, 1]], 40)
     X[:10, 0], X[10:18, 1] = np.nan, np.nan
-    model = po.GaussianDiscriminant(tol=1e-13, max_iter=10_000).fit(X, np.zeros(40, int))
+    model = po.GaussianDiscriminant(em=po.EM(tol=1e-13, max_iter=10_000)).fit(X, np.zeros(40, int))
 
     def loss(theta):
         root = np.array([[math.exp(theta[2]), 0.0], [theta[3], math.exp(theta[4])]])
@@ -476,14 +476,14 @@ def test_penguins():
 def test_em_that_runs_out_of_steps_says_so():
     X, y = blobs(missing=0.3)
     with pytest.warns(ConvergenceWarning, match=r"EM stopped after 2 steps with a last gain of .* nats"):
-        po.GaussianDiscriminant(max_iter=2).fit(X, y)
+        po.GaussianDiscriminant(em=po.EM(max_iter=2)).fit(X, y)
 
 
 @pytest.mark.parametrize("parameters", MODELS[:4], ids=str)
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_out_of_fold_equals_refitting(parameters, missing):
     X, y = blobs(n=90, missing=missing)
-    parameters = parameters | {"tol": 1e-11, "max_iter": 5000}
+    parameters = parameters | {"em": po.EM(tol=1e-11, max_iter=5000)}
     model = po.GaussianDiscriminant(**parameters)
     held_out = out_of_fold(model, X, y, folds=3)
     for k in range(3):
@@ -591,7 +591,7 @@ def test_a_column_that_nobody_saw_and_one_that_a_class_did_not_show(pooling):
     with pytest.warns(UserWarning, match="column 'x1' has no cell with a value") as caught:
         model = po.GaussianDiscriminant(pooling=pooling).fit(X, y)
     assert len(caught) == 1
-    without = po.GaussianDiscriminant(pooling=pooling, tol=1e-9, max_iter=1000).fit(X[:, [0, 2]], y)
+    without = po.GaussianDiscriminant(pooling=pooling, em=po.EM(tol=1e-9, max_iter=1000)).fit(X[:, [0, 2]], y)
     assert_allclose(model.predict_proba(X), without.predict_proba(X[:, [0, 2]]), atol=1e-6)
 
     X, y = blobs(n=120)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import posteriori as po
@@ -47,7 +48,7 @@ def rows(seed, n=150, d=3, cells=0.0, hidden=0.7):
 
 
 def learning(model, **parameters):
-    return type(model)(**model.get_params()).set_params(unlabelled="learn", **parameters)
+    return clone(model).set_params(labels__unlabelled="learn", **parameters)
 
 
 @pytest.mark.filterwarnings("ignore:EM stopped", "ignore:column '.*does not vary")
@@ -58,7 +59,7 @@ def test_no_step_lowers_the_likelihood(name, seed, cells, weight):
     if name in ("tree", "forest"):
         cells = 0.0  # pairs of present cells are not of maximum likelihood
     table, _, some = rows(seed, cells=cells)
-    model = learning(MODELS[name], max_iter=20, tol=0.0, unlabelled_weight=weight)
+    model = learning(MODELS[name], em__max_iter=20, em__tol=0.0, labels__unlabelled_weight=weight)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "the covariance is singular")
         try:
@@ -73,7 +74,7 @@ def test_no_step_lowers_the_likelihood(name, seed, cells, weight):
 def test_the_trace_is_the_likelihood_of_what_is_observed(cells):
     table, _, some = rows(3, cells=cells)
     for model in (po.NaiveBayes(), po.GaussianDiscriminant(pooling="per_class")):
-        model = learning(model, max_iter=300, tol=1e-10, unlabelled_weight=0.5).fit(table, some)
+        model = learning(model, em__max_iter=300, em__tol=1e-10, labels__unlabelled_weight=0.5).fit(table, some)
         known = ~np.isnan(some)
         joint = model.predict_joint_log_proba(table)
         labelled = joint[known, some[known].astype(int)].sum()
@@ -95,7 +96,7 @@ def test_a_fully_labelled_table_is_learned_in_closed_form(name):
 def test_rows_without_label_and_without_weight_teach_nothing(name):
     table, _, some = rows(5)
     known = ~np.isnan(some)
-    unheard = learning(MODELS[name], unlabelled_weight=0.0, **binless(name)).fit(table, some)
+    unheard = learning(MODELS[name], labels__unlabelled_weight=0.0, **binless(name)).fit(table, some)
     alone = learning(MODELS[name], **binless(name)).fit(table.filter(known), some[known])
     seen = table.filter(known)
     assert_allclose(unheard.predict_proba(seen), alone.predict_proba(seen))
@@ -131,7 +132,7 @@ def test_classes_may_be_named_in_any_order():
 @given(st.integers(0, 10**6))
 def test_expected_statistics_are_sums_over_all_ways_to_label(seed):
     table, _, some = rows(seed, n=40, cells=0.2)
-    model = learning(po.NaiveBayes(), max_iter=1)
+    model = learning(po.NaiveBayes(), em__max_iter=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = model.fit(table, some).model_
@@ -177,7 +178,7 @@ def test_unlabelled_rows_help_where_labels_are_few():
     X = rng.normal(size=(2000, 6)) + 1.2 * y[:, np.newaxis]
     some = np.where(np.arange(2000) < 8, y, -1)
     few = po.NaiveBayes().fit(X[:8], y[:8]).score(X, y)
-    many = po.NaiveBayes(unlabelled=-1).fit(X, some)
+    many = po.NaiveBayes(labels=po.Labels(unlabelled=-1)).fit(X, some)
     assert many.score(X, y) > few
     assert_array_equal(many.classes_, [0, 1])
     assert (many.transduction_ == y).mean() > 0.9
@@ -198,7 +199,7 @@ def test_unlabelled_penguins_help_one_model_and_hurt_another():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 alone = kind().fit(X[known], species[known]).predict(X[others])
-                together = kind(unlabelled="learn").fit(X, some).transduction_[others]
+                together = kind(labels=po.Labels(unlabelled="learn")).fit(X, some).transduction_[others]
             right.setdefault(kind, []).append([(one == species[others]).mean() for one in (alone, together)])
     assert_allclose(np.mean(right[po.GaussianDiscriminant], axis=0), [0.96, 0.99], atol=0.02)
     assert_allclose(np.mean(right[po.NaiveBayes], axis=0), [0.91, 0.75], atol=0.02)
@@ -215,26 +216,28 @@ LABELS = {
 @pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
 def test_labels_may_be_missing_in_any_container(y):
     X = np.random.default_rng(0).normal(size=(24, 2))
-    model = po.NaiveBayes(unlabelled="learn").fit(X, y)
+    model = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(X, y)
     assert len(model.classes_) == 2
     assert len(model.transduction_) == 24
     assert model.class_count_.sum() == pytest.approx(24)
-    with pytest.raises(ValueError, match="or learn from them by unlabelled="):
+    with pytest.raises(ValueError, match="or learn from them by labels="):
         po.NaiveBayes().fit(X, y)
     with pytest.raises(ValueError, match="partial_fit learns from labelled rows"):
-        po.NaiveBayes(unlabelled="learn").partial_fit(X, y)
+        po.NaiveBayes(labels=po.Labels(unlabelled="learn")).partial_fit(X, y)
 
 
 def test_a_code_stands_for_a_missing_label():
     X = np.random.default_rng(0).normal(size=(24, 2))
     y = np.array(["a", "b", "?"] * 8)
-    coded = po.GaussianDiscriminant(unlabelled="?").fit(X, y)
-    missing = po.GaussianDiscriminant(unlabelled="learn").fit(X, [None if one == "?" else one for one in y])
+    coded = po.GaussianDiscriminant(labels=po.Labels(unlabelled="?")).fit(X, y)
+    missing = po.GaussianDiscriminant(labels=po.Labels(unlabelled="learn")).fit(
+        X, [None if one == "?" else one for one in y]
+    )
     assert_array_equal(coded.predict_proba(X), missing.predict_proba(X))
     with pytest.raises(ValueError, match="the label of row 2, 5, 8"):
-        po.GaussianDiscriminant(unlabelled="?").partial_fit(X, y)
+        po.GaussianDiscriminant(labels=po.Labels(unlabelled="?")).partial_fit(X, y)
     with pytest.raises(ValueError, match="every label is missing"):
-        po.GaussianDiscriminant(unlabelled="?").fit(X, ["?"] * 24)
+        po.GaussianDiscriminant(labels=po.Labels(unlabelled="?")).fit(X, ["?"] * 24)
 
 
 def test_models_that_cannot_learn_from_such_rows_say_no_more_than_they_can():
@@ -246,14 +249,14 @@ def test_models_that_cannot_learn_from_such_rows_say_no_more_than_they_can():
 def test_a_row_that_nothing_can_produce_is_named():
     X = pl.DataFrame({"a": ["u", "v", "u", "v", "w"]})
     with pytest.raises(ValueError, match="row 4 has probability 0 under every component that its label allows"):
-        po.NaiveBayes(alpha=0.0, unlabelled="learn").fit(X, [0, 1, 0, 1, None])
+        po.NaiveBayes(alpha=0.0, labels=po.Labels(unlabelled="learn")).fit(X, [0, 1, 0, 1, None])
 
 
 @pytest.mark.parametrize("cells", [0.0, 0.2])
 def test_cross_validation_judges_labelled_rows_as_refitting_does(cells):
     """EM starts in each fold from the model of all rows, and ends where a refit does."""
     table, _, some = rows(8, cells=cells)
-    end = {"tol": 1e-11, "max_iter": 2000}
+    end = {"em__tol": 1e-11, "em__max_iter": 2000}
     model = learning(po.GaussianDiscriminant(), **end)
     scored = out_of_fold(model, table, some, folds=3)
     known = np.flatnonzero(~np.isnan(some))
@@ -270,7 +273,9 @@ def test_cross_validation_judges_labelled_rows_as_refitting_does(cells):
 def test_threads_do_not_change_the_result():
     X = np.random.default_rng(1).normal(size=(3000, 2))
     y = np.where(np.arange(3000) % 5 == 0, (X[:, 0] > 0).astype(float), np.nan)
-    one, two = (po.NaiveBayes(unlabelled="learn", n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2))
+    one, two = (
+        po.NaiveBayes(labels=po.Labels(unlabelled="learn"), n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2)
+    )
     assert_array_equal(one, two)
 
 
@@ -280,17 +285,19 @@ def test_a_model_that_learned_from_unlabelled_rows_is_saved_and_loaded(tmp_path)
     po.save(model, tmp_path / "model.posteriori")
     again = po.load(tmp_path / "model.posteriori")
     assert_array_equal(again.predict_proba(table), model.predict_proba(table))
-    assert again.unlabelled == "learn"
+    assert again.labels.unlabelled == "learn"
     assert again.statistics_.hidden == model.statistics_.hidden > 0
 
 
 def test_running_out_of_steps_is_warned_of():
     table, _, some = rows(10)
     with pytest.warns(ConvergenceWarning, match="EM stopped after 2 steps with a last gain of") as caught:
-        learning(po.NaiveBayes(), max_iter=2).fit(table, some)
+        learning(po.NaiveBayes(), em__max_iter=2).fit(table, some)
     assert caught[0].filename == __file__
 
 
 def test_label_noise_of_a_class_is_a_mapping():
     with pytest.raises(ValueError, match="label_noise has no mapping of recorded labels of a class"):
-        po.NaiveBayes(label_noise={"a": 0.1}).fit(pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]}), list("abab"))
+        po.NaiveBayes(labels=po.Labels(label_noise={"a": 0.1})).fit(
+            pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]}), list("abab")
+        )

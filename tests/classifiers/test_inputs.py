@@ -307,7 +307,7 @@ def test_polars_decimals_are_numbers():
 )
 def test_ways_to_choose_categorical_columns(chosen):
     table = np.column_stack([X[:, 0], Y * 7])
-    model = fit(table, Y, categorical_features=chosen)
+    model = fit(table, Y, columns=po.Columns(categorical_features=chosen))
     assert [column.kind for column in model.schema_.columns] == ["continuous", "categorical"]
     assert model.categories_[0].tolist() == [0, 7]
 
@@ -315,13 +315,13 @@ def test_ways_to_choose_categorical_columns(chosen):
 @pytest.mark.parametrize("chosen", ["floors", ["floors"], np.array(["floors"]), [1], [-1], [False, True]])
 def test_columns_chosen_by_name_or_place_among_the_features(chosen):
     frame = pl.DataFrame({"rain": Y, "height": X[:, 0], "floors": Y * 7})
-    model = fit(frame, "rain", categorical_features=chosen)
+    model = fit(frame, "rain", columns=po.Columns(categorical_features=chosen))
     assert [column.name for column in model.schema_.columns if column.kind == "categorical"] == ["floors"]
 
 
 @pytest.mark.parametrize("chosen", [None, "from_dtype", [], np.array([], int), [False, False]])
 def test_data_types_decide_where_nothing_is_chosen(chosen):
-    model = fit(FEATURES, Y, categorical_features=chosen)
+    model = fit(FEATURES, Y, columns=po.Columns(categorical_features=chosen))
     assert [column.kind for column in model.schema_.columns] == ["continuous", "categorical"]
 
 
@@ -340,7 +340,7 @@ def test_data_types_decide_where_nothing_is_chosen(chosen):
 )
 def test_bad_categorical_features(chosen, match):
     with refused(ValueError, match):
-        fit(FRAME, "rain", categorical_features=chosen)
+        fit(FRAME, "rain", columns=po.Columns(categorical_features=chosen))
 
 
 @pytest.mark.parametrize(
@@ -535,7 +535,7 @@ def test_cells_of_no_known_kind_at_prediction(kind, cell):
 
 def test_columns_named_categorical_may_mix_strings_and_numbers():
     first = np.array([["a"], [1], [True]], dtype=object)
-    model = po.NaiveBayes(categorical_features=[0]).partial_fit(first[:2], [0, 1])
+    model = po.NaiveBayes(columns=po.Columns(categorical_features=[0])).partial_fit(first[:2], [0, 1])
     model.partial_fit(np.array([["b"], ["a"]]), [0, 1]).partial_fit(np.array([[2.5]]), [1])
     assert model.categories_[0].tolist() == [1, 2.5, "a", "b"]
     assert model.category_count_[0].tolist() == [[0, 0, 1, 1], [1, 1, 1, 0]]
@@ -583,7 +583,7 @@ def table_of(nothing, height):
 def test_a_column_without_values_in_training_changes_nothing(nothing, categorical):
     table = table_of(nothing, [1.0, 2.5, 4.0])
     with pytest.warns(UserWarning, match=r"column '(a|x0)' has no cell with a value and will influence no") as caught:
-        model = fit(table, [0, 1, 1], categorical_features=categorical)
+        model = fit(table, [0, 1, 1], columns=po.Columns(categorical_features=categorical))
     assert len(caught) == 1
     without = fit(np.array([[1.0], [2.5], [4.0]]), [0, 1, 1])
     assert_array_equal(model.predict_proba(table), without.predict_proba([[1.0], [2.5], [4.0]]))
@@ -637,7 +637,7 @@ def test_infinity_is_named_by_column_and_row(constructor, infinity):
     calls = [
         lambda: fit(bad, [0, 1, 0, 1]),
         lambda: po.NaiveBayes().fit(bad, [0, 1, 0, 1], [1, 1, 0, 1]),
-        lambda: po.NaiveBayes(categorical_features=[1]).fit(bad, [0, 1, 0, 1]),
+        lambda: po.NaiveBayes(columns=po.Columns(categorical_features=[1])).fit(bad, [0, 1, 0, 1]),
         lambda: fit(good, [0, 1, 0, 1]).partial_fit(bad, [0, 1, 0, 1]),
         lambda: fit(good, [0, 1, 0, 1], distributions={1: "poisson"}).predict(bad),
         lambda: model.predict(bad),
@@ -682,11 +682,12 @@ def test_counts_that_are_none(constructor, cell):
 @pytest.mark.parametrize(
     ("weight", "match"),
     [
-        (-np.ones(20), r"sample_weight holds -1 in row 0; weights must lie between 0 and 1e\+50"),
-        (np.where(np.arange(20) == 7, np.nan, 1), "sample_weight holds nan in row 7; weights must lie"),
-        (np.where(np.arange(20) == 7, np.inf, 1), "sample_weight holds inf in row 7; weights must lie"),
-        (pd.Series([1.0, None] * 10, dtype="Float64"), "sample_weight holds nan in row 1; weights must lie"),
-        (np.where(np.arange(20) == 7, 1e51, 1), "sample_weight holds 1e.51 in row 7; weights must lie"),
+        (-np.ones(20), r"sample_weight holds -1 in row 0; weights must be 0, or lie between 1e-100 and 1e\+50"),
+        (np.where(np.arange(20) == 7, np.nan, 1), "sample_weight holds nan in row 7; weights must be"),
+        (np.where(np.arange(20) == 7, np.inf, 1), "sample_weight holds inf in row 7; weights must be"),
+        (pd.Series([1.0, None] * 10, dtype="Float64"), "sample_weight holds nan in row 1; weights must be"),
+        (np.where(np.arange(20) == 7, 5e-324, 1), "sample_weight holds 4.94066e-324 in row 7; weights must be"),
+        (np.where(np.arange(20) == 7, 1e51, 1), "sample_weight holds 1e.51 in row 7; weights must be"),
         (np.ones(19), r"sample_weight.shape == \(19,\), expected \(20,\): one weight per row"),
         (np.ones((20, 1)), r"sample_weight.shape == \(20, 1\), expected \(20,\)"),
         (np.zeros(20), "every sample_weight is zero; at least one row must have some weight"),
@@ -775,7 +776,8 @@ def test_partial_fits_in_any_order_are_one_fit(constructor, case):
     if any(not cells for cells in typed.values()):
         columns = columns | {name: [cell] * len(labels) for name, cell in EXAMPLES.items() if not typed[name]}
     chosen = ["sky", "floors", "windy"]
-    parameters = {"categorical_features": [1, 2, 3] if constructor.__name__ == "numpy_objects" else chosen}
+    chosen = [1, 2, 3] if constructor.__name__ == "numpy_objects" else chosen
+    parameters = {"columns": po.Columns(categorical_features=chosen)}
 
     def rows(positions):
         return constructor({name: [cells[i] for i in positions] for name, cells in columns.items()})
@@ -852,7 +854,7 @@ def test_a_model_of_parameters_cannot_learn_more_but_can_learn_anew():
 
 def test_distributions_may_not_change_between_calls():
     model = fit(X.round() ** 2, Y)
-    model.set_params(distributions="poisson", categorical_features=None)
+    model.set_params(distributions="poisson", columns__categorical_features=None)
     model.partial_fit(X.round() ** 2, Y)  # the same statistics serve
     assert model.rate_.shape == (2, 2)
     model.set_params(distributions={0: "categorical"})
@@ -920,7 +922,7 @@ def test_integers_that_floats_do_not_hold_are_named():
 def test_integers_of_128_bits_as_categories_are_told_apart(dtype):
     cells = [2**100, 2**100 + 1] * 10  # the same number as floats
     frame = pl.DataFrame({"a": pl.Series(cells, dtype=dtype)})
-    model = fit(frame, Y, categorical_features=["a"])
+    model = fit(frame, Y, columns=po.Columns(categorical_features=["a"]))
     assert model.schema_.columns[0].categories == (2**100, 2**100 + 1)
     assert_array_equal(model.predict(frame), Y)
     assert model.sample(3, random_state=0)[0].schema == {"a": dtype}
@@ -948,11 +950,11 @@ def test_cells_without_finite_moments_are_refused_by_discriminants(pooling, n_co
 def test_values_of_another_kind_are_refused_in_one_sentence():
     rows = pl.DataFrame({"words": ["good soup and bread", "cold wine and soup"] * 4})
     with pytest.raises(ValueError, match="text gives 3 for a column; give its settings"):
-        po.NaiveBayes(text={"words": 3}).fit(rows, [0, 1] * 4)
+        po.NaiveBayes(columns=po.Columns(text={"words": 3})).fit(rows, [0, 1] * 4)
     with pytest.raises(ValueError, match="priors is a list; give one number per class"):
         po.NaiveBayes(priors=["nothing"]).fit(rows, [0, 1] * 4)
     with pytest.raises(ValueError, match="categorical_features"):
-        po.NaiveBayes(categorical_features=np.array(2)).fit(rows, [0, 1] * 4)
+        po.NaiveBayes(columns=po.Columns(categorical_features=np.array(2))).fit(rows, [0, 1] * 4)
 
 
 def test_a_parameter_of_32_bits_raises_no_warning():
@@ -961,7 +963,7 @@ def test_a_parameter_of_32_bits_raises_no_warning():
 
 def test_a_label_noise_of_text_is_refused():
     with pytest.raises(ValueError, match="label_noise is a list; give a share"):
-        po.NaiveBayes(label_noise=["nothing"]).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
+        po.NaiveBayes(labels=po.Labels(label_noise=["nothing"])).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
 
 
 def test_mahalanobis_distances_of_a_column_without_numbers_are_0():

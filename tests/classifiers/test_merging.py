@@ -203,9 +203,12 @@ def refusals():
     yield "namelessness", [_named(["x0"], [(1.0,), (2.0,)]), plain], ValueError, "has named columns"
     words = _named("pq", [(1.0, "u"), (2.0, "v")])
     yield "kinds", [_named("pq"), words], ValueError, "'q' is categorical in model 1 and continuous in model 0"
-    numbers = [po.NaiveBayes(categorical_features=[0]).fit([[c], [d]], [0, 1]) for c, d in [(1, 2), ("u", "v")]]
-    numbers[0].set_params(categorical_features="from_dtype")
-    numbers[1].set_params(categorical_features="from_dtype")
+    numbers = [
+        po.NaiveBayes(columns=po.Columns(categorical_features=[0])).fit([[c], [d]], [0, 1])
+        for c, d in [(1, 2), ("u", "v")]
+    ]
+    numbers[0].set_params(columns__categorical_features="from_dtype")
+    numbers[1].set_params(columns__categorical_features="from_dtype")
     yield "cells", numbers, ValueError, "column 'x0' holds strings in model 1 and numbers in model 0"
     yield "labels", [plain, po.NaiveBayes().fit([[1.0], [2.0]], [0, 1])], ValueError, "the target holds numbers"
     rng = np.random.default_rng(1)
@@ -221,11 +224,11 @@ def refusals():
     yield "weights", [conditional], ValueError, 'feature_weights="conditional" takes all rows at once'
     shrunk = po.GaussianDiscriminant(shrinkage="ledoit_wolf").fit(x, y)
     yield "second look", [shrunk], ValueError, 'shrinkage="ledoit_wolf" looks at all rows twice'
-    hidden = po.NaiveBayes(unlabelled="learn").fit(x, [None, *y.astype(object)[1:]])
+    hidden = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(x, [None, *y.astype(object)[1:]])
     yield "hidden", [hidden], ValueError, "this model was learned from rows without label by EM"
-    mixtures = po.NaiveBayes(components_per_class=2, tol=10.0, n_init=1, random_state=0).fit(x, y)
+    mixtures = po.NaiveBayes(em=po.EM(components_per_class=2, tol=10.0, n_init=1), random_state=0).fit(x, y)
     yield "components", [mixtures], ValueError, "components_per_class and label_noise take EM"
-    noisy = po.NaiveBayes(label_noise=0.1).fit(x, y)
+    noisy = po.NaiveBayes(labels=po.Labels(label_noise=0.1)).fit(x, y)
     yield "noise", [noisy], ValueError, "components_per_class and label_noise take EM"
     gappy = x.copy()
     gappy[3, 0] = np.nan

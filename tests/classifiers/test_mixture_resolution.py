@@ -71,8 +71,8 @@ def test_few_whole_numbers_are_told_from_others():
 
 def test_auto_takes_few_whole_numbers_for_categories():
     X = graded(0)
-    auto = po.MixtureModel(2, categorical_features="auto", random_state=0).fit(X)
-    named = po.MixtureModel(2, categorical_features=[0, 1], random_state=0).fit(X)
+    auto = po.MixtureModel(2, columns=po.Columns(categorical_features="auto"), random_state=0).fit(X)
+    named = po.MixtureModel(2, columns=po.Columns(categorical_features=[0, 1]), random_state=0).fit(X)
     assert [column.kind for column in auto.schema_.columns] == ["categorical", "categorical", "continuous"]
     assert_array_equal(auto.predict_proba(X), named.predict_proba(X))
     assert all(column.kind == "continuous" for column in po.MixtureModel(2).fit(X).schema_.columns)
@@ -147,7 +147,7 @@ def test_the_bic_has_a_minimum_on_columns_of_few_values():
     z = rng.integers(0, 2, 600)
     grade = np.where(rng.random(600) < 0.8, 1 + 2 * z, 2)
     table = pl.DataFrame({"x": rng.normal(4.0 * z), "grade": grade, "children": rng.poisson(0.5, 600)})
-    model = po.MixtureModel(random_state=0, categorical_features="auto")
+    model = po.MixtureModel(random_state=0, columns=po.Columns(categorical_features="auto"))
     bic = [model.set_params(n_components=k).fit(table).bic(table) for k in range(1, 7)]
     assert np.argmin(bic) == 1
 

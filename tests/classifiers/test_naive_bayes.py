@@ -130,7 +130,7 @@ def test_categorical_columns_are_scikit_learns(alpha, seed):
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 4, (60, 3)), rng.integers(0, 3, 60)
     X[:4] = np.arange(4)[:, np.newaxis]  # scikit-learn counts every category up to the largest
-    ours = po.NaiveBayes(alpha=alpha, categorical_features=[0, 1, 2]).fit(X, y)
+    ours = po.NaiveBayes(alpha=alpha, columns=po.Columns(categorical_features=[0, 1, 2])).fit(X, y)
     theirs = CategoricalNB(alpha=alpha).fit(X, y)
     assert_allclose(ours.predict_joint_log_proba(X), theirs.predict_joint_log_proba(X))
 
@@ -486,7 +486,7 @@ def test_a_distribution_must_fit_the_kind_of_its_column(mixed):
 
 def test_a_code_for_missing_labels_is_a_label():
     with pytest.raises(ValueError, match='unlabelled is a ndarray; give "error", "learn" or a label'):
-        po.NaiveBayes(unlabelled=np.zeros(2)).fit([[1.0], [2.0]], [0, 1])
+        po.NaiveBayes(labels=po.Labels(unlabelled=np.zeros(2))).fit([[1.0], [2.0]], [0, 1])
 
 
 def test_pseudo_counts_whose_sums_would_overflow_are_refused():
@@ -510,13 +510,13 @@ def test_numbers_absurdly_far_away_warn_of_no_overflow():
 def test_more_categories_than_16_bits_count(tmp_path):
     many, y = np.tile(np.arange(66_000), 2), np.arange(132_000) % 3 % 2
     X = many.reshape(-1, 1)
-    model = po.NaiveBayes(categorical_features=[0]).fit(X, y)
+    model = po.NaiveBayes(columns=po.Columns(categorical_features=[0])).fit(X, y)
     counts = np.stack([np.bincount(many[y == z], minlength=66_000) for z in range(2)])
     joint = (counts + 1) / (counts.sum(axis=1, keepdims=True) + 66_000) * np.bincount(y)[:, np.newaxis]
     rows = slice(65_000, 66_000)
     expected = (joint / joint.sum(axis=0)).T[rows]
     assert_allclose(model.predict_proba(X[rows]), expected, rtol=1e-9)
-    halves = po.NaiveBayes(categorical_features=[0]).partial_fit(X[:66_000], y[:66_000], [0, 1])
+    halves = po.NaiveBayes(columns=po.Columns(categorical_features=[0])).partial_fit(X[:66_000], y[:66_000], [0, 1])
     assert_allclose(halves.partial_fit(X[66_000:], y[66_000:]).predict_proba(X[rows]), expected, rtol=1e-9)
     po.save(model, tmp_path / "m.posteriori")
     assert_allclose(po.load(tmp_path / "m.posteriori").predict_proba(X[rows]), expected, rtol=1e-9)

@@ -18,13 +18,16 @@ CLASSIFIERS = [
     po.KDependenceBayes,
     po.AveragedOneDependence,
     po.FullJointClassifier,
+    po.Columns,
+    po.EM,
+    po.Labels,
 ]
 
 
 def entries(documented):
     """Return the text of each entry under Parameters, by name."""
     doc = inspect.getdoc(documented)
-    section = doc[doc.index("Parameters\n----------\n") : doc.index("Attributes\n----------\n")]
+    section = re.split(r"\n\w+\n-+\n", doc)[1]
     found = re.findall(r"^(\w[\w, ]*) : ([^\n]*(?:\n(?=    )[^\n]*)*)", section, re.MULTILINE)
     return {name: text for names, text in found for name in names.split(", ")}
 
@@ -39,7 +42,7 @@ def test_each_parameter_has_an_entry_and_a_constraint(documented):
 
 def test_the_same_parameter_has_the_same_text():
     bayes, *others = (entries(documented) for documented in CLASSIFIERS[:4])
-    for name in ("priors", "unlabelled_weight", "label_noise", "max_iter", "feature_weights", "n_jobs"):
+    for name in ("priors", "columns", "labels", "em", "random_state", "feature_weights", "n_jobs"):
         assert [other[name] for other in others] == 3 * [bayes[name]]
 
 
@@ -48,12 +51,12 @@ def test_indented_continuation_lines_and_unknown_names():
     class Known:
         """Summary.
 
-        .. shared:: tol,
+        .. shared:: em,
            n_iter_
         """
 
     lines = [line.strip() for line in inspect.getdoc(Known).splitlines()]
-    assert [line for line in lines if " : " in line] == ["tol : float, default 1e-5", "n_iter_ : int"]
+    assert [line for line in lines if " : " in line] == ["em : EM, optional", "n_iter_ : int"]
 
     with pytest.raises(KeyError, match="absent"):
 

@@ -55,8 +55,8 @@ def test_a_pool_without_log_density_is_reported_without_outliers(pool, tmp_path)
 def test_the_pool_reads_columns_of_text():
     texts = [" ".join(f"w{j}" for j in WORDS[[row]].indices) or "none" for row in range(N)]
     table = ROWS.table.with_columns(message=pl.Series(texts))
-    found = po.GenerativeClassifier(["nb"], folds=2, text=["message"]).fit(table, Y)
-    alone = po.NaiveBayes(text=["message"]).fit(table, Y)
+    found = po.GenerativeClassifier(["nb"], folds=2, columns=po.Columns(text=["message"])).fit(table, Y)
+    alone = po.NaiveBayes(columns=po.Columns(text=["message"])).fit(table, Y)
     assert found.schema_.columns[-1].shown_kind == "text"
     assert_allclose(found.members_["nb"].predict_proba(table), alone.predict_proba(table))
     assert (

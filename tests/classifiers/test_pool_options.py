@@ -127,12 +127,14 @@ def test_members_learn_from_rows_without_label_if_they_can(rows):
     hidden[::3] = None
     known = np.array([label is not None for label in hidden])
     members = ["nb", "tan", "kdb", "binned weighted"]
-    model = po.GenerativeClassifier(members, unlabelled="learn", unlabelled_weight=0.5, penalty=1e3).fit(X, hidden)
+    model = po.GenerativeClassifier(
+        members, labels=po.Labels(unlabelled="learn", unlabelled_weight=0.5), penalty=1e3
+    ).fit(X, hidden)
     assert model.unlabelled_weight_ == 0.5
     assert len(model.out_of_fold_.y_true) == known.sum()
     assert_allclose(model.training_prior_, [np.mean(y[known] == label) for label in "abc"])
     for name in ("nb", "tan"):
-        alone = MODELS[name].make(unlabelled="learn", unlabelled_weight=0.5).fit(X, hidden)
+        alone = MODELS[name].make(labels=po.Labels(unlabelled="learn", unlabelled_weight=0.5)).fit(X, hidden)
         assert_allclose(model.members_[name].predict_proba(X), alone.predict_proba(X), atol=1e-9, err_msg=name)
     for name in ("kdb", "binned weighted"):
         alone = MODELS[name].make().fit(X.filter(known), y[known])
@@ -144,12 +146,12 @@ def test_candidates_are_judged_on_rows_that_no_member_saw_with_a_label(rows):
     hidden = y.astype(object)
     hidden[::3] = None
     known = np.flatnonzero([label is not None for label in hidden])
-    model = po.GenerativeClassifier(["nb"], unlabelled="learn", folds=3, pool="best").fit(X, hidden)
+    model = po.GenerativeClassifier(["nb"], labels=po.Labels(unlabelled="learn"), folds=3, pool="best").fit(X, hidden)
     own = model.out_of_fold_
     for k in range(3):
         held_out = known[own.fold == k]
         kept = np.setdiff1d(np.arange(len(y)), held_out)
-        alone = po.NaiveBayes(unlabelled="learn").fit(X[kept], hidden[kept])
+        alone = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(X[kept], hidden[kept])
         assert_allclose(own.posterior[own.fold == k], alone.predict_proba(X[held_out]), atol=1e-7)
 
 
@@ -181,7 +183,7 @@ def test_a_column_given_as_categories_is_one_for_all_members(rows):
     assert model.schema_.columns[2].kind == "categorical"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        alone = po.GaussianDiscriminant(categorical_features=["visits"]).fit(X, y)
+        alone = po.GaussianDiscriminant(columns=po.Columns(categorical_features=["visits"])).fit(X, y)
     assert_allclose(model.members_["lda"].predict_proba(X), alone.predict_proba(X), atol=1e-9)
 
 
@@ -193,12 +195,12 @@ def test_two_whole_numbers_are_categories(rows):
     kinds = {column.name: column.kind for column in model.schema_.columns}
     assert kinds["flag"] == kinds["sign"] == "categorical"
     assert kinds["visits"] == "continuous"
-    alone = po.NaiveBayes(categorical_features=["flag", "sign"]).fit(flags, y)
+    alone = po.NaiveBayes(columns=po.Columns(categorical_features=["flag", "sign"])).fit(flags, y)
     assert_allclose(model.members_["nb"].predict_proba(flags), alone.predict_proba(flags), atol=1e-12)
     dates = [datetime.date(2024, 12, 31), datetime.date(2025, 1, 1)]  # two numbers of days, which are no codes
     dated = po.GenerativeClassifier(["nb"], folds=2).fit(X.with_columns(when=pl.Series(rng.choice(dates, len(y)))), y)
     assert {column.name: column.kind for column in dated.schema_.columns}["when.days"] == "continuous"
-    plain = po.GenerativeClassifier(["nb"], categorical_features="from_dtype").fit(flags, y)
+    plain = po.GenerativeClassifier(["nb"], columns=po.Columns(categorical_features="from_dtype")).fit(flags, y)
     assert plain.schema_.columns[-1].kind == "continuous"
     named = po.GenerativeClassifier(["nb"], distributions={"flag": "gaussian"}).fit(flags, y)
     assert [column.kind for column in named.schema_.columns[-2:]] == ["continuous", "categorical"]

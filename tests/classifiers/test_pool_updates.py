@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import posteriori as po
 from posteriori.learning.pool import fit_pool
@@ -30,7 +31,7 @@ def require_members_of(model, X, y, members=MEMBERS, atol=1e-9):
     """The members are what each of them learns alone from the rows."""
     assert set(model.members_) == set(members)
     for name, member in members.items():
-        alone = type(member)(**member.get_params()).fit(X, y)
+        alone = clone(member).fit(X, y)
         assert_allclose(model.members_[name].predict_proba(X), alone.predict_proba(X), atol=atol, err_msg=name)
 
 

@@ -90,12 +90,12 @@ def test_hidden_labels_are_learned_before_the_parameters_are_integrated_out(peng
     labels = [one if i % 6 == 0 else None for i, one in enumerate(penguins["species"])]
     X = penguins.drop("species")
     for make in (po.NaiveBayes, po.GaussianDiscriminant):
-        sure = make(unlabelled="learn").fit(X, labels)
-        unsure = make(unlabelled="learn", predictive=True).fit(X, labels)
+        sure = make(labels=po.Labels(unlabelled="learn")).fit(X, labels)
+        unsure = make(labels=po.Labels(unlabelled="learn"), predictive=True).fit(X, labels)
         assert_allclose(unsure.log_likelihood_trace_, sure.log_likelihood_trace_)
         assert np.all(np.diff(unsure.log_likelihood_trace_) > -1e-6)
         assert np.abs(unsure.predict_log_proba(X)).max() < np.abs(sure.predict_log_proba(X)).max()
-    one = po.GaussianDiscriminant(components_per_class=2, random_state=0, n_init=2, predictive=True)
+    one = po.GaussianDiscriminant(em=po.EM(components_per_class=2, n_init=2), random_state=0, predictive=True)
     assert np.isfinite(one.fit(penguins, "species").score_samples(penguins)).all()
 
 

@@ -47,7 +47,7 @@ MODELS = {
     "binned": po.NaiveBayes(distributions="binned"),
     "quantiles": po.NaiveBayes(distributions="binned", bins=4),
     "informative": po.NaiveBayes(missing="informative"),
-    "components": po.NaiveBayes(components_per_class=2, random_state=0),
+    "components": po.NaiveBayes(em=po.EM(components_per_class=2), random_state=0),
     "lda": po.GaussianDiscriminant(),
     "qda": po.GaussianDiscriminant(pooling="per_class"),
     "tan": po.TreeAugmentedNaiveBayes(),

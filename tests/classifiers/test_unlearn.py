@@ -253,13 +253,13 @@ def refusals():
     yield shrunk, numbers[:1], ["a"], None, "looks at all rows twice, and unlearn sees only sums"
     conditional = po.NaiveBayes(feature_weights="conditional").fit(numbers, label)
     yield conditional, numbers[:1], ["a"], None, 'feature_weights="conditional"'
-    hidden = po.NaiveBayes(unlabelled="learn").fit(numbers, [None, *label[1:]])
+    hidden = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(numbers, [None, *label[1:]])
     yield hidden, numbers[1:2], ["a"], None, "this model was learned from rows without label by EM"
     gappy = numbers.copy()
     gappy[3, 0] = np.nan
     yield po.GaussianDiscriminant().fit(gappy, label), gappy[:1], ["a"], None, "missing cells of columns 'x0', 'x1'"
     yield po.NaiveBayes().fit(numbers, label), numbers[:2], [None, "a"], None, "label of row 0 is missing"
-    yield po.NaiveBayes(alpha=1.0).fit(X, list("aabb")), [["u", "p"]], ["a"], [-1], "weights must lie between 0"
+    yield po.NaiveBayes(alpha=1.0).fit(X, list("aabb")), [["u", "p"]], ["a"], [-1], "weights must be 0, or lie between"
 
 
 @pytest.mark.filterwarnings("ignore:.*(singular|EM stopped):UserWarning")
@@ -294,7 +294,7 @@ def test_it_warns_where_digits_are_lost():
 
 
 def test_transduction_of_rows_that_are_gone_is_dropped():
-    model = po.NaiveBayes(unlabelled="learn").fit([[1.0], [2.0], [4.0]], [0, 1, 1])
+    model = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit([[1.0], [2.0], [4.0]], [0, 1, 1])
     model.unlearn([[2.0]], [1])
     assert not hasattr(model, "transduction_")
 

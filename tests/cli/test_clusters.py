@@ -88,7 +88,7 @@ def test_columns_of_few_whole_numbers_are_categories_unless_numeric():
     found = json.loads(succeeds(*arguments, "--json"))
     assert found["taken_as_categories"] == ["year"]
     table = load_penguins().drop("species")
-    model = po.MixtureModel(2, categorical_features="auto", random_state=0).fit(table)
+    model = po.MixtureModel(2, columns=po.Columns(categorical_features="auto"), random_state=0).fit(table)
     assert_allclose(po.load("m.posteriori").predict_proba(table), model.predict_proba(table))
     for option, kind in (("--numeric", "continuous"), ("--categorical", "categorical")):
         found = json.loads(succeeds(*arguments, option, "year", "--json"))
@@ -151,7 +151,7 @@ def test_rows_without_label_teach_and_are_told_of(birds, model):
         "m.posteriori",
     )
     found = json.loads(succeeds(*arguments, "--json"))
-    estimator = po.load("m.posteriori").set_params(unlabelled="learn")
+    estimator = po.load("m.posteriori").set_params(labels__unlabelled="learn")
     scored = out_of_fold(estimator, birds, "species", folds=2)
     assert found["cross_validation"]["model"]["log_loss"] == metrics.log_loss(scored.y_true, scored.posterior)
     assert found["unlabelled"] == {"rows": 115, "use": "learn", "weight": 1.0, "weight_is_held_out": False}
@@ -181,7 +181,7 @@ def test_the_weight_may_be_given_or_chosen(birds):
     found = json.loads(succeeds(*common, "--unlabelled-weight", "0.25", "--json"))
     assert found["unlabelled"]["weight"] == 0.25
     assert "chosen on held-out rows" in " ".join(succeeds(*common, "--unlabelled-weight", "held-out").split())
-    assert po.load("m.posteriori").unlabelled_weight == "held_out"
+    assert po.load("m.posteriori").labels.unlabelled_weight == "held_out"
 
 
 def test_classes_of_several_components_and_wrong_labels():

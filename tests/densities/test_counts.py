@@ -316,11 +316,17 @@ def test_a_pseudo_count_is_needed(name):
         po.NaiveBayes(distributions=name, alpha=0.0).fit(csr_array(COUNTS), COMPONENT)
 
 
+def test_shares_of_the_smallest_pseudo_count_are_positive():
+    assert np.isfinite(
+        po.NaiveBayes(distributions="presence", alpha=5e-324).fit(COUNTS, COMPONENT).score_samples(COUNTS)
+    ).all()
+
+
 def test_em_of_rows_without_label_increases_the_likelihood():
     y = COMPONENT.astype(object)
     y[::3] = None
     for X in (csr_array(COUNTS), COUNTS):
-        model = po.NaiveBayes(distributions="multinomial", unlabelled="learn").fit(X, y)
+        model = po.NaiveBayes(distributions="multinomial", labels=po.Labels(unlabelled="learn")).fit(X, y)
         assert (np.diff(model.log_likelihood_trace_) > -1e-8).all()
         assert len(model.log_likelihood_trace_) > 2
 

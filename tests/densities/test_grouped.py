@@ -294,7 +294,7 @@ def test_samples_and_explanations(name):
 
 def test_hidden_components_use_categories_themselves():
     X, y = table(400)
-    model = po.TreeAugmentedNaiveBayes(components_per_class=2, max_iter=3, n_init=1, bins=[0.0, 1.0])
+    model = po.TreeAugmentedNaiveBayes(em=po.EM(components_per_class=2, max_iter=3, n_init=1), bins=[0.0, 1.0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y)
@@ -351,11 +351,13 @@ def test_codes_of_32_bits_are_grouped_and_equal_the_groups_as_categories():
     many = rng.permutation(np.tile(np.arange(66_000), 2))
     X = np.column_stack([many, rng.integers(0, 3, len(many))])
     y = (rng.random(len(many)) < 0.1 + 0.8 * (many % 4 == 0)).astype(int)
-    model = po.TreeAugmentedNaiveBayes(categorical_features=[0, 1]).fit(X, y)
+    model = po.TreeAugmentedNaiveBayes(columns=po.Columns(categorical_features=[0, 1])).fit(X, y)
     assert model.schema_.code_dtype == np.uint32
     groups = np.array(model.model_.blocks[0].density.groups.of_categories[0])
     assert groups.max() > 0
-    of_groups = po.TreeAugmentedNaiveBayes(categorical_features=[0, 1]).fit(np.column_stack([groups[many], X[:, 1]]), y)
+    of_groups = po.TreeAugmentedNaiveBayes(columns=po.Columns(categorical_features=[0, 1])).fit(
+        np.column_stack([groups[many], X[:, 1]]), y
+    )
     rows = slice(0, 2000)
     expected = of_groups.predict_proba(np.column_stack([groups[many[rows]], X[rows, 1]]))
     assert_allclose(model.predict_proba(X[rows]), expected, rtol=1e-12)

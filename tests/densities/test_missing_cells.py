@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
+from sklearn.base import clone
 
 import posteriori as po
 from posteriori.densities import AveragedOneDependence, BackOff, FamilyTables, KDependence, k_dependence
@@ -283,9 +284,9 @@ def test_information_is_that_of_the_marginals(name, frame):
 @pytest.mark.parametrize("name", ["kdb 1", "kdb 2", "aode"])
 def test_models_of_pieces_agree_on_rows_with_gaps(name, frame):
     X, y = frame
-    whole, parts = (type(MODELS[name])(**MODELS[name].get_params()) for _ in range(2))
+    whole, parts = (clone(MODELS[name]) for _ in range(2))
     whole.fit(X, y)
     parts.partial_fit(X, y)
     doubled = parts.partial_fit(X, y)
-    again = type(whole)(**whole.get_params()).fit(pl.concat([X, X]), np.concatenate([y, y]))
+    again = clone(whole).fit(pl.concat([X, X]), np.concatenate([y, y]))
     assert_allclose(doubled.predict_joint_log_proba(X), again.predict_joint_log_proba(X), rtol=1e-9)

@@ -67,9 +67,9 @@ def test_a_fit_from_patterns_is_a_fit_from_rows(pooling, monkeypatch):
     passes = []
     reduce = em.expect
     monkeypatch.setattr(em, "expect", lambda *given: passes.append(1) or reduce(*given))
-    found = po.GaussianDiscriminant(pooling=pooling, tol=1e-9, max_iter=500).fit(X, y)
+    found = po.GaussianDiscriminant(pooling=pooling, em=po.EM(tol=1e-9, max_iter=500)).fit(X, y)
     assert not passes  # no step reads the rows
     monkeypatch.setattr(MissingPatterns, "are_few", lambda self: False)
-    expected = po.GaussianDiscriminant(pooling=pooling, tol=1e-9, max_iter=500).fit(X, y)
+    expected = po.GaussianDiscriminant(pooling=pooling, em=po.EM(tol=1e-9, max_iter=500)).fit(X, y)
     assert passes
     assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-9)

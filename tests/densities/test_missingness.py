@@ -12,6 +12,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
@@ -37,7 +38,7 @@ every_model = pytest.mark.parametrize("name", INFORMATIVE)
 
 
 def like(model, **parameters):
-    return type(model)(**model.get_params()).set_params(**parameters)
+    return clone(model).set_params(**parameters)
 
 
 def at_random(model):
@@ -186,20 +187,20 @@ def test_rows_without_label_teach_it(name):
     frame, y = table(150)
     some = np.where(np.arange(len(y)) < 60, y, np.nan)
     rough = {"distributions": {"k": "poisson"}, "variance_smoothing": 0.0, "rate_smoothing": 0.0}
-    model = like(INFORMATIVE[name], unlabelled="learn", alpha=0.0, tol=1e-6, max_iter=1000)
+    model = like(INFORMATIVE[name], labels__unlabelled="learn", alpha=0.0, em__tol=1e-6, em__max_iter=1000)
     model.set_params(**(rough if name == "naive" else {})).fit(frame, some)
     known = ~np.isnan(some)
     labelled = model.predict_joint_log_proba(frame)[known, y[known]].sum()
     assert_allclose(model.log_likelihood_trace_[-1], labelled + model.score_samples(frame)[~known].sum(), rtol=1e-4)
     assert np.diff(model.log_likelihood_trace_).min() > -1e-6
-    alone = like(model, unlabelled="error").fit(frame.filter(known), y[known])
+    alone = like(model, labels__unlabelled="error").fit(frame.filter(known), y[known])
     assert not np.allclose(alone.model_.parameters[-1].log_missing, model.model_.parameters[-1].log_missing)
 
 
 @pytest.mark.parametrize("name", ["tree", "tree gaussian", "forest"])
 def test_trees_learn_it_of_rows_without_label_too(name):
     frame, y = table(150)
-    model = like(INFORMATIVE[name], unlabelled="learn").fit(frame, np.where(np.arange(len(y)) < 60, y, np.nan))
+    model = like(INFORMATIVE[name], labels__unlabelled="learn").fit(frame, np.where(np.arange(len(y)) < 60, y, np.nan))
     shares = model.statistics_.blocks[-1]
     assert_allclose(shares.table.sum(), frame.width * len(frame))
 
@@ -208,7 +209,7 @@ def test_trees_learn_it_of_rows_without_label_too(name):
 def test_cross_validation_is_refitting(name):
     frame, y = table(120)
     model = like(INFORMATIVE[name], **({"distributions": None} if name == "naive" else {}))
-    model.set_params(tol=1e-11, max_iter=5000)  # EM starts elsewhere than a refit
+    model.set_params(em__tol=1e-11, em__max_iter=5000)  # EM starts elsewhere than a refit
     result = out_of_fold(like(model), frame, y, folds=3)
     for k in range(3):
         held_out = result.fold == k

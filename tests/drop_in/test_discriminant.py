@@ -399,7 +399,7 @@ def test_partial_fit_takes_missing_cells():
 def test_infinity_is_refused(cls, bad):
     X, y = table(2)
     model = cls().fit(X, y)
-    X[200, 3] = bad
+    X[200, 3], X[201, 3] = bad, -bad
     for attempt in (lambda: cls().fit(X, y), lambda: model.predict(X), lambda: model.decision_function(X)):
         with pytest.raises(ValueError, match="Input X contains infinity"):
             attempt()

@@ -453,12 +453,24 @@ def test_weights_must_not_be_negative(cls):
 def test_sums_must_not_overflow(cls):
     X, y = [[0, 1], [1, 0], [1, 1]], [0, 1, 1]
     with pytest.raises(
-        ValueError, match=r"sample_weight holds 1e\+308 in row 1; weights must lie between 0 and 1e\+50"
+        ValueError, match=r"sample_weight holds 1e\+308 in row 1; weights must be 0, or lie between 1e-100 and 1e\+50"
     ):
         cls().fit(X, y, sample_weight=[1, 1e308, 1])
     if cls in (ComplementNB, MultinomialNB):
         with pytest.raises(ValueError, match="the sum of the counts in X overflows; rescale X"):
             cls().fit(np.multiply(X, 1e308), y)
+
+
+def test_shares_of_presence_lie_between_0_and_1():
+    for X in (np.array([[0.0, 2.0], [1.0, 1.0]]), csr_array([[0.0, -1.0], [1.0, 1.0]])):
+        with pytest.raises(ValueError, match="numbers below 0 or above 1, which are no presence; give binarize"):
+            BernoulliNB(binarize=None).fit(X, [0, 1])
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_labels_that_no_integer_holds_are_refused_without_a_warning(cls):
+    with pytest.raises(ValueError, match="Unknown label type"):
+        cls().fit([[0, 1], [1, 0]], [1e300, 0.0])
 
 
 def test_an_unseen_category_is_an_index_error_that_says_so():

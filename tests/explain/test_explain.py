@@ -199,7 +199,7 @@ def test_the_words_of_a_text_multiply_to_its_factor():
         "me and you meet at lunch",
     ] * 8
     rows, y = pl.DataFrame({"message": texts}), ["spam", "ham"] * 16
-    model = po.NaiveBayes(text=["message"]).fit(rows, y)
+    model = po.NaiveBayes(columns=po.Columns(text=["message"])).fit(rows, y)
     long = " ".join(model.schema_.columns[0].words)
     explanation = model.explain(pl.DataFrame({"message": [long]}))
     lines = re.findall(r"^(× p\(message|    of it \S+).* (\S+) +(\S+)$", explanation.bayes_table(), re.MULTILINE)

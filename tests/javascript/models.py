@@ -104,7 +104,7 @@ def _text():
     numbers = np.random.default_rng(5).normal(size=40)
     table = pl.DataFrame({"body": texts, "x": numbers, "y": labels})
     text = {"body": {"ngram_range": (1, 2), "stop_words": ["and"], "max_df": 1.0}}
-    model = po.NaiveBayes(text=text, distributions={"body": "multinomial"}).fit(table, "y")
+    model = po.NaiveBayes(columns=po.Columns(text=text), distributions={"body": "multinomial"}).fit(table, "y")
     rows = [{"body": text, "x": x} for text in (*TEXTS, "ＨAM — hám_2 spam_eggs", "", None) for x in (0.5, None)]
     return model, rows
 
@@ -141,7 +141,7 @@ MODELS = {
         po.NaiveBayes(distributions="binned", bins=8, feature_weights="cells"), mixed_table()
     ),
     "several components": lambda: _fitted(
-        po.NaiveBayes(components_per_class=2, random_state=0, n_init=1), mixed_table()
+        po.NaiveBayes(em=po.EM(components_per_class=2, n_init=1), random_state=0), mixed_table()
     ),
     "poisson": _poisson,
     "multinomial": lambda: _counts("multinomial"),
@@ -163,7 +163,7 @@ MODELS = {
     "tan of numbers": lambda: _fitted(po.TreeAugmentedNaiveBayes(continuous="gaussian"), mixed_table()),
     "trees of classes": lambda: _fitted(po.ChowLiuClassifier(continuous="gaussian"), mixed_table()),
     "trees of components": lambda: _fitted(
-        po.TreeAugmentedNaiveBayes(components_per_class=2, random_state=0, n_init=1), codes_table()
+        po.TreeAugmentedNaiveBayes(em=po.EM(components_per_class=2, n_init=1), random_state=0), codes_table()
     ),
     "weights on a tree": lambda: _fitted(po.TreeAugmentedNaiveBayes(feature_weights="conditional"), codes_table()),
     "kdb": lambda: _fitted(po.KDependenceBayes(k=2), codes_table()),

@@ -69,12 +69,12 @@ def test_what_cannot_be_written_is_refused_in_one_sentence(penguins):
     net.add_gaussian("b", {"u": 0.0, "v": 1.0})
     with pytest.raises(ValueError, match="'b' of the network hold"):
         to_javascript(net)
-    large = po.NaiveBayes(categorical_features=["id"]).fit(
+    large = po.NaiveBayes(columns=po.Columns(categorical_features=["id"])).fit(
         pl.DataFrame({"id": [2**60, 2**60 + 1] * 9, "y": [0, 1] * 9}), "y"
     )
     with pytest.raises(ValueError, match="make them strings"):
         to_javascript(large)
-    text = po.NaiveBayes(text={"body": {"analyzer": "char"}}).fit(
+    text = po.NaiveBayes(columns=po.Columns(text={"body": {"analyzer": "char"}})).fit(
         pl.DataFrame({"body": ["ab", "ba"] * 9, "y": [0, 1] * 9}), "y"
     )
     with pytest.raises(ValueError, match="'body' of text"):

@@ -111,7 +111,7 @@ def assert_same_optimum(case, table, changed, back=lambda posterior: posterior):
     by 4e-5; with 1e-11, by 1e-6.
     """
     if case.name.startswith(("gda", "lda", "qda", "rda")) and has_gaps(table):
-        case = replace(case, make=lambda make=case.make: make().set_params(tol=1e-11, max_iter=10_000))
+        case = replace(case, make=lambda make=case.make: make().set_params(em__tol=1e-11, em__max_iter=10_000))
         assert_same(case, table, changed, back, 1e-5)
     else:
         assert_same(case, table, changed, back)

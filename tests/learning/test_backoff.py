@@ -256,9 +256,11 @@ def test_what_sees_only_sums_refuses_to_learn():
     with pytest.raises(ValueError, match="continuous"):
         po.TreeAugmentedNaiveBayes(backoff="learned", continuous="gaussian").fit(X, y)
     with pytest.raises(ValueError, match="components_per_class"):
-        po.TreeAugmentedNaiveBayes(backoff="learned", components_per_class=2).fit(X, y)
+        po.TreeAugmentedNaiveBayes(backoff="learned", em=po.EM(components_per_class=2)).fit(X, y)
     with pytest.raises(ValueError, match="without label"):
-        po.TreeAugmentedNaiveBayes(backoff="learned", unlabelled=-1).fit(X, np.where(np.arange(80) < 40, y, -1))
+        po.TreeAugmentedNaiveBayes(backoff="learned", labels=po.Labels(unlabelled=-1)).fit(
+            X, np.where(np.arange(80) < 40, y, -1)
+        )
 
 
 def test_pools_keep_the_pseudo_rows_in_updates_and_take_their_mean_in_merges(tmp_path):

@@ -32,7 +32,7 @@ def rows(seed, n=120, d=4, missing=0.3):
 @pytest.mark.filterwarnings("ignore:EM stopped", "ignore:the covariance is singular")
 def test_no_extrapolation_lowers_the_likelihood(seed, pooling):
     X, y = rows(seed)
-    trace = po.GaussianDiscriminant(pooling=pooling, tol=0.0, max_iter=60).fit(X, y).log_likelihood_trace_
+    trace = po.GaussianDiscriminant(pooling=pooling, em=po.EM(tol=0.0, max_iter=60)).fit(X, y).log_likelihood_trace_
     worst = 0.0 if pooling != 0.5 else np.inf  # a mixed covariance is not of maximum likelihood
     assert np.diff(trace).min() >= -worst - 1e-8 * abs(trace[-1])
 
@@ -40,7 +40,7 @@ def test_no_extrapolation_lowers_the_likelihood(seed, pooling):
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])
 def test_acceleration_reaches_the_same_optimum_in_fewer_passes(pooling, monkeypatch):
     X, y = rows(1)
-    model = po.GaussianDiscriminant(pooling=pooling, tol=1e-12, max_iter=20_000)
+    model = po.GaussianDiscriminant(pooling=pooling, em=po.EM(tol=1e-12, max_iter=20_000))
     posterior, steps = model.fit(X, y).predict_proba(X), model.n_iter_
     extrapolated = model.log_likelihood_trace_[-1]
     monkeypatch.setattr(posteriori.learning.em, "Squarem", WithoutAcceleration)
@@ -53,7 +53,7 @@ def test_acceleration_reaches_the_same_optimum_in_fewer_passes(pooling, monkeypa
 @pytest.mark.parametrize("steps", range(1, 8))
 def test_a_model_that_ran_out_of_steps_is_that_of_its_statistics(steps):
     X, y = rows(2)
-    model = po.GaussianDiscriminant(max_iter=steps, tol=0.0).fit(X, y)
+    model = po.GaussianDiscriminant(em=po.EM(max_iter=steps, tol=0.0)).fit(X, y)
     again = model.model_.blocks[0].density.estimate(model.statistics_.blocks[0])
     assert_allclose(model.covariance_, again.covariance[0])
     own = model.predict_joint_log_proba(X)[np.arange(len(y)), y] - model.class_log_prior_[y]
@@ -64,7 +64,7 @@ def first_models(monkeypatch, n=3):
     """Return successive models of plain EM, the statistics of the last, and the block with missing cells."""
     monkeypatch.setattr(posteriori.learning.em, "Squarem", WithoutAcceleration)
     X, y = rows(3)
-    fits = [po.GaussianDiscriminant(max_iter=steps, tol=0.0) for steps in range(1, n + 1)]
+    fits = [po.GaussianDiscriminant(em=po.EM(max_iter=steps, tol=0.0)) for steps in range(1, n + 1)]
     return [fit.fit(X, y).model_ for fit in fits], fits[-1].statistics_, [0]
 
 

@@ -32,7 +32,7 @@ ESTIMATORS = {
     "impossible classes": po.NaiveBayes(alpha=0.0),
     "lda": po.GaussianDiscriminant(),
     "qda": po.GaussianDiscriminant(pooling="per_class"),
-    "mixtures": po.NaiveBayes(components_per_class=2),
+    "mixtures": po.NaiveBayes(em=po.EM(components_per_class=2)),
     "tan": po.TreeAugmentedNaiveBayes(),
     "chow-liu": po.ChowLiuClassifier(),
     "kdb": po.KDependenceBayes(k=2),

@@ -17,8 +17,8 @@ from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 CUTS = (-0.5, 0.3, 1.2)
 MODELS = {
     "nb": po.NaiveBayes(),
-    "lda": po.GaussianDiscriminant(tol=1e-10, max_iter=500),
-    "qda": po.GaussianDiscriminant(pooling="per_class", shrinkage="ledoit_wolf", tol=1e-10, max_iter=500),
+    "lda": po.GaussianDiscriminant(em=po.EM(tol=1e-10, max_iter=500)),
+    "qda": po.GaussianDiscriminant(pooling="per_class", shrinkage="ledoit_wolf", em=po.EM(tol=1e-10, max_iter=500)),
     "tan": po.TreeAugmentedNaiveBayes(bins=CUTS),
     "kdb": po.KDependenceBayes(bins=CUTS),
     "weighted": po.KDependenceBayes(bins=CUTS, feature_weights="conditional"),
@@ -112,7 +112,7 @@ def test_rows_in_no_fold_choose_the_groups_of_categories(name, rows, large):
 def test_rows_without_label_do_not_choose_cut_points(rows, large):
     X, y = rows
     some = np.where(np.arange(len(y)) < 300, y, -1)
-    model = po.NaiveBayes(distributions="binned", unlabelled=-1)
+    model = po.NaiveBayes(distributions="binned", labels=po.Labels(unlabelled=-1))
     assert not FoldedData.of(model.read_training_rows(X, some), 3, most=300).most_are_in_no_fold
 
 

@@ -226,7 +226,7 @@ def test_what_it_refuses():
     with pytest.raises(ValueError, match=r"fitted by EM because of missing cells in columns 'a', 'b', 'n'"):
         po.leave_one_out(po.GaussianDiscriminant().fit(numbers, y), numbers, y)
     half = np.where(np.arange(30) % 2, y, None)
-    learned = po.NaiveBayes(unlabelled="learn").fit(X.select("a"), half)
+    learned = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(X.select("a"), half)
     with pytest.raises(ValueError, match="fitted by EM to rows without label"):
         po.leave_one_out(learned, X.select("a"), half)
     model = po.NaiveBayes().fit(X.select("s"), y)

@@ -116,7 +116,9 @@ def test_rows_without_label_are_cut_too(bins):
     y = rng.integers(0, 2, 300)
     X = pl.DataFrame(rng.normal(y[:, np.newaxis], 1.5, (300, 3)), schema=["a", "b", "c"])
     some = np.where(rng.random(300) < 0.3, -1, y)
-    model = po.NaiveBayes(distributions="binned", bins=bins, unlabelled=-1, tol=1e-10, max_iter=500)
+    model = po.NaiveBayes(
+        distributions="binned", bins=bins, labels=po.Labels(unlabelled=-1), em=po.EM(tol=1e-10, max_iter=500)
+    )
     result = out_of_fold(model, X, some, folds=3)
     known = np.flatnonzero(some >= 0)
     for k in range(3):
@@ -131,7 +133,7 @@ def test_held_out_labels_do_not_reach_the_folds_through_rows_without_label():
     X = rng.choice(["a", "b", "c"], (200, 20))  # without any structure the likelihood of EM has many maxima
     y = np.full(200, -1)
     y[:20] = np.arange(20) % 2
-    model = po.NaiveBayes(unlabelled=-1, tol=1e-10, max_iter=2000)
+    model = po.NaiveBayes(labels=po.Labels(unlabelled=-1), em=po.EM(tol=1e-10, max_iter=2000))
     found = out_of_fold(model, X, y, folds=5)
     for k in range(5):
         left_out = np.flatnonzero(y >= 0)[found.fold == k]

@@ -62,7 +62,9 @@ def test_it_equals_refitting_where_folds_differ_in_bins_and_labels_are_missing(b
     x = rng.poisson(1.0 + 1.5 * y) + 0.5  # a few values, so that the quantiles of some folds coincide
     rows = pl.DataFrame({"x": x, "z": rng.normal(size=n) + 1.2 * y, "y": pl.Series(label, dtype=pl.String)})
     binned = {"x": Binned(bins=bins), "z": Binned(bins=bins)}
-    model = po.NaiveBayes(distributions=binned, unlabelled="learn", tol=1e-12, max_iter=5000)
+    model = po.NaiveBayes(
+        distributions=binned, labels=po.Labels(unlabelled="learn"), em=po.EM(tol=1e-12, max_iter=5000)
+    )
     result = out_of_fold(model, rows, "y", folds=4)
     fold = np.full(n, -1)  # unlabelled rows are in no fold: every model learns from them
     fold[rows["y"].is_not_null().to_numpy()] = result.fold

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import log_softmax
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
@@ -192,7 +193,7 @@ def test_what_is_weighted_and_what_is_not(model, copies, tmp_path):
     X, y = copies
     X = X.drop("copy").with_columns(pl.when(pl.Series(np.arange(400) % 7 > 0)).then("s").alias("s"))
     model.fit(X, y)
-    plain = type(model)(**{**model.get_params(), "feature_weights": None}).fit(X, y)
+    plain = clone(model).set_params(feature_weights=None).fit(X, y)
     posterior = model.predict_proba(X)
     assert np.abs(posterior - plain.predict_proba(X)).max() > 1e-3
     assert_allclose(posterior.sum(axis=1), 1.0)
@@ -279,7 +280,7 @@ def test_what_it_refuses(copies):
         po.NaiveBayes(feature_weights="conditional").partial_fit(X, y)
     half = np.where(np.arange(400) % 2, y.astype(object), None)
     with pytest.raises(ValueError, match="fitted by EM to rows without label"):
-        po.NaiveBayes(feature_weights="conditional", unlabelled="learn").fit(X, half)
+        po.NaiveBayes(feature_weights="conditional", labels=po.Labels(unlabelled="learn")).fit(X, half)
     gaps = X.select("a", "b").with_columns(pl.when(pl.col("a") > 0).then("a").alias("a"))
     with pytest.raises(ValueError, match="fitted by EM because of missing cells in columns 'a', 'b'"):
         po.GaussianDiscriminant(feature_weights="conditional").fit(gaps, y)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
 import posteriori as po
 from posteriori.learning.cut_points import binned_schema, bins_of
@@ -33,7 +34,7 @@ def rows(n=60):
 def test_reading_planning_learning_and_storing_are_fit(model):
     X, y, weight = rows()
     expected = model.fit(X, y, weight).predict_log_proba(X)
-    other = type(model)(**model.get_params())
+    other = clone(model)
     read = other.read_training_rows(X, y, weight)
     plan = other.training_plan(read.source.schema, read.target)
     source = read.source.with_schema(binned_schema(read.source, bins_of(plan.blocks)))
@@ -45,7 +46,7 @@ def test_reading_planning_learning_and_storing_are_fit(model):
 
 def test_reading_changes_nothing_of_an_estimator():
     X, y, weight = rows()
-    model = po.NaiveBayes(unlabelled="learn", unlabelled_weight="held_out")
+    model = po.NaiveBayes(labels=po.Labels(unlabelled="learn", unlabelled_weight="held_out"))
     before = dict(vars(model))
     some = np.where(np.arange(len(y)) % 2, y, None)
     read = model.read_training_rows(X, some, weight)
@@ -58,11 +59,13 @@ def test_reading_changes_nothing_of_an_estimator():
 def test_the_held_out_weight_needs_rows_and_a_plan_only():
     X, y, weight = rows()
     some = np.where(np.arange(len(y)) % 3, y, None)
-    model = po.NaiveBayes(unlabelled="learn", unlabelled_weight="held_out").fit(X, some, weight)
-    read = po.NaiveBayes(unlabelled="learn").read_training_rows(X, some, weight)
+    model = po.NaiveBayes(labels=po.Labels(unlabelled="learn", unlabelled_weight="held_out")).fit(X, some, weight)
+    read = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).read_training_rows(X, some, weight)
     losses = []
     for share in WEIGHT_GRID:
-        judged = out_of_fold(po.NaiveBayes(unlabelled="learn", unlabelled_weight=share), X, some, sample_weight=weight)
+        judged = out_of_fold(
+            po.NaiveBayes(labels=po.Labels(unlabelled="learn", unlabelled_weight=share)), X, some, sample_weight=weight
+        )
         truth = judged.log_posterior[np.arange(len(judged.y_true)), judged.y_true]
         losses.append(-np.average(truth, weights=judged.weight))
     found = held_out_weight(read, model.training_plan(read.source.schema, read.target))
@@ -73,7 +76,9 @@ def test_choosing_a_weight_does_not_advance_a_generator():
     X, y, _ = rows()
     some = np.where(np.arange(len(y)) % 3, y, None)
     used, fresh = np.random.default_rng(1), np.random.default_rng(1)
-    po.NaiveBayes(unlabelled="learn", unlabelled_weight="held_out", random_state=used).read_training_rows(X, some)
+    po.NaiveBayes(
+        labels=po.Labels(unlabelled="learn", unlabelled_weight="held_out"), random_state=used
+    ).read_training_rows(X, some)
     assert used.integers(2**31) == fresh.integers(2**31)
 
 

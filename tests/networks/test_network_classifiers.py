@@ -39,9 +39,9 @@ def grid():
 
 
 MODELS = {
-    "naive": po.NaiveBayes(categorical_features=["day"]),
-    "tan": po.TreeAugmentedNaiveBayes(categorical_features=["day"]),
-    "kdb": po.KDependenceBayes(2, categorical_features=["day"]),
+    "naive": po.NaiveBayes(columns=po.Columns(categorical_features=["day"])),
+    "tan": po.TreeAugmentedNaiveBayes(columns=po.Columns(categorical_features=["day"])),
+    "kdb": po.KDependenceBayes(2, columns=po.Columns(categorical_features=["day"])),
 }
 
 
@@ -66,18 +66,20 @@ def test_the_class_is_above_every_feature(table):
 
 def test_a_class_without_a_name_and_one_that_a_feature_has(table):
     X, y = table.drop("play"), table["play"].to_list()
-    assert "class" in po.NaiveBayes(categorical_features=["day"]).fit(X, y).to_network().variables
+    assert "class" in po.NaiveBayes(columns=po.Columns(categorical_features=["day"])).fit(X, y).to_network().variables
     taken = X.rename({"sky": "class"})
-    assert "class_" in po.NaiveBayes(categorical_features=["day"]).fit(taken, y).to_network().variables
+    assert (
+        "class_" in po.NaiveBayes(columns=po.Columns(categorical_features=["day"])).fit(taken, y).to_network().variables
+    )
 
 
 def test_what_is_no_network(table):
     with pytest.raises(ValueError, match=r"column 'day' holds numbers that are no normal density"):
         po.NaiveBayes(distributions={"day": "poisson"}).fit(table, "play").to_network()
     with pytest.raises(ValueError, match=r"each class has a tree of its own"):
-        po.ChowLiuClassifier(categorical_features=["day"]).fit(table, "play").to_network()
+        po.ChowLiuClassifier(columns=po.Columns(categorical_features=["day"])).fit(table, "play").to_network()
     with pytest.raises(ValueError, match=r"averaged one-dependence model is no network"):
-        po.AveragedOneDependence(categorical_features=["day"]).fit(table, "play").to_network()
+        po.AveragedOneDependence(columns=po.Columns(categorical_features=["day"])).fit(table, "play").to_network()
 
 
 def test_any_variable_can_be_the_class(table):
@@ -94,12 +96,13 @@ def test_any_variable_can_be_the_class(table):
 
 
 def test_a_network_classifier_learns_its_tables_anew(table):
-    network = po.NaiveBayes(categorical_features=["day"]).fit(table, "play").to_network()
+    network = po.NaiveBayes(columns=po.Columns(categorical_features=["day"])).fit(table, "play").to_network()
     learner = clone(network.as_classifier("play"))
     X, y = table.drop("play").to_pandas(), table["play"].to_numpy()
     again = learner.fit(X, y)
     assert_allclose(
-        again.predict_proba(X), po.NaiveBayes(categorical_features=["day"], prior_alpha=1.0).fit(X, y).predict_proba(X)
+        again.predict_proba(X),
+        po.NaiveBayes(columns=po.Columns(categorical_features=["day"]), prior_alpha=1.0).fit(X, y).predict_proba(X),
     )
     assert cross_val_score(learner, X, y, cv=3).mean() > 0.5
 

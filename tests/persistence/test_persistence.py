@@ -62,7 +62,9 @@ def from_parameters():
 
 def fit_at_the_limits():
     X = np.array([[0.0], [2**53 + 1], [0], [3]])
-    model = po.NaiveBayes(variance_smoothing=np.inf, rate_smoothing=np.inf, alpha=0.0, categorical_features=[0])
+    model = po.NaiveBayes(
+        variance_smoothing=np.inf, rate_smoothing=np.inf, alpha=0.0, columns=po.Columns(categorical_features=[0])
+    )
     return model.fit(X.astype(np.int64), [0, 1, 1, 0]), X
 
 
@@ -71,7 +73,9 @@ MODELS = {
     "distributions": lambda: fit_mixed(distributions={"visits": "poisson", 0: po.Gaussian(0.5, ddof=1)}),
     "priors by class": lambda: fit_mixed(priors={"yes": 0.5, "no": 0.25, "maybe": 0.25}),
     "priors as an array": lambda: fit_mixed(priors=np.array([0.5, 0.25, 0.25])),
-    "categories by mask": lambda: fit_mixed(categorical_features=np.array([False, False, False, True])),
+    "categories by mask": lambda: fit_mixed(
+        columns=po.Columns(categorical_features=np.array([False, False, False, True]))
+    ),
     "parameters": from_parameters,
     "limits": fit_at_the_limits,
     "boolean classes": lambda: fit_labels(np.array([True, False])),

@@ -613,6 +613,11 @@ def test_densities_of_a_pool_are_the_mixture_of_its_members_and_have_area_one(po
             assert_allclose(y, share @ np.array(shown), rtol=1e-9)
 
 
+def test_a_score_whose_exponential_overflows_is_drawn():
+    model = po.NaiveBayes(distributions="complement").fit([[60000, 10**6], [0, 10**6], [60000, 10**6]], [0, 1, 1])
+    assert np.isfinite(Feature.of(model, 0).densities(np.array([0.0, 60000.0]))).all()
+
+
 @pytest.mark.parametrize("name", ["pool", "weighted", "gaussian"])
 def test_regions_show_the_posterior_of_the_classifier(name, pool):
     weighted = po.NaiveBayes(distributions="binned", feature_weights="conditional")

@@ -182,7 +182,7 @@ def test_many_columns_are_folded_and_what_they_hold_is_text():
 def test_tables_without_labels_numbers_or_density():
     words = pl.DataFrame({"message": ["win cash now", "meet at noon", "win a prize", "lunch at noon"] * 6})
     labelled = words.with_columns(y=pl.Series(["s", "h", "s", "h"] * 6))
-    model = po.NaiveBayes(text=["message"]).fit(labelled, "y")
+    model = po.NaiveBayes(columns=po.Columns(text=["message"])).fit(labelled, "y")
     page = check(po.report(model, words[:6], against=words))
     assert "Columns of words are not compared one by one" in page.text
     discrete = pl.DataFrame({"a": ["u", "v"] * 20, "b": [None] * 20 + ["x"] * 20, "y": ["s", "h"] * 20})

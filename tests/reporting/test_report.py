@@ -181,7 +181,7 @@ MODELS = {
     "naive Bayes": po.NaiveBayes(),
     "weighted": po.NaiveBayes(feature_weights="conditional"),
     "missing tells": po.NaiveBayes(missing="informative"),
-    "mixture": po.NaiveBayes(components_per_class=2, random_state=0),
+    "mixture": po.NaiveBayes(em=po.EM(components_per_class=2), random_state=0),
     "LDA": po.GaussianDiscriminant(),
     "TAN": po.TreeAugmentedNaiveBayes(),
     "TAN of numbers": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
@@ -249,7 +249,7 @@ def test_rows_without_label(monkeypatch):
     monkeypatch.setattr(features, "_MOST_PICTURES", 1)
     labels = [None if row % 3 else label for row, label in enumerate(PENGUINS["species"])]
     X = PENGUINS.select("bill_length_mm", "flipper_length_mm", "island")
-    model = po.GaussianDiscriminant(unlabelled="learn").fit(X, labels)
+    model = po.GaussianDiscriminant(labels=po.Labels(unlabelled="learn")).fit(X, labels)
     report = po.report(model, X, labels)
     assert "229 without label" in check(report).text
     assert "Scores on 115 rows" in Page(report.html).text
@@ -301,6 +301,8 @@ def test_what_is_given_is_what_is_judged(penguins):
     assert_allclose(predict_held_out(subject, proba).posterior, proba)
     with pytest.raises(ValueError, match="of shape"):
         predict_held_out(subject, proba[:5])
+    with pytest.raises(ValueError, match="no row is of class 'Chinstrap', which no refit predicts"):
+        po.report(po.NaiveBayes().fit(PENGUINS, "species"), PENGUINS.filter(pl.col("species") != "Chinstrap"))
     with pytest.raises(ValueError, match="not of these rows"):
         predict_held_out(ReportData.of(model, PENGUINS.reverse(), "species"), scored)
 

@@ -153,7 +153,7 @@ def test_a_model_of_text_lists_the_words_of_each_class():
     spam, ham = ["win cash now please reply", "win a prize now"], ["meet me at noon today", "me and you meet at lunch"]
     texts = [cell for pair in zip(spam, ham, strict=True) for cell in pair] * 8
     rows = pl.DataFrame({"message": texts, "kind": ["spam", "ham"] * 16})
-    subject = ReportData.of(po.NaiveBayes(text=["message"]).fit(rows, "kind"), rows, "kind")
+    subject = ReportData.of(po.NaiveBayes(columns=po.Columns(text=["message"])).fit(rows, "kind"), rows, "kind")
     evaluated = predict_held_out(subject, None)
     written = text(features.features_section(subject, evaluated.importance)).replace("\u00a0", " ")
     assert "words that speak against it" not in written  # those for the other class
@@ -166,7 +166,7 @@ def test_a_model_of_text_lists_the_words_of_each_class():
 def test_with_several_classes_the_words_against_each_are_listed():
     texts = ["aa bb bb", "cc bb", "dd dd bb"] * 10
     rows = pl.DataFrame({"message": texts, "kind": ["x", "y", "z"] * 10})
-    subject = ReportData.of(po.NaiveBayes(text=["message"]).fit(rows, "kind"), rows, "kind")
+    subject = ReportData.of(po.NaiveBayes(columns=po.Columns(text=["message"])).fit(rows, "kind"), rows, "kind")
     written = text(features.features_section(subject, predict_held_out(subject, None).importance))
     assert re.search(r"x aa.\(×.[\d.]+,.10\).*dd.\(÷.[\d.]+,.20\)", written)
 

@@ -96,7 +96,10 @@ def test_a_partition_may_lack_every_cell_of_a_column_and_every_label(frame):
     few = frame.copy()
     few.loc[few.index < 500, ["height", "sky", "y"]] = None
     rows = in_parts(few, 500, 2000)
-    model, other = (po.NaiveBayes(unlabelled="learn", max_iter=3, tol=1.0).fit(one, "y") for one in (rows, few))
+    model, other = (
+        po.NaiveBayes(labels=po.Labels(unlabelled="learn"), em=po.EM(max_iter=3, tol=1.0)).fit(one, "y")
+        for one in (rows, few)
+    )
     agree(model, other, frame)
 
 
@@ -147,7 +150,7 @@ def test_types_of_pandas_beyond_numpy_are_read(frame, kind):
 
 def test_numbers_may_be_categories(frame):
     rows = in_parts(frame, 1300, 2600)
-    models = [po.NaiveBayes(categorical_features=["rooms"]).fit(one, "y") for one in (rows, frame)]
+    models = [po.NaiveBayes(columns=po.Columns(categorical_features=["rooms"])).fit(one, "y") for one in (rows, frame)]
     agree(*models, frame)
     agree(*(po.NaiveBayes().fit(one, "windy") for one in (rows, frame)), frame)
     agree(*(po.NaiveBayes().fit(one, "rooms") for one in (rows[rows["rooms"] < 5], frame[frame["rooms"] < 5])), frame)
@@ -272,7 +275,10 @@ def test_the_mixture_takes_arrays(numbers):
 
 def test_whole_numbers_may_be_categories(numbers):
     X, y = numbers[0][:, 2:].astype(np.int64), numbers[1]
-    models = [po.NaiveBayes(categorical_features=[0]).fit(one, y) for one in (da.from_array(X, chunks=(900, 1)), X)]
+    models = [
+        po.NaiveBayes(columns=po.Columns(categorical_features=[0])).fit(one, y)
+        for one in (da.from_array(X, chunks=(900, 1)), X)
+    ]
     agree(*models, X)
     assert models[0].model_.schema == models[1].model_.schema
 

@@ -147,7 +147,11 @@ def test_enumerations_are_strings(database, frame):
 
 def test_numbers_may_be_categories(database, frame):
     rows = po.scan_sql(database, "plants", target="y", categorical=["rooms"])
-    agree(po.NaiveBayes().fit(rows), po.NaiveBayes(categorical_features=["rooms"]).fit(frame, "y"), frame)
+    agree(
+        po.NaiveBayes().fit(rows),
+        po.NaiveBayes(columns=po.Columns(categorical_features=["rooms"])).fit(frame, "y"),
+        frame,
+    )
 
 
 def test_null_and_nan_are_missing_alike():
@@ -164,7 +168,13 @@ def test_null_and_nan_are_missing_alike():
 def test_missing_labels_teach_where_they_may(frame):
     hidden = frame.with_columns(pl.when(pl.int_range(pl.len()) % 3 == 0).then(None).otherwise(pl.col("y")).alias("y"))
     rows = po.scan_sql(database_of(hidden), "plants", target="y")
-    agree(*(po.NaiveBayes(unlabelled="learn", max_iter=3, tol=1.0).fit(one, "y") for one in (rows, hidden)), frame)
+    agree(
+        *(
+            po.NaiveBayes(labels=po.Labels(unlabelled="learn"), em=po.EM(max_iter=3, tol=1.0)).fit(one, "y")
+            for one in (rows, hidden)
+        ),
+        frame,
+    )
 
 
 def test_labels_and_weights_may_be_apart(database, frame):

@@ -50,7 +50,7 @@ ESTIMATORS = {
     "NaiveBayes": po.NaiveBayes(),
     "binned": po.NaiveBayes(distributions={"height": po.Binned()}),
     "TAN": po.TreeAugmentedNaiveBayes(),
-    "EM": po.NaiveBayes(components_per_class=2, max_iter=5, tol=0.0, random_state=0),
+    "EM": po.NaiveBayes(em=po.EM(components_per_class=2, max_iter=5, tol=0.0), random_state=0),
 }
 
 

@@ -115,7 +115,7 @@ ESTIMATORS = {
     "mixed": po.NaiveBayes(distributions={"height": po.Binned(), "rooms": "poisson", "width": po.Binned(8)}),
     "weighted": po.NaiveBayes(feature_weights="conditional"),
     "TAN": po.TreeAugmentedNaiveBayes(),
-    "components": po.NaiveBayes(components_per_class=2, max_iter=5, tol=0.0, random_state=0),
+    "components": po.NaiveBayes(em=po.EM(components_per_class=2, max_iter=5, tol=0.0), random_state=0),
 }
 
 
@@ -174,7 +174,8 @@ def test_weights_of_rows_count_as_in_memory(source, assert_same, frame):
 def test_rows_without_label_teach_as_in_memory(source, assert_same, frame):
     hidden = frame.with_columns(pl.when(pl.int_range(pl.len()) % 3 == 0).then(None).otherwise(pl.col("y")).alias("y"))
     models = [
-        po.NaiveBayes(unlabelled="learn", max_iter=4, tol=1.0).fit(rows, "y") for rows in (source(hidden), hidden)
+        po.NaiveBayes(labels=po.Labels(unlabelled="learn"), em=po.EM(max_iter=4, tol=1.0)).fit(rows, "y")
+        for rows in (source(hidden), hidden)
     ]
     assert_same(models[0].predict_proba(frame), models[1].predict_proba(frame))
 

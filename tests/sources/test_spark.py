@@ -137,7 +137,13 @@ def test_labels_and_weights_may_be_apart(rows, frame):
 def test_rows_without_label_teach(in_parts, frame):
     hidden = frame.with_columns(pl.when(pl.int_range(pl.len()) < 1500).then(None).otherwise(pl.col("y")).alias("y"))
     rows = in_parts(hidden, 1300)
-    agree(*(po.NaiveBayes(unlabelled="learn", max_iter=3, tol=1.0).fit(one, "y") for one in (rows, hidden)), frame)
+    agree(
+        *(
+            po.NaiveBayes(labels=po.Labels(unlabelled="learn"), em=po.EM(max_iter=3, tol=1.0)).fit(one, "y")
+            for one in (rows, hidden)
+        ),
+        frame,
+    )
 
 
 def test_models_are_compared(rows, frame):
@@ -210,7 +216,9 @@ def test_types_of_sql_are_read(spark, frame):
         "IF(id % 5 = 0, NULL, CONCAT('s', id % 3)) AS shop, CAST(id % 4 < 2 AS INT) AS y FROM range(0, 400, 1, 3)"
     )
     here = pl.from_arrow(arrow(table))
-    agree(*(po.NaiveBayes(categorical_features=["day"]).fit(one, "y") for one in (table, here)), here)
+    agree(
+        *(po.NaiveBayes(columns=po.Columns(categorical_features=["day"])).fit(one, "y") for one in (table, here)), here
+    )
     table = table.selectExpr("price", "y", "DATE_ADD('2020-01-01', CAST(price AS INT)) AS born")
     here = pl.from_arrow(arrow(table))
     agree(*(po.NaiveBayes().fit(one, "y") for one in (table, here)), here)

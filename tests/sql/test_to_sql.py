@@ -101,17 +101,20 @@ MODELS = {
     ),
     "naive Bayes with weights": (po.NaiveBayes(feature_weights="conditional"), PENGUINS),
     "naive Bayes with learned tables": (po.NaiveBayes(distributions="binned", feature_weights="cells"), PENGUINS),
-    "naive Bayes of components": (po.NaiveBayes(components_per_class=2, random_state=0), PENGUINS),
+    "naive Bayes of components": (po.NaiveBayes(em=po.EM(components_per_class=2), random_state=0), PENGUINS),
     "lda": (po.GaussianDiscriminant(), PENGUINS),
     "lda with weights": (po.GaussianDiscriminant(feature_weights="conditional"), PENGUINS.drop_nulls()),
-    "lda of components": (po.GaussianDiscriminant(components_per_class={"Adelie": 2}, random_state=0), PENGUINS),
+    "lda of components": (
+        po.GaussianDiscriminant(em=po.EM(components_per_class={"Adelie": 2}), random_state=0),
+        PENGUINS,
+    ),
     "rda, informative": (po.GaussianDiscriminant(pooling=0.5, missing="informative"), PENGUINS),
     "spheres": (po.GaussianDiscriminant(pooling="per_class", shrinkage=1.0), PENGUINS),
     "tan": (po.TreeAugmentedNaiveBayes(), PENGUINS),
     "tan of Gaussians": (po.TreeAugmentedNaiveBayes(continuous="gaussian", missing="informative"), PENGUINS),
     "tan without smoothing": (po.TreeAugmentedNaiveBayes(backoff=None, alpha=0.0), PENGUINS),
     "tan of components": (
-        po.TreeAugmentedNaiveBayes(components_per_class={"Adelie": 2}, bins=3, random_state=0),
+        po.TreeAugmentedNaiveBayes(em=po.EM(components_per_class={"Adelie": 2}), bins=3, random_state=0),
         PENGUINS,
     ),
     "chow-liu of Gaussians": (po.ChowLiuClassifier(continuous="gaussian"), PENGUINS),
@@ -261,7 +264,7 @@ def test_categories_are_of_their_own_type(database):
     frame = pl.DataFrame(
         {"flag": [True, False, None, True] * 5, "year": [2007, 2008, 2009, 2007] * 5, "rate": [0.1, 1 / 3, 0.1, 2] * 5}
     )
-    model = po.NaiveBayes(categorical_features=["year", "rate"]).fit(frame, [0, 1, 0, 1] * 5)
+    model = po.NaiveBayes(columns=po.Columns(categorical_features=["year", "rate"])).fit(frame, [0, 1, 0, 1] * 5)
     strange = pl.DataFrame({"flag": [True, None], "year": [1900, 2008], "rate": [0.2, None]}, schema=frame.schema)
     require_agreement(model, pl.concat([frame, strange]), database)
 
@@ -385,7 +388,7 @@ def test_what_has_no_select_is_refused():
 def test_mixed_types_are_refused():
     cells = np.array([[1], ["a"], [1], ["a"]], dtype=object)
     with pytest.raises(ValueError, match="column 'x0' holds numbers and strings"):
-        po.NaiveBayes(categorical_features=[0]).fit(cells, [0, 1, 0, 1]).to_sql()
+        po.NaiveBayes(columns=po.Columns(categorical_features=[0])).fit(cells, [0, 1, 0, 1]).to_sql()
 
 
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])

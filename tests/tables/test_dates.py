@@ -132,18 +132,18 @@ def test_dates_stay_dates_in_drawn_rows():
     assert drawn["at"].dt.minute().sum() == 0
     assert drawn["took"].is_between(rows["took"].min(), rows["took"].max()).all()
     with pytest.warns(IgnoredColumnWarning, match="'at': times of day have none of the parts month; 'took': dur"):
-        without_days, _ = po.NaiveBayes(dates=["month"]).fit(rows, Y).sample(5, random_state=1)
+        without_days, _ = po.NaiveBayes(columns=po.Columns(dates=["month"])).fit(rows, Y).sample(5, random_state=1)
     assert without_days["when"].null_count() == 5
 
 
 def test_constant_parts_are_left_out_unless_they_are_named():
     january = pl.DataFrame({"when": [datetime.date(2024, 1, 1 + k % 31) for k in range(N)], "x": X})
     assert po.NaiveBayes().fit(january, Y).schema_.names == ("when.days", "when.weekday", "x")
-    named = po.NaiveBayes(dates=["month", "year", "hour"]).fit(january, Y)
+    named = po.NaiveBayes(columns=po.Columns(dates=["month", "year", "hour"])).fit(january, Y)
     assert named.schema_.names == ("when.year", "when.month", "x")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ignoring = po.NaiveBayes(dates="ignore").fit(january, Y)
+        ignoring = po.NaiveBayes(columns=po.Columns(dates="ignore")).fit(january, Y)
     assert [column.kind for column in ignoring.schema_.columns] == ["ignored", "continuous"]
     without = po.NaiveBayes().fit(january[["x"]], Y)
     assert_array_equal(ignoring.predict_proba(january), without.predict_proba(january[["x"]]))
@@ -173,11 +173,11 @@ def test_missing_dates_are_missing_in_every_part():
     ("change", "match"),
     [
         ({"X": {"when": MOMENTS, "when.month": X}}, "'when.month' has the name of a part"),
-        ({"categorical_features": ["when"]}, "'when' holds dates, which are read as parts"),
+        ({"columns": po.Columns(categorical_features=["when"])}, "'when' holds dates, which are read as parts"),
         ({"distributions": {"when": "gaussian"}}, "name one of its parts: columns 'when.days'"),
-        ({"dates": ["decade"]}, "dates names 'decade'; name some of days"),
-        ({"dates": []}, "dates is empty"),
-        ({"dates": "ignore", "X": {"when": MOMENTS}}, "no column left to learn from"),
+        ({"columns": po.Columns(dates=["decade"])}, "dates names 'decade'; name some of days"),
+        ({"columns": po.Columns(dates=[])}, "dates is empty"),
+        ({"columns": po.Columns(dates="ignore"), "X": {"when": MOMENTS}}, "no column left to learn from"),
     ],
 )
 def test_what_cannot_be_read_is_refused(change, match):
@@ -223,17 +223,17 @@ def test_zones_are_read_on_the_clock_of_the_training_rows():
 def test_batches_and_merged_shards_give_the_model_of_all_rows():
     rows = CONTAINERS["polars"]()
     parts = ["year", "month", "weekday", "hour"]
-    whole = po.NaiveBayes(dates=parts).fit(rows, Y)
+    whole = po.NaiveBayes(columns=po.Columns(dates=parts)).fit(rows, Y)
     in_order = np.argsort(MOMENTS)
     cuts = (in_order[:30], in_order[30:])  # the years of the second half are new
-    batches = po.NaiveBayes(dates=parts)
+    batches = po.NaiveBayes(columns=po.Columns(dates=parts))
     for rows_of in cuts:
         batches.partial_fit(rows[rows_of], Y[rows_of], classes=["a", "b"])
-    shards = [po.NaiveBayes(dates=parts).fit(rows[rows_of], Y[rows_of]) for rows_of in cuts]
+    shards = [po.NaiveBayes(columns=po.Columns(dates=parts)).fit(rows[rows_of], Y[rows_of]) for rows_of in cuts]
     for model in (batches, po.merge(shards)):
         assert model.schema_.names == whole.schema_.names
         assert_allclose(model.predict_proba(rows), whole.predict_proba(rows), rtol=1e-9)
-    days = [po.NaiveBayes(dates=["days"]).fit(rows[rows_of], Y[rows_of]) for rows_of in cuts]
+    days = [po.NaiveBayes(columns=po.Columns(dates=["days"])).fit(rows[rows_of], Y[rows_of]) for rows_of in cuts]
     with pytest.raises(ValueError, match=r"column 'when.days' is of dates .* dates from .* on"):
         po.merge(days)
     batches.unlearn(rows[cuts[1]], Y[cuts[1]])

@@ -164,7 +164,7 @@ def test_too_many_categories_are_refused_before_all_are_read(frame, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "MAX_CATEGORIES", 100)
         with pytest.raises(ValueError, match="column 'name' has more than 100 categories"):
-            po.NaiveBayes(keep="all").fit(rows)
+            po.NaiveBayes(columns=po.Columns(keep="all")).fit(rows)
 
 
 def test_what_is_no_table_is_refused(frame, tmp_path):

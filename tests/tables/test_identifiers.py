@@ -85,11 +85,11 @@ def test_the_warning_names_columns_reasons_and_the_remedy():
 @pytest.mark.parametrize(
     ("parameters", "ignored"),
     [
-        ({"keep": "all"}, ()),
-        ({"keep": ["name"]}, (0,)),
-        ({"keep": ["id", "name"]}, ()),
-        ({"keep": [0]}, (1,)),
-        ({"categorical_features": ["id"]}, (1,)),
+        ({"columns": po.Columns(keep="all")}, ()),
+        ({"columns": po.Columns(keep=["name"])}, (0,)),
+        ({"columns": po.Columns(keep=["id", "name"])}, ()),
+        ({"columns": po.Columns(keep=[0])}, (1,)),
+        ({"columns": po.Columns(categorical_features=["id"])}, (1,)),
         ({"distributions": {"id": "poisson"}}, (1,)),
     ],
 )
@@ -99,7 +99,7 @@ def test_named_columns_are_kept(parameters, ignored):
 
 def test_keep_of_an_unknown_column():
     with pytest.raises(ValueError, match="keep"):
-        po.NaiveBayes(keep=["nobody"]).fit(_table(), "y")
+        po.NaiveBayes(columns=po.Columns(keep=["nobody"])).fit(_table(), "y")
 
 
 def test_nothing_is_ignored_if_nothing_else_is_left():
@@ -152,7 +152,7 @@ def test_more_categories_than_codes_are_an_identifier_and_no_error():
     table = pl.DataFrame({"name": [f"n{k}" for k in range(n)], "x": np.arange(n) % 7 * 1.0, "y": ["a", "b"] * (n // 2)})
     fitted = _ignored(po.NaiveBayes(), table, "y")
     assert "about" in fitted.schema_.columns[0].reason
-    assert len(po.NaiveBayes(keep="all").fit(table, "y").schema_.columns[0].categories) == n
+    assert len(po.NaiveBayes(columns=po.Columns(keep="all")).fit(table, "y").schema_.columns[0].categories) == n
 
 
 def _engines(table, folder):

@@ -34,9 +34,9 @@ def read_back(X, categorical=()):
     return decode(whole_batch(X, categorical=categorical)).T.tolist()
 
 
-def reference(columns, labels, **parameters):
+def reference(cells, labels, **parameters):
     """Return naive Bayes of the floats and codes that a person would write down for these columns."""
-    table = pl.DataFrame(columns)
+    table = pl.DataFrame(cells)
     return po.NaiveBayes(**parameters).fit(table, labels)
 
 
@@ -53,7 +53,7 @@ def assert_same_statistics(one, other):
 
 
 def test_statistics_are_those_of_the_cells(constructor, columns, labels):
-    model = po.NaiveBayes(categorical_features=[1]).fit(constructor(columns), labels)
+    model = po.NaiveBayes(columns=po.Columns(categorical_features=[1])).fit(constructor(columns), labels)
     moments, counts = model.statistics_.blocks
     for z, label in enumerate(["no", "yes"]):
         heights = [x for x, mine in zip(columns["height"], labels, strict=True) if mine == label and x is not None]
@@ -78,11 +78,11 @@ def test_every_table_gives_the_same_model_and_predictions(constructor, columns, 
 
 @pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names")
 def test_a_model_of_one_kind_of_table_predicts_all_others(constructor, columns, labels):
-    expected = reference(columns, labels, categorical_features=[1])
+    expected = reference(columns, labels, columns=po.Columns(categorical_features=[1]))
     rows = pl.DataFrame(columns)
     for fitted in (
         expected,
-        po.NaiveBayes(categorical_features=[1]).fit(constructor(columns), labels),
+        po.NaiveBayes(columns=po.Columns(categorical_features=[1])).fit(constructor(columns), labels),
     ):
         assert_array_equal(fitted.predict_proba(constructor(columns)), expected.predict_proba(rows))
         assert_array_equal(fitted.predict_proba(rows), expected.predict_proba(rows))
@@ -114,14 +114,14 @@ def assert_like(drawn, table):
 
 def test_rows_drawn_come_as_the_table_did(constructor, columns, labels):
     table = constructor(columns)
-    model = po.NaiveBayes(categorical_features=[1]).fit(table, labels)
+    model = po.NaiveBayes(columns=po.Columns(categorical_features=[1])).fit(table, labels)
     drawn, drawn_labels = model.sample(200, random_state=0)
     assert_like(drawn, table)
     assert drawn_labels.dtype == model.classes_.dtype
     known = {cell for name in ("floors", "sky", "windy") for cell in columns[name] if cell is not None}
     floors, sky, windy = read_back(drawn, categorical=[1])[1:]
     assert {*floors, *sky, *windy} == known
-    again = po.NaiveBayes(categorical_features=[1]).fit(drawn, drawn_labels)
+    again = po.NaiveBayes(columns=po.Columns(categorical_features=[1])).fit(drawn, drawn_labels)
     assert [c.categories for c in again.schema_.columns] == [c.categories for c in model.schema_.columns]
     assert model.score(drawn, drawn_labels) > 0.5
 
@@ -172,7 +172,7 @@ def test_drawn_categories_keep_the_width_of_their_integers(dtype):
     X = np.array([[limits.min], [limits.max], [limits.max]], dtype)
     expected = {limits.min, limits.max}
     for table in (X, pd.DataFrame(X, columns=["a"]), pl.DataFrame(X, schema=["a"]), pa.table({"a": X[:, 0]})):
-        model = po.NaiveBayes(categorical_features=[0]).fit(table, [0, 1, 1])
+        model = po.NaiveBayes(columns=po.Columns(categorical_features=[0])).fit(table, [0, 1, 1])
         drawn, _ = model.sample(50, random_state=0)
         assert column_types(drawn) == column_types(table)
         assert set(read_back(drawn, categorical=[0])[0]) == expected
@@ -208,7 +208,7 @@ def test_later_rows_may_hold_what_the_first_data_type_cannot():
         (pd.DataFrame({"a": np.int8([1, 2])}), pd.DataFrame({"a": [1000]})),
         (pa.table({"a": pa.array([1, 2], pa.int8())}), pa.table({"a": [1000]})),
     ):
-        narrow = po.NaiveBayes(categorical_features=[0]).partial_fit(first, np.int8([1, 2]))
+        narrow = po.NaiveBayes(columns=po.Columns(categorical_features=[0])).partial_fit(first, np.int8([1, 2]))
         narrow.partial_fit(later, [300])
         assert narrow.classes_.tolist() == [1, 2, 300]
         assert set(read_back(narrow.sample(200, random_state=0)[0], categorical=[0])[0]) == {1, 2, 1000}
@@ -413,8 +413,8 @@ def test_the_layout_of_an_array_does_not_matter(tmp_path, categorical):
     X, y = None, np.arange(60) % 3
     for name, table in layouts(tmp_path):
         X = np.array(table, dtype=np.float64) if X is None else X
-        expected = po.NaiveBayes(categorical_features=categorical).fit(X, y)
-        model = po.NaiveBayes(categorical_features=categorical).fit(table, y)
+        expected = po.NaiveBayes(columns=po.Columns(categorical_features=categorical)).fit(X, y)
+        model = po.NaiveBayes(columns=po.Columns(categorical_features=categorical)).fit(table, y)
         assert_same_statistics(model.statistics_, expected.statistics_)
         assert_array_equal(model.predict_proba(table), expected.predict_proba(X), err_msg=name)
         assert whole_batch(table).numbers.values.flags.carray, name  # else kernels would be compiled once more
@@ -472,7 +472,7 @@ def test_the_number_of_threads_changes_no_bit(constructor, small_batches):
     posteriors = []
     models = []
     for n_jobs in (1, 2, -1, None):
-        model = po.NaiveBayes(n_jobs=n_jobs, categorical_features=[2]).fit(table, y, weight)
+        model = po.NaiveBayes(n_jobs=n_jobs, columns=po.Columns(categorical_features=[2])).fit(table, y, weight)
         models.append(model)
         posteriors.append(model.predict_proba(table))
         source = source_of(read_table(table), model.schema_, range(3), n_jobs=n_jobs, progress=sizes.append, local=True)
@@ -489,10 +489,10 @@ def test_the_number_of_threads_changes_no_bit(constructor, small_batches):
 def test_small_batches_give_what_one_batch_gives(constructor, monkeypatch):
     columns, y = wide_table(200)
     table = constructor(columns)
-    whole = po.NaiveBayes(categorical_features=[2]).fit(table, y)
+    whole = po.NaiveBayes(columns=po.Columns(categorical_features=[2])).fit(table, y)
     monkeypatch.setattr(table_source, "_TILE_BYTES", 1)
     monkeypatch.setattr(table_source, "_FEWEST_ROWS", 8)
-    parts = po.NaiveBayes(categorical_features=[2]).fit(table, y)
+    parts = po.NaiveBayes(columns=po.Columns(categorical_features=[2])).fit(table, y)
     for mine, theirs in zip(whole.statistics_.blocks, parts.statistics_.blocks, strict=True):
         assert_array_equal(mine.observed(), theirs.observed())
     assert_array_equal(whole.category_count_[0], parts.category_count_[0])
@@ -567,7 +567,7 @@ def test_more_categories_than_codes(monkeypatch):
     declared = pd.DataFrame({"a": pd.Categorical.from_codes([0, 1], many.astype(str))})
     for X, categorical in ((many.reshape(-1, 1), [0]), (pl.DataFrame({"a": many.astype(str)}), None), (declared, None)):
         with pytest.raises(ValueError, match=r"column '(x0|a)' has 100 categories, more than 99; leave it out"):
-            po.NaiveBayes(categorical_features=categorical).fit(X, np.arange(len(X)) % 2)
+            po.NaiveBayes(columns=po.Columns(categorical_features=categorical)).fit(X, np.arange(len(X)) % 2)
     with pytest.raises(ValueError, match="column 'y' has 100 categories"):
         po.NaiveBayes().fit(np.zeros((len(many), 1)), many)
     full = pd.DataFrame({"a": pd.Categorical.from_codes([0, 1], many[:-1].astype(str))})

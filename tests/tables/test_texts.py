@@ -49,7 +49,7 @@ def test_a_column_of_text_is_a_block_of_the_counts_of_count_vectorizer(settings)
     counts = vectorizer.fit_transform(TEXTS)
     rows = po.Blocks(FRAME.select("age"), {"message": counts}, {"message": vectorizer.get_feature_names_out()})
     reference = po.NaiveBayes().fit(rows, Y)
-    found = po.NaiveBayes(text={"message": settings}).fit(FRAME, Y)
+    found = po.NaiveBayes(columns=po.Columns(text={"message": settings})).fit(FRAME, Y)
     column = found.schema_.columns[1]
     assert column.words == tuple(vectorizer.get_feature_names_out())
     assert column.shown_kind == "text"
@@ -126,15 +126,23 @@ def test_text_is_told_from_identifiers_and_categories(cells, expected):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"keep": ["message"]}, {"categorical_features": ["message"]}, {"text": None, "keep": ["message"]}]
+    "columns",
+    [
+        po.Columns(keep=["message"]),
+        po.Columns(categorical_features=["message"]),
+        po.Columns(text=None, keep=["message"]),
+    ],
+    ids=str,
 )
-def test_columns_that_parameters_name_are_categories(parameters):
-    assert po.NaiveBayes(**parameters).fit(FRAME, Y).schema_.columns[1].kind == "categorical"
+def test_columns_that_parameters_name_are_categories(columns):
+    assert po.NaiveBayes(columns=columns).fit(FRAME, Y).schema_.columns[1].kind == "categorical"
 
 
 def test_a_named_column_is_text_whatever_it_looks_like():
     rows = pl.DataFrame({"answer": ANSWERS})
-    found = po.NaiveBayes(text=["answer"], distributions={"answer": "presence"}).fit(rows, ["a", "b"] * 30)
+    found = po.NaiveBayes(columns=po.Columns(text=["answer"]), distributions={"answer": "presence"}).fit(
+        rows, ["a", "b"] * 30
+    )
     assert found.schema_.columns[0].words == ("agree", "do", "not", "statement", "strongly", "this", "with")
     assert found.score(rows, ["a", "b"] * 30) == 1.0
 
@@ -157,7 +165,7 @@ def test_a_named_column_is_text_whatever_it_looks_like():
 )
 def test_errors_name_the_column_and_the_setting(text, message):
     with pytest.raises(ValueError, match=message):
-        po.NaiveBayes(text=text).fit(FRAME, Y)
+        po.NaiveBayes(columns=po.Columns(text=text)).fit(FRAME, Y)
 
 
 def test_a_number_in_place_of_a_text_is_an_error(model):
@@ -172,16 +180,16 @@ def test_hashed_words_are_those_of_hashing_vectorizer(tmp_path):
     vectorizer = HashingVectorizer(n_features=1 << 10, ngram_range=(1, 2), alternate_sign=False, norm=None)
     rows = po.Blocks(FRAME.select("age"), {"message": vectorizer.transform(TEXTS)})
     expected = po.NaiveBayes().fit(rows, Y).predict_log_proba(rows)
-    found = po.NaiveBayes(text=HASHED).fit(FRAME, Y)
+    found = po.NaiveBayes(columns=po.Columns(text=HASHED)).fit(FRAME, Y)
     assert (found.schema_.columns[1].width, found.schema_.columns[1].words) == (1 << 10, ())
     assert found.schema_.columns[1].shown_kind == "text"
     parts = [(FRAME[:50], Y[:50]), (FRAME[50:], Y[50:])]
-    later = po.NaiveBayes(text=HASHED)
+    later = po.NaiveBayes(columns=po.Columns(text=HASHED))
     for some, labels in parts:
         later.partial_fit(some, labels)
-    merged = po.merge([po.NaiveBayes(text=HASHED).fit(*part) for part in parts])
+    merged = po.merge([po.NaiveBayes(columns=po.Columns(text=HASHED)).fit(*part) for part in parts])
     FRAME.with_columns(kind=pl.Series(Y)).write_parquet(tmp_path / "t.parquet")
-    scanned = po.NaiveBayes(text=HASHED).fit(po.scan(tmp_path / "t.parquet", target="kind"))
+    scanned = po.NaiveBayes(columns=po.Columns(text=HASHED)).fit(po.scan(tmp_path / "t.parquet", target="kind"))
     po.save(found, tmp_path / "m.posteriori")
     for model in (found, later, merged, scanned, po.load(tmp_path / "m.posteriori")):
         np.testing.assert_allclose(model.predict_log_proba(FRAME), expected, atol=1e-10)
@@ -190,12 +198,12 @@ def test_hashed_words_are_those_of_hashing_vectorizer(tmp_path):
 
 
 def test_hashed_words_cannot_be_read():
-    model = po.NaiveBayes(text=HASHED).fit(FRAME, Y)
+    model = po.NaiveBayes(columns=po.Columns(text=HASHED)).fit(FRAME, Y)
     assert all(word.startswith("hash ") for word in model.explain(FRAME[:1]).words[0]["message"].factors)
     with pytest.raises(ValueError, match="the words of column 'message' are hashed, so that no text can be written"):
         model.sample(2)
     with pytest.raises(ValueError, match="fit both with the same one"):
-        po.merge([model, po.NaiveBayes(text={"message": {"n_features": 64}}).fit(FRAME, Y)])
+        po.merge([model, po.NaiveBayes(columns=po.Columns(text={"message": {"n_features": 64}})).fit(FRAME, Y)])
 
 
 def test_merged_models_have_the_words_of_both(model):

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.parameter_groups import Labels
 from posteriori.densities import REGISTRY
 from posteriori.model_cost import ColumnSummary, TableSummary
 from posteriori.registry import ModelSpec, find_model, member_models, pool_candidates
@@ -144,8 +145,8 @@ class MemberOptions:
         Parameters of every estimator.
     missing : str
         The parameter of the pool: "informative" for a model of which cells are missing.
-    unlabelled : object
-        The parameter of the pool: other than "error", members that learn from rows without label do so.
+    labels : Labels
+        Of the pool: if labels may be missing, members that learn from rows without label do so.
     densities : mapping
         The density that the pool's `distributions` names for columns of numbers and of counts, by their names.
     numbers, counts : tuple of str
@@ -156,7 +157,7 @@ class MemberOptions:
 
     common: Mapping[str, Any] = field(default_factory=dict)
     missing: str = "at_random"
-    unlabelled: Any = "error"
+    labels: Labels = field(default_factory=Labels)
     densities: Mapping[str, Any] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
@@ -193,23 +194,18 @@ class MemberOptions:
 
     def make(self, spec: ModelSpec) -> GenerativeEstimator:
         """Return the estimator of a model."""
-        made: GenerativeEstimator = spec.make(**self.common)
+        made: GenerativeEstimator = clone(spec.make(**self.common))
         known = made.get_params()
         if self.missing == "informative":
             made.set_params(missing=self.missing)
-        if not is_default(self.unlabelled) and "unlabelled" in known and known.get("feature_weights") is None:
-            made.set_params(unlabelled=self.unlabelled)
+        if self.labels.may_miss and "labels" in known and known.get("feature_weights") is None:
+            made.set_params(labels__unlabelled=self.labels.unlabelled)
         if (self.densities or self.counts) and "distributions" in known:
             own = known["distributions"]
             of_counts, others = (own, "binned") if own in OF_COUNTS else ("multinomial", own or "gaussian")
             default = dict.fromkeys(self.numbers, others) | dict.fromkeys(self.counts, of_counts)
             made.set_params(distributions=default | dict(self.densities))
         return made
-
-
-def is_default(unlabelled: Any) -> bool:
-    """Whether a row without label is an error."""
-    return isinstance(unlabelled, str) and unlabelled == "error"
 
 
 def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates:

@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.parameter_groups import EM, Columns, set_grouped_params, validate_grouped_params
 from posteriori.classifiers.trees import ChowLiuClassifier, edge_information_in, parents_in
 from posteriori.classifiers.validation import reject_target
 from posteriori.invariants import require
@@ -36,7 +37,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     continuous, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
     bins : int or sequence of float, default 8
         As there, except "mdlp", which needs classes.
-    categorical_features, keep, dates, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
+    columns, em, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -66,8 +67,11 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         name: checks
         for name, checks in ChowLiuClassifier._parameter_constraints.items()
-        if name not in ("priors", "prior_alpha", "unlabelled", "unlabelled_weight")
+        if name not in ("priors", "prior_alpha", "labels")
     } | {"bins": [Interval(Integral, 2, None, closed="left"), "array-like"]}
+
+    set_params = set_grouped_params
+    _validate_params = validate_grouped_params
 
     one_class_: ChowLiuClassifier
     n_parameters_ = _of_classifier("n_parameters_", "Number of free parameters.")
@@ -84,11 +88,8 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         missing: str = "pairs",
         backoff: float | None = 10.0,
         alpha: float = 1.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
-        tol: float = 1e-5,
-        max_iter: int = 200,
+        columns: Columns | None = None,
+        em: EM | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.continuous = continuous
@@ -97,11 +98,8 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         self.missing = missing
         self.backoff = backoff
         self.alpha = alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
-        self.tol = tol
-        self.max_iter = max_iter
+        self.columns = columns
+        self.em = em
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.accuracy import accuracy_of
 from posteriori.classifiers.notebooks import estimator_html
+from posteriori.classifiers.parameter_groups import set_grouped_params, validate_grouped_params
 from posteriori.classifiers.rows import rows_to_predict, supports_partitions
 from posteriori.classifiers.validation import require_in_memory
 from posteriori.draws import check_draw, generator
@@ -37,6 +38,9 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     n_jobs: int | None
+    set_params = set_grouped_params
+    _validate_params = validate_grouped_params
+
     classes_: Array
     target_: Column
     _fitted_attribute: ClassVar[str]  # exists once the estimator is fitted
@@ -146,6 +150,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         """
         source, posterior = self._source(X), self._posterior
         require_in_memory(source.table, "explain")
+        source = source.with_width(len(posterior.schema.columns) * posterior.n_scores)
         rows: dict[int, Array] = {}
         words: dict[int, list[dict[str, WordFactors]]] = {}
         has_words = bool(posterior.schema.of_kind("counts"))
@@ -239,7 +244,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
 
         The mean is over held-out rows, at most 2,000, after `GenerativeClassifier.fit` and after
         `model_selection.out_of_fold`; there I_j is the increase of the held-out log-loss, and may be negative.
-        Otherwise it is over 2,000 rows that are drawn from the model: the expectation under the model, which may be
+        Otherwise it is over at most 2,000 rows drawn from the model: the expectation under the model, which may be
         wrong; see `Importance.held_out`. It is computed on first access, and saved with the model if it is of held-out
         rows.
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.parameter_groups import Columns
 from posteriori.classifiers.shared_parameters import (
     COLUMN_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
@@ -93,7 +94,7 @@ class KDependenceBayes(GenerativeEstimator):
         Maximum number of parents per feature, ≥ 0. The default had the best scores of 0 to 3 in docs/dependence.md.
     .. shared:: bins
     backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, dates, missing, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, columns, missing, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -155,9 +156,7 @@ class KDependenceBayes(GenerativeEstimator):
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
+        columns: Columns | None = None,
         missing: str = "at_random",
         feature_weights: str | None = None,
         n_jobs: int | None = None,
@@ -168,9 +167,7 @@ class KDependenceBayes(GenerativeEstimator):
         self.alpha = alpha
         self.priors = priors
         self.prior_alpha = prior_alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
+        self.columns = columns
         self.missing = missing
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
@@ -202,7 +199,7 @@ class AveragedOneDependence(GenerativeEstimator):
     ----------
     .. shared:: bins
     backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, dates, missing, n_jobs
+    .. shared:: priors, prior_alpha, columns, missing, n_jobs
 
     Attributes
     ----------
@@ -253,9 +250,7 @@ class AveragedOneDependence(GenerativeEstimator):
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
+        columns: Columns | None = None,
         missing: str = "at_random",
         n_jobs: int | None = None,
     ) -> None:
@@ -264,9 +259,7 @@ class AveragedOneDependence(GenerativeEstimator):
         self.alpha = alpha
         self.priors = priors
         self.prior_alpha = prior_alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
+        self.columns = columns
         self.missing = missing
         self.n_jobs = n_jobs
 
@@ -295,7 +288,7 @@ class FullJointClassifier(GenerativeEstimator):
         Log the number of cells and parameters before memory is allocated, at level INFO to the logger ``posteriori``.
         `n_cells_` and `n_parameters_` give these numbers for a fitted model.
     .. shared:: bins
-    .. shared:: priors, prior_alpha, categorical_features, keep, dates, n_jobs
+    .. shared:: priors, prior_alpha, columns, n_jobs
 
     Attributes
     ----------
@@ -334,9 +327,7 @@ class FullJointClassifier(GenerativeEstimator):
         bins: Any = 8,
         priors: Any = None,
         prior_alpha: float = 0.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
+        columns: Columns | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
@@ -345,9 +336,7 @@ class FullJointClassifier(GenerativeEstimator):
         self.bins = bins
         self.priors = priors
         self.prior_alpha = prior_alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
+        self.columns = columns
         self.n_jobs = n_jobs
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:

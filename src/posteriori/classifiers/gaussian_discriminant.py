@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.discriminant_geometry import DiscriminantGeometry
 from posteriori.classifiers.from_parameters import GivenParameters, discriminant_from_parameters
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.shared_parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
@@ -73,9 +74,8 @@ class GaussianDiscriminant(DiscriminantGeometry):
     .. shared:: predictive
     alpha : float, default 1.0
         Dirichlet pseudo-count per category of the categorical columns.
-    .. shared:: categorical_features, keep, dates
-    .. shared:: missing, unlabelled, unlabelled_weight, components_per_class, label_noise, n_init, random_state,
-       tol, max_iter, feature_weights, n_jobs
+    .. shared:: columns
+    .. shared:: missing, labels, em, random_state, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -185,18 +185,11 @@ class GaussianDiscriminant(DiscriminantGeometry):
         ddof: int = 0,
         predictive: bool = False,
         alpha: float = 1.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
+        columns: Columns | None = None,
         missing: str = "at_random",
-        unlabelled: Any = "error",
-        unlabelled_weight: Any = 1.0,
-        components_per_class: Any = None,
-        label_noise: Any = None,
-        n_init: int = 5,
+        labels: Labels | None = None,
+        em: EM | None = None,
         random_state: Any = None,
-        tol: float = 1e-5,
-        max_iter: int = 200,
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -209,18 +202,11 @@ class GaussianDiscriminant(DiscriminantGeometry):
         self.ddof = ddof
         self.predictive = predictive
         self.alpha = alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
+        self.columns = columns
         self.missing = missing
-        self.unlabelled = unlabelled
-        self.unlabelled_weight = unlabelled_weight
-        self.components_per_class = components_per_class
-        self.label_noise = label_noise
-        self.n_init = n_init
+        self.labels = labels
+        self.em = em
         self.random_state = random_state
-        self.tol = tol
-        self.max_iter = max_iter
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 

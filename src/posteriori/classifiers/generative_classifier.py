@@ -17,6 +17,7 @@ from posteriori.classifiers.candidates import warn_of_left_out
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.from_parameters import check_priors
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.parameter_groups import Columns, Labels, labels_of
 from posteriori.classifiers.pool_reading import candidates_of, priors_of_rows, read_pool_rows, with_affordable_folds
 from posteriori.classifiers.pool_updates import HeldOutSample, log_prior_ratio
 from posteriori.classifiers.pool_updating import add_rows, remove_rows
@@ -84,16 +85,11 @@ class GenerativeClassifier(Classifier):
         p(y) where the model is used, in the order of `classes_` or by class, each above 0. Default: as in the training
         rows. Members and weights are those of the training rows. The posterior of the pool is multiplied by priors /
         `training_prior_` and normalised, which is exact if p(x | y) is the same in both places (Saerens et al. 2002).
-    unlabelled : "error", "learn" or label, default "error"
-        How missing labels are handled, as in `NaiveBayes`. Members that learn by EM (naive Bayes, discriminant
-        analysis, trees) learn from rows without label; the others, and members with feature weights, leave them out.
-        Weights and scores are of rows with a label only.
-    unlabelled_weight : float, default 1.0
-        Weight of a row without label, in [0, 1].
-    categorical_features : "auto", "from_dtype", mask, indices or names, default "auto"
-        Numeric columns to treat as categorical. "auto" selects columns of two distinct whole numbers at most 15 apart,
-        such as 0 and 1, unless `distributions` names them; "from_dtype" selects none.
-    .. shared:: keep, dates, text
+    labels : Labels, optional
+        How missing labels are handled: ``po.Labels(unlabelled="learn")``. Members that learn by EM (naive Bayes,
+        discriminant analysis, trees) learn from rows without label; the others, and members with feature weights,
+        leave them out. Weights and scores are of rows with a label only. Default: a missing label is an error.
+    .. shared:: columns
     time_budget : float, optional
         Seconds that a fit may take, compilation of kernels apart. Candidates are then fitted one by one, the cheapest
         first, and at least one. One that would take too long is left out (`skipped_`), and a forest gets as many trees
@@ -171,7 +167,7 @@ class GenerativeClassifier(Classifier):
     one, and all but "nb predictive" cut numbers into bins. The other candidates see the other columns only, so that
     their explanations hold 0 for the words. Such a pool has no log p(x), and draws no rows.
 
-    A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
+    A pool has no `em`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
     writes every candidate of "auto" for tables without counts, and refuses a SELECT of more than about 20,000,000
     characters, with the names of the members that are too large. `linear_form` takes pools of linear members, such as
@@ -222,12 +218,8 @@ class GenerativeClassifier(Classifier):
         "distributions": [None, str, Mapping],
         "missing": [StrOptions({"at_random", "informative"})],
         "priors": [None, Mapping, "array-like"],
-        "unlabelled": [object],
-        "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
-        "categorical_features": [None, str, "array-like"],
-        "keep": [None, StrOptions({"all"}), list, tuple],
-        "dates": [StrOptions({"parts", "ignore"}), list, tuple],
-        "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
+        "labels": [None, Labels],
+        "columns": [None, Columns],
         "time_budget": [None, Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -243,12 +235,8 @@ class GenerativeClassifier(Classifier):
         distributions: Any = None,
         missing: str = "at_random",
         priors: Any = None,
-        unlabelled: Any = "error",
-        unlabelled_weight: float = 1.0,
-        categorical_features: Any = "auto",
-        keep: Any = None,
-        dates: Any = "parts",
-        text: Any = "auto",
+        labels: Labels | None = None,
+        columns: Columns | None = None,
         time_budget: float | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -260,12 +248,8 @@ class GenerativeClassifier(Classifier):
         self.distributions = distributions
         self.missing = missing
         self.priors = priors
-        self.unlabelled = unlabelled
-        self.unlabelled_weight = unlabelled_weight
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
-        self.text = text
+        self.labels = labels
+        self.columns = columns
         self.time_budget = time_budget
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -276,6 +260,7 @@ class GenerativeClassifier(Classifier):
     training_prior_: Array
     skipped_: dict[str, str]
     _held_out_sample: HeldOutSample
+    reads_counts = True
     _fitted_attribute = "members_"
 
     # Learning ---------------------------------------------------------------------------------------------------
@@ -313,6 +298,12 @@ class GenerativeClassifier(Classifier):
     ) -> Self:
         begun = clock()
         self._validate_params()
+        labels = labels_of(self)
+        if labels.label_noise is not None or isinstance(labels.unlabelled_weight, str):
+            raise ValueError(
+                f"a pool has no label_noise, and a number as unlabelled_weight, but labels is {labels}; leave it out, "
+                "or choose NaiveBayes, GaussianDiscriminant or TreeAugmentedNaiveBayes"
+            )
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
         forget_rows(self)
         seed = int(generator(self.random_state).integers(2**31))
@@ -404,7 +395,7 @@ class GenerativeClassifier(Classifier):
         self.member_weights_ = {names[m]: float(pool.weight[m]) for m in kept}
         self.class_bias_ = pool.bias + ratio
         self.training_prior_ = training_prior
-        self.unlabelled_weight_ = float(self.unlabelled_weight)
+        self.unlabelled_weight_ = float(labels_of(self).unlabelled_weight)
 
     def _judge(
         self,

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.parameter_groups import Columns, em_of, labels_of
 from posteriori.classifiers.rows import check_model_of, forget_rows, set_model, supports_partitions
 from posteriori.classifiers.shared_parameters import prior_of
 from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
@@ -53,16 +54,9 @@ class GenerativeEstimator(Classifier):
     """
 
     distributions: Any = None
-    categorical_features: Any
-    keep: Any
-    dates: Any = "parts"
-    text: Any = None
+    columns: Columns | None
     priors: Any
     prior_alpha: float
-    unlabelled: Any = "error"
-    unlabelled_weight: Any = 1.0
-    components_per_class: Any = None
-    label_noise: Any = None
     feature_weights: Any = None
     reads_counts: ClassVar[bool] = False
     """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
@@ -96,7 +90,7 @@ class GenerativeEstimator(Classifier):
             DataFrame or array, a Spark DataFrame. The model equals that of the same rows in memory.
         y : array-like (n,) or str; optional for files that were scanned with a target
             The label of each row, or the name of the column of X that holds the labels. NaN, None and null are missing
-            labels; EM infers them if the parameter `unlabelled` allows it. Or a table of booleans (n, C), with one
+            labels; EM infers them if ``labels=po.Labels(unlabelled="learn")``. Or a table of booleans (n, C), with one
             column per class: the possible classes of each row. Whole numbers that look like a quantity are an error:
             more than 20 distinct ones, with fewer than 100 rows each on average, other than 0, 1, …, K − 1 and
             1, 2, …, K. `posteriori.quantile_classes` cuts them into classes; strings are always classes.
@@ -230,7 +224,7 @@ class GenerativeEstimator(Classifier):
         """Set the fitted attributes, without warnings about estimates that the rows do not determine."""
         self.statistics_ = learned.statistics
         self.log_likelihood_trace_ = np.array(learned.trace)
-        if "unlabelled_weight" in self.get_params():
+        if hasattr(self, "labels"):
             self.unlabelled_weight_ = unlabelled_weight
         self._set_model(learned.model, target)
         if hasattr(self, "label_confusion_"):
@@ -250,7 +244,7 @@ class GenerativeEstimator(Classifier):
             del self.transduction_
         if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; use predict
             return
-        if source.labels is None or not (source.labels.may_miss or self.label_noise is not None):
+        if source.labels is None or not (source.labels.may_miss or labels_of(self).label_noise is not None):
             return
         model = self.model_
         source = source.with_schema(model.schema)
@@ -375,9 +369,15 @@ class GenerativeEstimator(Classifier):
             learned if the estimator has them.
         """
         weighed = self._weighed if self.leaves_rows_out else None
-        learns = not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
         cells = self.feature_weights == "cells"
-        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed, learns, cells)
+        return Plan(
+            self._blocks(schema),
+            self.component_prior(target),
+            self._em_options(),
+            weighed,
+            labels_of(self).may_miss,
+            cells,
+        )
 
     def store_fit(self, fit: FitResult, rows: TrainingRows, held_out: HeldOutRows | None = None) -> Self:
         """Set the fitted attributes, as `fit` would with these rows.
@@ -423,11 +423,11 @@ class GenerativeEstimator(Classifier):
 
     def component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
-        return replace(prior_of(self, target), of_class=components_of(self.components_per_class, target))
+        return replace(prior_of(self, target), of_class=components_of(em_of(self).components_per_class, target))
 
     def _em_options(self) -> EMOptions:
         """Return when EM ends."""
-        return em_options_of(self) if hasattr(self, "max_iter") else EMOptions()
+        return em_options_of(em_of(self), self.random_state) if hasattr(self, "em") else EMOptions()
 
     # Predicting -------------------------------------------------------------------------------------------------
 
@@ -533,7 +533,7 @@ class GenerativeEstimator(Classifier):
             check_equal(
                 "the parameter components_per_class",
                 self.model_.of_class,
-                components_of(self.components_per_class, self.target_),
+                components_of(em_of(self).components_per_class, self.target_),
             )
         if hasattr(self, "label_confusion_"):
             n_classes = len(self.classes_)

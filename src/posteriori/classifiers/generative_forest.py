@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.dependence import MISSING, dependence_blocks
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.parameter_groups import Columns
 from posteriori.classifiers.shared_parameters import COLUMN_CONSTRAINTS, PRIOR_CONSTRAINTS, insert_shared_docs
 from posteriori.densities import RandomTrees
 from posteriori.draws import generator
@@ -55,7 +56,7 @@ class GenerativeForest(GenerativeEstimator):
     bins : as in `TreeAugmentedNaiveBayes`, default 255
     random_state : int, RandomState, Generator or None, default 0
         Seed of the trees.
-    .. shared:: priors, prior_alpha, categorical_features, keep, dates, missing, n_jobs
+    .. shared:: priors, prior_alpha, columns, missing, n_jobs
 
     Attributes
     ----------
@@ -159,9 +160,7 @@ class GenerativeForest(GenerativeEstimator):
         random_state: Any = 0,
         priors: Any = None,
         prior_alpha: float = 0.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
+        columns: Columns | None = None,
         missing: str = "at_random",
         n_jobs: int | None = None,
     ) -> None:
@@ -176,9 +175,7 @@ class GenerativeForest(GenerativeEstimator):
         self.random_state = random_state
         self.priors = priors
         self.prior_alpha = prior_alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
+        self.columns = columns
         self.missing = missing
         self.n_jobs = n_jobs
 

@@ -15,6 +15,7 @@ from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
+from posteriori.classifiers.parameter_groups import columns_of
 from posteriori.classifiers.pool_merging import merge_pools
 from posteriori.classifiers.updating import past_statistics, reason_not_mergeable
 from posteriori.classifiers.validation import categorical_places
@@ -193,7 +194,7 @@ def _joined_schema(members: Sequence[Any]) -> Schema:
 
 
 def _categorical(model: Any, schema: Schema) -> set[int]:
-    return categorical_places(model.categorical_features, model.distributions, schema.given)
+    return categorical_places(columns_of(model).categorical_features, model.distributions, schema.given)
 
 
 def _joined_classes(members: Sequence[Any]) -> Column:
@@ -217,7 +218,7 @@ def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed:
     if not alike:
         raise ValueError(
             f"{what} is of dates that are read in another way in model {position} than in model 0 ({_read(theirs)}, "
-            f"{_read(mine)}); fit all rows together, or name parts other than days: dates=[…]"
+            f"{_read(mine)}); fit all rows together, or name parts other than days: columns=po.Columns(dates=[…])"
         )
     if mine.has_no_kind or theirs.has_no_kind:
         return
@@ -253,7 +254,7 @@ def _difference_of_names(names: Sequence[str], others: Sequence[str], position: 
     extra = [name for name in others if name not in names]
     fix = "fit them on the same columns"
     if any(name.rpartition(".")[2] in PARTS for name in (*absent, *extra)):
-        fix += ', and of dates with the same parts: dates=["year", "month"], for example'
+        fix += ', and of dates with the same parts: columns=po.Columns(dates=["year", "month"]), for example'
     if absent:
         return f"model {position} lacks {quote(absent)}, which model 0 has; {fix}"
     if extra:

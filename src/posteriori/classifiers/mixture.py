@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.notebooks import estimator_html
 from posteriori.classifiers.numeric_codes import numeric_codes
+from posteriori.classifiers.parameter_groups import Columns, columns_of, set_grouped_params, validate_grouped_params
 from posteriori.classifiers.rows import check_model_of, rows_to_predict, set_model, supports_partitions
 from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.validation import (
@@ -78,10 +79,7 @@ class MixtureModel(DensityMixin, BaseEstimator):
         with the highest likelihood continues, then a third of these, until one is left.
     start : array-like (n,), optional
         Initial component, 0, …, Z − 1, of each row; replaces the `n_init` initializations.
-    categorical_features : "from_dtype", "auto", mask, indices or names, default "from_dtype"
-        Numeric columns to treat as categorical. "auto" selects the columns with 2 to 10 distinct values that are all
-        whole numbers: codes, grades, small counts.
-    .. shared:: keep, dates
+    .. shared:: columns
     tol : float, default 1e-5
         EM stops when the log-likelihood grows by at most `tol` nats per row.
     max_iter : int, default 500
@@ -143,14 +141,15 @@ class MixtureModel(DensityMixin, BaseEstimator):
         "prior_alpha": [PSEUDO_COUNT],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "start": [None, "array-like"],
-        "categorical_features": [None, str, "array-like"],
-        "keep": [None, StrOptions({"all"}), list, tuple],
-        "dates": [StrOptions({"parts", "ignore"}), list, tuple],
+        "columns": [None, Columns],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
         "n_jobs": [None, Integral],
     }
+    set_params = set_grouped_params
+    _validate_params = validate_grouped_params
+
     model_: GenerativeModel
     target_: Column
     _fitted_attribute = "model_"
@@ -165,9 +164,7 @@ class MixtureModel(DensityMixin, BaseEstimator):
         prior_alpha: float = 0.0,
         n_init: int = 10,
         start: Any = None,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
+        columns: Columns | None = None,
         tol: float = 1e-5,
         max_iter: int = 500,
         random_state: Any = None,
@@ -180,9 +177,7 @@ class MixtureModel(DensityMixin, BaseEstimator):
         self.prior_alpha = prior_alpha
         self.n_init = n_init
         self.start = start
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
+        self.columns = columns
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -250,14 +245,14 @@ class MixtureModel(DensityMixin, BaseEstimator):
                 f"n_samples={table.n_rows} is less than n_components={self.n_components}; ask for fewer components"
             )
         columns = range(len(table.names))
-        automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
+        given = columns_of(self)
+        given.require_no_text(self)
+        stated = given.categorical_features
         categorical = (
-            numeric_codes(table)
-            if automatic
-            else sorted(categorical_places(self.categorical_features, None, table.names))
+            numeric_codes(table) if given.is_automatic else sorted(categorical_places(stated, None, table.names))
         )
-        keep = kept_places(self.keep, categorical, None, table.names)
-        schema = infer_schema(table, columns, categorical, None, keep=keep, dates=self.dates)
+        keep = kept_places(given.keep, categorical, None, table.names)
+        schema = infer_schema(table, columns, categorical, None, keep=keep, dates=given.dates)
         target = categorical_column("component", range(self.n_components), "int64", declared=True)
         weight = check_weights(sample_weight, table.n_rows)
         positions = schema.spread(columns)

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Options, StrOptions
 
 from posteriori.classifiers.from_parameters import GivenParameters
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.shared_parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
@@ -58,7 +59,7 @@ class NaiveBayes(GenerativeEstimator):
         ``"poisson_rate"`` (`posteriori.PoissonRate`, whose exposure may be another column). One of these names is for
         the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if there
         are none, it is for all continuous columns together.
-    .. shared:: categorical_features, keep, dates, text, priors, prior_alpha
+    .. shared:: columns, priors, prior_alpha
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
         likelihood, 1 gives Laplace smoothing.
@@ -76,8 +77,7 @@ class NaiveBayes(GenerativeEstimator):
     .. shared:: predictive
     rate_smoothing : float, default 1.0
         Pseudo-rows that shrink the Poisson rate of a class to the mean of all rows.
-    .. shared:: missing, unlabelled, unlabelled_weight, components_per_class, label_noise, n_init, random_state,
-       tol, max_iter, feature_weights, n_jobs
+    .. shared:: missing, labels, em, random_state, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -184,7 +184,6 @@ class NaiveBayes(GenerativeEstimator):
         "predictive": ["boolean"],
         "rate_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "missing": [StrOptions({"at_random", "informative"})],
-        "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
         **PRIOR_CONSTRAINTS,
         **COLUMN_CONSTRAINTS,
         **EM_CONSTRAINTS,
@@ -195,10 +194,7 @@ class NaiveBayes(GenerativeEstimator):
         self,
         *,
         distributions: Any = None,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
-        text: Any = "auto",
+        columns: Columns | None = None,
         priors: Any = None,
         prior_alpha: float = 0.0,
         alpha: float = 1.0,
@@ -208,22 +204,14 @@ class NaiveBayes(GenerativeEstimator):
         predictive: bool = False,
         rate_smoothing: float = 1.0,
         missing: str = "at_random",
-        unlabelled: Any = "error",
-        unlabelled_weight: Any = 1.0,
-        components_per_class: Any = None,
-        label_noise: Any = None,
-        n_init: int = 5,
+        labels: Labels | None = None,
+        em: EM | None = None,
         random_state: Any = None,
-        tol: float = 1e-5,
-        max_iter: int = 200,
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.distributions = distributions
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
-        self.text = text
+        self.columns = columns
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.alpha = alpha
@@ -233,14 +221,9 @@ class NaiveBayes(GenerativeEstimator):
         self.predictive = predictive
         self.rate_smoothing = rate_smoothing
         self.missing = missing
-        self.unlabelled = unlabelled
-        self.unlabelled_weight = unlabelled_weight
-        self.components_per_class = components_per_class
-        self.label_noise = label_noise
-        self.n_init = n_init
+        self.labels = labels
+        self.em = em
         self.random_state = random_state
-        self.tol = tol
-        self.max_iter = max_iter
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from posteriori.classifiers.candidates import (
     OF_COUNTS,
@@ -18,6 +19,7 @@ from posteriori.classifiers.candidates import (
 )
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.naive_bayes import NaiveBayes
+from posteriori.classifiers.parameter_groups import Columns, columns_of, labels_of
 from posteriori.classifiers.pool_updates import log_prior_ratio
 from posteriori.classifiers.validation import categorical_places, column_of
 from posteriori.learning.training import Plan, TrainingRows
@@ -36,15 +38,13 @@ def read_pool_rows(
     pool: Any, X: Any, y: Any, sample_weight: Any, classes: Any
 ) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
     """Return the training rows, their summary, and the parameters of all members."""
-    automatic = isinstance(pool.categorical_features, str) and pool.categorical_features == "auto"
+    given = columns_of(pool)
+    automatic = given.is_automatic or given.categorical_features is None
+    stated = None if automatic else given.categorical_features
     reader = NaiveBayes(
-        categorical_features="from_dtype" if automatic else pool.categorical_features,
+        columns=clone(given).set_params(categorical_features=stated),
         distributions=pool.distributions,
-        keep=pool.keep,
-        dates=pool.dates,
-        text=pool.text,
-        unlabelled=pool.unlabelled,
-        unlabelled_weight=pool.unlabelled_weight,
+        labels=pool.labels,
         n_jobs=pool.n_jobs,
     )
     rows = reader.read_training_rows(X, y, sample_weight, classes=classes)
@@ -64,13 +64,14 @@ def read_pool_rows(
     if binary:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IgnoredColumnWarning)  # the first reading has warned
-            reader.set_params(categorical_features=binary)
+            reader.set_params(columns__categorical_features=binary)
             rows = _in_memory(reader.read_training_rows(X, y, sample_weight, classes=classes))
         with step(READING):
             summary = summarise_table(rows.source, len(rows.target.categories))
-    coded = categorical_places(reader.categorical_features, pool.distributions, names)
+    coded = categorical_places(columns_of(reader).categorical_features, pool.distributions, names)
     categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
-    common = {"categorical_features": categorical, "keep": pool.keep, "dates": pool.dates, "n_jobs": pool.n_jobs}
+    of_members = Columns(categorical_features=categorical, keep=given.keep, dates=given.dates)
+    common = {"columns": of_members, "n_jobs": pool.n_jobs}
     return rows, summary, common
 
 
@@ -129,7 +130,7 @@ def _options(pool: Any, schema: Schema, common: Mapping[str, Any]) -> MemberOpti
     of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
     densities = {name: density for name, density in of_name.items() if name in (*numbers, *counts)}
     has_others = bool(schema.dense)
-    return MemberOptions(common, pool.missing, pool.unlabelled, densities, numbers, counts, has_others)
+    return MemberOptions(common, pool.missing, labels_of(pool), densities, numbers, counts, has_others)
 
 
 def _in_memory(rows: TrainingRows) -> TrainingRows:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from posteriori.classifiers.from_parameters import check_priors
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.validation import PSEUDO_COUNT
 from posteriori.model import Prior
 from posteriori.tables import Column
@@ -20,51 +21,23 @@ _T = TypeVar("_T", bound=type[Any])
 
 PRIOR_CONSTRAINTS: dict[str, list[Any]] = {"priors": [None, Mapping, "array-like"], "prior_alpha": [PSEUDO_COUNT]}
 COLUMN_CONSTRAINTS: dict[str, list[Any]] = {
-    "categorical_features": [None, str, "array-like"],
-    "keep": [None, StrOptions({"all"}), list, tuple],
-    "dates": [StrOptions({"parts", "ignore"}), list, tuple],
+    "columns": [None, Columns],
     "n_jobs": [None, Integral],
 }
 EM_CONSTRAINTS: dict[str, list[Any]] = {
-    "unlabelled": [object],
-    "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],
-    "components_per_class": [None, Integral, Mapping],
-    "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
-    "n_init": [Interval(Integral, 1, None, closed="left")],
+    "labels": [None, Labels],
+    "em": [None, EM],
     "random_state": ["random_state", np.random.Generator],
-    "tol": [Interval(Real, 0, None, closed="left")],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
 }
 WEIGHTS_CONSTRAINTS: dict[str, list[Any]] = {"feature_weights": [None, StrOptions({"conditional"})]}
 
 _DOCS = r"""
-categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
-    Numeric columns to treat as categorical. Columns with a categorical type (strings, booleans, categories)
-    always are.
+columns : Columns, optional
+    Which columns are categorical, are used or left out, and how dates and text are read:
+    ``po.Columns(categorical_features=["zip"], dates="ignore")``. Default: ``po.Columns()``.
 bins : int, "mdlp" or sequence of float, default "mdlp"
     How continuous columns are cut: "mdlp" is the supervised rule of Fayyad & Irani (1993), which may give a column
     without information about the class one bin; an int gives that many quantile bins; a sequence the cut points.
-keep : list of names or indices, or "all", optional
-    Columns to model even if they identify rows. Other columns that do are ignored, with a warning: they keep
-    their place in the table, and influence no prediction. A column of strings identifies rows if at least 90 %
-    of new rows are expected to hold a value that no training row holds (Good 1953), a column of integers if it
-    numbers the rows: strictly ascending or descending, with at most every second number absent. Columns with fewer
-    than 20 cells, columns that `categorical_features` or `distributions` name, and the columns of a table that has
-    no others are not ignored. `partial_fit` decides on its first call.
-dates : "parts", "ignore" or list of parts, default "parts"
-    How columns of dates, times of day and durations are read. A date becomes the parts of it that have several
-    values in the training rows: ``days`` since the first one (continuous), ``year``, ``month`` and ``weekday``
-    (categorical), and the ``hour`` (categorical) if it has a time; a time of day its ``hour``; a duration its
-    ``seconds`` (continuous). The part ``month`` of column ``when`` is the column ``when.month`` of the model, in
-    `schema_`, explanations and `distributions`. A list names the parts to read, whatever their values, as models
-    that are to be merged need it. "ignore" leaves such columns unread. `partial_fit` decides on its first call.
-text : "auto", list of names or mapping, optional, default "auto"
-    Columns of text, which are cut into words and modelled by the counts of these. "auto" recognises columns of
-    strings that have 5 words per cell or more, whose cells hardly repeat and whose words do; a list names the
-    columns; a mapping gives each the settings of scikit-learn's `CountVectorizer` (``{"message":
-    {"ngram_range": (1, 2)}}``): analyzer, lowercase, strip_accents, ngram_range, stop_words, token_pattern, binary,
-    min_df, max_df and max_features (default: the 131,072 words that most rows hold). None reads all strings as
-    categories, and so does "auto" with columns that `categorical_features` or `keep` names. See docs/text.md.
 priors : array-like (C,) or mapping, optional
     p(y), in the order of `classes_` or by class. Default: estimated from the rows.
 prior_alpha : float, default 0.0
@@ -76,29 +49,15 @@ predictive : bool, default False
 missing : {"at_random", "informative"}, default "at_random"
     How missing cells are modelled. "at_random": they are integrated out. "informative": whether a cell is
     missing is evidence for the class, by an additional factor p(m_j | y) (see Notes).
-unlabelled : "error", "learn" or label, default "error"
-    How missing labels (NaN, None, null) are handled. "error" raises an error; "learn" infers them by EM (see
-    Notes). Any other value, such as −1, marks a missing label and is inferred in the same way.
-unlabelled_weight : float or "held_out", default 1.0
-    Weight of a row without label, in [0, 1] (Nigam et al. 2000). If the assumptions of the model do not hold,
-    many unlabelled rows can make it worse. "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the
-    cross-validated log-loss of the labelled rows, with five folds or as many as the smallest class has labelled
-    rows. It needs at least two labelled rows per class and takes about thirty times as long.
-components_per_class : int or mapping, optional
-    Number of components per class, for all classes or by class. With more than one, a class is a mixture that
-    is learned by EM (mixture discriminant analysis, Hastie & Tibshirani 1996). Default: 1.
-label_noise : float, (C, C), mapping or "learn", optional
-    Model of wrong labels: the share of wrong labels, spread evenly over the other classes; or p(recorded |
-    true), with one row (or one entry, by class) per true class; or "learn", which estimates it. Predictions are
-    of the true class.
-n_init : int, default 5
-    Number of initializations if a class has several components; the most likely result is kept.
+labels : Labels, optional
+    What labels are worth: ``po.Labels(unlabelled="learn")`` infers missing labels by EM, and
+    ``po.Labels(label_noise=0.1)`` is a model of wrong ones. Default: a missing label is an error, and no label is
+    wrong.
+em : EM, optional
+    Number of components per class, and how EM finds them: ``po.EM(components_per_class=2, tol=1e-4)``. Default:
+    ``po.EM()``, one component.
 random_state : int, RandomState, Generator or None
     Seed of the initializations.
-tol : float, default 1e-5
-    EM stops when the log-likelihood grows by at most `tol` nats per row.
-max_iter : int, default 200
-    Maximum number of EM steps. EM warns if it stops there without having converged.
 feature_weights : {"conditional"}, optional
     Learn one weight w_j ≥ 0 per log factor and one bias b_y per class, with the posterior proportional to
     exp(b_y + Σ_j w_j·log p(x_j | …, y)), by penalised conditional likelihood of the leave-one-out factors of

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from posteriori.classifiers.parameter_groups import columns_of, em_of, labels_of
 from posteriori.classifiers.rows import places_in
 from posteriori.classifiers.validation import (
     categorical_places,
@@ -67,8 +68,11 @@ def read_first_rows(
     labels = _read_labels(estimator, y, table, complete)
     columns = _feature_positions(table, labels)
     names = [table.names[j] for j in columns]
-    chosen = categorical_places(estimator.categorical_features, estimator.distributions, names)
-    kept = kept_places(estimator.keep, estimator.categorical_features, estimator.distributions, names)
+    given = columns_of(estimator)
+    if not estimator.reads_counts:
+        given.require_no_text(estimator)
+    chosen = categorical_places(given.categorical_features, estimator.distributions, names)
+    kept = kept_places(given.keep, given.categorical_features, estimator.distributions, names)
     keep = None if kept is None else [columns[j] for j in kept]
     declared = [columns[j] for j in chosen]
     counted: dict[int, CountedText] = {}
@@ -78,9 +82,9 @@ def read_first_rows(
         declared,
         labels.name,
         keep=keep,
-        dates=estimator.dates,
+        dates=given.dates,
         reads_counts=estimator.reads_counts,
-        texts=text_places(estimator.text if estimator.reads_counts else None, estimator.keep, columns, names, chosen),
+        texts=text_places(given.text if estimator.reads_counts else None, given.keep, columns, names, chosen),
         counted=counted,
     )
     target = _declared_classes(classes, labels)
@@ -135,14 +139,17 @@ def _assemble(
     counted: Mapping[int, CountedText],
 ) -> TrainingRows:
     weight = check_weights(sample_weight, table.n_rows)
-    of_class = components_of(estimator.components_per_class, target)
-    label_model = make_label_model(estimator.label_noise, of_class, isinstance(labels, PartialLabels), target)
+    of_class = components_of(em_of(estimator).components_per_class, target)
+    label_model = make_label_model(
+        labels_of(estimator).label_noise, of_class, isinstance(labels, PartialLabels), target
+    )
     if label_model is not None and not complete:
         raise ValueError(
             "components_per_class and label_noise take EM over all rows, and partial_fit sees each once; use fit"
         )
-    held_out = estimator.unlabelled_weight == "held_out"
-    share = 1.0 if held_out else float(estimator.unlabelled_weight)
+    of_unlabelled = labels_of(estimator).unlabelled_weight
+    held_out = of_unlabelled == "held_out"
+    share = 1.0 if held_out else float(of_unlabelled)
     texts = {
         j: counted[position].bags(schema.columns[j]) for j, position in enumerate(positions) if position in counted
     }
@@ -158,7 +165,7 @@ def _assemble(
 
 def _read_labels(estimator: Any, y: Any, table: Table, complete: bool) -> Labels | PartialLabels:
     return labels_to_learn(
-        read_teaching_labels(y, table), estimator.unlabelled, "unlabelled" in estimator.get_params(), complete
+        read_teaching_labels(y, table), labels_of(estimator).unlabelled, hasattr(estimator, "labels"), complete
     )
 
 
@@ -166,7 +173,7 @@ def _extended_schema(
     estimator: Any, table: Table, positions: Sequence[int], counted: dict[int, CountedText] | None = None
 ) -> Schema:
     schema: Schema = estimator.model_.schema
-    stated = categorical_places(estimator.categorical_features, estimator.distributions, schema.given)
+    stated = categorical_places(columns_of(estimator).categorical_features, estimator.distributions, schema.given)
     named = {j for j, place in enumerate(schema.places) if place in stated}
     categorical = [
         position

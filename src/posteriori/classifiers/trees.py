@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from posteriori.classifiers.dependence import COMMON, LEARNED_BACKOFF, backoff_of, dependence_blocks, smoothing_of
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
 from posteriori.model import Block, GenerativeModel
@@ -76,8 +77,8 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
     alpha : float, default 1.0
         Pseudo-count per category of p(x), and pseudo-rows that shrink p(x | y) to p(x); without back-off, pseudo-count
         per category of every table.
-    .. shared:: priors, prior_alpha, categorical_features, keep, dates, unlabelled, unlabelled_weight,
-       components_per_class, label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, columns, labels, em, random_state,
+       feature_weights, n_jobs
 
     Attributes
     ----------
@@ -154,17 +155,10 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
-        unlabelled: Any = "error",
-        unlabelled_weight: Any = 1.0,
-        components_per_class: Any = None,
-        label_noise: Any = None,
-        n_init: int = 5,
+        columns: Columns | None = None,
+        labels: Labels | None = None,
+        em: EM | None = None,
         random_state: Any = None,
-        tol: float = 1e-5,
-        max_iter: int = 200,
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -176,17 +170,10 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
         self.alpha = alpha
         self.priors = priors
         self.prior_alpha = prior_alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
-        self.unlabelled = unlabelled
-        self.unlabelled_weight = unlabelled_weight
-        self.components_per_class = components_per_class
-        self.label_noise = label_noise
-        self.n_init = n_init
+        self.columns = columns
+        self.labels = labels
+        self.em = em
         self.random_state = random_state
-        self.tol = tol
-        self.max_iter = max_iter
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
@@ -217,8 +204,8 @@ class ChowLiuClassifier(GenerativeEstimator):
     Parameters
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, dates, unlabelled, unlabelled_weight,
-       components_per_class, label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, columns, labels, em, random_state,
+       feature_weights, n_jobs
 
     Attributes
     ----------
@@ -264,17 +251,10 @@ class ChowLiuClassifier(GenerativeEstimator):
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
-        categorical_features: Any = "from_dtype",
-        keep: Any = None,
-        dates: Any = "parts",
-        unlabelled: Any = "error",
-        unlabelled_weight: Any = 1.0,
-        components_per_class: Any = None,
-        label_noise: Any = None,
-        n_init: int = 5,
+        columns: Columns | None = None,
+        labels: Labels | None = None,
+        em: EM | None = None,
         random_state: Any = None,
-        tol: float = 1e-5,
-        max_iter: int = 200,
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -286,17 +266,10 @@ class ChowLiuClassifier(GenerativeEstimator):
         self.alpha = alpha
         self.priors = priors
         self.prior_alpha = prior_alpha
-        self.categorical_features = categorical_features
-        self.keep = keep
-        self.dates = dates
-        self.unlabelled = unlabelled
-        self.unlabelled_weight = unlabelled_weight
-        self.components_per_class = components_per_class
-        self.label_noise = label_noise
-        self.n_init = n_init
+        self.columns = columns
+        self.labels = labels
+        self.em = em
         self.random_state = random_state
-        self.tol = tol
-        self.max_iter = max_iter
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.parameter_groups import labels_of
 from posteriori.classifiers.rows import forget_rows
 from posteriori.classifiers.validation import columns_with_values
 from posteriori.densities import VarianceDensity
@@ -73,7 +74,7 @@ def reason_not_mergeable(estimator: Any, method: str, instead: str) -> str | Non
         return f"{wanted[0]} looks at all rows twice, and {method} sees only sums; {instead}"
     if estimator.leaves_rows_out:
         return f"{estimator.leaves_rows_out} takes all rows at once, and {method} sees only sums; {instead}"
-    if model.of_class or estimator.label_noise is not None:
+    if model.of_class or labels_of(estimator).label_noise is not None:
         return f"components_per_class and label_noise take EM over all rows, and {method} sees only sums; {instead}"
     if statistics.hidden > 0:
         return (
@@ -96,7 +97,7 @@ def reason_not_extendable(estimator: Any) -> str | None:
     wanted = unrefined(estimator._blocks(estimator.model_.schema))
     if wanted:
         return f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; fit all rows together"
-    if estimator.model_.of_class or estimator.label_noise is not None:
+    if estimator.model_.of_class or labels_of(estimator).label_noise is not None:
         return "components_per_class and label_noise take EM over all rows; fit all rows together"
     if not hasattr(estimator, "statistics_"):
         return "this model was built from parameters, which do not contain the number of rows; use fit"

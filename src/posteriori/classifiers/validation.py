@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -26,6 +26,9 @@ from posteriori.tables.targets import looks_like_a_quantity
 from posteriori.tables.texts import Texts
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from posteriori.classifiers.parameter_groups import EM
 
 PSEUDO_COUNT = Interval(Real, 0, 1e15, closed="both")  # more says no more; it fits into 64 bits as an integer
 _MOST_COMPONENTS = 10_000  # of a class
@@ -224,7 +227,7 @@ def labels_to_learn(
             "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
         )
     if unlabelled == "error" or not has_parameter:
-        advice = ', or learn from them by unlabelled="learn"' if has_parameter and last else ""
+        advice = ', or learn from them by labels=po.Labels(unlabelled="learn")' if has_parameter and last else ""
         return replace(labels, advice=f"drop or label such rows{advice}")
     code = None if unlabelled == "learn" or is_missing(unlabelled) else unlabelled
     if last:
@@ -401,7 +404,6 @@ def _confusion(noise: Any, classes: Column) -> Array:
     return normalised
 
 
-def em_options_of(estimator: Any) -> EMOptions:
+def em_options_of(em: EM, random_state: Any) -> EMOptions:
     """Return the limits of EM and the seed of its initializations, from the parameters of an estimator."""
-    seed = int(generator(estimator.random_state).integers(2**31))
-    return EMOptions(estimator.tol, estimator.max_iter, estimator.n_init, seed)
+    return EMOptions(em.tol, em.max_iter, em.n_init, int(generator(random_state).integers(2**31)))

@@ -176,6 +176,7 @@ def _fit(
     """Return a fitted mixture per number of components, and the columns of whole numbers taken as categories."""
     from posteriori.classifiers import MixtureModel
     from posteriori.classifiers.numeric_codes import numeric_codes
+    from posteriori.classifiers.parameter_groups import Columns
     from posteriori.cli import cluster_facts
     from posteriori.tables import read_table
 
@@ -188,9 +189,7 @@ def _fit(
             model = MixtureModel(
                 size,
                 covariance=covariance,
-                categorical_features=chosen,
-                keep=columns.kept,
-                dates=columns.dates,
+                columns=Columns(categorical_features=chosen, keep=columns.kept, dates=columns.dates),
                 random_state=seed,
             )
             fitted.append(cluster_facts.candidate(model.fit(rows), rows))

@@ -122,12 +122,12 @@ def run(request: FitRequest) -> dict[str, Any]:
     labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
     folds = _check_rows(request, data.description)
     learner = _make_estimator(spec, request, data.chosen).set_params(
-        keep=data.keep, dates=parts_of_dates(request.dates)
+        columns__keep=data.keep, columns__dates=parts_of_dates(request.dates)
     )
     if data.text:
         if "text" not in spec.options:
             raise UserError(f"--text needs --model {names_with('text')}, not {spec.name}; remove it")
-        learner.set_params(text=data.text)
+        learner.set_params(columns__text=data.text)
     estimator, use = label_options.apply_label_options(
         learner,
         spec.name,
@@ -224,7 +224,7 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
         distributions = {name: kind for kind, names in chosen.items() for name in names}
         estimator = spec.make(distributions=distributions or None)
     else:
-        estimator = spec.make(categorical_features=chosen["categorical"] or "from_dtype")
+        estimator = spec.make(columns__categorical_features=chosen["categorical"] or "from_dtype")
     if request.pool is not None:
         if spec.name != "pool":
             raise UserError(f"--pool goes with --model pool, not {spec.name}; remove it")

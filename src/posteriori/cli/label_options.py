@@ -43,17 +43,17 @@ def apply_label_options(
     """
     known = estimator.get_params()
     asked = {
-        "--unlabelled learn": ("unlabelled", unlabelled is Unlabelled.learn),
-        "--unlabelled-weight": ("unlabelled", weight is not None),
-        "--components-per-class": ("label_noise", components_per_class is not None),
-        "--label-noise": ("label_noise", noise is not None),
+        "--unlabelled learn": ("labels", "unlabelled", unlabelled is Unlabelled.learn),
+        "--unlabelled-weight": ("labels", "unlabelled", weight is not None),
+        "--components-per-class": ("em", "label_noise", components_per_class is not None),
+        "--label-noise": ("em", "label_noise", noise is not None),
     }
-    for option, (parameter, wanted) in asked.items():
-        if wanted and parameter not in known:
+    for option, (group, capability, wanted) in asked.items():
+        if wanted and group not in known:
             raise UserError(
-                f"{option} needs EM, which --model {model} does not use for it; use {names_with(parameter)}"
+                f"{option} needs EM, which --model {model} does not use for it; use {names_with(capability)}"
             )
-    if "unlabelled" not in known:
+    if "labels" not in known:
         return estimator, Unlabelled.ignore
     if model == "pool" and is_held_out(weight):
         raise UserError(
@@ -63,14 +63,16 @@ def apply_label_options(
     use = Unlabelled.ignore if model == "pool" and asks else unlabelled or Unlabelled.learn
     if weight is not None and use is Unlabelled.ignore:
         raise UserError("--unlabelled-weight weights rows that --unlabelled ignore leaves out; remove one of the two")
-    parameters: dict[str, Any] = {"unlabelled": "learn" if use is Unlabelled.learn else "error", "random_state": seed}
+    parameters: dict[str, Any] = {"random_state": seed}
+    if use is Unlabelled.learn:
+        parameters["labels__unlabelled"] = "learn"
     if weight is not None:
-        parameters["unlabelled_weight"] = _weight(weight)
+        parameters["labels__unlabelled_weight"] = _weight(weight)
     if components_per_class is not None:
         classes = labels.drop_nulls().unique().sort().to_list()
-        parameters["components_per_class"] = _components(components_per_class, classes)
+        parameters["em__components_per_class"] = _components(components_per_class, classes)
     if noise is not None:
-        parameters["label_noise"] = _noise(noise)
+        parameters["labels__label_noise"] = _noise(noise)
     return estimator.set_params(**parameters), use
 
 
@@ -137,12 +139,14 @@ def _many(part: str, text: str) -> int:
 
 def unlabelled_facts(estimator: GenerativeEstimator, rows: int, use: Unlabelled) -> dict[str, Any]:
     """Return the number of rows without a label, their treatment and weight, and whether held-out rows chose it."""
+    from posteriori.classifiers.parameter_groups import labels_of
+
     learned = use is Unlabelled.learn and rows > 0
     return {
         "rows": rows,
         "use": use.value,
         "weight": estimator.unlabelled_weight_ if learned else None,
-        "weight_is_held_out": learned and estimator.unlabelled_weight == "held_out",
+        "weight_is_held_out": learned and labels_of(estimator).unlabelled_weight == "held_out",
     }
 
 

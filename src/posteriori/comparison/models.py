@@ -9,6 +9,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.pipeline import Pipeline
 
 from posteriori.classifiers import GenerativeClassifier
+from posteriori.classifiers.parameter_groups import columns_of
 from posteriori.comparison.discriminative import DiscriminativeClassifier
 from posteriori.comparison.rows import Rows
 from posteriori.networks.classifier import NetworkClassifier
@@ -67,8 +68,8 @@ def chosen_models(models: Any) -> dict[str, Any]:
 
 
 def reads_text(model: Any) -> bool:
-    """Whether a classifier reads columns of text as words, by a parameter `text`."""
-    return bool(getattr(model, "reads_text", "text" in model.get_params(deep=False)))
+    """Whether a classifier reads columns of text as words."""
+    return bool(getattr(model, "reads_text", getattr(model, "reads_counts", False)))
 
 
 def rows_for(title: str, model: Any, rows: Rows, text: Any) -> Rows:
@@ -78,15 +79,20 @@ def rows_for(title: str, model: Any, rows: Rows, text: Any) -> Rows:
     """
     if not reads_text(model):
         return rows.without_text(title)
-    if rows.texts and isinstance(model.text, str):
-        model.set_params(text=text if isinstance(text, Mapping) else list(rows.texts))
+    name, given = ("text", model.text) if hasattr(model, "text") else ("columns__text", columns_of(model).text)
+    if rows.texts and isinstance(given, str):
+        model.set_params(**{name: text if isinstance(text, Mapping) else list(rows.texts)})
     return rows
 
 
 def with_parameters(model: Any, parameters: Mapping[str, Any]) -> Any:
-    """Set those of the parameters that the model has; return the model."""
+    """Set those of the parameters that the model has, itself or in its `columns`; return the model."""
     known = model.get_params(deep=False)
-    return model.set_params(**{name: value for name, value in parameters.items() if name in known})
+    own = {name: value for name, value in parameters.items() if name in known}
+    if "columns" in known:
+        of_columns = [name for name in parameters if name != "text" or reads_text(model)]
+        own |= {f"columns__{name}": parameters[name] for name in of_columns}
+    return model.set_params(**own)
 
 
 def _titled_model(model: Any) -> tuple[str, Any]:

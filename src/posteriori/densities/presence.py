@@ -84,8 +84,8 @@ class Presence(BaseWordDensity):
 
     def _log_shares(self, present: Array, weight: Array) -> tuple[Array, Array]:
         absent = np.maximum(weight - present, 0.0)  # rounding may make the difference negative
-        total = weight + 2.0 * self.alpha
-        return np.log((present + self.alpha) / total), np.log((absent + self.alpha) / total)
+        log_total = np.log(weight + 2.0 * self.alpha)  # the quotient of a tiny alpha would be 0
+        return np.log(present + self.alpha) - log_total, np.log(absent + self.alpha) - log_total
 
     def log_density(self, parameters: PresenceParameters, tile: Bags | Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z)."""

@@ -111,7 +111,8 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         if first and not refit and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         X, y = self._validate(X, y, reset=first)
-        seen = unique_labels(_distinct(y))
+        with np.errstate(invalid="ignore"):  # of numbers that no integer holds
+            seen = unique_labels(_distinct(y))
         known = seen if refit else self._known_classes(classes, first)
         unseen = np.setdiff1d(seen, known)
         if len(unseen):

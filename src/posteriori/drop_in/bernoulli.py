@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.utils import Tags, assert_all_finite
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
 from posteriori.drop_in.discrete import DiscreteClassifier
-from posteriori.drop_in.rows import LabelledRows
+from posteriori.drop_in.rows import LabelledRows, require_finite
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Bags
 from posteriori.typing import Array
@@ -113,7 +113,9 @@ class BernoulliNB(DiscreteClassifier):
     def _presence(self, values: Any) -> Any:
         """Return x as 0 and 1, or unchanged if `binarize` is None; as a matrix if it is sparse."""
         values = values.to_matrix() if isinstance(values, Bags) else values
-        assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
+        require_finite(values, type(self).__name__)
+        if self.binarize is None and values.size and (values.min() < 0 or values.max() > 1):
+            raise ValueError("X holds numbers below 0 or above 1, which are no presence; give binarize a threshold")
         presence = values if self.binarize is None else values > self.binarize
         return presence.astype(np.float64, copy=False)
 

@@ -8,12 +8,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import Tags, assert_all_finite
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Categorical, CategoricalParameters
 from posteriori.drop_in.discrete import DiscreteClassifier
-from posteriori.drop_in.rows import LabelledRows
+from posteriori.drop_in.rows import LabelledRows, require_finite
 from posteriori.statistics import Counts, JointStatistics
 from posteriori.tables import Assignment, Codes
 from posteriori.typing import Array
@@ -108,7 +108,7 @@ class CategoricalNB(DiscreteClassifier):
         """Return categories as codes, with K per column as small as these rows allow."""
         low, high = values.min(), values.max()
         if not np.isfinite(low) or not np.isfinite(high):
-            assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
+            require_finite(values, type(self).__name__)
         if low <= -1:  # fractions are cut off, as in scikit-learn
             raise ValueError("Negative values in data passed to CategoricalNB (input X)")
         if high >= _LARGEST:

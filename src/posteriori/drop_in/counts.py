@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import Tags, assert_all_finite
+from sklearn.utils import Tags
 
 from posteriori.densities.complement import complement_scores
 from posteriori.densities.multinomial import log_shares
 from posteriori.densities.word_scores import WordScores
 from posteriori.drop_in.discrete import DiscreteClassifier
-from posteriori.drop_in.rows import LabelledRows
+from posteriori.drop_in.rows import LabelledRows, require_finite
 from posteriori.statistics import JointStatistics, WordCounts
 from posteriori.tables import Assignment, Bags, Numbers
 from posteriori.typing import Array
@@ -37,7 +37,7 @@ class CountClassifier(DiscreteClassifier, ABC):
         if isinstance(values, Bags) and values.are_counts:
             return values
         cells = values.counts if isinstance(values, Bags) else values
-        assert_all_finite(cells, estimator_name=type(self).__name__, input_name="X")
+        require_finite(cells, type(self).__name__)
         if checked and cells.size and cells.min() < 0:
             raise ValueError(f"Negative values in data passed to {type(self).__name__} (input X)")
         return values if isinstance(values, Bags) else Numbers(values)

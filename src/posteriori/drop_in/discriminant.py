@@ -10,17 +10,16 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
-from sklearn.utils import assert_all_finite
 
 from posteriori.densities import MultivariateGaussian
 from posteriori.densities.pooling import Pooling
 from posteriori.densities.singular import regularise_singular
 from posteriori.drop_in.base import DropInClassifier
 from posteriori.drop_in.covariances import CovarianceEstimate, choose_estimate
-from posteriori.drop_in.rows import LabelledRows
+from posteriori.drop_in.rows import LabelledRows, require_finite
 from posteriori.learning.em import EMOptions, learn, warn_not_converged
 from posteriori.learning.fit import Collect
-from posteriori.model import Block, Prior
+from posteriori.model import Block, Prior, has_finite_sum
 from posteriori.sources import LabelledSource, Source
 from posteriori.statistics import JointStatistics, Scatter
 from posteriori.tables import Batch
@@ -202,8 +201,8 @@ class DiscriminantAnalysis(DropInClassifier, ABC):
 
         def score(values: Array) -> Array:
             scores = complete(values)
-            if not np.isfinite(scores.sum()):
-                assert_all_finite(values, allow_nan=True, estimator_name=name, input_name="X")
+            if not has_finite_sum(scores):
+                require_finite(values, name, allow_nan=True)
                 lacking = np.isnan(values).any(axis=1)
                 if lacking.any():
                     scores[lacking] = incomplete(np.ascontiguousarray(values[lacking]))

@@ -7,12 +7,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Gaussian, GaussianParameters
 from posteriori.drop_in.base import NaiveBayesClassifier, class_prior
-from posteriori.drop_in.rows import LabelledRows
+from posteriori.drop_in.rows import LabelledRows, require_finite
 from posteriori.statistics import JointStatistics, Moments
 from posteriori.tables import Assignment, Numbers
 from posteriori.typing import Array
@@ -105,7 +104,7 @@ class GaussianNB(NaiveBayesClassifier):
     def _check_sums(self, unweighted: Moments, values: Array) -> None:
         # The sums skip NaN cells, so their weight is short; an infinite cell makes a sum infinite or NaN.
         if not (unweighted.finite().all() and (unweighted.weight.sum(axis=0) == len(values)).all()):
-            assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
+            require_finite(values, type(self).__name__)
             raise ValueError("the square of a value in X overflows; rescale its columns")
 
     def _set_fitted_attributes(self, rows: LabelledRows) -> None:
@@ -136,7 +135,7 @@ class GaussianNB(NaiveBayesClassifier):
         parameters = GaussianParameters(mean, variance)
 
         def log_density(values: Array) -> Array:
-            assert_all_finite(values, estimator_name=name, input_name="X")
+            require_finite(values, name)
             with np.errstate(divide="ignore"):  # of a variance of 0
                 return density.log_density(parameters, Numbers(values))
 

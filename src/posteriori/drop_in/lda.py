@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from posteriori import kernels
@@ -19,7 +18,8 @@ from posteriori.densities.pooling import Pooled
 from posteriori.drop_in.base import RowScores, class_prior, result_dtype
 from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined
 from posteriori.drop_in.lda_solvers import SOLVERS
-from posteriori.drop_in.rows import open_rows
+from posteriori.drop_in.rows import open_rows, require_finite
+from posteriori.model import has_finite_sum
 from posteriori.tables import Batch, Numbers
 from posteriori.typing import Array
 
@@ -200,9 +200,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return open_rows(X).map(project)
 
     def _completed(self, values: Array) -> Array:
-        if np.isfinite(values.sum(dtype=np.float64)):
+        if has_finite_sum(values):
             return values
-        assert_all_finite(values, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
+        require_finite(values, type(self).__name__, allow_nan=True)
         values = values.astype(np.float64)
         lacking = np.isnan(values).any(axis=1)
         rows = values[lacking]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import assert_all_finite
 
 from posteriori.sources import Source, source_of
 from posteriori.statistics import JointStatistics
@@ -83,3 +84,9 @@ def _open(X: Any) -> tuple[Table, Schema]:
         table = open_sparse(X)
         return table, Schema((table.column(0, False),), table.container)
     return ArrayTable(X), Schema(tuple(Column(f"x{j}", "continuous") for j in range(X.shape[1])))
+
+
+def require_finite(values: Any, name: str, allow_nan: bool = False) -> None:
+    """Raise the ValueError of scikit-learn unless all cells of X are finite, or NaN if that is allowed."""
+    with np.errstate(invalid="ignore"):  # ∞ − ∞ in its sum
+        assert_all_finite(values, allow_nan=allow_nan, estimator_name=name, input_name="X")

@@ -168,7 +168,7 @@ def linear_form(model: ExplainableModel) -> LinearForm:
         raise ValueError("feature weights change the log-odds; fit without feature_weights for a linear form")
     if fitted.of_class:
         raise ValueError(
-            "a class of several components is a mixture, whose log-odds are not linear; use components_per_class=None"
+            "a class of several components is a mixture, whose log-odds are not linear; use components_per_class=1"
         )
     bias = fitted.log_prior.copy()
     terms: list[tuple[int, Any, Array]] = []

@@ -21,6 +21,8 @@ from posteriori.model import (
 from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_table
 from posteriori.typing import Array
 
+_LARGEST_LOG = 500.0  # of a density; a score that is no density (`Complement`) may be larger than a float holds
+
 
 def posterior_of(model: Any) -> Posterior:
     """Return the posterior of a fitted classifier, under the class prior of its training rows."""
@@ -73,7 +75,9 @@ class Feature:
 
     def densities(self, cells: Array) -> Array:
         """Return p(x_j | y), (n, C); for a pool, the mixture of the members by their normalized weights."""
-        each = [np.exp(log_marginal(model, self.position, cells)) for model in self.fitted.models]
+        each = [
+            np.exp(np.minimum(log_marginal(model, self.position, cells), _LARGEST_LOG)) for model in self.fitted.models
+        ]
         return np.tensordot(self.fitted.shares, each, axes=1)
 
     def log_density(self, cells: Array) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.parameter_groups import labels_of
 from posteriori.classifiers.validation import labels_to_learn
 from posteriori.formatting import cell_text
 from posteriori.model import GenerativeModel
@@ -52,11 +53,11 @@ class ReportData:
         TypeError
             The estimator is not a classifier of this library.
         ValueError
-            A label is not one of the classes, or is missing and the estimator has ``unlabelled="error"``.
+            A label is not one of the classes, or is missing and the estimator does not learn from rows without label.
         """
         name, main_member = check_classifier(estimator)
         table = read_table(X)
-        unlabelled = getattr(estimator, "unlabelled", "error")
+        unlabelled = labels_of(estimator).unlabelled
         labels = labels_to_learn(read_labels(y, table), unlabelled, True, True)
         return cls(estimator, main_member, name, X, labels.components(main_member.target_, slice(0, table.n_rows)))
 

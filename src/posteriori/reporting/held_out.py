@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from posteriori.classifiers.parameter_groups import labels_of
 from posteriori.classifiers.rows import FINGERPRINTS, share_of_seen_rows
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import metrics
@@ -108,6 +109,12 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPre
         rows = subject.labelled
         if len(rows) < 2:
             raise ValueError("there is only one labelled row; cross-validation needs at least two")
+        absent = np.setdiff1d(np.arange(len(subject.labels)), subject.components[rows])
+        if len(absent):
+            raise ValueError(
+                f"no row is of class {estimator.classes_[absent[0]]!r}, which no refit predicts; give rows of every "
+                "class, or out_of_fold"
+            )
         out_of_fold = _cross_validated(subject, labels)
     if not hasattr(out_of_fold, "posterior"):
         return _of_array(subject, out_of_fold)
@@ -127,7 +134,7 @@ def _cross_validated(subject: ReportData, labels: Array) -> Any:
     """Cross-validate a copy of the estimator; unlabelled rows are used for training as in `fit`."""
     learner = clone(subject.estimator)
     labels = np.asarray(labels, dtype=object)
-    unlabelled = getattr(learner, "unlabelled", "error")
+    unlabelled = labels_of(learner).unlabelled
     labels[subject.components < 0] = None if unlabelled in ("learn", "error") else unlabelled
     schema = subject.model.schema
     X = subject.X

@@ -76,7 +76,7 @@ def select_posterior(
     if dates:
         raise ValueError(
             f"{quote(dates)} {'are parts' if len(dates) > 1 else 'is a part'} of dates, which have no SQL; add them "
-            'to the table as numbers and categories before the fit, or fit with dates="ignore"'
+            'to the table as numbers and categories before the fit, or fit with columns=po.Columns(dates="ignore")'
         )
     known = Dialect(dialect)
     kinds = sorted({kind_of(label) for label in labels})

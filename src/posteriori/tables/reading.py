@@ -250,7 +250,8 @@ def _identifiers(table: Table, positions: Sequence[int], keep: Collection[int]) 
     reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in found.values())
     kept = names if table.named else list(found)
     warnings.warn(
-        f"{quote(names)} {are} ignored ({reasons}); to use {them}, pass keep={kept!r} (--keep on the command line)",
+        f"{quote(names)} {are} ignored ({reasons}); to use {them}, pass columns=po.Columns(keep={kept!r}) "
+        "(--keep on the command line)",
         IgnoredColumnWarning,
         stacklevel=7,
     )
