@@ -56,7 +56,7 @@ NOT_THE_PRIOR = {
     **_having(
         "feature_weights",
         ("conditional",),
-        "the bias of weighted factors is part of no cell; without it, log-loss rises (car: 0.258 to 0.276)",
+        "the bias is part of no cell; without it, log-loss rises (car: .258 to .276)",
     ),
 }
 INFORMATIVE = {"nb informative": "whether a cell is missing is evidence, so that a row without cells is not unknown"}

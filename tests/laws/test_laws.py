@@ -141,8 +141,8 @@ def test_order_of_rows(case, table):
     assert_same(case, table, table.rows(order), lambda posterior: posterior[np.argsort(order)])
 
 
-# Where a parent is missing, its children depend on each other. The chain rule then conditions each column on those before
-# it, and weights multiply these factors. Their product, and so the model without weights, does not depend on the order.
+# Where a parent is missing, its children depend on each other. The chain rule then conditions each on those before it,
+# and weights multiply these factors. Their product, and so the model without weights, does not depend on the order.
 CHAINED = {"kdb weighted": 1e-2}
 
 

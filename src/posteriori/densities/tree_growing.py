@@ -104,8 +104,8 @@ class DealtRows:
     def grow(self, growth: Growth, n_jobs: int | None) -> TreeStructure:
         """Grow the trees, each on the rows outside its fold.
 
-        Columns are drawn among those that vary there, in the canonical order of these rows. So the trees depend neither
-        on the order of rows and of columns nor on names, threads and the rows of their fold.
+        Columns are drawn among those that vary there, in the canonical order of these rows. So the trees do not
+        depend on the order of rows and of columns, on names, on threads and on the rows of their fold.
         """
         rows, n_classes, ordered = self.rows, self.rows.n_components, self.order.ordered
         n_trees = growth.n_trees or trees_for(len(rows.hashes))
@@ -118,7 +118,8 @@ class DealtRows:
         folds = self.fold_of_trees(n_trees)
 
         def grown(t: int) -> tuple[Array, Array, Array]:
-            order, fold = orders[folds[t]], folds[t]
+            fold = int(folds[t])
+            order = orders[fold]
             return order.restored(
                 *kernels.grow_tree(
                     codes[fold],

@@ -108,7 +108,7 @@ class FoldedData:
         return cls(source, rows.target, evaluated, y_true[evaluated], fold, weight, n_labelled)
 
     def dealt_by_cells(self, random_state: int) -> FoldedData:
-        """Return the rows in folds that depend on neither the order of rows and columns nor on names and units.
+        """Return the rows in folds that do not depend on the order of rows and columns, on names and on units.
 
         Equal rows are interchangeable. A table of more evaluated cells than `order_by_cells` takes keeps its folds, and
         so does a subsample of the labelled rows: which rows it has depends on their places.

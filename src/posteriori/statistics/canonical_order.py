@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from posteriori.kernels.hashing import splitmix64
 from posteriori.statistics.forests import CodedRows
-from posteriori.statistics.row_sample import splitmix64
 from posteriori.typing import Array
 
 _ROUNDS = 3  # of refinement; two categories that these leave equal have equal rows, or nearly so
@@ -72,7 +72,7 @@ class CanonicalOrder:
                 sums = [np.bincount(seen, halves, len(total)) for seen, total in zip(cells, sums, strict=True)]
         place = _ranks(of_class)
         codes = [
-            np.arange(len(hashes)) if ordered[j] else np.concatenate([[0], 1 + _ranks(hashes[1:])])
+            np.arange(len(hashes)) if ordered[j] else _codes_by_hash(hashes, counts[j] > 0)
             for j, hashes in zip(varying, of_codes, strict=True)
         ]
         by_hash = np.argsort(np.array(of_columns, np.uint64), kind="stable")
@@ -100,7 +100,16 @@ class CanonicalOrder:
 
 
 def _hashed(numbers: Array) -> Array:
-    return splitmix64(numbers.astype(np.uint64))
+    hashes: Array = splitmix64(numbers.astype(np.uint64))
+    return hashes
+
+
+def _codes_by_hash(hashes: Array, is_present: Array) -> Array:
+    """Return the place of each code, from 1; categories that no row shows are one, because only names differ."""
+    places = np.concatenate([[0], 1 + _ranks(hashes[1:])])
+    absent = 1 + np.flatnonzero(~is_present[1:])
+    places[absent] = places[absent].min(initial=len(places))
+    return places
 
 
 def _ranks(hashes: Array) -> Array:
