@@ -1,0 +1,86 @@
+"""Which function writes the log factors of each density."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from posteriori import densities
+from posteriori.densities import FamilyTables, FullJointParameters, GroupedParameters
+from posteriori.sql.averaged import averaged_factors
+from posteriori.sql.correlated import correlated_factors
+from posteriori.sql.counts import (
+    complement_factors,
+    compound_factors,
+    multinomial_factors,
+    poisson_factors,
+    presence_factors,
+    rate_factors,
+    scaled_factors,
+)
+from posteriori.sql.dependence import dependence_factors
+from posteriori.sql.factors import (
+    Factor,
+    FactorContext,
+    FactorWriter,
+    categorical_factors,
+    gaussian_factors,
+    missingness_factors,
+)
+from posteriori.sql.forests import forest_factors
+from posteriori.sql.trees import tree_factors
+
+
+def grouped_factors(context: FactorContext, columns: Sequence[int], parameters: GroupedParameters) -> Iterator[Factor]:
+    """Yield the log factors of the groups; p(x_j | g_j) is the same for all components."""
+    codes = {
+        columns[position]: parameters.groups.code_of_group(j, parameters.cardinalities[j])
+        for j, position in enumerate(parameters.coded)
+        if parameters.groups.of_categories[j]
+    }
+    write = next(each for density, each in WRITERS.items() if density.fitted is type(parameters.coarse))
+    yield from write(replace(context, cells=context.cells.with_groups(codes)), columns, parameters.coarse)
+
+
+def joint_factors(context: FactorContext, columns: Sequence[int], parameters: FullJointParameters) -> Iterator[Factor]:
+    """Yield log p(x_j | x_1 … x_{j−1}, z): the chain rule makes a full joint table a family with all parents."""
+    yield from dependence_factors(context, columns, FamilyTables.of_joint(parameters.log_probability))
+
+
+# By class; densities of which all components share the parameters, such as `Binned`, have none.
+WRITERS: dict[type[Any], FactorWriter] = {
+    densities.AveragedOneDependence: averaged_factors,
+    densities.Categorical: categorical_factors,
+    densities.Complement: complement_factors,
+    densities.Compound: compound_factors,
+    densities.FullJoint: joint_factors,
+    densities.Gaussian: gaussian_factors,
+    densities.Grouped: grouped_factors,
+    densities.KDependence: dependence_factors,
+    densities.Missingness: missingness_factors,
+    densities.Multinomial: multinomial_factors,
+    densities.MultivariateGaussian: correlated_factors,
+    densities.Poisson: poisson_factors,
+    densities.PoissonRate: rate_factors,
+    densities.Presence: presence_factors,
+    densities.RandomTrees: forest_factors,
+    densities.ScaledMultinomial: scaled_factors,
+    densities.Tree: tree_factors,
+}
+
+
+def writer_of(density: Any, model: str) -> FactorWriter:
+    """Return the function that writes a density.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
+    if type(density) not in WRITERS:
+        raise ValueError(
+            f"{model} holds the density {density.name!r}, which no SELECT is written for (`WRITERS` of "
+            "`posteriori.sql.writers`); choose a distribution of the library"
+        )
+    return WRITERS[type(density)]
