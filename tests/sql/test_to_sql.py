@@ -230,8 +230,8 @@ def test_counts_in_columns_agree_with_cells_missing(name, weights):
     rows = pl.concat([frame, with_holes(frame, 0.3, rng), blank, none, with_holes(none, 0.5, rng)])
     for database in DATABASES:
         require_agreement(model, rows, database)
-        refused = frame[:1].with_columns(w0=pl.lit(-1.0))
-        assert DATABASES[database](model.to_sql(dialect=database), refused)["prediction"].to_list() == [None]
+        refused = frame[:2].with_columns(w0=pl.Series([-1.0, 1e16]))
+        assert DATABASES[database](model.to_sql(dialect=database), refused)["prediction"].to_list() == [None] * 2
 
 
 @pytest.mark.parametrize("offset", [1e9, -1e9])

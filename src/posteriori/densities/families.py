@@ -166,7 +166,8 @@ class FamilyTables:
         """Return p(x_j | x_1 … x_{j−1}, z) from log p(x | z), (Z, K_1 + 1, …, K_d + 1), whose code 0 is the sum."""
         tables, d = [], log_joint.ndim - 1
         for j in range(1, d + 1):
-            upto = log_joint[(..., *[0] * (d - j))]
+            shown: tuple[slice | int, ...] = (*[slice(None)] * (j + 1), *[0] * (d - j))
+            upto = log_joint[shown]
             table, before = upto.copy(), upto[..., :1]
             np.subtract(upto, before, out=table, where=before > -np.inf)
             table[..., 0] = 0.0

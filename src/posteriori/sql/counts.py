@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from sqlglot import exp
@@ -42,7 +43,7 @@ _SMALLEST = 1e-300  # of a sum of shares whose logarithm is taken
 
 def poisson_factors(context: FactorContext, columns: Sequence[int], parameters: PoissonParameters) -> Iterator[Factor]:
     """Yield x_j·log rate_zj − rate_zj."""
-    x = _counts(context, columns, whole=True)
+    x = _counts(context, columns, whole=True, most=np.inf)
     yield from _linear(columns, x, parameters.log_rate, lambda z, j: number(parameters.rate[z, j]))
 
 
@@ -124,16 +125,18 @@ def compound_factors(
     for z, a in enumerate(parameters.concentration):
         seen = [cases((missing(name), number(0.0)), default=number(a_j)) for name, a_j in zip(x, a, strict=True)]
         concentration = steps.define(f"{label}_a{z}", context.steps.dialect.largest([total(seen), number(_SMALLEST)]))
-        whole = steps.define(f"{label}_r{z}", _log_rising(lambda name=concentration: column(name), n))
+        whole = steps.define(f"{label}_r{z}", _log_rising(partial(column, concentration), n))
         for j, name, a_j in zip(columns, x, a.tolist(), strict=True):
-            own = _log_rising(lambda a_j=a_j: number(a_j), name)
+            own = _log_rising(partial(number, a_j), name)
             of_total = times(over(column(name), column(n)), column(whole))
             occurs = exp.GT(this=column(name), expression=number(0.0))
             yield z, j, cases((occurs, minus(own, of_total)), default=number(0.0))
 
 
-def _counts(context: FactorContext, columns: Sequence[int], whole: bool = False) -> list[str]:
-    """Return the columns of the counts, after refusing rows with a negative, infinite or fractional one."""
+def _counts(
+    context: FactorContext, columns: Sequence[int], whole: bool = False, most: float = LARGEST_COUNT
+) -> list[str]:
+    """Return the columns of the counts, after refusing rows with a negative, too large or fractional one."""
     cells, names = context.cells, []
     for j in columns:
         if cells.column(j).kind == "counts":
@@ -143,11 +146,10 @@ def _counts(context: FactorContext, columns: Sequence[int], whole: bool = False)
             )
         x = cells.number(j)
         cells.refuse(less(column(x), number(0.0)))
-        cells.refuse(
-            exp.NEQ(this=column(x), expression=exp.Floor(this=column(x)))
-            if whole
-            else exp.GT(this=column(x), expression=number(LARGEST_COUNT))
-        )
+        if whole:
+            cells.refuse(exp.NEQ(this=column(x), expression=exp.Floor(this=column(x))))
+        if most < np.inf:  # infinite cells are refused already
+            cells.refuse(exp.GT(this=column(x), expression=number(most)))
         names.append(x)
     return names
 

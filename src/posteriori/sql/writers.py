@@ -8,28 +8,8 @@ from typing import Any
 
 from posteriori import densities
 from posteriori.densities import FamilyTables, FullJointParameters, GroupedParameters
-from posteriori.sql.averaged import averaged_factors
-from posteriori.sql.correlated import correlated_factors
-from posteriori.sql.counts import (
-    complement_factors,
-    compound_factors,
-    multinomial_factors,
-    poisson_factors,
-    presence_factors,
-    rate_factors,
-    scaled_factors,
-)
-from posteriori.sql.dependence import dependence_factors
-from posteriori.sql.factors import (
-    Factor,
-    FactorContext,
-    FactorWriter,
-    categorical_factors,
-    gaussian_factors,
-    missingness_factors,
-)
-from posteriori.sql.forests import forest_factors
-from posteriori.sql.trees import tree_factors
+from posteriori.sql import averaged, correlated, counts, dependence, factors, forests, trees
+from posteriori.sql.factors import Factor, FactorContext, FactorWriter
 
 
 def grouped_factors(context: FactorContext, columns: Sequence[int], parameters: GroupedParameters) -> Iterator[Factor]:
@@ -45,28 +25,28 @@ def grouped_factors(context: FactorContext, columns: Sequence[int], parameters: 
 
 def joint_factors(context: FactorContext, columns: Sequence[int], parameters: FullJointParameters) -> Iterator[Factor]:
     """Yield log p(x_j | x_1 … x_{j−1}, z): the chain rule makes a full joint table a family with all parents."""
-    yield from dependence_factors(context, columns, FamilyTables.of_joint(parameters.log_probability))
+    yield from dependence.dependence_factors(context, columns, FamilyTables.of_joint(parameters.log_probability))
 
 
 # By class; densities of which all components share the parameters, such as `Binned`, have none.
 WRITERS: dict[type[Any], FactorWriter] = {
-    densities.AveragedOneDependence: averaged_factors,
-    densities.Categorical: categorical_factors,
-    densities.Complement: complement_factors,
-    densities.Compound: compound_factors,
+    densities.AveragedOneDependence: averaged.averaged_factors,
+    densities.Categorical: factors.categorical_factors,
+    densities.Complement: counts.complement_factors,
+    densities.Compound: counts.compound_factors,
     densities.FullJoint: joint_factors,
-    densities.Gaussian: gaussian_factors,
+    densities.Gaussian: factors.gaussian_factors,
     densities.Grouped: grouped_factors,
-    densities.KDependence: dependence_factors,
-    densities.Missingness: missingness_factors,
-    densities.Multinomial: multinomial_factors,
-    densities.MultivariateGaussian: correlated_factors,
-    densities.Poisson: poisson_factors,
-    densities.PoissonRate: rate_factors,
-    densities.Presence: presence_factors,
-    densities.RandomTrees: forest_factors,
-    densities.ScaledMultinomial: scaled_factors,
-    densities.Tree: tree_factors,
+    densities.KDependence: dependence.dependence_factors,
+    densities.Missingness: factors.missingness_factors,
+    densities.Multinomial: counts.multinomial_factors,
+    densities.MultivariateGaussian: correlated.correlated_factors,
+    densities.Poisson: counts.poisson_factors,
+    densities.PoissonRate: counts.rate_factors,
+    densities.Presence: counts.presence_factors,
+    densities.RandomTrees: forests.forest_factors,
+    densities.ScaledMultinomial: counts.scaled_factors,
+    densities.Tree: trees.tree_factors,
 }
 
 
