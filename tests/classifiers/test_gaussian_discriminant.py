@@ -39,7 +39,7 @@ from posteriori.tables import Assignment, Numbers
     [
         po.GaussianDiscriminant(),
         po.GaussianDiscriminant(pooling="per_class", shrinkage=0.1, ddof=1),
-        po.GaussianDiscriminant(covariance="diagonal", pooling=0.5, prior_alpha=1.0),
+        po.GaussianDiscriminant(covariance="diagonal", pooling=0.5, priors=1.0),
     ]
 )
 def test_scikit_learn_conventions(estimator, check):
@@ -605,7 +605,7 @@ def test_a_column_that_nobody_saw_and_one_that_a_class_did_not_show(pooling):
 def test_a_class_without_rows_has_no_prior_but_is_usable_with_one():
     X, y = blobs()
     for parameters in MODELS:
-        model = po.GaussianDiscriminant(prior_alpha=1.0, **parameters)
+        model = po.GaussianDiscriminant(priors=1.0, **parameters)
         model.partial_fit(X, y, classes=[0, 1, 2, 3])
         assert np.isfinite(model.predict_joint_log_proba(X)).all()
         assert_allclose(model.means_[3], X.mean(axis=0))

@@ -21,13 +21,13 @@ from posteriori.networks import BayesianNetwork
 CUTS = (-1.0, 0.25)
 ESTIMATORS = {
     "naive Bayes": po.NaiveBayes(),
-    "maximum likelihood": po.NaiveBayes(missing="informative", variance_smoothing=0.0, ddof=1, prior_alpha=1.0),
+    "maximum likelihood": po.NaiveBayes(missing="informative", variance_smoothing=0.0, ddof=1, priors=1.0),
     "poisson and bins": po.NaiveBayes(distributions={"n": "poisson", "x": Binned(CUTS), "w": "categorical"}),
     "lda": po.GaussianDiscriminant(),
     "rda": po.GaussianDiscriminant(pooling=0.5, shrinkage="oas", missing="informative"),
     "qda": po.GaussianDiscriminant(pooling="per_class", shrinkage=0.1),
     "tan": po.TreeAugmentedNaiveBayes(bins=CUTS),
-    "tan of numbers": po.TreeAugmentedNaiveBayes(continuous="gaussian", penalty="aic"),
+    "tan of numbers": po.TreeAugmentedNaiveBayes(bins=None, penalty="aic"),
     "chow-liu": po.ChowLiuClassifier(bins=CUTS, missing="informative"),
     "aode": po.AveragedOneDependence(bins=CUTS),
     "full joint": po.FullJointClassifier(bins=(0.0,)),

@@ -22,7 +22,7 @@ from posteriori.datasets import load_penguins
 
 
 @parametrize_with_checks(
-    [po.NaiveBayes(), po.NaiveBayes(variance_smoothing=0.5, ddof=1, prior_alpha=1.0)],
+    [po.NaiveBayes(), po.NaiveBayes(variance_smoothing=0.5, ddof=1, priors=1.0)],
     expected_failed_checks=lambda _: {
         "check_estimator_sparse_tag": "sparse rows are counts, and the tag would also promise negative cells"
     },
@@ -72,12 +72,12 @@ def test_the_textbook_example():
 
 
 def test_a_row_of_ones_and_a_row_of_zeros_for_each_class():
-    """The smoothing of one textbook, priors included, is alpha = 1 and prior_alpha = 2."""
+    """The smoothing of one textbook, priors included, is alpha = 1 and priors = 2."""
     rng = np.random.default_rng(3)
     X, y = rng.random((40, 5)) < 0.3, rng.integers(0, 3, 40)
     extra = np.repeat([[True] * 5, [False] * 5], 3, axis=0)
     by_rows = po.NaiveBayes(alpha=0.0).fit(np.vstack([X, extra]), np.concatenate([y, [0, 1, 2] * 2]))
-    by_smoothing = po.NaiveBayes(alpha=1.0, prior_alpha=2.0).fit(X, y)
+    by_smoothing = po.NaiveBayes(alpha=1.0, priors=2.0).fit(X, y)
     assert_allclose(by_rows.class_prior_, by_smoothing.class_prior_)
     for first, second in zip(by_rows.feature_log_prob_, by_smoothing.feature_log_prob_, strict=True):
         assert_allclose(first, second)
@@ -207,8 +207,8 @@ def test_weights_are_repetitions(seed):
     rng = np.random.default_rng(seed)
     X, y, w = rng.normal(size=(30, 2)), rng.integers(0, 3, 30), rng.integers(1, 4, 30)
     X[rng.random(X.shape) < 0.1] = np.nan
-    weighted = po.NaiveBayes(ddof=1, prior_alpha=0.5).fit(X, y, sample_weight=w)
-    repeated = po.NaiveBayes(ddof=1, prior_alpha=0.5).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    weighted = po.NaiveBayes(ddof=1, priors=0.5).fit(X, y, sample_weight=w)
+    repeated = po.NaiveBayes(ddof=1, priors=0.5).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
     assert_allclose(weighted.predict_joint_log_proba(X), repeated.predict_joint_log_proba(X), rtol=1e-8)
 
 
@@ -303,7 +303,7 @@ def test_priors_by_hand_by_mapping_and_smoothed():
     X, y = load_iris(return_X_y=True)
     assert_allclose(po.NaiveBayes(priors=[0.5, 0.3, 0.2]).fit(X, y).class_prior_, [0.5, 0.3, 0.2])
     assert_allclose(po.NaiveBayes(priors={2: 0.2, 0: 0.5, 1: 0.3}).fit(X, y).class_prior_, [0.5, 0.3, 0.2])
-    smoothed = po.NaiveBayes(prior_alpha=3.0).fit(X[:100], y[:100], sample_weight=np.r_[np.ones(50), np.full(50, 2.0)])
+    smoothed = po.NaiveBayes(priors=3.0).fit(X[:100], y[:100], sample_weight=np.r_[np.ones(50), np.full(50, 2.0)])
     assert_allclose(smoothed.class_prior_, [53 / 156, 103 / 156])
 
 

@@ -312,8 +312,8 @@ def test_conditional_tables_add_up_to_the_log_density_of_a_complete_row(density)
         po.GaussianDiscriminant(),
         po.GaussianDiscriminant(pooling="pooled"),
         po.NaiveBayes(distributions="poisson"),
-        po.TreeAugmentedNaiveBayes(continuous="gaussian"),
-        po.ChowLiuClassifier(continuous="gaussian"),
+        po.TreeAugmentedNaiveBayes(bins=None),
+        po.ChowLiuClassifier(bins=None),
     ],
     ids=repr,
 )

@@ -31,7 +31,7 @@ INFORMATIVE = {
     "lda": po.GaussianDiscriminant(missing="informative"),
     "qda": po.GaussianDiscriminant(missing="informative", pooling="per_class"),
     "tree": po.TreeAugmentedNaiveBayes(missing="informative", bins=4),
-    "tree gaussian": po.TreeAugmentedNaiveBayes(missing="informative", continuous="gaussian"),
+    "tree gaussian": po.TreeAugmentedNaiveBayes(missing="informative", bins=None),
     "forest": po.ChowLiuClassifier(missing="informative", bins=4),
 }
 every_model = pytest.mark.parametrize("name", INFORMATIVE)

@@ -95,7 +95,7 @@ def _settings():
     yield "nb informative", lambda: nb(missing="informative", **_QUICK)
     yield "nb weighted", lambda: nb(feature_weights="conditional", **_QUICK)
     yield "nb components", lambda: nb(em=po.EM(components_per_class=2, n_init=1, max_iter=5), random_state=0, **_QUICK)
-    yield "tan of numbers", lambda: tan(continuous="gaussian", **_QUICK)
+    yield "tan of numbers", lambda: tan(bins=None, **_QUICK)
     yield "tan learned", lambda: tan(backoff="learned", **_QUICK)
     yield "tan 4 bins", lambda: tan(bins=4, **_QUICK)
     yield "kdb 1 learned", lambda: po.KDependenceBayes(1, backoff="learned", **_QUICK)

@@ -85,7 +85,7 @@ few = settings(max_examples=6, deadline=None)
         [
             {},
             {"variance_smoothing": 0.0, "ddof": 1, "alpha": 0.0, "rate_smoothing": 0.0},
-            {"variance_smoothing": math.inf, "alpha": 0.3, "prior_alpha": 1.0},
+            {"variance_smoothing": math.inf, "alpha": 0.3, "priors": 1.0},
             {"variance_smoothing": 0.5, "rate_smoothing": math.inf},
             {"missing": "informative"},
             {"missing": "informative", "alpha": 0.0},
@@ -117,7 +117,7 @@ def test_tables_with_some_parents(draw, k, backoff, alpha):
 @given(draws)
 def test_trees_of_numbers(draw):
     X, y, weight = draw_rows(*draw)
-    check(po.TreeAugmentedNaiveBayes(continuous="gaussian"), X, y, weight, rtol=1e-7)
+    check(po.TreeAugmentedNaiveBayes(bins=None), X, y, weight, rtol=1e-7)
 
 
 @few

@@ -35,7 +35,7 @@ def table():
 
 
 @pytest.mark.parametrize("folds", [2, 5, 10])
-@pytest.mark.parametrize("settings", [{}, {"alpha": 0.3, "variance_smoothing": 5.0, "ddof": 1, "prior_alpha": 2.0}])
+@pytest.mark.parametrize("settings", [{}, {"alpha": 0.3, "variance_smoothing": 5.0, "ddof": 1, "priors": 2.0}])
 def test_it_equals_refitting(table, folds, settings, monkeypatch):
     monkeypatch.setattr(posteriori.sources.table_source, "_MOST_ROWS", 64)  # several batches
     model = po.NaiveBayes(distributions={"visits": "poisson"}, **settings)

@@ -68,7 +68,7 @@ class GaussianDiscriminant(DiscriminantGeometry):
     pseudo_rows : float, default 0.0
         Strength, in rows, of an inverse-Wishart prior that shrinks the covariance of a class to the pooled one. Needs
         ``pooling="per_class"``.
-    .. shared:: priors, prior_alpha
+    .. shared:: priors
     ddof : {0, 1}, default 0
         0: covariances divide by n_c, or n if pooled (maximum likelihood); 1: by n_c − 1, or n − C (unbiased).
     .. shared:: predictive
@@ -181,7 +181,6 @@ class GaussianDiscriminant(DiscriminantGeometry):
         shrinkage: Any = None,
         pseudo_rows: float = 0.0,
         priors: Any = None,
-        prior_alpha: float = 0.0,
         ddof: int = 0,
         predictive: bool = False,
         alpha: float = 1.0,
@@ -198,7 +197,6 @@ class GaussianDiscriminant(DiscriminantGeometry):
         self.shrinkage = shrinkage
         self.pseudo_rows = pseudo_rows
         self.priors = priors
-        self.prior_alpha = prior_alpha
         self.ddof = ddof
         self.predictive = predictive
         self.alpha = alpha

@@ -59,7 +59,7 @@ class NaiveBayes(GenerativeEstimator):
         ``"poisson_rate"`` (`posteriori.PoissonRate`, whose exposure may be another column). One of these names is for
         the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if there
         are none, it is for all continuous columns together.
-    .. shared:: columns, priors, prior_alpha
+    .. shared:: columns, priors
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
         likelihood, 1 gives Laplace smoothing.
@@ -110,7 +110,7 @@ class NaiveBayes(GenerativeEstimator):
     Notes
     -----
     The textbook smoothing that adds one row of all ones and one row of all zeros to each class is ``alpha=1`` with
-    ``prior_alpha=2``: every category is counted once more, and every class twice more.
+    ``priors=2``: every category is counted once more, and every class twice more.
 
     With ``predictive=True``, the mean (flat prior) and the variance (inverse-χ² prior worth `variance_smoothing`
     pseudo-rows of the pooled within-class variance v_j) of a Gaussian column are integrated out:
@@ -196,7 +196,6 @@ class NaiveBayes(GenerativeEstimator):
         distributions: Any = None,
         columns: Columns | None = None,
         priors: Any = None,
-        prior_alpha: float = 0.0,
         alpha: float = 1.0,
         bins: Any = "mdlp",
         variance_smoothing: float = 1.0,
@@ -213,7 +212,6 @@ class NaiveBayes(GenerativeEstimator):
         self.distributions = distributions
         self.columns = columns
         self.priors = priors
-        self.prior_alpha = prior_alpha
         self.alpha = alpha
         self.bins = bins
         self.variance_smoothing = variance_smoothing
