@@ -33,7 +33,7 @@ models = {
     "LDA: one covariance": po.GaussianDiscriminant(pooling="pooled"),
     "QDA: one per class": po.GaussianDiscriminant(pooling="per_class"),
     "naive Bayes: diagonal": po.GaussianDiscriminant(
-        covariance="diagonal", pooling="per_class"
+        shrinkage="diagonal", pooling="per_class"
     ),
 }
 figure, axes = plt.subplots(1, 3, figsize=(11, 4.3), sharey=True)

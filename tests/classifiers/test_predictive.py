@@ -14,7 +14,7 @@ MODELS = {
     "nb": po.NaiveBayes(predictive=True),
     "lda": po.GaussianDiscriminant(predictive=True),
     "qda": po.GaussianDiscriminant(pooling="per_class", shrinkage=0.02, predictive=True),
-    "diagonal": po.GaussianDiscriminant(pooling="per_class", covariance="diagonal", predictive=True),
+    "diagonal": po.GaussianDiscriminant(pooling="per_class", shrinkage="diagonal", predictive=True),
 }
 SPECIES = ("Adelie", "Chinstrap", "Gentoo")
 

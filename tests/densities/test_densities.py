@@ -84,7 +84,7 @@ every_density = pytest.mark.parametrize(
         Gaussian(predictive=True),
         MultivariateGaussian(),
         MultivariateGaussian(predictive=True),
-        MultivariateGaussian(Pooled(), ddof=1),
+        MultivariateGaussian(Pooled(ddof=1)),
         MultivariateGaussian(Regularized(0.5)),
         Poisson(),
         Categorical(),

@@ -180,7 +180,7 @@ def test_a_chain_says_on_what_each_factor_is_conditional(penguins):
         "× p(year = 2007 | bill_length_mm, bill_depth_mm, body_mass_g)",
     ]
     assert "| bill_length_mm, bill_depth_mm, …, body_mass_g)" in model.explain(penguins[0]).bayes_table()
-    independent = po.GaussianDiscriminant(covariance="diagonal").fit(penguins, "species")
+    independent = po.GaussianDiscriminant(shrinkage="diagonal").fit(penguins, "species")
     assert "|" not in po.explain.bayes_table(independent, row)
 
 

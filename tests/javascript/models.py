@@ -158,7 +158,7 @@ MODELS = {
     "dates": _dates,
     "lda": lambda: _fitted(po.GaussianDiscriminant(), mixed_table()),
     "qda": lambda: _fitted(po.GaussianDiscriminant(pooling="per_class"), mixed_table()),
-    "diagonal": lambda: _fitted(po.GaussianDiscriminant(covariance="diagonal"), mixed_table()),
+    "diagonal": lambda: _fitted(po.GaussianDiscriminant(shrinkage="diagonal"), mixed_table()),
     "tan of bins": lambda: _fitted(po.TreeAugmentedNaiveBayes(), mixed_table()),
     "tan of numbers": lambda: _fitted(po.TreeAugmentedNaiveBayes(bins=None), mixed_table()),
     "trees of classes": lambda: _fitted(po.ChowLiuClassifier(bins=None), mixed_table()),

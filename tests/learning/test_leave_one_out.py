@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.densities import LeaveOneOutDensity, MultivariateGaussian
+from posteriori.densities.pooling import PerClass, Pooled, PseudoRows
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import Collect, estimate
 from posteriori.learning.leave_one_out import left_out_factors
@@ -125,13 +126,13 @@ def test_trees_of_numbers(draw):
     draws,
     st.sampled_from(
         [
-            {"pooling": "pooled", "ddof": 1},
+            {"pooling": Pooled(ddof=1)},
             {"pooling": "per_class"},
-            {"pooling": "per_class", "ddof": 1},
+            {"pooling": PerClass(ddof=1)},
             {"pooling": 0.5},
-            {"pooling": "per_class", "pseudo_rows": 3.0},
+            {"pooling": PseudoRows(3.0)},
             {"pooling": "per_class", "shrinkage": 0.3},
-            {"covariance": "diagonal"},
+            {"shrinkage": "diagonal"},
         ]
     ),
 )
@@ -150,13 +151,13 @@ def test_an_offset_costs_nothing(offset):
         assert_allclose(a, b, atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["pooled", "per_class"])
+@pytest.mark.parametrize("pooling", [Pooled(ddof=1), PerClass(ddof=1)], ids=str)
 def test_discriminants_as_mass_gives_them(pooling):
     """MASS::lda and MASS::qda with CV=TRUE: unbiased covariances, and the prior of all rows."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 60)
     X = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4)) + y[:, np.newaxis]
-    model = po.GaussianDiscriminant(pooling=pooling, ddof=1).fit(X, y)
+    model = po.GaussianDiscriminant(pooling=pooling).fit(X, y)
     model.set_params(priors=model.class_prior_).fit(X, y)
     expected = np.empty((60, 3))
     for i in range(60):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from posteriori.classifiers.discriminant_geometry import DiscriminantGeometry
 from posteriori.classifiers.from_parameters import GivenParameters, discriminant_from_parameters
@@ -24,7 +23,7 @@ from posteriori.densities import (
     Categorical,
     MultivariateGaussian,
 )
-from posteriori.densities.pooling import PerClass, Pooled, Pooling, PseudoRows, Regularized
+from posteriori.densities.pooling import PerClass, Pooled, Pooling, Regularized
 from posteriori.densities.shrinkage import (
     Chain,
     Diagonal,
@@ -37,8 +36,12 @@ from posteriori.densities.shrinkage import (
 from posteriori.model import Block
 from posteriori.tables import Schema
 
-_SHAPES: dict[str, Shrinkage] = {"full": Chain(), "diagonal": Diagonal(), "spherical": ShrinkToIdentity(1.0)}
-_SHARES: dict[str, Shrinkage] = {"ledoit_wolf": LedoitWolf(), "oas": OracleApproximating()}
+_SHRINKAGES: dict[str, Shrinkage] = {
+    "diagonal": Diagonal(),
+    "spherical": ShrinkToIdentity(1.0),
+    "ledoit_wolf": LedoitWolf(),
+    "oas": OracleApproximating(),
+}
 _POOLINGS: dict[str, Pooling] = {"per_class": PerClass(), "pooled": Pooled()}
 
 
@@ -55,22 +58,18 @@ class GaussianDiscriminant(DiscriminantGeometry):
 
     Parameters
     ----------
-    covariance : {"full", "diagonal", "spherical"}, default "full"
-        Shape of the covariance. "spherical" has one variance for all columns, in data units; it is the only shape that
-        depends on the scale of the columns.
-    pooling : "per_class", "pooled" or float, default "pooled"
-        How classes share the covariance. A number is Friedman's λ in [0, 1], the weight of the pooled covariance.
-    shrinkage : float, "ledoit_wolf" or "oas", optional
-        A number is Friedman's γ in [0, 1], shrinkage to a sphere for columns in units of their within-class standard
-        deviations (see Notes). The names choose γ by least expected squared error: "ledoit_wolf" for any distribution
-        (needs a second pass over the rows, so `partial_fit` is not possible), "oas" for Gaussian rows (Chen et al.). A
-        number needs ``covariance="full"`` or ``"diagonal"``, a name needs ``"full"``.
-    pseudo_rows : float, default 0.0
-        Strength, in rows, of an inverse-Wishart prior that shrinks the covariance of a class to the pooled one. Needs
-        ``pooling="per_class"``.
+    pooling : "per_class", "pooled", float or an object of its module, default "pooled"
+        How classes share the covariance (`posteriori.densities.pooling`). A number is Friedman's λ in [0, 1], the
+        weight of the pooled covariance. ``PseudoRows(n)`` is an inverse-Wishart prior worth n rows, which shrinks the
+        covariance of a class to the pooled one. These divide by n_c, or n if pooled (maximum likelihood); the objects with ``ddof=1``, such as
+        ``Pooled(ddof=1)``, by n_c − 1 or n − C (unbiased).
+    shrinkage : float, "diagonal", "spherical", "ledoit_wolf", "oas" or an object of its module, optional
+        How it is shrunk (`posteriori.densities.shrinkage`). A number is Friedman's γ in [0, 1], shrinkage to a sphere
+        for columns in units of their within-class standard deviations (see Notes). "diagonal" sets all correlations to 0. "spherical" has one variance for all columns, in
+        data units; it is the only one that depends on the scale of the columns. The other names choose γ by least
+        expected squared error: "ledoit_wolf" for any distribution (needs a second pass over the rows, so `partial_fit`
+        is not possible), "oas" for Gaussian rows (Chen et al.). Default: none, the full covariance.
     .. shared:: priors
-    ddof : {0, 1}, default 0
-        0: covariances divide by n_c, or n if pooled (maximum likelihood); 1: by n_c − 1, or n − C (unbiased).
     .. shared:: predictive
     alpha : float, default 1.0
         Dirichlet pseudo-count per category of the categorical columns.
@@ -110,7 +109,7 @@ class GaussianDiscriminant(DiscriminantGeometry):
     .. math:: (1 - \gamma) \Sigma_c + \gamma \tau_c D, \quad \tau_c = \operatorname{tr}(D^{-1} \Sigma_c) / d
 
     which is Friedman's equation 18 for columns in units of s_j. In data units his target is a sphere, and the column
-    with the largest variance dominates. γ = 0 is no shrinkage. γ = 1 is ``covariance="diagonal"`` if the covariance is
+    with the largest variance dominates. γ = 0 is no shrinkage. γ = 1 is ``shrinkage="diagonal"`` if the covariance is
     pooled; otherwise each class keeps a scale factor τ_c. "ledoit_wolf" estimates γ of each covariance from the norms
     of its rows, centred on their class means, in units of s_j; if cells are missing, from the complete rows.
 
@@ -158,11 +157,13 @@ class GaussianDiscriminant(DiscriminantGeometry):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "covariance": [StrOptions(set(_SHAPES))],
-        "pooling": [StrOptions(set(_POOLINGS)), Interval(Real, 0, 1, closed="both")],
-        "shrinkage": [None, StrOptions(set(_SHARES)), Interval(Real, 0, 1, closed="both")],
-        "pseudo_rows": [PSEUDO_COUNT, Options(Real, {math.inf})],
-        "ddof": [Options(Integral, {0, 1})],
+        "pooling": [StrOptions(set(_POOLINGS)), Interval(Real, 0, 1, closed="both"), HasMethods("covariances")],
+        "shrinkage": [
+            None,
+            StrOptions(set(_SHRINKAGES)),
+            Interval(Real, 0, 1, closed="both"),
+            HasMethods("shrink"),
+        ],
         "predictive": ["boolean"],
         "alpha": [PSEUDO_COUNT],
         "missing": [StrOptions({"at_random", "informative"})],
@@ -176,12 +177,9 @@ class GaussianDiscriminant(DiscriminantGeometry):
     def __init__(
         self,
         *,
-        covariance: str = "full",
         pooling: Any = "pooled",
         shrinkage: Any = None,
-        pseudo_rows: float = 0.0,
         priors: Any = None,
-        ddof: int = 0,
         predictive: bool = False,
         alpha: float = 1.0,
         columns: Columns | None = None,
@@ -192,12 +190,9 @@ class GaussianDiscriminant(DiscriminantGeometry):
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.covariance = covariance
         self.pooling = pooling
         self.shrinkage = shrinkage
-        self.pseudo_rows = pseudo_rows
         self.priors = priors
-        self.ddof = ddof
         self.predictive = predictive
         self.alpha = alpha
         self.columns = columns
@@ -264,31 +259,22 @@ class GaussianDiscriminant(DiscriminantGeometry):
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
         blocks = []
         if continuous:
-            density = MultivariateGaussian(
-                self._pooling(), self._shrinkage(), self.ddof, predictive=bool(self.predictive)
-            )
+            density = MultivariateGaussian(self._pooling(), self._shrinkage(), predictive=bool(self.predictive))
             blocks.append(Block(density, continuous))
         if categorical:
             blocks.append(Block(Categorical(self.alpha), categorical))
         return (*blocks, *missingness_of(self.missing, self.alpha, schema))
 
     def _pooling(self) -> Pooling:
-        if self.pseudo_rows > 0:
-            if self.pooling != "per_class":
-                raise ValueError('pseudo_rows needs pooling="per_class": the prior is centred on the pooled covariance')
-            return PseudoRows(self.pseudo_rows)
-        return _POOLINGS[self.pooling] if isinstance(self.pooling, str) else Regularized(float(self.pooling))
+        given: Any = self.pooling
+        if isinstance(given, str):
+            return _POOLINGS[given]
+        return Regularized(float(given)) if isinstance(given, Real) else given
 
     def _shrinkage(self) -> Shrinkage:
-        if self.shrinkage is None:
-            return _SHAPES[self.covariance]
-        if self.covariance == "spherical":
-            raise ValueError('covariance="spherical" leaves nothing to shrink; leave shrinkage out, or set it to None')
-        if not isinstance(self.shrinkage, str):
-            return Chain((_SHAPES[self.covariance], ShrinkToDiagonal(float(self.shrinkage))))
-        if self.covariance != "full":
-            raise ValueError(
-                f'shrinkage="{self.shrinkage}" is defined for a full covariance only; '
-                'set covariance="full", or shrinkage to a number'
-            )
-        return _SHARES[self.shrinkage]
+        given: Any = self.shrinkage
+        if given is None:
+            return Chain()
+        if isinstance(given, str):
+            return _SHRINKAGES[given]
+        return ShrinkToDiagonal(float(given)) if isinstance(given, Real) else given
