@@ -56,8 +56,8 @@ plt.show()
 # -----------------------------------------
 #
 # Independence given the class means that the covariances are diagonal. The two classes of posteriori give the same
-# posteriors (with ``variance_smoothing=0``, which is maximum likelihood):
-naive = po.NaiveBayes(variance_smoothing=0).fit(X, y)
+# posteriors (with ``po.Gaussian(smoothing=0)``, which is maximum likelihood):
+naive = po.NaiveBayes(distributions=po.Gaussian(0)).fit(X, y)
 diagonal = models["naive Bayes: diagonal"]
 float(np.abs(naive.predict_proba(X) - diagonal.predict_proba(X)).max())
 

@@ -388,7 +388,7 @@ def test_the_chain_of_an_explanation_sums_to_the_joint(missing):
 def test_the_mutual_information_is_that_of_each_column_alone():
     X, y = blobs()
     model = po.GaussianDiscriminant(pooling="per_class").fit(X, y)
-    alone = [po.NaiveBayes(variance_smoothing=0.0).fit(X[:, [j]], y) for j in range(3)]
+    alone = [po.NaiveBayes(distributions=po.Gaussian(0.0)).fit(X[:, [j]], y) for j in range(3)]
     expected = [mutual_information(one.model_)[0] for one in alone]
     assert_allclose(mutual_information(model.model_), expected, atol=1e-6)
 

@@ -23,7 +23,7 @@ from posteriori.densities.pooling import PseudoRows
 
 
 @parametrize_with_checks(
-    [po.NaiveBayes(), po.NaiveBayes(variance_smoothing=0.5, ddof=1, priors=1.0)],
+    [po.NaiveBayes(), po.NaiveBayes(distributions=po.Gaussian(0.5, ddof=1), priors=1.0)],
     expected_failed_checks=lambda _: {
         "check_estimator_sparse_tag": "sparse rows are counts, and the tag would also promise negative cells"
     },
@@ -87,7 +87,7 @@ def test_a_row_of_ones_and_a_row_of_zeros_for_each_class():
 
 def test_the_joint_is_the_product_of_prior_and_factors(mixed):
     table, y = mixed
-    model = poisson_model(variance_smoothing=0.0, rate_smoothing=0.0).fit(table, y)
+    model = po.NaiveBayes(distributions={"height": po.Gaussian(0.0), "visits": po.Poisson(0.0)}).fit(table, y)
     joint = model.predict_joint_log_proba(table)
     for i in range(0, len(table), 17):
         row = table.iloc[i]
@@ -119,7 +119,7 @@ def test_predictions_are_the_joint_normalised(mixed):
 
 def test_gaussian_columns_are_scikit_learns_at_no_smoothing():
     X, y = load_iris(return_X_y=True)
-    ours = po.NaiveBayes(variance_smoothing=0.0).fit(X, y)
+    ours = po.NaiveBayes(distributions=po.Gaussian(0.0)).fit(X, y)
     theirs = GaussianNB(var_smoothing=0.0).fit(X, y)
     assert_allclose(ours.theta_, theirs.theta_)
     assert_allclose(ours.var_, theirs.var_)
@@ -208,8 +208,10 @@ def test_weights_are_repetitions(seed):
     rng = np.random.default_rng(seed)
     X, y, w = rng.normal(size=(30, 2)), rng.integers(0, 3, 30), rng.integers(1, 4, 30)
     X[rng.random(X.shape) < 0.1] = np.nan
-    weighted = po.NaiveBayes(ddof=1, priors=0.5).fit(X, y, sample_weight=w)
-    repeated = po.NaiveBayes(ddof=1, priors=0.5).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    weighted = po.NaiveBayes(distributions=po.Gaussian(ddof=1), priors=0.5).fit(X, y, sample_weight=w)
+    repeated = po.NaiveBayes(distributions=po.Gaussian(ddof=1), priors=0.5).fit(
+        np.repeat(X, w, axis=0), np.repeat(y, w)
+    )
     assert_allclose(weighted.predict_joint_log_proba(X), repeated.predict_joint_log_proba(X), rtol=1e-8)
 
 
@@ -236,8 +238,8 @@ def test_partial_fits_add_up_to_one_fit(seed, pieces):
 
 def test_smoothing_may_change_between_partial_fits_because_it_never_enters_the_statistics(mixed):
     table, y = mixed
-    model = po.NaiveBayes(variance_smoothing=100.0, alpha=50.0).partial_fit(table[:100], y[:100])
-    model.set_params(variance_smoothing=1.0, alpha=1.0).partial_fit(table[100:], y[100:])
+    model = po.NaiveBayes(distributions=po.Gaussian(100.0), alpha=50.0).partial_fit(table[:100], y[:100])
+    model.set_params(distributions=po.Gaussian(1.0), alpha=1.0).partial_fit(table[100:], y[100:])
     assert_allclose(model.predict_proba(table), po.NaiveBayes().fit(table, y).predict_proba(table), atol=1e-9)
 
 
@@ -292,8 +294,8 @@ def test_rows_that_no_class_can_produce_are_told_of():
 
 def test_degenerate_maximum_likelihood_is_told_of():
     X, y = np.array([[1.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 2.0]]), [0, 0, 1, 1]
-    with pytest.warns(UserWarning, match="column 'x0' does not vary within class 0.*variance_smoothing"):
-        po.NaiveBayes(variance_smoothing=0.0).fit(X, y)
+    with pytest.warns(UserWarning, match="column 'x0' does not vary within class 0.*smoothing"):
+        po.NaiveBayes(distributions=po.Gaussian(0.0)).fit(X, y)
     po.NaiveBayes().fit(X, y)
 
 
@@ -470,7 +472,9 @@ def test_it_works_inside_scikit_learns_tools(penguins):
     table = penguins.to_pandas()
     y = table.pop("species")
     assert cross_val_score(po.NaiveBayes(), table, y, cv=5).mean() > 0.95
-    search = GridSearchCV(po.NaiveBayes(), {"variance_smoothing": [0.1, 10.0], "alpha": [0.5, 1.0]}, cv=3).fit(table, y)
+    search = GridSearchCV(
+        po.NaiveBayes(), {"distributions": [po.Gaussian(0.1), po.Gaussian(10.0)], "alpha": [0.5, 1.0]}, cv=3
+    ).fit(table, y)
     assert search.best_score_ > 0.95
     assert make_pipeline(FunctionTransformer(), po.NaiveBayes()).fit(table, y).score(table, y) > 0.95
 

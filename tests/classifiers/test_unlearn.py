@@ -31,7 +31,7 @@ from posteriori.statistics import (
 CUTS = (-1.0, 0.25)
 ESTIMATORS = {
     "naive Bayes": po.NaiveBayes(),
-    "maximum likelihood": po.NaiveBayes(missing="informative", variance_smoothing=0.0, ddof=1),
+    "maximum likelihood": po.NaiveBayes(missing="informative", distributions=po.Gaussian(0.0, ddof=1)),
     "poisson and bins": po.NaiveBayes(distributions={"n": "poisson", "x": Binned(CUTS), "w": "categorical"}),
     "lda": po.GaussianDiscriminant(),
     "rda": po.GaussianDiscriminant(pooling=0.5, shrinkage="oas", missing="informative"),
@@ -190,7 +190,7 @@ def test_weights_of_fractions_leave_no_rests(weights, data):
 
 def test_counts_of_which_only_zeros_are_left_have_a_rate_of_zero():
     X, y = [[0.0], [3.0], [0.0], [7.0], [1.0], [0.0]], list("aaabbb")
-    model = po.NaiveBayes(distributions="poisson", rate_smoothing=0.0).fit(X, y, [1, 3, 1, 1, 1, 1])
+    model = po.NaiveBayes(distributions=po.Poisson(0.0)).fit(X, y, [1, 3, 1, 1, 1, 1])
     assert model.unlearn([[3.0]], ["a"], [3]).statistics_.blocks[0].mean[0, 0] == 0.0
     assert np.isfinite(model.predict_joint_log_proba([[0.0]])).all()
 
@@ -277,7 +277,7 @@ def test_rows_that_cannot_have_been_in_are_refused_and_the_model_stays():
 
 @pytest.mark.filterwarnings("ignore:.*few digits are left:UserWarning")
 def test_it_warns_as_a_fit_would():
-    model = po.NaiveBayes(variance_smoothing=0.0).fit([[1.0], [1.0], [2.0], [3.0], [4.0]], list("aaabb"))
+    model = po.NaiveBayes(distributions=po.Gaussian(0.0)).fit([[1.0], [1.0], [2.0], [3.0], [4.0]], list("aaabb"))
     with pytest.warns(UserWarning, match="does not vary within class 'a'") as caught:
         model.unlearn([[2.0]], ["a"])
     assert caught[0].filename == __file__

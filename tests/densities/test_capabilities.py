@@ -101,7 +101,7 @@ def command(*arguments):
 
 def fitted(waits, **parameters):
     distributions = parameters.pop("distributions", {"wait": "exponential"})
-    return po.NaiveBayes(distributions=distributions, rate_smoothing=2.0, **parameters).fit(waits, "kind")
+    return po.NaiveBayes(distributions=distributions, alpha=2.0, **parameters).fit(waits, "kind")
 
 
 # The recipe in every feature -------------------------------------------------------------------------------------

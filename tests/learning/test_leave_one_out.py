@@ -85,17 +85,24 @@ few = settings(max_examples=6, deadline=None)
     st.sampled_from(
         [
             {},
-            {"variance_smoothing": 0.0, "ddof": 1, "alpha": 0.0, "rate_smoothing": 0.0},
-            {"variance_smoothing": math.inf, "alpha": 0.3, "priors": 1.0},
-            {"variance_smoothing": 0.5, "rate_smoothing": math.inf},
+            {"alpha": 0.0},
+            {"alpha": 0.3, "priors": 1.0},
             {"missing": "informative"},
             {"missing": "informative", "alpha": 0.0},
         ]
     ),
+    st.sampled_from(
+        [
+            (po.Gaussian(), po.Poisson()),
+            (po.Gaussian(0.0, ddof=1), po.Poisson(0.0)),
+            (po.Gaussian(math.inf), po.Poisson()),
+            (po.Gaussian(0.5), po.Poisson(math.inf)),
+        ]
+    ),
 )
-def test_naive_bayes_of_every_distribution(draw, parameters):
+def test_naive_bayes_of_every_distribution(draw, parameters, densities):
     X, y, weight = draw_rows(*draw)
-    distributions = {"n": "poisson", "b": po.Binned(CUTS)}
+    distributions = {"a": densities[0], "n": densities[1], "b": po.Binned(CUTS)}
     check(po.NaiveBayes(distributions=distributions, **parameters), X, y, weight)
 
 

@@ -519,7 +519,7 @@ def pool():
         "tan": po.TreeAugmentedNaiveBayes(bins=4),
         "kdb": po.KDependenceBayes(bins=3, feature_weights="conditional"),
         "aode": po.AveragedOneDependence(bins=3),
-        "sharp": po.NaiveBayes(alpha=0.0, variance_smoothing=0.0),
+        "sharp": po.NaiveBayes(alpha=0.0, distributions=po.Gaussian(0.0)),
     }
     columns = ["bill_length_mm", "body_mass_g", "island", "sex", "species"]
     model = po.GenerativeClassifier(members, priors=[0.2, 0.3, 0.5], penalty=100.0, folds=2)

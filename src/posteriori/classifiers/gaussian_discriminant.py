@@ -61,14 +61,15 @@ class GaussianDiscriminant(DiscriminantGeometry):
     pooling : "per_class", "pooled", float or an object of its module, default "pooled"
         How classes share the covariance (`posteriori.densities.pooling`). A number is Friedman's λ in [0, 1], the
         weight of the pooled covariance. ``PseudoRows(n)`` is an inverse-Wishart prior worth n rows, which shrinks the
-        covariance of a class to the pooled one. These divide by n_c, or n if pooled (maximum likelihood); the objects with ``ddof=1``, such as
-        ``Pooled(ddof=1)``, by n_c − 1 or n − C (unbiased).
+        covariance of a class to the pooled one. These divide by n_c, or n if pooled (maximum likelihood); the objects
+        with ``ddof=1``, such as ``Pooled(ddof=1)``, by n_c − 1 or n − C (unbiased).
     shrinkage : float, "diagonal", "spherical", "ledoit_wolf", "oas" or an object of its module, optional
         How it is shrunk (`posteriori.densities.shrinkage`). A number is Friedman's γ in [0, 1], shrinkage to a sphere
-        for columns in units of their within-class standard deviations (see Notes). "diagonal" sets all correlations to 0. "spherical" has one variance for all columns, in
-        data units; it is the only one that depends on the scale of the columns. The other names choose γ by least
-        expected squared error: "ledoit_wolf" for any distribution (needs a second pass over the rows, so `partial_fit`
-        is not possible), "oas" for Gaussian rows (Chen et al.). Default: none, the full covariance.
+        for columns in units of their within-class standard deviations (see Notes). "diagonal" sets all correlations to
+        0. "spherical" has one variance for all columns, in data units; it is the only one that depends on the scale of
+        the columns. The other names choose γ by least expected squared error: "ledoit_wolf" for any distribution (needs
+        a second pass over the rows, so `partial_fit` is not possible), "oas" for Gaussian rows (Chen et al.). Default:
+        none, the full covariance.
     .. shared:: priors
     .. shared:: predictive
     alpha : float, default 1.0

@@ -94,7 +94,7 @@ REGISTRY: tuple[Registration, ...] = (
     Registration(FullJoint),
     Registration(
         Gaussian,
-        options=_options(smoothing="variance_smoothing", ddof="ddof", predictive="predictive"),
+        options=_options(predictive="predictive"),
         sql="posteriori.sql.factors:gaussian_factors",
     ),
     Registration(Grouped, (Groups,), sql="posteriori.sql.grouped:grouped_factors"),
@@ -119,11 +119,11 @@ REGISTRY: tuple[Registration, ...] = (
     ),
     Registration(
         Poisson,
-        options=_options(smoothing="rate_smoothing"),
+        options=_options(),
         sql="posteriori.sql.factors:poisson_factors",
         label="count (Poisson)",
     ),
-    Registration(PoissonRate, options=_options(smoothing="rate_smoothing"), label="count (Poisson rate)"),
+    Registration(PoissonRate, options=_options(), label="count (Poisson rate)"),
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
     Registration(RandomTrees, (TreeStructure,), sql="posteriori.sql.forests:forest_factors"),
     Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),
