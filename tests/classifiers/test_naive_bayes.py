@@ -85,6 +85,14 @@ def test_a_row_of_ones_and_a_row_of_zeros_for_each_class():
     assert_allclose(by_rows.predict_proba(X), by_smoothing.predict_proba(X))
 
 
+def test_one_density_is_that_of_all_columns_of_its_kind(mixed):
+    table, y = mixed
+    numbers = po.NaiveBayes(distributions=po.Gaussian(smoothing=0.0)).fit(table, y)
+    assert [block.density for block in numbers.model_.blocks] == [po.Gaussian(0.0), po.Categorical(1.0)]
+    categories = po.NaiveBayes(distributions=po.Categorical(0.5)).fit(table, y)
+    assert [block.density for block in categories.model_.blocks] == [po.Gaussian(), po.Categorical(0.5)]
+
+
 def test_the_joint_is_the_product_of_prior_and_factors(mixed):
     table, y = mixed
     model = po.NaiveBayes(distributions={"height": po.Gaussian(0.0), "visits": po.Poisson(0.0)}).fit(table, y)

@@ -110,7 +110,7 @@ def test_the_linear_form_is_the_model(kind, penguins):
     else:
         X, y = penguins.drop_nulls().with_columns(pl.col("year") - 2007), "species"
         model = po.NaiveBayes(
-            distributions=dict.fromkeys(X.select(pl.selectors.float()).columns, po.Gaussian(np.inf))
+            distributions=dict.fromkeys(X.select(pl.selectors.numeric()).columns, po.Gaussian(np.inf))
             | {"year": "poisson"}
         ).fit(X, y)
     form, explanation = po.explain.linear_form(model), model.explain(X)

@@ -294,10 +294,13 @@ class NaiveBayes(GenerativeEstimator):
 
     def _default(self, column: Column, schema: Schema) -> Density:
         """Return the density of a column that `distributions` does not name."""
-        if column.kind == "categorical":
-            return self._density("categorical")
         given = self.distributions
         stated = self._density(given) if given is not None and not isinstance(given, Mapping) else None
+        of_categories = stated is not None and stated.kind == "categorical"
+        if column.kind == "categorical":
+            return stated if stated is not None and of_categories else self._density("categorical")
+        if of_categories and not isinstance(given, str):
+            stated = None
         if column.kind == "counts":
             # With other columns, the distribution of numbers is that of these.
             alone = len(schema.modelled) == len(schema.of_kind("counts"))
