@@ -16,6 +16,7 @@ from posteriori.learning.work_bounds import (
     total_work,
     work_of_em,
 )
+from posteriori.model import GenerativeModel
 from posteriori.model_cost import Work
 from posteriori.model_selection import out_of_fold
 from posteriori.registry import find_model
@@ -226,3 +227,71 @@ def test_the_rows_of_an_explorer_shrink_with_columns_and_classes():
     assert most_rows(20, 3) == MOST_ROWS
     assert 1 <= most_rows(5_000, 300) < most_rows(5_000, 3) < MOST_ROWS
     assert most_rows(10**9, 2) == 1
+
+
+def test_predictions_beyond_the_limits_are_refused_after_the_first_rows(monkeypatch):
+    """The first two batches of a long table are short, so that a row's time is known before the others are scored."""
+    rng = np.random.default_rng(0)
+    model = po.NaiveBayes().fit(rng.normal(size=(60, 3)), np.arange(60) % 3)
+    X = rng.normal(size=(20_000, 3))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    whole = model.predict_proba(X)
+    assert np.array_equal(whole, np.concatenate([model.predict_proba(part) for part in np.array_split(X, 4)]))
+    scored = []
+    log_joint = GenerativeModel._log_joint
+    monkeypatch.setattr(
+        GenerativeModel,
+        "_log_joint",
+        lambda model, batch, **given: scored.append(len(batch)) or log_joint(model, batch, **given),
+    )
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-9")
+    assert len(model.predict(X[:10_000])) == 10_000  # a short table is not timed
+    scored.clear()
+    refused = r"the scoring of 20,000 rows is not begun: it would take .* minutes .*; or give fewer rows at a time"
+    for predict in (model.predict, model.predict_proba, model.score_samples):
+        with pytest.raises(ValueError, match=refused):
+            predict(X)
+    assert set(scored) == {256}
+    with pytest.raises(ValueError, match=refused):
+        model.explain(X)
+    monkeypatch.delenv("POSTERIORI_MAX_MINUTES")
+    monkeypatch.setenv("POSTERIORI_MAX_GB", "0.0004")
+    assert len(model.predict(X)) == 20_000
+    for predict in (model.predict_proba, model.explain):
+        with pytest.raises(ValueError, match=r"the scoring of 20,000 rows is not begun: it would take .* GB of memory"):
+            predict(X)
+
+
+@pytest.mark.parametrize("name", ["nb", "lda"])
+def test_batches_of_many_classes_have_fewer_rows(name):
+    n_classes = 1500
+    X = np.arange(2 * n_classes)[:, np.newaxis] * np.ones(2) + np.random.default_rng(0).normal(size=(2 * n_classes, 2))
+    model = find_model(name).make().fit(X, np.arange(2 * n_classes) % n_classes)
+    rows = np.tile(X, (7, 1))
+    sizes = list(model._source(rows).stream(len))
+    assert sum(sizes) == len(rows)
+    assert max(sizes) * n_classes * 8 <= 1 << 25
+    assert list(model._source(X[:2]).stream(len)) == [2]
+
+
+def test_a_search_for_a_network_beyond_the_limits_is_refused_before_it_starts(monkeypatch):
+    from posteriori import networks
+    from posteriori.networks.learning.structure_search import Search
+
+    rng = np.random.default_rng(0)
+    states, numbers = rng.integers(0, 3, (200, 8)).astype(str), rng.normal(size=(200, 8))
+    gaps = np.where(rng.random(numbers.shape) < 0.1, np.nan, numbers)
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-3")
+    networks.bootstrap_structure(states, n_graphs=2)  # affordable
+    networks.learn_network(numbers, score="bge")
+    refused = (
+        r" for a graph of 8 variables on [0-9]+ distinct rows is not begun: it would take .*; or leave out columns"
+    )
+    with pytest.raises(ValueError, match="the 1,000 searches" + refused):
+        networks.bootstrap_structure(states, n_graphs=1000)
+    monkeypatch.setattr(Search, "_climb", None)
+    monkeypatch.setattr(Search, "_structural_em", None)
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-6")
+    for table, method in ((states, "mmhc"), (numbers, "hill_climbing"), (gaps, "hill_climbing")):
+        with pytest.raises(ValueError, match="the search" + refused):
+            networks.learn_network(table, method=method)

@@ -150,6 +150,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         """
         source, posterior = self._source(X), self._posterior
         require_in_memory(source.table, "explain")
+        source = source.with_width(len(posterior.schema.columns) * posterior.n_scores)
         rows: dict[int, Array] = {}
         words: dict[int, list[dict[str, WordFactors]]] = {}
         has_words = bool(posterior.schema.of_kind("counts"))

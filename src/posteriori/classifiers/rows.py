@@ -40,7 +40,8 @@ def rows_to_predict(estimator: Any, X: Any) -> LabelledSource:
         check_is_fitted(estimator, estimator._fitted_attribute)
     schema = estimator.schema_
     table = read_rows(X, schema, type(estimator).__name__)
-    return source_of(table, schema, places_in(estimator, table, schema.target), n_jobs=estimator.n_jobs)
+    source = source_of(table, schema, places_in(estimator, table, schema.target), n_jobs=estimator.n_jobs)
+    return source.with_width(estimator._posterior.n_scores)
 
 
 def supports_partitions(title: str) -> Callable[[Method], Method]:

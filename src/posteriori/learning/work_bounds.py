@@ -40,8 +40,12 @@ _PER_NODE_CELL = 1.6e-7  # of a node and a class, in the search of the strengths
 _PER_FACTOR = 5e-8  # row, class and column, of a weight per column
 _PER_LEARNED = 6e-7  # row, class and column, of a number per cell
 _PER_POOLED = 3e-8  # row, class and member, of the weights of a pool; about 30 evaluations
-_PER_E_STEP = 1e-9  # of a column, in one row and component
-_PER_GAP = 1.5e-8  # of a pair of columns of a covariance, in one row with missing numbers
+_PER_BASIS = 1e-3  # column and class, of the prior of a number per cell and its search
+_PER_RESPONSIBILITY = 1.5e-8  # row and component, in a step of EM
+_PER_E_STEP = 1.3e-9  # of a column, in one row and component
+_PER_DISTANCE = 9e-8  # of a row from the mean of a component with a covariance, with or without missing numbers
+_PER_E_PRODUCT = 1.3e-10  # of a pair of columns of a covariance, in one row and component
+_PER_GAP = 1e-8  # of a pair of columns of a covariance, in one row with missing numbers
 _BINS = 8  # of a column, if the classes choose them
 _SUMS = 3  # that are held at a time: of each fold, from the first, and from the last
 
@@ -102,6 +106,7 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
         n_factors = n_components * sum(len(block.columns) for block in plan.blocks)
         most, each = (cells.MOST_ROWS, _PER_LEARNED) if plan.learns_cells else (weights.MOST_ROWS, _PER_FACTOR)
         seconds += n_models * min(min(n, most) * n_factors, weights.MOST_FACTORS) * each
+        seconds += n_models * n_factors * (_PER_BASIS if plan.learns_cells else 0.0)
     return Work(seconds, n_bytes)
 
 
@@ -118,11 +123,11 @@ def work_of_em(
 
     `hidden` says whether labels are: otherwise each row is of one component, and its missing cells are hidden.
     """
-    reached, per_pair = (n_components, _PER_PRODUCT) if hidden else (1, _PER_GAP)
-    of_row = n_cells = cubes = 0.0
+    reached, per_row, per_pair = (n_components, _PER_DISTANCE, _PER_E_PRODUCT) if hidden else (1, 0.0, _PER_GAP)
+    of_row, n_cells, cubes = _PER_RESPONSIBILITY, 0.0, 0.0
     for block in blocks:
         d, full = float(len(block.columns)), block.density.sufficient_statistics is Scatter
-        of_row += d * d * per_pair if full else d * _PER_E_STEP
+        of_row += per_row + d * d * per_pair if full else d * _PER_E_STEP
         n_cells, cubes = n_cells + (d * d if full else d), cubes + (d**3 if full else 0.0)
     steps = n_starts * min(n_steps, EM_STEPS)
     seconds = steps * (n_rows * reached * of_row + n_components * cubes * _PER_CUBE)

@@ -100,6 +100,11 @@ class Posterior:
         return of_models if self.pool is None else of_models + len(self.models) + self.models[0].n_classes - 1
 
     @property
+    def n_scores(self) -> int:
+        """Number of scores of a row: of the components of all models."""
+        return sum(model.n_components for model in self.models)
+
+    @property
     def has_density(self) -> bool:
         """Whether there is a log p(x). Members of a pool model counts of words as different things, which have none."""
         of_counts = self.pool is not None and bool(self.schema.of_kind("counts"))

@@ -87,7 +87,8 @@ class FittedPosterior:
         schema = self.schema
         table = read_rows(X, schema, self.model)
         positions = matched_places(table, schema, self.model, schema.target, warn_of_lost_names=self.learned)
-        return source_of(table, schema, positions, n_jobs=self.n_jobs)
+        source = source_of(table, schema, positions, n_jobs=self.n_jobs)
+        return source.with_width(self.posterior.n_scores)
 
     def scorer(self) -> Scorer:
         """Return a function from one row, a dict, to p(y | x) of each class, a dict."""

@@ -31,12 +31,15 @@ class ComposedSource(ABC):
         The number of threads; None or −1 for one per core.
     progress : callable, optional
         Called with the number of rows of each batch that is done.
+    width : int
+        Numbers per row that the work on a batch holds in memory, beyond the cells: batches have fewer rows the more.
     """
 
     reader: RowReader
     labelling: Labelling
     n_jobs: int | None = None
     progress: Callable[[int], None] | None = None
+    width: int = 0
 
     @abstractmethod
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
@@ -135,6 +138,10 @@ class ComposedSource(ABC):
     def with_schema(self, schema: Schema) -> Self:
         """Return the same rows under another schema of the same columns, with other cut points."""
         return replace(self, reader=replace(self.reader, schema=schema))
+
+    def with_width(self, width: int) -> Self:
+        """Return the same rows in batches for work that holds `width` numbers per row in memory."""
+        return replace(self, width=width)
 
     def with_unlabelled_weight(self, weight: float) -> Self:
         """Return the same rows with another factor on the weight of unlabelled rows."""

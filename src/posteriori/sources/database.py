@@ -72,7 +72,7 @@ class DatabaseSource(ComposedSource):
 
     @property
     def _streamed(self) -> TableSource:
-        return TableSource(self.reader, self.labelling, self.n_jobs, self.progress)
+        return TableSource(self.reader, self.labelling, self.n_jobs, self.progress, self.width)
 
     @property
     def _has_plain_labels(self) -> bool:

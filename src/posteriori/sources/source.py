@@ -110,3 +110,6 @@ class LabelledSource(Source, Protocol):
 
     def with_weight(self, weight: Array | None) -> Self:
         """Return the same rows with other weights (n,)."""
+
+    def with_width(self, width: int) -> Self:
+        """Return the same rows in batches for work that holds `width` numbers per row in memory."""

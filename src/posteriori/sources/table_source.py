@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
+from posteriori.model_cost import Work
 from posteriori.sources.composed_source import ComposedSource
 from posteriori.sources.labelling import Labelling
 from posteriori.sources.row_reader import CachedRows, RowReader
@@ -30,6 +32,8 @@ _FEWEST_ROWS = 1 << 10  # in a batch
 _MOST_HELD = 1 << 30  # bytes of cells that are kept in memory
 _MOST_HELD_OF_STREAM = 1 << 29  # bytes of cells of a stream that are kept in memory
 _SHARED_ROWS = 1 << 14  # a longer table is cut into batches for several threads, even if one batch could hold it
+_TIMED_ROWS = 1 << 8  # in each of the first two batches of a longer table; the first may compile
+_FEWER_ROWS = "give fewer rows at a time"
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,11 @@ class TableSource(ComposedSource):
             result = score(batch)
             with lock:
                 if not scores:  # the first result shows the type and the width of all
-                    is_whole = len(result) == self.table.n_rows
-                    scores.append(
-                        result if is_whole else np.empty((self.table.n_rows, *result.shape[1:]), result.dtype)
-                    )
+                    n_rows = self.table.n_rows
+                    is_whole = len(result) == n_rows
+                    n_bytes = result.nbytes / len(result) * n_rows
+                    Work(n_bytes=n_bytes).require_affordable(f"the scoring of {n_rows:,} rows", _FEWER_ROWS)
+                    scores.append(result if is_whole else np.empty((n_rows, *result.shape[1:]), result.dtype))
             if scores[0] is not result:
                 scores[0][batch.start : batch.start + len(result)] = result
             return batch.unseen
@@ -73,7 +78,11 @@ class TableSource(ComposedSource):
         return scores[0]
 
     def stream(self, work: Callable[[Batch], T], what: str = "scores") -> Generator[T, None, None]:
-        """Yield work(batch) of all batches, in the order of the rows; `what` names the pass for progress reports."""
+        """Yield work(batch) of all batches, in the order of the rows; `what` names the pass for progress reports.
+
+        The time of a row depends on which of its cells are missing, so that scores are timed on the first rows of a
+        table in memory. Too much work for all rows is refused then, as by `Work`.
+        """
         slices = self._slices()
         progress = self.progress or start_progress(what, self.table.n_rows)
 
@@ -84,8 +93,19 @@ class TableSource(ComposedSource):
             progress(len(batch))
             return result
 
+        if what == "scores" and self.table.n_rows > _SHARED_ROWS and not isinstance(self.table, LazyTable):
+            timed = [slice(0, _TIMED_ROWS), slice(_TIMED_ROWS, 2 * _TIMED_ROWS)]
+            slices = [slice(max(one.start, 2 * _TIMED_ROWS), one.stop) for one in slices if one.stop > 2 * _TIMED_ROWS]
+            seconds = []
+            for part in self.reader.parts(timed, self.labelling):
+                begun = time.thread_time()
+                result = read_and_work(part)
+                seconds.append(time.thread_time() - begun)
+                yield result
+            work_of_all = Work(min(seconds) / _TIMED_ROWS * self.table.n_rows)
+            work_of_all.require_affordable(f"the scoring of {self.table.n_rows:,} rows", _FEWER_ROWS)
         n_jobs = min(n_threads(self.n_jobs), len(slices)) if len(slices) > 1 else 1
-        return in_order(self.reader.parts(slices, self.labelling), read_and_work, n_jobs)
+        yield from in_order(self.reader.parts(slices, self.labelling), read_and_work, n_jobs)
 
     def cached(self) -> Self:
         """Return the same rows, with their numbers, codes and counts of words kept in memory for further passes.
@@ -162,7 +182,7 @@ class TableSource(ComposedSource):
         if isinstance(self.table, TableWithCounts):
             n_cells += self.table.n_stored // n_rows
         size = _TILE_BYTES // (8 * n_cells)
-        size = min(max(size, _FEWEST_ROWS), _MOST_ROWS)
+        size = min(max(size, _FEWEST_ROWS), _MOST_ROWS, max(_TILE_BYTES // (8 * max(self.width, 1)), 1))
         if n_rows > min(size, _SHARED_ROWS):
             n_batches = min(-(-n_rows // size // 8) * 8, self._most_sums())
             size = max(-(-n_rows // n_batches), min(_FEWEST_ROWS, size))

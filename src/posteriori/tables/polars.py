@@ -87,7 +87,11 @@ class PolarsTable:
 
     def data_type(self, j: int) -> str:
         """Return the name of the data type of column j."""
-        return self.arrow[j] if self.arrow else self.frame.dtypes[j].base_type().__name__
+        return self._data_types[j]
+
+    @cached_property
+    def _data_types(self) -> Sequence[str]:
+        return self.arrow or [dtype.base_type().__name__ for dtype in self.frame.dtypes]  # dtypes is a list of all
 
     def distinct(self, j: int) -> list[Any]:
         """Return the distinct cells of column j that are present."""

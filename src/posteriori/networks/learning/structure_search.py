@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.densities.spanning_tree import Penalty, dependence_of_categories, spanning_forest
 from posteriori.draws import generator
+from posteriori.model_cost import Work
 from posteriori.networks.graph.dag import DAG
 from posteriori.networks.graph.equivalence import PartialDAG, any_extension, consistent_extension
 from posteriori.networks.graph.naming import require_variable
@@ -33,6 +34,12 @@ from posteriori.typing import Array
 
 METHODS = ("hill_climbing", "chow_liu", "pc", "mmhc")
 _MOST_STEPS = 20  # of structural EM
+# Seconds on one core, as `python -m benchmarks.costs` measures them.
+_PER_VISIT = 7e-9  # of a distinct row and pair of variables with states
+_PER_TEST = 2e-8  # the same, of a test of independence
+_PER_FAMILY = 2e-4  # of a pair with a continuous variable
+_PER_REGRESSION = 1.5e-7  # of a row and a pair with a continuous variable
+_OF_GAPS = 5  # steps of structural EM: it rarely takes fewer
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,7 @@ class Search:
         """
         names = tuple(column.name for column in columns)
         numeric = np.array([column.kind == "continuous" for column in columns])
+        self.check_work(columns, rows)
         if numeric.any():
             self._require_numeric(names, numeric, rows)
         require_kinds(self.score or BIC(), columns)
@@ -130,6 +138,23 @@ class Search:
             return replace(self._structural_em(columns, names, rows, constraints), n_tests=n_tests)
         best, scores = self._climb(columns, rows, constraints, None)
         return LearnedStructure(_dag(names, best.edges), best.score, best.trace, scores.n_counted, n_tests)
+
+    def check_work(self, columns: Sequence[Column], rows: CaseRows, times: int = 1) -> None:
+        """Raise ValueError if already the first score or test of each pair exceeds the limits of `Work`.
+
+        `times` is the number of searches on like rows.
+        """
+        d, n_rows = len(columns), len(rows.weight)
+        n_states = sum(column.kind != "continuous" for column in columns)
+        per_visit = _PER_TEST if self.method in ("pc", "mmhc") else _PER_VISIT
+        seconds = n_states**2 * n_rows * per_visit
+        if self.method == "hill_climbing":
+            per_row = 0.0 if getattr(self.score, "is_normal", False) else _PER_REGRESSION
+            seconds += (d * d - n_states**2) * (_PER_FAMILY + n_rows * per_row)
+        work = Work(times * seconds * (_OF_GAPS if rows.has_gaps and self.method == "hill_climbing" else 1))
+        searches = "the search" if times == 1 else f"the {times:,} searches"
+        what = f"{searches} for a graph of {d:,} variables on {n_rows:,} distinct rows"
+        work.require_affordable(what, "leave out columns, or take a sample of the rows")
 
     def _require_numeric(self, names: tuple[str, ...], numeric: Array, rows: CaseRows) -> None:
         """Raise ValueError unless the method takes these columns, of which some are continuous."""
