@@ -92,7 +92,7 @@ def sweep_tables(sets: list[Table]) -> str:
     trees = ("TAN", "Chow-Liu")
     swept = [
         ("bins", BINS, SWEPT, with_numbers),
-        ("continuous", ("binned", "gaussian"), trees, with_numbers),
+        ("bins", ("mdlp", None), trees, with_numbers),
         ("backoff", STRENGTHS, SWEPT, sets),
         ("penalty", PENALTIES, trees, sets),
         ("k", PARENTS, ("kDB 2",), sets),

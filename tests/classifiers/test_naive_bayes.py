@@ -509,7 +509,7 @@ def test_pseudo_counts_whose_sums_would_overflow_are_refused():
     assert_allclose(po.NaiveBayes(alpha=10**15).fit([["a"], ["b"]], [0, 1]).predict_proba([["a"]]), 0.5, rtol=1e-14)
     X, y = [[1.0, 2.0], [2.0, 1.0], [4.0, 7.0], [6.0, 6.5]], [0, 0, 1, 1]
     many = po.GaussianDiscriminant(pooling=PseudoRows(1e15)).fit(X, y).predict_proba(X)
-    assert_allclose(many, po.GaussianDiscriminant(pooling="per_class", pseudo_rows=np.inf).fit(X, y).predict_proba(X))
+    assert_allclose(many, po.GaussianDiscriminant(pooling=PseudoRows(np.inf)).fit(X, y).predict_proba(X))
 
 
 def test_numbers_absurdly_far_away_warn_of_no_overflow():

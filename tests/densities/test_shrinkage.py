@@ -96,6 +96,20 @@ def test_no_unit_of_a_column_changes_a_posterior(pooling, shrinkage):
     assert_allclose(model.fit(X * scale, y).predict_proba(X * scale), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"pooling": PseudoRows(-1.0)}, "the number of pseudo-rows"),
+        ({"pooling": PseudoRows(1.0, ddof=2)}, "ddof is 2"),
+        ({"shrinkage": ShrinkToDiagonal(1.5)}, "the share of shrinkage"),
+        ({"pooling": "tied"}, "'pooling' parameter"),
+    ],
+)
+def test_a_wrong_object_is_refused_by_fit(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        po.GaussianDiscriminant(**parameters).fit(*rows())
+
+
 @pytest.mark.parametrize("shrinkage", [0.3, 1.0, "oas", "ledoit_wolf"])
 def test_a_column_that_is_constant_within_classes_has_no_unit_to_shrink_by(shrinkage):
     X, y = rows()

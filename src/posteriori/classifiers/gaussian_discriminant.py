@@ -260,7 +260,11 @@ class GaussianDiscriminant(DiscriminantGeometry):
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
         blocks = []
         if continuous:
-            density = MultivariateGaussian(self._pooling(), self._shrinkage(), predictive=bool(self.predictive))
+            pooling, shrinkage = self._pooling(), self._shrinkage()
+            for part in (pooling, shrinkage):
+                if hasattr(part, "check"):
+                    part.check()
+            density = MultivariateGaussian(pooling, shrinkage, predictive=bool(self.predictive))
             blocks.append(Block(density, continuous))
         if categorical:
             blocks.append(Block(Categorical(self.alpha), categorical))
