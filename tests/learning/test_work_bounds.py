@@ -295,3 +295,21 @@ def test_a_search_for_a_network_beyond_the_limits_is_refused_before_it_starts(mo
     for table, method in ((states, "mmhc"), (numbers, "hill_climbing"), (gaps, "hill_climbing")):
         with pytest.raises(ValueError, match="the search" + refused):
             networks.learn_network(table, method=method)
+
+
+def test_the_importance_of_many_pairs_is_measured_on_fewer_rows(monkeypatch):
+    from posteriori.learning import importance
+
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = rng.normal(size=(300, 4)) + y[:, np.newaxis] * [2.0, 0.0, 0.0, 0.0]
+    all_rows = out_of_fold(po.AveragedOneDependence(), X, y, folds=3).estimator.importance_
+    monkeypatch.setattr(importance, "_MOST_VISITS", 2 * 4 * 4**2 * 90)  # C·d·d² per row
+    for name, n_drawn, n_held_out in (("aode", 90, 90), ("nb", 2000, 300)):
+        model = find_model(name).make()
+        assert model.fit(X, y).importance_.n_rows == n_drawn
+        held_out = out_of_fold(model, X, y, folds=3).estimator.importance_
+        assert held_out.n_rows == n_held_out
+        if name == "aode":
+            error = 4.0 * np.hypot(held_out.standard_error, all_rows.standard_error)
+            assert np.all(np.abs(held_out.information - all_rows.information) <= error)

@@ -244,7 +244,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
 
         The mean is over held-out rows, at most 2,000, after `GenerativeClassifier.fit` and after
         `model_selection.out_of_fold`; there I_j is the increase of the held-out log-loss, and may be negative.
-        Otherwise it is over 2,000 rows that are drawn from the model: the expectation under the model, which may be
+        Otherwise it is over at most 2,000 rows drawn from the model: the expectation under the model, which may be
         wrong; see `Importance.held_out`. It is computed on first access, and saved with the model if it is of held-out
         rows.
 

@@ -40,12 +40,12 @@ _PER_NODE_CELL = 1.6e-7  # of a node and a class, in the search of the strengths
 _PER_FACTOR = 5e-8  # row, class and column, of a weight per column
 _PER_LEARNED = 6e-7  # row, class and column, of a number per cell
 _PER_POOLED = 3e-8  # row, class and member, of the weights of a pool; about 30 evaluations
-_PER_BASIS = 1e-3  # column and class, of the prior of a number per cell and its search
+_PER_BASIS = 2e-3  # column and class, of the prior of a number per cell and its search
 _PER_RESPONSIBILITY = 1.5e-8  # row and component, in a step of EM
 _PER_E_STEP = 1.3e-9  # of a column, in one row and component
 _PER_DISTANCE = 9e-8  # of a row from the mean of a component with a covariance, with or without missing numbers
 _PER_E_PRODUCT = 1.3e-10  # of a pair of columns of a covariance, in one row and component
-_PER_GAP = 1e-8  # of a pair of columns of a covariance, in one row with missing numbers
+_PER_GAP = 1.5e-8  # of a pair of columns of a covariance, in one row with missing numbers
 _BINS = 8  # of a column, if the classes choose them
 _SUMS = 3  # that are held at a time: of each fold, from the first, and from the last
 

@@ -37,7 +37,8 @@ _MOST_STEPS = 20  # of structural EM
 # Seconds on one core, as `python -m benchmarks.costs` measures them.
 _PER_VISIT = 7e-9  # of a distinct row and pair of variables with states
 _PER_TEST = 2e-8  # the same, of a test of independence
-_PER_FAMILY = 2e-4  # of a pair with a continuous variable
+_PER_FAMILY = 8e-4  # of a pair with a continuous variable
+_PER_MARGINAL = 3e-4  # the same, of the score BGe, which reads no rows
 _PER_REGRESSION = 1.5e-7  # of a row and a pair with a continuous variable
 _OF_GAPS = 5  # steps of structural EM: it rarely takes fewer
 
@@ -140,7 +141,7 @@ class Search:
         return LearnedStructure(_dag(names, best.edges), best.score, best.trace, scores.n_counted, n_tests)
 
     def check_work(self, columns: Sequence[Column], rows: CaseRows, times: int = 1) -> None:
-        """Raise ValueError if already the first score or test of each pair exceeds the limits of `Work`.
+        """Raise ValueError if a search of few moves exceeds the limits of `Work`: dense graphs take longer.
 
         `times` is the number of searches on like rows.
         """
@@ -149,8 +150,9 @@ class Search:
         per_visit = _PER_TEST if self.method in ("pc", "mmhc") else _PER_VISIT
         seconds = n_states**2 * n_rows * per_visit
         if self.method == "hill_climbing":
-            per_row = 0.0 if getattr(self.score, "is_normal", False) else _PER_REGRESSION
-            seconds += (d * d - n_states**2) * (_PER_FAMILY + n_rows * per_row)
+            is_normal = getattr(self.score, "is_normal", False)
+            per_pair = _PER_MARGINAL if is_normal else _PER_FAMILY + n_rows * _PER_REGRESSION
+            seconds += (d * d - n_states**2) * per_pair
         work = Work(times * seconds * (_OF_GAPS if rows.has_gaps and self.method == "hill_climbing" else 1))
         searches = "the search" if times == 1 else f"the {times:,} searches"
         what = f"{searches} for a graph of {d:,} variables on {n_rows:,} distinct rows"
