@@ -26,9 +26,11 @@ import numpy as np
 from posteriori.densities import Binned, BinnedParameters, Categorical
 from posteriori.densities.categorical import CategoricalParameters
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
+from posteriori.learning.quasi_newton import minimum
 from posteriori.learning.weights import sampled_rows
 from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel, log_sum
 from posteriori.sources import LabelledSource
+from posteriori.sources.threads import blas
 from posteriori.statistics import Counts, JointStatistics
 from posteriori.tables import Batch, Codes, Schema
 from posteriori.typing import Array
@@ -41,7 +43,6 @@ _SAME = 1e-9  # relative difference of numbers that counts as none
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
 _MOST_DIRECTIONS = 16  # of a random walk over bins
 _WEAK = 0.1  # β of `CellProblem`
-_LIMITS = {"maxiter": 300, "maxcor": 10, "gtol": 1e-6}
 _SEARCH, _FINAL = 1e-4, 1e-8  # L-BFGS ends if a step lowers the loss by less, relative to it
 
 
@@ -115,6 +116,11 @@ class CellProblem:
     def _transposed(self) -> tuple[Any, Any]:
         return self.rows.cells.T, self.basis.T  # made once: that takes as long as a product
 
+    @property
+    def _flat_factors(self) -> Array:
+        n, n_classes, d = self.rows.factors.shape
+        return self.rows.factors.reshape(n * n_classes, d)
+
     def __call__(self, position: Array) -> tuple[float, Array]:
         """Return the loss and its gradient."""
         bias, weight, eta = self.parts(position)
@@ -133,7 +139,7 @@ class CellProblem:
         of_eta = to_eta @ (to_slots @ scores) + self.penalty * eta
         common = (_WEAK + _OF_WEIGHTS * weight.sum()) / (_WEAK + _OF_WEIGHTS * len(weight))
         apart = weight - common
-        of_weight = np.tensordot(scores, rows.factors, 2) + _OF_WEIGHTS * apart
+        of_weight = scores.ravel() @ self._flat_factors + _OF_WEIGHTS * apart
         loss += 0.5 * self.penalty * float((eta**2).sum()) + 0.5 * _WEAK * (float(bias @ bias) + (common - 1.0) ** 2)
         loss += 0.5 * _OF_WEIGHTS * float(apart @ apart)
         gradient = np.concatenate([rows.share @ scores + _WEAK * bias, of_weight, of_eta.ravel()])
@@ -150,28 +156,22 @@ class CellProblem:
         """Return log p(y | x) + constant in nats, (n, C)."""
         rows = self.rows
         scores = rows.cells @ (self.basis @ eta) + (rows.share[:, np.newaxis] * bias + self.log_prior)
-        return np.asarray(scores + rows.factors @ weight if len(weight) else scores)
+        if len(weight):
+            scores += (self._flat_factors @ weight).reshape(scores.shape)
+        return np.asarray(scores)
 
     def minimum(self, start: Array | None = None, tolerance: float = _FINAL) -> Array:
         """Return the optimum, by L-BFGS from a point near it, or from the generative solution."""
-        from scipy.optimize import Bounds, minimize  # imported here, because prediction does not need it
-
         n_classes, d = self.rows.factors.shape[1:]
-        size = self.basis.shape[1] * n_classes
         if start is None:
-            start = np.concatenate([np.zeros(n_classes), np.ones(d), np.zeros(size)])
-        lowest = np.full(len(start), -np.inf)
-        lowest[n_classes : n_classes + d] = 0.0
-        bounds = Bounds(lowest, np.inf) if d else None
-        options = _LIMITS | {"ftol": tolerance}
+            start = np.concatenate([np.zeros(n_classes), np.ones(d), np.zeros(self.basis.shape[1] * n_classes)])
         unit = 1.0 / np.sqrt(self._curvature())
 
         def scaled(steps: Array) -> tuple[float, Array]:
             loss, gradient = self(unit * steps)
             return loss, unit * gradient
 
-        found = minimize(scaled, start / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-        return np.asarray(unit * found)
+        return np.asarray(unit * minimum(scaled, start / unit, slice(n_classes, n_classes + d), tolerance))
 
     def _curvature(self) -> Array:
         """Return the diagonal of the Hessian where all rows have the posterior of the prior: the units of the steps."""
@@ -310,12 +310,13 @@ def learn_cells(
     observed = np.concatenate(codes, axis=1) > 0
     rows = CellRows(
         _indicators(codes, counts),
-        np.maximum(left_out_factors(model, statistics, seen)[:, present][:, :, active], FLOOR),
+        np.maximum(left_out_factors(model, statistics, seen)[:, present[:, np.newaxis], active], FLOOR, order="C"),
         np.searchsorted(present, labels.component),
         labels.weight,
         observed @ (varies / max(varies.sum(), 1)),
     )
-    found = fit_cells(rows, basis, model.log_prior[present])
+    with blas().limit(limits=1, user_api="blas"):  # on small matrices, threads of BLAS cost more than they save
+        found = fit_cells(rows, basis, model.log_prior[present])
     weight = np.zeros(d)
     weight[active] = found.weight if len(found.weight) else 0.0
     parameters, first = list(model.parameters), 0
