@@ -682,11 +682,12 @@ def test_counts_that_are_none(constructor, cell):
 @pytest.mark.parametrize(
     ("weight", "match"),
     [
-        (-np.ones(20), r"sample_weight holds -1 in row 0; weights must lie between 0 and 1e\+50"),
-        (np.where(np.arange(20) == 7, np.nan, 1), "sample_weight holds nan in row 7; weights must lie"),
-        (np.where(np.arange(20) == 7, np.inf, 1), "sample_weight holds inf in row 7; weights must lie"),
-        (pd.Series([1.0, None] * 10, dtype="Float64"), "sample_weight holds nan in row 1; weights must lie"),
-        (np.where(np.arange(20) == 7, 1e51, 1), "sample_weight holds 1e.51 in row 7; weights must lie"),
+        (-np.ones(20), r"sample_weight holds -1 in row 0; weights must be 0, or lie between 1e-100 and 1e\+50"),
+        (np.where(np.arange(20) == 7, np.nan, 1), "sample_weight holds nan in row 7; weights must be"),
+        (np.where(np.arange(20) == 7, np.inf, 1), "sample_weight holds inf in row 7; weights must be"),
+        (pd.Series([1.0, None] * 10, dtype="Float64"), "sample_weight holds nan in row 1; weights must be"),
+        (np.where(np.arange(20) == 7, 5e-324, 1), "sample_weight holds 4.94066e-324 in row 7; weights must be"),
+        (np.where(np.arange(20) == 7, 1e51, 1), "sample_weight holds 1e.51 in row 7; weights must be"),
         (np.ones(19), r"sample_weight.shape == \(19,\), expected \(20,\): one weight per row"),
         (np.ones((20, 1)), r"sample_weight.shape == \(20, 1\), expected \(20,\)"),
         (np.zeros(20), "every sample_weight is zero; at least one row must have some weight"),

@@ -460,6 +460,13 @@ def test_german_files_and_stdin_are_read_as_english_files_are(monkeypatch):
     for options in ([], ["--sep", ";", "--decimal", ",", "--encoding", "utf-16"]):
         stdin_is(monkeypatch, german)
         assert succeeds("predict", "m.posteriori", "-", "--proba", *options) == predictions
+    stdin_is(monkeypatch, german)
+    assert (
+        run("explore", "m.posteriori", "-", "-o", "page.html", "--sep", ";", "--decimal", ",", "--encoding", "utf-16")[
+            0
+        ]
+        == 0
+    )
     stdin_is(monkeypatch, b"x,z,k,c\n1,2\n")
     assert "line 2 of 'stdin' has fewer cells" in refused("predict", "m.posteriori", "-")
 

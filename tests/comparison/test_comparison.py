@@ -408,6 +408,7 @@ def test_the_picture_shows_the_means(found, measure):
         ({"sizes": [10.5]}, "sizes holds 10.5"),
         ({"sizes": []}, "sizes is empty"),
         ({"repeats": 0}, "repeats is 0"),
+        ({"repeats": 10**20}, "repeats is 1.*; give a whole number from 1 to 1000"),
         ({"n_jobs": -1}, "n_jobs is -1"),
         ({"test_share": 1.0}, "test_share is 1.0"),
         ({"test_share": 0.999}, "leaves 0 for training"),

@@ -453,7 +453,7 @@ def test_weights_must_not_be_negative(cls):
 def test_sums_must_not_overflow(cls):
     X, y = [[0, 1], [1, 0], [1, 1]], [0, 1, 1]
     with pytest.raises(
-        ValueError, match=r"sample_weight holds 1e\+308 in row 1; weights must lie between 0 and 1e\+50"
+        ValueError, match=r"sample_weight holds 1e\+308 in row 1; weights must be 0, or lie between 1e-100 and 1e\+50"
     ):
         cls().fit(X, y, sample_weight=[1, 1e308, 1])
     if cls in (ComplementNB, MultinomialNB):

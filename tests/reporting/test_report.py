@@ -301,6 +301,8 @@ def test_what_is_given_is_what_is_judged(penguins):
     assert_allclose(predict_held_out(subject, proba).posterior, proba)
     with pytest.raises(ValueError, match="of shape"):
         predict_held_out(subject, proba[:5])
+    with pytest.raises(ValueError, match="no row is of class 'Chinstrap', which no refit predicts"):
+        po.report(po.NaiveBayes().fit(PENGUINS, "species"), PENGUINS.filter(pl.col("species") != "Chinstrap"))
     with pytest.raises(ValueError, match="not of these rows"):
         predict_held_out(ReportData.of(model, PENGUINS.reverse(), "species"), scored)
 

@@ -122,6 +122,8 @@ MODELS = {
     "kdb 3 without smoothing": (po.KDependenceBayes(k=3, bins=2, backoff=None, alpha=0.0), PENGUINS),
     "aode": (po.AveragedOneDependence(), PENGUINS),
     "forest": (po.GenerativeForest(4, missing="informative"), PENGUINS),
+    "full joint": (po.FullJointClassifier(), PENGUINS.select("island", "sex", "year", "species")),
+    "full joint without smoothing": (po.FullJointClassifier(alpha=0.0), PENGUINS.select("island", "sex", "species")),
 }
 
 
@@ -198,6 +200,38 @@ def test_it_agrees_on_tables_of_any_shape(seed, shape, alpha, kind):
         model.fit(with_holes(frame, 0.2, rng), np.array(["p", "q", "r", "s"])[y])
     for database in DATABASES:
         require_agreement(model, with_holes(frame, 0.3, rng), database)
+
+
+COUNTS = {
+    "multinomial": "multinomial",
+    "multinomial without smoothing": po.Multinomial(alpha=0.0),
+    "scaled": "scaled",
+    "complement": "complement",
+    "presence": "presence",
+    "compound": "compound",
+    "rate": "poisson_rate",
+    "rate of an exposure": po.PoissonRate("hours", smoothing=0.0),
+}
+
+
+@pytest.mark.parametrize("weights", [None, "conditional"])
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_in_columns_agree_with_cells_missing(name, weights):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60)
+    rates = rng.gamma(1.0, 2.0, (3, 3))[y] * rng.gamma(1.0, 1.0, (60, 1))
+    words = pl.DataFrame({f"w{j}": rng.poisson(rates[:, j]).astype(float) for j in range(3)})
+    frame = words.with_columns(hours=pl.Series(rng.gamma(2.0, 1.0, 60)))
+    model = po.NaiveBayes(distributions=dict.fromkeys(words.columns, COUNTS[name]), feature_weights=weights)
+    model.fit(frame, y)
+    assert 0.3 < sizes.estimate_length(model.model_) / len(model.to_sql()) < 2
+    blank = frame[:3].with_columns(pl.lit(None, pl.Float64).alias(word) for word in words.columns)
+    none = frame[:3].with_columns(pl.lit(0.0).alias(word) for word in words.columns)
+    rows = pl.concat([frame, with_holes(frame, 0.3, rng), blank, none, with_holes(none, 0.5, rng)])
+    for database in DATABASES:
+        require_agreement(model, rows, database)
+        refused = frame[:2].with_columns(w0=pl.Series([-1.0, 1e16]))
+        assert DATABASES[database](model.to_sql(dialect=database), refused)["prediction"].to_list() == [None] * 2
 
 
 @pytest.mark.parametrize("offset", [1e9, -1e9])
@@ -363,14 +397,18 @@ def test_other_dialects_can_read_what_is_written_for_them(dialect):
 def test_what_has_no_select_is_refused():
     categories = FEATURES.select("island", "sex", "year")
     species = PENGUINS["species"]
-    for model in (
-        po.FullJointClassifier(),
-        po.NaiveBayes(missing="informative", distributions={"year": "multinomial"}),
-        po.TreeAugmentedNaiveBayes(feature_weights="conditional"),
-    ):
+    for model in (po.TreeAugmentedNaiveBayes(feature_weights="conditional"),):
         model.fit(categories, species)
-        with pytest.raises(ValueError, match=r"no SELECT is written for|to_sql cannot write"):
+        with pytest.raises(ValueError, match="to_sql cannot write"):
             model.to_sql()
+    with pytest.raises(ValueError, match=r"column 'words' .* is text or a block of words, which no SELECT"):
+        po.NaiveBayes(columns=po.Columns(text=["words"])).fit(
+            pl.DataFrame({"words": ["red hot", "hot pie"] * 4}), [0, 1] * 4
+        ).to_sql()
+    with pytest.raises(ValueError, match=r"infinite weights of words.*set alpha > 0"):
+        po.NaiveBayes(distributions={"n": po.Complement(alpha=0.0), "m": po.Complement(alpha=0.0)}).fit(
+            pl.DataFrame({"n": [0, 0, 1, 2], "m": [1, 2, 0, 0]}), [0, 0, 1, 1]
+        ).to_sql()
     model = po.NaiveBayes().fit(categories, species)
     with pytest.raises(ValueError, match=r"dialect is 'cobol'; choose one of .*duckdb.*sqlite"):
         model.to_sql(dialect="cobol")
@@ -538,8 +576,8 @@ def test_a_pool_is_one_select(pool, database, tmp_path, capsys):
 
 
 def test_a_member_without_sql_is_named():
-    members = {"nb": po.NaiveBayes(distributions="binned"), "words": po.NaiveBayes(distributions="multinomial")}
+    members = {"nb": po.NaiveBayes(), "trees": po.TreeAugmentedNaiveBayes(feature_weights="conditional")}
     model = po.GenerativeClassifier(members, penalty=1e6, folds=2)
-    model.fit(PENGUINS.select("year", "species"), "species")
-    with pytest.raises(ValueError, match=r"the member 'words' holds the density .* members="):
+    model.fit(PENGUINS.select("island", "sex", "species"), "species")
+    with pytest.raises(ValueError, match="the member 'trees' has factor weights on a tree"):
         model.to_sql()

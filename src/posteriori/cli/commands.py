@@ -48,7 +48,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     query,
 )
 
-_READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, report, network.learn}
+_READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, report, explore, network.learn}
 
 app = typer.Typer(
     name="posteriori",

@@ -55,7 +55,9 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Random splits into training and test rows.")] = 5,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1000, help="Random splits into training and test rows.")
+    ] = 5,
     seed: SplitSeed = 0,
     plot: Annotated[
         Path | None,

@@ -28,6 +28,8 @@ from posteriori.draws import generator
 from posteriori.model_selection.metrics import accuracy, brier_score, fill_undefined, log_loss
 from posteriori.typing import Array
 
+_MOST = 1000  # repeats, or threads
+
 
 def compare(
     X: Any,
@@ -127,8 +129,8 @@ def compare(
     """
     chosen = chosen_models(models)
     for name, value in (("repeats", repeats), ("n_jobs", n_jobs)):
-        if not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
+        if not isinstance(value, Integral) or not 1 <= value <= _MOST:
+            raise ValueError(f"{name} is {value!r}; give a whole number from 1 to {_MOST}")
     named = models if isinstance(models, Mapping) else {} if models is None else dict(zip(chosen, models, strict=True))
     for title, model in chosen.items():
         if isinstance(named.get(title, title), str):

@@ -1,8 +1,8 @@
 """What a density may offer beyond the protocol `Density`: one optional method per feature of a model.
 
 A feature asks with `isinstance`. If a density lacks the method, the feature raises an error that names the method, or
-shows the column without the parameters. SQL is the exception: it is written above this layer, so `Registration.sql`
-names the function that writes it.
+shows the column without the parameters. SQL is the exception: it is written above this layer, in functions that
+`posteriori.sql.writers` lists.
 """
 
 from __future__ import annotations

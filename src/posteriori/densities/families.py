@@ -161,6 +161,19 @@ class FamilyTables:
         cardinalities = tuple(table.shape[-1] - 1 for table in tables)
         return cls(parents, cardinalities, offsets[:-1], np.ascontiguousarray(slots.T))
 
+    @classmethod
+    def of_joint(cls, log_joint: Array) -> FamilyTables:
+        """Return p(x_j | x_1 … x_{j−1}, z) from log p(x | z), (Z, K_1 + 1, …, K_d + 1), whose code 0 is the sum."""
+        tables, d = [], log_joint.ndim - 1
+        for j in range(1, d + 1):
+            shown: tuple[slice | int, ...] = (*[slice(None)] * (j + 1), *[0] * (d - j))
+            upto = log_joint[shown]
+            table, before = upto.copy(), upto[..., :1]
+            np.subtract(upto, before, out=table, where=before > -np.inf)
+            table[..., 0] = 0.0
+            tables.append(table)
+        return cls.of(tuple(tuple(range(j)) for j in range(d)), tables)
+
     def table(self, j: int) -> Array:
         """Return log p(x_j | parents, z), (Z, K_1 + 1, …, K_j + 1)."""
         widths = [self.cardinalities[i] + 1 for i in (*self.parents[j], j)]

@@ -75,7 +75,7 @@ class FullJoint(BaseDensity):
         """Return the smoothed frequencies and their marginals."""
         counts = statistics.table(statistics.scopes[0])
         d = counts.ndim - 1
-        inner = (slice(None), *[slice(1, None)] * d)
+        inner = (slice(None), *_categories(counts))
         complete = counts[inner] + self.alpha
         incomplete = _incomplete(counts)
         shares = (
@@ -147,13 +147,20 @@ def _shares(counts: Array) -> Array:
     return np.where(total > 0, counts / np.where(total > 0, total, 1.0), uniform)
 
 
+def _categories(counts: Array) -> list[slice]:
+    """Return the codes of each column that are categories: "missing" is the only one of a column without any."""
+    return [slice(1 if n > 1 else 0, None) for n in counts.shape[1:]]
+
+
 def _incomplete(counts: Array) -> list[tuple[tuple[int, ...], Array]]:
     """Return the weights of rows with missing cells: for each set of missing axes, the weights of the present codes."""
     cells = np.argwhere(counts > 0)
-    patterns = np.unique(cells[:, 1:] == 0, axis=0)
+    patterns = np.unique((cells[:, 1:] == 0) & (np.array(counts.shape[1:]) > 1), axis=0)
+    known = _categories(counts)
     result = []
     for pattern in patterns[patterns.any(axis=1)]:
-        position = (slice(None), *(slice(0, 1) if missing else slice(1, None) for missing in pattern))
+        one = (slice(0, 1) if missing else codes for missing, codes in zip(pattern, known, strict=True))
+        position = (slice(None), *one)
         result.append((tuple((np.flatnonzero(pattern) + 1).tolist()), counts[position]))
     return result
 

@@ -1,6 +1,6 @@
 """The registration of the library's densities: which names `distributions` accepts, and what a model file may hold.
 
-One entry of `REGISTRY` makes a density known to `NaiveBayes(distributions=...)`, to `save` and `load`, and to `to_sql`.
+One entry of `REGISTRY` makes a density known to `NaiveBayes(distributions=...)` and to `save` and `load`.
 The other features of a model use the optional methods of the density (`posteriori.densities.capabilities`).
 """
 
@@ -56,10 +56,6 @@ class Registration:
     options : mapping of str to str, optional
         Given for a density of independent columns that `distributions` accepts by its `name`: for each field of the
         density, the parameter of `NaiveBayes` that sets it. Fields that are not listed keep their defaults.
-    sql : str, optional
-        The function that writes the density as SQL, as ``"module:function"``; it is imported when it is called, because
-        `sql/` is above `densities/`. Signature: `posteriori.sql.factors.FactorWriter`. None: `to_sql` refuses the
-        density.
     label : str, optional
         What the command line and the report call a column of numbers with this density; None: a number.
     """
@@ -67,7 +63,6 @@ class Registration:
     density: type[Any]
     parts: tuple[type[Any], ...] = ()
     options: Mapping[str, str] | None = None
-    sql: str | None = None
     label: str | None = None
 
     @property
@@ -86,20 +81,16 @@ def _options(**fields: str) -> Mapping[str, str]:
 
 
 REGISTRY: tuple[Registration, ...] = (
-    Registration(AveragedOneDependence, (BackOff,), sql="posteriori.sql.averaged:averaged_factors"),
+    Registration(AveragedOneDependence, (BackOff,)),
     Registration(Binned, options=_options(bins="bins")),
-    Registration(Categorical, options=_options(alpha="alpha"), sql="posteriori.sql.factors:categorical_factors"),
+    Registration(Categorical, options=_options(alpha="alpha")),
     Registration(Complement, options=_options(alpha="alpha"), label="count (complement)"),
     Registration(Compound, options=_options(alpha="alpha"), label="count (Dirichlet-multinomial)"),
     Registration(FullJoint),
-    Registration(
-        Gaussian,
-        options=_options(smoothing="variance_smoothing", ddof="ddof", predictive="predictive"),
-        sql="posteriori.sql.factors:gaussian_factors",
-    ),
-    Registration(Grouped, (Groups,), sql="posteriori.sql.grouped:grouped_factors"),
-    Registration(KDependence, (BackOff,), sql="posteriori.sql.dependence:dependence_factors"),
-    Registration(Missingness, sql="posteriori.sql.factors:missingness_factors"),
+    Registration(Gaussian, options=_options(smoothing="variance_smoothing", ddof="ddof", predictive="predictive")),
+    Registration(Grouped, (Groups,)),
+    Registration(KDependence, (BackOff,)),
+    Registration(Missingness),
     Registration(Multinomial, options=_options(alpha="alpha"), label="count (multinomial)"),
     Registration(
         MultivariateGaussian,
@@ -115,19 +106,13 @@ REGISTRY: tuple[Registration, ...] = (
             ShrinkToDiagonal,
             ShrinkToIdentity,
         ),
-        sql="posteriori.sql.correlated:correlated_factors",
     ),
-    Registration(
-        Poisson,
-        options=_options(smoothing="rate_smoothing"),
-        sql="posteriori.sql.factors:poisson_factors",
-        label="count (Poisson)",
-    ),
+    Registration(Poisson, options=_options(smoothing="rate_smoothing"), label="count (Poisson)"),
     Registration(PoissonRate, options=_options(smoothing="rate_smoothing"), label="count (Poisson rate)"),
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
-    Registration(RandomTrees, (TreeStructure,), sql="posteriori.sql.forests:forest_factors"),
+    Registration(RandomTrees, (TreeStructure,)),
     Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),
-    Registration(Tree, (BackOff, Forest), sql="posteriori.sql.trees:tree_factors"),
+    Registration(Tree, (BackOff, Forest)),
 )
 
 
@@ -140,11 +125,6 @@ def stored_classes() -> Iterator[type[Any]]:
 def find_stored_class(name: str) -> type[Any] | None:
     """Return the class with this name that a model file may hold; None if there is none."""
     return next((kind for kind in stored_classes() if kind.__name__ == name), None)
-
-
-def find_registration(density: Any) -> Registration | None:
-    """Return the registration of the class of a density; None if it is not registered."""
-    return next((entry for entry in REGISTRY if entry.density is type(density)), None)
 
 
 def column_label(distribution: str, default: str) -> str:

@@ -16,10 +16,10 @@ from posteriori.densities.pooling import Pooling
 from posteriori.densities.singular import regularise_singular
 from posteriori.drop_in.base import DropInClassifier
 from posteriori.drop_in.covariances import CovarianceEstimate, choose_estimate
-from posteriori.drop_in.rows import LabelledRows, has_finite_sum, require_finite
+from posteriori.drop_in.rows import LabelledRows, require_finite
 from posteriori.learning.em import EMOptions, learn, warn_not_converged
 from posteriori.learning.fit import Collect
-from posteriori.model import Block, Prior
+from posteriori.model import Block, Prior, has_finite_sum
 from posteriori.sources import LabelledSource, Source
 from posteriori.statistics import JointStatistics, Scatter
 from posteriori.tables import Batch

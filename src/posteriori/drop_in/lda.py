@@ -18,7 +18,8 @@ from posteriori.densities.pooling import Pooled
 from posteriori.drop_in.base import RowScores, class_prior, result_dtype
 from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined
 from posteriori.drop_in.lda_solvers import SOLVERS
-from posteriori.drop_in.rows import has_finite_sum, open_rows, require_finite
+from posteriori.drop_in.rows import open_rows, require_finite
+from posteriori.model import has_finite_sum
 from posteriori.tables import Batch, Numbers
 from posteriori.typing import Array
 

@@ -2,7 +2,7 @@
 
 from posteriori.model.blocks import Block, reject_incomplete, reject_outside, warn_of_approximation
 from posteriori.model.factor_weights import FactorWeights
-from posteriori.model.generative_model import GenerativeModel, log_sum
+from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_sum
 from posteriori.model.marginals import batch_of_column, cannot_hold, log_marginal, log_marginal_of_codes
 from posteriori.model.posterior import FLOOR, Pool, Posterior, clip_log_posteriors
 from posteriori.model.prior import Prior
@@ -21,6 +21,7 @@ __all__ = [
     "clip_log_posteriors",
     "draw_components",
     "draw_rows",
+    "has_finite_sum",
     "log_marginal",
     "log_marginal_of_codes",
     "log_sum",

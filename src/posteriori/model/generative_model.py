@@ -191,9 +191,7 @@ class GenerativeModel:
                     total += density.log_scores(parameters, tile)
                 else:
                     total += density.log_density(parameters, tile)
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(total.sum())
-        if not finite:  # no component can produce some row, or a cell is infinite
+        if not has_finite_sum(total):  # no component can produce some row, or a cell is infinite
             for block in self.blocks:
                 reject_outside(block, batch)
         return total
@@ -400,3 +398,9 @@ def log_sum(log_joint: Array) -> Array:
     out = np.empty(len(log_joint))
     kernels.log_evidence(log_joint, out)
     return out
+
+
+def has_finite_sum(values: Array) -> bool:
+    """Whether the sum is finite, and so all values are: quicker than a test of each."""
+    with np.errstate(invalid="ignore", over="ignore"):  # ∞ − ∞
+        return bool(np.isfinite(values.sum(dtype=np.float64)))

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from posteriori.model.generative_model import GenerativeModel, log_sum
+from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_sum
 from posteriori.model.sampling import draw_components, draw_rows
 from posteriori.model.unknown_columns import scores_without_each
 from posteriori.statistics import ColumnRanges
@@ -47,7 +47,7 @@ class Pool:
 def clip_log_posteriors(log_posteriors: Array) -> Array:
     """Replace NaN log posteriors by the uniform one, and clip at −700 nats, so that no member can veto a class."""
     # The sum finds NaN in one pass without a temporary array; it is also infinite for −inf, which the clip below mends.
-    if not np.isfinite(log_posteriors.sum()):
+    if not has_finite_sum(log_posteriors):
         log_posteriors = np.where(np.isnan(log_posteriors), -np.log(log_posteriors.shape[1]), log_posteriors)
     return np.maximum(log_posteriors, FLOOR)
 

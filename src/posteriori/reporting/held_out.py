@@ -109,6 +109,12 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPre
         rows = subject.labelled
         if len(rows) < 2:
             raise ValueError("there is only one labelled row; cross-validation needs at least two")
+        absent = np.setdiff1d(np.arange(len(subject.labels)), subject.components[rows])
+        if len(absent):
+            raise ValueError(
+                f"no row is of class {estimator.classes_[absent[0]]!r}, which no refit predicts; give rows of every "
+                "class, or out_of_fold"
+            )
         out_of_fold = _cross_validated(subject, labels)
     if not hasattr(out_of_fold, "posterior"):
         return _of_array(subject, out_of_fold)

@@ -85,7 +85,8 @@ def _reasons(subject: ReportData, facts: Sequence[ColumnFacts], rows: Array) -> 
     usual, seen = _log_marginals(subject, subject.sampled(_USUAL_ROWS))
     own, cells = _log_marginals(subject, rows)
     present = np.maximum(np.count_nonzero(~np.isnan(usual), axis=0), 1)
-    mean = np.nansum(usual, axis=0) / present
+    finite = np.isfinite(usual)
+    mean = np.where(finite, usual, 0.0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
     share = np.stack([np.count_nonzero(usual <= row, axis=0) for row in own]) / present
     share = np.where(np.isnan(own), np.inf, np.maximum(share, 1.0 / present))
     reasons = []

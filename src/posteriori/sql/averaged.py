@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sqlglot import exp
-
 from posteriori.densities import AveragedParameters
-from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, minus, number
+from posteriori.sql.dialects import column, number
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.relations import CodeRows
+from posteriori.sql.relations import CodeRows, log_sum_of
 
 
 def averaged_factors(
@@ -50,16 +48,10 @@ def averaged_factors(
     )
     peaks = ", ".join(f"l{z}, MAX(l{z}) OVER (PARTITION BY r) AS m{z}" for z in components)
     peaked = rows.add("peaked", f"SELECT r, {peaks}\nFROM {terms}")
-    results = {f"z{z}": _log_mean(rows.dialect, z, d) for z in components}
+    log_d = rows.dialect.written(number(math.log(d)))
+    results = {f"z{z}": f"{log_sum_of(rows.dialect, z)} - {log_d}" for z in components}
     for z, name in enumerate(rows.finish(peaked, results, "\nGROUP BY r")):
         yield z, columns[0], column(name)
-
-
-def _log_mean(dialect: Dialect, z: int, d: int) -> str:
-    """Return log 1/d·Σ exp l as an aggregate, of terms l whose largest is m."""
-    power = exp.Exp(this=dialect.largest([minus(column(f"l{z}"), column(f"m{z}")), number(SMALLEST_EXPONENT)]))
-    log_sum = dialect.written(exp.Ln(this=exp.Sum(this=power)))
-    return f"MAX(m{z}) + {log_sum} - {dialect.written(number(math.log(d)))}"
 
 
 def _slots(parameters: AveragedParameters) -> Iterator[tuple[int, range]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pkgutil import resolve_name
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,8 +13,6 @@ from posteriori.densities import (
     CategoricalParameters,
     GaussianParameters,
     MissingnessParameters,
-    PoissonParameters,
-    Registration,
 )
 from posteriori.sql.cells import Cells
 from posteriori.sql.dialects import (
@@ -23,7 +20,6 @@ from posteriori.sql.dialects import (
     cases,
     choice,
     column,
-    less,
     minus,
     missing,
     number,
@@ -53,16 +49,19 @@ class FactorContext:
         The name of the model, for error messages.
     weighted : bool
         Whether the factor of each column is multiplied by a weight of its own, so that factors cannot be merged.
+    exposure : int, optional
+        The column of exposures on which the density conditions.
     """
 
     steps: Steps
     cells: Cells
     model: str
     weighted: bool
+    exposure: int | None = None
 
 
 class FactorWriter(Protocol):
-    """The function that `Registration.sql` names.
+    """The function that writes a density, in `posteriori.sql.writers`.
 
     Law (tests/sql/test_to_sql.py): executed, the factors of a row sum up to its log density, up to a term that is the
     same for all components.
@@ -70,24 +69,6 @@ class FactorWriter(Protocol):
 
     def __call__(self, context: FactorContext, columns: Sequence[int], parameters: Any) -> Iterator[Factor]:
         """Yield log factors of the columns with these indices, each 0 where the cell is missing."""
-
-
-def writer_of(registration: Registration | None, density: str, model: str) -> FactorWriter:
-    """Return the function that writes a density.
-
-    Raises
-    ------
-    ValueError
-        There is none.
-    """
-    if registration is None or registration.sql is None:
-        raise ValueError(
-            f"{model} holds the density {density!r}, which no SELECT is written for (`sql` of its registration); "
-            "to_sql takes naive Bayes of numbers and categories, Gaussian discriminants, trees without weights, "
-            'k-dependence, averaged one-dependence, small forests, and a pool of these, such as members="auto"'
-        )
-    write: FactorWriter = resolve_name(registration.sql)
-    return write
 
 
 def gaussian_factors(
@@ -129,24 +110,6 @@ def independent_normals(
 def log_tail(relative_distance: Node, degrees: float, n_columns: int) -> Node:
     """Return (ν + p)/2·log(1 + distance/ν), the negative log of the tail of a t of p columns."""
     return times(number(0.5 * (degrees + n_columns)), exp.Ln(this=plus(number(1.0), relative_distance)))
-
-
-def poisson_factors(context: FactorContext, columns: Sequence[int], parameters: PoissonParameters) -> Iterator[Factor]:
-    """Yield x_j·log rate_zj − rate_zj, 0 where x_j is missing; log x_j! is the same for all components."""
-    cells = context.cells
-    for position, j in enumerate(columns):
-        x = cells.number(j)
-        cells.refuse(less(column(x), number(0.0)))
-        cells.refuse(exp.NEQ(this=column(x), expression=exp.Floor(this=column(x))))
-        for z, (rate, log_rate) in enumerate(
-            zip(parameters.rate[:, position], parameters.log_rate[:, position], strict=True)
-        ):
-            if rate > 0:
-                expected = minus(times(number(log_rate), column(x)), number(rate))
-                yield z, j, otherwise(expected, number(0.0))
-            else:
-                event = exp.GT(this=column(x), expression=number(0.0))
-                yield z, j, real(cases((event, number(-np.inf)), default=number(0.0)))
 
 
 def categorical_factors(

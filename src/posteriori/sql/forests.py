@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from sqlglot import exp
 
 from posteriori.densities import RandomTreesParameters
-from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, minus, number
+from posteriori.sql.dialects import column, number
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.relations import CodeRows
+from posteriori.sql.relations import CodeRows, log_sum_of
 
 
 def forest_factors(
@@ -42,7 +41,7 @@ def forest_factors(
     )
     peaks = ", ".join(f"l{z}, MAX(l{z}) OVER (PARTITION BY r, tree) AS m{z}" for z in classes)
     peaked = rows.add("peaked", f"SELECT r, tree, {peaks}\nFROM {found}")
-    sums = ", ".join(f"{_log_sum(rows.dialect, z)} AS s{z}" for z in classes)
+    sums = ", ".join(f"{log_sum_of(rows.dialect, z)} AS s{z}" for z in classes)
     of_trees = rows.add("trees", f"SELECT r, tree, {sums}\nFROM {peaked}\nGROUP BY r, tree")
     n_trees = rows.dialect.written(number(float(trees.n_trees)))
     results = {f"z{z}": f"SUM(s{z}) / {n_trees}" for z in classes}
@@ -81,12 +80,6 @@ def _add_levels(rows: CodeRows, base: str, cells: str, parameters: RandomTreesPa
             )
             levels.append(rows.add(f"level{level}", body))
     return levels
-
-
-def _log_sum(dialect: Dialect, z: int) -> str:
-    """Return log Σ exp l as an aggregate, of terms l whose largest is m."""
-    power = exp.Exp(this=dialect.largest([minus(column(f"l{z}"), column(f"m{z}")), number(SMALLEST_EXPONENT)]))
-    return f"MAX(m{z}) + {dialect.written(exp.Ln(this=exp.Sum(this=power)))}"
 
 
 def _edges(parameters: RandomTreesParameters) -> Iterator[tuple[int | float, ...]]:

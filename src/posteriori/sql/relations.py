@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from sqlglot import exp
 
-from posteriori.sql.dialects import Dialect, column, number
+from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, minus, number
 from posteriori.sql.steps import Relation, Steps
 
 
@@ -90,6 +90,12 @@ class CodeRows:
         relation = Relation(self._key, tuple(self._tables), last, tuple(names))
         self.steps.join(relation, [*self.codes, self._key])
         return names
+
+
+def log_sum_of(dialect: Dialect, z: int) -> str:
+    """Return log Σ exp l as an aggregate, of terms l whose largest is m."""
+    power = exp.Exp(this=dialect.largest([minus(column(f"l{z}"), column(f"m{z}")), number(SMALLEST_EXPONENT)]))
+    return f"MAX(m{z}) + {dialect.written(exp.Ln(this=exp.Sum(this=power)))}"
 
 
 def log_or_impossible(dialect: Dialect, name: str) -> str:

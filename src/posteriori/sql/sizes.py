@@ -10,7 +10,9 @@ import numpy as np
 
 from posteriori.densities import (
     AveragedParameters,
+    CompoundParameters,
     FamilyTables,
+    FullJointParameters,
     GroupedParameters,
     MultivariateGaussianParameters,
     RandomTreesParameters,
@@ -25,6 +27,7 @@ _PER_NUMBER = 18  # characters of a number in a table
 _PER_SLOT = 90  # of a cell of a table along a tree, with the messages of missing cells
 _PER_PARAMETER = 70  # of a parameter in an expression
 _PER_EXPRESSION = 180  # of a step of the sweep of a covariance
+_PER_SERIES = 2000  # of the logarithm of a rising factorial
 _PER_CLASS = 500  # of the columns of the result
 
 
@@ -79,6 +82,16 @@ def _(parameters: FamilyTables, density: Any) -> float:
     d = len(parameters.cardinalities)
     # Each step hands on the factors of the columns before it.
     return float(_PER_NUMBER * (n_slots * (n_components + 3) + d * d * n_components))
+
+
+@_length.register
+def _(parameters: FullJointParameters, density: Any) -> float:
+    return _length(FamilyTables.of_joint(parameters.log_probability), density)
+
+
+@_length.register
+def _(parameters: CompoundParameters, density: Any) -> float:
+    return float(_PER_SERIES * (parameters.concentration.size + len(parameters.concentration)))
 
 
 @_length.register

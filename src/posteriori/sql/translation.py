@@ -9,7 +9,6 @@ import numpy as np
 import sqlglot
 from sqlglot import exp
 
-from posteriori.densities import find_registration
 from posteriori.model import GenerativeModel
 from posteriori.sql.cells import Cells
 from posteriori.sql.dialects import (
@@ -27,9 +26,10 @@ from posteriori.sql.dialects import (
     times,
     total,
 )
-from posteriori.sql.factors import Factor, FactorContext, writer_of
+from posteriori.sql.factors import Factor, FactorContext
 from posteriori.sql.sizes import require_affordable_length
 from posteriori.sql.steps import Steps
+from posteriori.sql.writers import writer_of
 from posteriori.tables.columns import kind_of
 from posteriori.tables.messages import quote
 from posteriori.typing import Array
@@ -189,13 +189,11 @@ def _log_sum(steps: Steps, y: int, names: list[str]) -> Node:
 
 def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> Iterator[Factor]:
     """Yield the log factors of all blocks that depend on the component."""
-    context = FactorContext(steps, cells, name, weighted=model.weights is not None)
     for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
         if block.shared:
             continue
-        registration = find_registration(block.density)
-        write = writer_of(registration, block.density.name, name)
-        yield from write(context, block.columns, parameters)
+        context = FactorContext(steps, cells, name, model.weights is not None, block.exposure_in(model.schema))
+        yield from writer_of(block.density, name)(context, block.columns, parameters)
 
 
 # The posterior --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import LARGEST_SQUARE
+from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
 from posteriori.statistics.axes import Axes
 from posteriori.statistics.differences import difference, indefinite, ratio, squares_left, variance_of_all
 from posteriori.statistics.left_out import constant_left, less, moments_without, weights_left
@@ -22,6 +22,7 @@ from posteriori.typing import Array
 
 _BLOCK_CELLS = 1 << 17  # deviations per block, so that BLAS reads them from the cache
 _SHARED_CELLS = 1 << 15  # the same, if rows are read once per component
+_ASYMMETRY = 1e-6  # of a correlation: more than rounding
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,14 @@ class Scatter(Sums):
         """Raise ValueError unless the sums fit these columns and this number of components."""
         super().check_against(columns, n_components)
         self.cells.check_against(columns, n_components)
+        with np.errstate(over="ignore"):
+            covariance = self.scatter / np.where(self.weight > 0, self.weight, 1.0)[:, np.newaxis, np.newaxis]
+        check_numbers("the covariance of rows", covariance, covariance.shape, -LARGEST_SQUARE, LARGEST_SQUARE)
+        for scatter, weight in zip(self.scatter, self.weight.tolist(), strict=True):
+            squares = np.maximum(np.diagonal(scatter), 0.0)
+            apart = np.abs(scatter - scatter.T) > _ASYMMETRY * np.sqrt(np.outer(squares, squares))
+            wrong = apart.any() or indefinite(scatter, squares, weight, self.variance_of_cells).any()
+            require(not wrong, "the scatter of rows is not symmetric and positive semidefinite")
 
     @property
     def mean(self) -> Array:

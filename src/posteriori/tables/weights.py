@@ -8,7 +8,7 @@ import numpy as np
 
 from posteriori.typing import Array
 
-_LARGEST = 1e50  # products of sums of larger weights could overflow
+_SMALLEST, _LARGEST = 1e-100, 1e50  # products of sums of other weights could underflow or overflow
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
@@ -17,7 +17,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
     Raises
     ------
     ValueError
-        The weights are not one per row, a weight is not a number, negative or above 1e50, or all are zero.
+        The weights are not one per row, a weight that is not 0 is no number from 1e-100 to 1e50, or all are zero.
     """
     if sample_weight is None:
         return None
@@ -39,9 +39,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
 
 
 def reject_extreme_weights(weight: Array) -> None:
-    """Raise ValueError if a weight is not a number from 0 to 1e50."""
-    bad = np.flatnonzero(~((weight >= 0) & (weight <= _LARGEST)))
+    """Raise ValueError if a weight that is not 0 is no number from 1e-100 to 1e50."""
+    bad = np.flatnonzero(~((weight == 0) | ((weight >= _SMALLEST) & (weight <= _LARGEST))))
     if len(bad):
         raise ValueError(
-            f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must lie between 0 and {_LARGEST:g}"
+            f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must be 0, or lie between {_SMALLEST:g} "
+            f"and {_LARGEST:g}"
         )
