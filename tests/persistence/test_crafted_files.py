@@ -195,14 +195,27 @@ def test_fields_of_another_kind_or_out_of_range(field, value, path):
         refused(path, name, content=crafted)
 
 
+def with_parameter(content, parameter, value):
+    """Return the content with another value of a parameter, or of one of those of EM."""
+    em = {"components_per_class": None, "n_init": 5, "max_iter": 200, "tol": 1e-5}
+    name, stored = (
+        (parameter, value) if parameter not in em else ("em", {"type": "EM", "fields": em | {parameter: value}})
+    )
+    pairs = [[one, stored if one == name else old] for one, old in content["parameters"]["dict"]]
+    return content | {"parameters": {"dict": pairs}}
+
+
 @pytest.mark.parametrize(
     ("parameter", "value"), [("alpha", -1.0), ("alpha", "x"), ("n_init", 0), ("missing", "never"), ("tol", None)]
 )
 def test_parameters_of_estimators_are_validated(parameter, value, path):
     _, content, _ = parts_of("naive Bayes")
-    pairs = [[name, value if name == parameter else old] for name, old in content["parameters"]["dict"]]
-    content["parameters"] = {"dict": pairs}
-    refused(path, "naive Bayes", content=content, match=f"The '{parameter}' parameter")
+    refused(
+        path,
+        "naive Bayes",
+        content=with_parameter(content, parameter, value),
+        match=f"'{parameter}' (parameter|of a EM is)",
+    )
 
 
 def test_a_model_in_an_estimator_of_another_kind(path):
@@ -227,8 +240,8 @@ def test_members_of_a_pool_fit_together(path):
 def test_components_that_the_model_does_not_have(path):
     _, content, _ = parts_of("naive Bayes")
     for components in (4, 10**30, {"dict": [["yes", 2]]}):
-        pairs = [[k, components if k == "components_per_class" else v] for k, v in content["parameters"]["dict"]]
-        refused(path, "naive Bayes", content=content | {"parameters": {"dict": pairs}}, match="components_per_class")
+        crafted = with_parameter(content, "components_per_class", components)
+        refused(path, "naive Bayes", content=crafted, match="components_per_class")
 
 
 # The checks themselves --------------------------------------------------------------------------------------------

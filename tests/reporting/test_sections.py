@@ -149,6 +149,13 @@ def test_histograms_hold_every_number_in_bins_of_positive_width(bins, low, width
         assert len(edges) <= bins + 2
 
 
+def test_positions_on_an_axis_of_tiny_and_huge_numbers_are_finite():
+    cells = np.concatenate([1e-300 * np.arange(1.0, 31.0), [1e70, -1e70]])
+    scale = Scale.of(cells)
+    assert scale.width is not None
+    assert np.isfinite(scale.position(cells)).all()
+
+
 def test_a_model_of_text_lists_the_words_of_each_class():
     spam, ham = ["win cash now please reply", "win a prize now"], ["meet me at noon today", "me and you meet at lunch"]
     texts = [cell for pair in zip(spam, ham, strict=True) for cell in pair] * 8

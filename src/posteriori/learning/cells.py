@@ -43,6 +43,7 @@ _SAME = 1e-9  # relative difference of numbers that counts as none
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
 _MOST_DIRECTIONS = 16  # of a random walk over bins
 _WEAK = 0.1  # β of `CellProblem`
+_DENSE = 3  # of `CellProblem._maps`
 _SEARCH, _FINAL = 1e-4, 1e-8  # L-BFGS ends if a step lowers the loss by less, relative to it
 
 
@@ -109,12 +110,20 @@ class CellProblem:
     def parts(self, position: Array) -> tuple[Array, Array, Array]:
         """Return the biases (C,), the weights (d,) and η, (P, C)."""
         n_classes, d = self.rows.factors.shape[1:]
-        bias, weight, eta = np.split(position, [n_classes, n_classes + d])
-        return bias, weight, eta.reshape(-1, n_classes)
+        first = n_classes + d
+        return position[:n_classes], position[n_classes:first], position[first:].reshape(-1, n_classes)
 
     @cached_property
-    def _transposed(self) -> tuple[Any, Any]:
-        return self.rows.cells.T, self.basis.T  # made once: that takes as long as a product
+    def _maps(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return the matrices that take η to scores, the first one first, and those that take scores to η.
+
+        Their product alone, if it is small: BLAS is as fast on a few numbers as a sparse product on one.
+        """
+        cells, basis = self.rows.cells, self.basis
+        if cells.shape[0] * basis.shape[1] <= _DENSE * (cells.nnz + basis.nnz):
+            product = (cells @ basis).toarray()
+            return (product,), (product.T,)
+        return (basis, cells), (cells.T, basis.T)
 
     @property
     def _flat_factors(self) -> Array:
@@ -135,8 +144,7 @@ class CellProblem:
         scores /= total[:, np.newaxis]
         scores[n, rows.y_true] -= 1.0
         scores *= of_row[:, np.newaxis]
-        to_slots, to_eta = self._transposed
-        of_eta = to_eta @ (to_slots @ scores) + self.penalty * eta
+        of_eta = self.penalty * eta + _times(self._maps[1], scores)
         common = (_WEAK + _OF_WEIGHTS * weight.sum()) / (_WEAK + _OF_WEIGHTS * len(weight))
         apart = weight - common
         of_weight = scores.ravel() @ self._flat_factors + _OF_WEIGHTS * apart
@@ -155,7 +163,7 @@ class CellProblem:
     def _scores(self, bias: Array, weight: Array, eta: Array) -> Array:
         """Return log p(y | x) + constant in nats, (n, C)."""
         rows = self.rows
-        scores = rows.cells @ (self.basis @ eta) + (rows.share[:, np.newaxis] * bias + self.log_prior)
+        scores = _times(self._maps[0], eta) + (rows.share[:, np.newaxis] * bias + self.log_prior)
         if len(weight):
             scores += (self._flat_factors @ weight).reshape(scores.shape)
         return np.asarray(scores)
@@ -190,6 +198,12 @@ class CellProblem:
         return np.asarray(np.concatenate(parts) / total + 1e-12)
 
 
+def _times(maps: Sequence[Any], values: Array) -> Array:
+    for one in maps:
+        values = one @ values
+    return values
+
+
 @dataclass(frozen=True)
 class Cells:
     """The optimum: biases b (C,) in nats, weights (d,), δ (S, C) in nats, and the λ that held-out rows chose."""
@@ -217,9 +231,15 @@ def fit_cells(rows: CellRows, basis: Any, log_prior: Array, penalty: float | Non
         than six rows choose the largest λ.
     """
     start = None
+    if penalty is None and len(rows.y_true) < 2 * _FOLDS:
+        penalty = PENALTIES[0]
     if penalty is None:
         share = _held_out(rows)
-        searched = [(one, *_search(one, share, basis, log_prior)) for one in (rows, rows.without_factors())]
+        split = [rows, rows.weighing(rows.weight * (1.0 - share)), rows.weighing(rows.weight * share)]
+        searched = [
+            (every, *_search(part, held_out, basis, log_prior))
+            for every, part, held_out in (split, [one.without_factors() for one in split])
+        ]
         rows, _, penalty, start = min(searched, key=lambda found: found[1])
     problem = CellProblem(rows, basis, log_prior, penalty)
     bias, weight, eta = problem.parts(problem.minimum(start))
@@ -250,11 +270,8 @@ def _held_out(rows: CellRows) -> Array:
     return np.where(share > _SAME, share, 0.0)[group]
 
 
-def _search(rows: CellRows, share: Array, basis: Any, log_prior: Array) -> tuple[float, float, Array | None]:
+def _search(part: CellRows, held_out: CellRows, basis: Any, log_prior: Array) -> tuple[float, float, Array | None]:
     """Return the least log-loss of held-out rows in nats, the λ that attains it, and a point near its optimum."""
-    if len(rows.y_true) < 2 * _FOLDS:
-        return 0.0, PENALTIES[0], None
-    part, held_out = rows.weighing(rows.weight * (1.0 - share)), rows.weighing(rows.weight * share)
     best: tuple[float, float, Array | None] = np.inf, PENALTIES[0], None
     optimum = None
     for penalty in PENALTIES:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _HEAVY = 8.0  # times the usual distance from 0
 _FEWEST = 20  # cells, to judge the tails
+_NARROWEST = 1e-200  # of the largest number, so that quotients stay finite
 _WIDEST_OF_WHOLE = 1e6
 _LARGEST_HALF = 1e15  # halves between larger whole numbers are not exact
 
@@ -45,6 +46,7 @@ class Scale:
         low, middle, high = np.quantile(cells, [0.25, 0.5, 0.75])
         small = float(np.quantile(nonzero, 0.1))
         usual = float(high - low + abs(middle)) or small
+        small = max(small, float(size.max()) * _NARROWEST)
         return cls(small) if size.max() > _HEAVY * usual else cls()
 
     def position(self, x: Array) -> Array:
