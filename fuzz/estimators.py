@@ -86,7 +86,7 @@ def _parameter(rng: Rng, name: str, constraints: Any, X: pl.DataFrame, y: list[A
         return pick(rng, (low + 0.5 * (high - low), rng.uniform(low, high)))
     if isinstance(constraint, Options):
         return pick(rng, sorted(constraint.options, key=str))
-    return {"random_state": 0, "n_jobs": 1, "bins": 4}.get(
+    return {"random_state": 0, "n_jobs": 1, "bins": 4, "alpha": [0.5] * X.width}.get(
         name, pick(rng, (True, False)) if constraints == ["boolean"] else None
     )
 
