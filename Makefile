@@ -102,6 +102,7 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m benchmarks.large --full
 	$(PYTHON) -m benchmarks.one_row
 	$(PYTHON) -m benchmarks.javascript
+	$(PYTHON) -m benchmarks.estimates
 
 .PHONY: tables
 tables: .venv ## Measure the figures of docs/ again (minutes; real tables need the data folder)

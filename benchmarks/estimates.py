@@ -79,7 +79,7 @@ def rows(quick: bool) -> list[Row]:
     n = 2_000 if quick else 20_000
     n_predicted = 10 * n  # fewer than 16,385 rows are not estimated
     calls = (
-        _fit("cells", 1_000, 1_000),
+        _fit("cells", 1_000, 300),
         _fit("tan", n, 100),
         _fit("aode", n, 100),
         _fit("forest", n, 20),
@@ -92,7 +92,7 @@ def rows(quick: bool) -> list[Row]:
         _predict(po.AveragedOneDependence(), n_predicted, 60),
         _predict(po.GenerativeForest(n_trees=200), n_predicted, 10),
         _network(n, 60, numeric=False),
-        _network(n // 10, 40, numeric=True),
+        _network(n // 10, 20, numeric=True),
         _draw(5 * n, 50),
     )
     found = []

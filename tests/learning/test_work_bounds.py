@@ -267,7 +267,7 @@ def test_batches_of_many_classes_have_fewer_rows(name):
     n_classes = 1500
     X = np.arange(2 * n_classes)[:, np.newaxis] * np.ones(2) + np.random.default_rng(0).normal(size=(2 * n_classes, 2))
     model = find_model(name).make().fit(X, np.arange(2 * n_classes) % n_classes)
-    rows = np.tile(X, (7, 1))
+    rows = np.tile(X, (35, 1))
     sizes = list(model._source(rows).stream(len))
     assert sum(sizes) == len(rows)
     assert max(sizes) * n_classes * 8 <= 1 << 25
