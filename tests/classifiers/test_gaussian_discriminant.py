@@ -112,7 +112,7 @@ def test_scikit_learns_discriminant_analyses(pooling, data):
     else:
         theirs = QuadraticDiscriminantAnalysis(store_covariance=True).fit(X, y)
         ddof = int(np.allclose(theirs.covariance_[0], np.cov(X[y == 0].T)))  # it changed between versions
-        ours = po.GaussianDiscriminant(pooling="per_class", ddof=ddof)
+        ours = po.GaussianDiscriminant(pooling=PerClass(ddof=ddof))
     ours.fit(X, y)
     theirs.fit(X, y)
     assert_allclose(ours.means_, theirs.means_)

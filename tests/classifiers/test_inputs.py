@@ -335,7 +335,7 @@ def test_data_types_decide_where_nothing_is_chosen(chosen):
         ("all", "categorical_features names 'all', which is not a feature"),
         ("rain", "categorical_features names 'rain', which is not a feature"),
         ([True], "categorical_features is a mask of 1 entries but there are 2 features"),
-        (3, "The 'categorical_features' parameter of NaiveBayes must be"),
+        (3, "The 'categorical_features' parameter of Columns must be"),
     ],
 )
 def test_bad_categorical_features(chosen, match):

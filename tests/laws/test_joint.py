@@ -42,7 +42,9 @@ WEIGHTED = _having(
     "learned weights make the posterior, and p(x, y) stays that of the generative model",
 )
 FORESTS = _having(
-    "combine", ("geometric", "arithmetic"), "the posterior is a mean of those of the trees; p(x, y) is their mixture"
+    "combine",
+    ("conditional", "geometric", "arithmetic"),
+    "the posterior is a mean of those of the trees; p(x, y) is their mixture",
 )
 # The models whose `predict_proba` is not p(x, y) / p(x), with the reason. Their p(x, y) keeps the laws.
 NOT_OF_JOINT = {

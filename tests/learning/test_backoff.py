@@ -253,7 +253,7 @@ def test_what_sees_only_sums_refuses_to_learn():
         model.unlearn(X[:2], y[:2])
     with pytest.raises(ValueError, match=r'backoff="learned" takes all rows at once'):
         po.merge([model, model])
-    with pytest.raises(ValueError, match="continuous"):
+    with pytest.raises(ValueError, match="defined for counts only; give bins"):
         po.TreeAugmentedNaiveBayes(backoff="learned", bins=None).fit(X, y)
     with pytest.raises(ValueError, match="components_per_class"):
         po.TreeAugmentedNaiveBayes(backoff="learned", em=po.EM(components_per_class=2)).fit(X, y)
