@@ -22,6 +22,7 @@ import posteriori as po
 from benchmarks.timing import Row, alternately, faster, report, within
 from experiments.real_tables import data_folder, read_index, read_labelled_rows
 from posteriori.comparison import discriminative
+from posteriori.densities.pooling import PerClass, Pooled
 from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
 
 LARGE = ("adult", "letter")
@@ -118,10 +119,10 @@ def leave_one_out_rows(n: int, rng: np.random.Generator) -> list[Row]:
     y = rng.integers(0, 3, n)
     X = rng.normal(size=(n, 20)) @ rng.normal(size=(20, 20)) + rng.normal(0, 2, (3, 20))[y]
     rows = []
-    for name, pooling in (("LDA", "pooled"), ("QDA", "per_class")):
+    for name, pooling in (("LDA", Pooled(ddof=1)), ("QDA", PerClass(ddof=1))):
         shares = np.bincount(y) / n
-        model = po.GaussianDiscriminant(pooling=pooling, ddof=1, priors=shares).fit(X, y)
-        refit = po.GaussianDiscriminant(pooling=pooling, ddof=1, priors=shares)
+        model = po.GaussianDiscriminant(pooling=pooling, priors=shares).fit(X, y)
+        refit = po.GaussianDiscriminant(pooling=pooling, priors=shares)
 
         def refits(refit: Any = refit) -> None:
             for i in range(REFITS):

@@ -28,7 +28,7 @@ MODELS: dict[str, Any] = {
     "naive Bayes, Gaussian": po.NaiveBayes(n_jobs=1),
     NAIVE: po.NaiveBayes(distributions="binned", n_jobs=1),
     "TAN": po.TreeAugmentedNaiveBayes(n_jobs=1),
-    "TAN, Gaussian": po.TreeAugmentedNaiveBayes(continuous="gaussian", n_jobs=1),
+    "TAN, Gaussian": po.TreeAugmentedNaiveBayes(bins=None, n_jobs=1),
     "Chow-Liu": po.ChowLiuClassifier(n_jobs=1),
     "kDB 1": po.KDependenceBayes(1, n_jobs=1),
     "kDB 2": po.KDependenceBayes(2, n_jobs=1),
@@ -92,7 +92,7 @@ def sweep_tables(sets: list[Table]) -> str:
     trees = ("TAN", "Chow-Liu")
     swept = [
         ("bins", BINS, SWEPT, with_numbers),
-        ("continuous", ("binned", "gaussian"), trees, with_numbers),
+        ("bins", ("mdlp", None), trees, with_numbers),
         ("backoff", STRENGTHS, SWEPT, sets),
         ("penalty", PENALTIES, trees, sets),
         ("k", PARENTS, ("kDB 2",), sets),

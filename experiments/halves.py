@@ -75,9 +75,9 @@ class PoolWithArithmeticForests(po.GenerativeClassifier):
 
 
 _FORESTS = {
-    "random splits": {mean: po.GenerativeForest(combine=mean, n_jobs=1) for mean in ("geometric", "arithmetic")},
+    "random splits": {mean: po.GenerativeForest(combine=mean, n_jobs=1) for mean in ("conditional", "arithmetic")},
     "best splits": {
-        mean: po.GenerativeForest(splits="best", combine=mean, n_jobs=1) for mean in ("geometric", "arithmetic")
+        mean: po.GenerativeForest(splits="best", combine=mean, n_jobs=1) for mean in ("conditional", "arithmetic")
     },
     "pool": {
         "without forests": PoolWithoutForests(n_jobs=1),

@@ -40,7 +40,7 @@ def draw_penguins(path: Path) -> None:
 
 def draw_tree(path: Path) -> None:
     """Draw which measurements of a penguin depend on which, once its species is known."""
-    model = po.TreeAugmentedNaiveBayes(continuous="gaussian").fit(load_penguins(), "species")
+    model = po.TreeAugmentedNaiveBayes(bins=None).fit(load_penguins(), "species")
     figure = plot_tree(model).figure
     figure.savefig(path, dpi=100)
     plt.close(figure)

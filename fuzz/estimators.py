@@ -41,7 +41,7 @@ _LARGEST = {"n_trees": 3, "n_init": 2, "max_iter": 20, "folds": 3, "bins": 6, "n
 # Of parameters whose constraint does not say what is valid, given a table and the column of classes.
 _VALUES: dict[str, Callable[[Rng, pl.DataFrame, list[Any]], Any]] = {
     "distributions": lambda rng, X, y: pick(rng, (None, "binned", {pick(rng, X.columns): pick(rng, _DENSITIES)})),
-    "priors": lambda rng, X, y: pick(rng, (None, _uniform(y))),
+    "priors": lambda rng, X, y: pick(rng, (None, 1.0, _uniform(y))),
     "prior": lambda rng, X, y: pick(rng, (None, list(_uniform(y).values()))),
     "class_prior": lambda rng, X, y: pick(rng, (None, list(_uniform(y).values()))),
     "categorical_features": lambda rng, X, y: pick(rng, (None, [pick(rng, X.columns)], X.columns)),

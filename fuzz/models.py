@@ -123,10 +123,10 @@ MODELS: dict[str, Callable[[], Any]] = {
         po.GaussianDiscriminant, em=po.EM(components_per_class=2, n_init=1), random_state=0
     ),
     "tan": lambda: _fitted(po.TreeAugmentedNaiveBayes),
-    "gaussian tan": lambda: _fitted(po.TreeAugmentedNaiveBayes, continuous="gaussian", penalty="bic"),
+    "gaussian tan": lambda: _fitted(po.TreeAugmentedNaiveBayes, bins=None, penalty="bic"),
     "tan em": lambda: _fitted(po.TreeAugmentedNaiveBayes, missing="em", bins=3),
     "tan missing": lambda: _fitted(po.TreeAugmentedNaiveBayes, missing="informative", bins=3),
-    "chow-liu": lambda: _fitted(po.ChowLiuClassifier, continuous="gaussian"),
+    "chow-liu": lambda: _fitted(po.ChowLiuClassifier, bins=None),
     "tree": lambda: po.ChowLiuTree().fit(mixed_table(48, seed=1)),
     "kdb": lambda: _fitted(po.KDependenceBayes, k=2),
     "kdb 1": lambda: _fitted(po.KDependenceBayes, k=1, feature_weights="conditional"),

@@ -80,11 +80,11 @@ smoothed.predict_proba([[True, True], [True, False]]).round(3)
 #
 # Textbooks often say it with rows: add to each class **one row of all ones and one row of all zeros**. Then each value of each
 # feature is counted once more, and each class has two more rows. In posteriori this is ``alpha=1`` and
-# ``prior_alpha=2``. Both ways give the same model:
+# ``priors=2``. Both ways give the same model:
 pseudo_X = np.vstack([X, [[1, 1], [0, 0]] * 2]).astype(bool)
 pseudo_y = np.concatenate([y, ["spam", "spam", "ham", "ham"]])
 with_rows = po.NaiveBayes(alpha=0).fit(pseudo_X, pseudo_y)
-with_counts = po.NaiveBayes(alpha=1, prior_alpha=2).fit(X, y)
+with_counts = po.NaiveBayes(alpha=1, priors=2).fit(X, y)
 test = [[True, True], [True, False], [False, True], [False, False]]
 print(with_rows.predict_proba(test).round(4))
 print(with_counts.predict_proba(test).round(4))

@@ -33,7 +33,7 @@ models = {
     "LDA: one covariance": po.GaussianDiscriminant(pooling="pooled"),
     "QDA: one per class": po.GaussianDiscriminant(pooling="per_class"),
     "naive Bayes: diagonal": po.GaussianDiscriminant(
-        covariance="diagonal", pooling="per_class"
+        shrinkage="diagonal", pooling="per_class"
     ),
 }
 figure, axes = plt.subplots(1, 3, figsize=(11, 4.3), sharey=True)
@@ -56,8 +56,8 @@ plt.show()
 # -----------------------------------------
 #
 # Independence given the class means that the covariances are diagonal. The two classes of posteriori give the same
-# posteriors (with ``variance_smoothing=0``, which is maximum likelihood):
-naive = po.NaiveBayes(variance_smoothing=0).fit(X, y)
+# posteriors (with ``po.Gaussian(smoothing=0)``, which is maximum likelihood):
+naive = po.NaiveBayes(distributions=po.Gaussian(0)).fit(X, y)
 diagonal = models["naive Bayes: diagonal"]
 float(np.abs(naive.predict_proba(X) - diagonal.predict_proba(X)).max())
 

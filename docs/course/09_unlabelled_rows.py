@@ -84,8 +84,8 @@ Z = np.column_stack([6.0 * side, 1.2 * label]) + rng.normal(size=(n, 2)) * [
 names = np.where(label == 1, "high", "low")
 hidden = np.full(n, None, dtype=object)
 hidden[:6] = names[:6]
-own = {"covariance": "diagonal", "pooling": "per_class"}
-shared = {"covariance": "diagonal", "pooling": "pooled"}
+own = {"shrinkage": "diagonal", "pooling": "per_class"}
+shared = {"shrinkage": "diagonal", "pooling": "pooled"}
 fits = {
     "6 labels": po.GaussianDiscriminant(**own).fit(Z[:6], names[:6]),
     "and 394 rows": po.GaussianDiscriminant(

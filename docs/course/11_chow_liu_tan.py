@@ -79,7 +79,7 @@ print(f"difference  {tree.score_samples(table).mean() - separate:.4f}")
 from posteriori.datasets import load_penguins
 
 penguins = load_penguins()
-tan = po.TreeAugmentedNaiveBayes(continuous="gaussian").fit(penguins, "species")
+tan = po.TreeAugmentedNaiveBayes(bins=None).fit(penguins, "species")
 po.plotting.plot_tree(tan)
 plt.show()
 

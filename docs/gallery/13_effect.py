@@ -12,5 +12,5 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 
 penguins = load_penguins()
-tree = po.TreeAugmentedNaiveBayes(continuous="gaussian").fit(penguins, "species")
+tree = po.TreeAugmentedNaiveBayes(bins=None).fit(penguins, "species")
 po.plotting.plot_effect(tree, "bill_length_mm", penguins, "species")

@@ -17,7 +17,7 @@ penguins = load_penguins().drop_nulls()
 x, y = "flipper_length_mm", "body_mass_g"
 models = {
     "drawn by naive Bayes": po.NaiveBayes(),
-    "drawn by TAN": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    "drawn by TAN": po.TreeAugmentedNaiveBayes(bins=None),
 }
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.8), sharex=True, sharey=True)
 tables = {"measured": (penguins, penguins["species"].to_numpy())}

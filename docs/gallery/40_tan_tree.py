@@ -11,9 +11,7 @@ more of it.
 import posteriori as po
 from posteriori.datasets import load_penguins
 
-model = po.TreeAugmentedNaiveBayes(continuous="gaussian").fit(
-    load_penguins(), "species"
-)
+model = po.TreeAugmentedNaiveBayes(bins=None).fit(load_penguins(), "species")
 po.plotting.plot_tree(model)
 
 # %%

@@ -74,7 +74,7 @@ def test_no_step_lowers_the_likelihood(name, cells, seed, noise, hidden):
         alpha=0.0,
     )
     if name == "naive":
-        model.set_params(variance_smoothing=0.0)
+        model.set_params(distributions=po.Gaussian(0.0))
     trace = model.fit(table, y).log_likelihood_trace_
     slack = 0.5 if noise == "learn" else 1e-8 * abs(trace[-1])  # what the prior of the confusions may take
     assert np.diff(trace).min() > -slack
@@ -225,7 +225,10 @@ def test_labels_that_are_right_are_labels():
 def test_one_step_is_bayes_rule_for_the_recorded_label():
     X, y = three_classes()
     model = po.NaiveBayes(
-        labels=po.Labels(label_noise=CONFUSION), em=po.EM(max_iter=300, tol=1e-12), alpha=0.0, variance_smoothing=0.0
+        labels=po.Labels(label_noise=CONFUSION),
+        em=po.EM(max_iter=300, tol=1e-12),
+        alpha=0.0,
+        distributions=po.Gaussian(0.0),
     ).fit(X, y)
     joint = model.predict_joint_log_proba(X)
     with np.errstate(divide="ignore"):

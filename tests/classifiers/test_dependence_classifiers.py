@@ -20,10 +20,10 @@ from posteriori.model_selection import out_of_fold
 MODELS = {
     "tan": po.TreeAugmentedNaiveBayes(bins=8),
     "tan mdlp": po.TreeAugmentedNaiveBayes(),
-    "tan gaussian": po.TreeAugmentedNaiveBayes(continuous="gaussian", bins=8),
+    "tan gaussian": po.TreeAugmentedNaiveBayes(bins=None),
     "tan bic": po.TreeAugmentedNaiveBayes(bins=8, penalty="bic", backoff=None),
     "chow-liu": po.ChowLiuClassifier(bins=8),
-    "chow-liu gaussian": po.ChowLiuClassifier(continuous="gaussian", bins=8, penalty="aic"),
+    "chow-liu gaussian": po.ChowLiuClassifier(bins=None, penalty="aic"),
     "kdb 1": po.KDependenceBayes(1, bins=8),
     "kdb 3": po.KDependenceBayes(3, bins=8),
     "aode": po.AveragedOneDependence(bins=8),
@@ -31,7 +31,7 @@ MODELS = {
 }
 CHECKED = [
     po.TreeAugmentedNaiveBayes(),
-    po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    po.TreeAugmentedNaiveBayes(bins=None),
     po.ChowLiuClassifier(),
     po.KDependenceBayes(2),
     po.AveragedOneDependence(),
@@ -137,10 +137,10 @@ def test_cross_validation_equals_refitting(name, table):
 @pytest.mark.parametrize("cls", [po.TreeAugmentedNaiveBayes, po.ChowLiuClassifier])
 def test_cross_validation_of_numbers_alone_equals_refitting(cls, table):
     frame = table.select("x", "twice", "y")
-    result = out_of_fold(cls(continuous="gaussian"), frame, "y", folds=3)
+    result = out_of_fold(cls(bins=None), frame, "y", folds=3)
     for k in range(3):
         held_out = pl.Series(result.fold == k)
-        expected = cls(continuous="gaussian").fit(frame.filter(~held_out), "y").predict_proba(frame.filter(held_out))
+        expected = cls(bins=None).fit(frame.filter(~held_out), "y").predict_proba(frame.filter(held_out))
         assert_allclose(result.posterior[held_out.to_numpy()], expected, atol=1e-9)
 
 
@@ -223,7 +223,7 @@ def test_a_numeric_tree_never_puts_a_number_above_a_category():
     frame = load_penguins()
     numbers = {"bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"}
     for kind in (po.TreeAugmentedNaiveBayes, po.ChowLiuClassifier):
-        tree = kind(continuous="gaussian").fit(frame, "species").tree_
+        tree = kind(bins=None).fit(frame, "species").tree_
         for one in [tree] if kind is po.TreeAugmentedNaiveBayes else tree.values():
             assert not any(parent in numbers and child not in numbers for child, parent in one.items())
 
@@ -335,8 +335,8 @@ def test_em_without_a_gap_is_the_closed_form(table):
 
 def test_em_wants_bins_and_all_rows(gaps):
     X, y = gaps
-    with pytest.raises(ValueError, match=r'missing="em" is defined for counts only; set continuous="binned"'):
-        po.TreeAugmentedNaiveBayes(missing="em", continuous="gaussian").fit(X, y)
+    with pytest.raises(ValueError, match=r'missing="em" is defined for counts only; give bins'):
+        po.TreeAugmentedNaiveBayes(missing="em", bins=None).fit(X, y)
     with pytest.raises(ValueError, match=r'missing="em" looks at all rows twice, and partial_fit sees each once'):
         po.TreeAugmentedNaiveBayes(missing="em").partial_fit(X, y)
 

@@ -59,7 +59,7 @@ def test_held_out_posteriors_do_not_depend_on_the_label_of_the_row(parity, split
     other = y.copy()
     other[7] = "odd" if y[7] == "even" else "even"
     # Where to stop learning weights of leaves is chosen on all rows, as the strength is.
-    member = po.GenerativeForest(10, splits=splits, strength=1.0, leaf_weights=None)
+    member = po.GenerativeForest(10, splits=splits, strength=1.0, combine="geometric")
     members = {"forest": member, "nb": "nb"}
     found = [_fold_of_row(members, X, labels, 7, folds) for labels in (y, other)]
     assert_array_equal(found[0], found[1])
@@ -174,7 +174,7 @@ def test_weights_of_leaves_predict_new_rows_better_and_stay_when_rows_are_added(
     X = rng.normal(size=(900, 4))
     y = np.where(np.sin(3 * X[:, 0]) + X[:, 1] > 0, "v", "u")
     train, new = slice(0, 400), slice(400, None)
-    counted = po.GenerativeForest(leaf_weights=None).fit(X[train], y[train])
+    counted = po.GenerativeForest(combine="geometric").fit(X[train], y[train])
     model = po.GenerativeForest().fit(X[train], y[train])
     losses = [log_loss(y[new], one.predict_proba(X[new])) for one in (counted, model)]
     assert losses[1] < 0.9 * losses[0]
@@ -196,7 +196,7 @@ def test_where_counts_predict_best_they_are_kept():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
     model = po.GenerativeForest(20).fit(X, y)
-    counted = po.GenerativeForest(20, leaf_weights=None).fit(X, y)
+    counted = po.GenerativeForest(20, combine="geometric").fit(X, y)
     assert not len(model.model_.blocks[0].density.structure.change)
     assert_allclose(model.predict_proba(X), counted.predict_proba(X), atol=1e-6)
 

@@ -22,7 +22,7 @@ from posteriori.sources import source_of
 from posteriori.tables import Assignment, infer_schema, read_table
 
 MODELS = {
-    "naive": po.NaiveBayes(alpha=0.0, variance_smoothing=0.0),
+    "naive": po.NaiveBayes(alpha=0.0, distributions=po.Gaussian(0.0)),
     "lda": po.GaussianDiscriminant(alpha=0.0),
     "qda": po.GaussianDiscriminant(pooling="per_class", alpha=0.0),
     "tree": po.TreeAugmentedNaiveBayes(bins=3, backoff=None, alpha=1e-6),

@@ -21,13 +21,13 @@ from posteriori.networks import BayesianNetwork
 CUTS = (-1.0, 0.25)
 ESTIMATORS = {
     "naive Bayes": po.NaiveBayes(),
-    "maximum likelihood": po.NaiveBayes(missing="informative", variance_smoothing=0.0, ddof=1, prior_alpha=1.0),
+    "maximum likelihood": po.NaiveBayes(missing="informative", distributions=po.Gaussian(0.0, ddof=1), priors=1.0),
     "poisson and bins": po.NaiveBayes(distributions={"n": "poisson", "x": Binned(CUTS), "w": "categorical"}),
     "lda": po.GaussianDiscriminant(),
     "rda": po.GaussianDiscriminant(pooling=0.5, shrinkage="oas", missing="informative"),
     "qda": po.GaussianDiscriminant(pooling="per_class", shrinkage=0.1),
     "tan": po.TreeAugmentedNaiveBayes(bins=CUTS),
-    "tan of numbers": po.TreeAugmentedNaiveBayes(continuous="gaussian", penalty="aic"),
+    "tan of numbers": po.TreeAugmentedNaiveBayes(bins=None, penalty="aic"),
     "chow-liu": po.ChowLiuClassifier(bins=CUTS, missing="informative"),
     "aode": po.AveragedOneDependence(bins=CUTS),
     "full joint": po.FullJointClassifier(bins=(0.0,)),
@@ -173,7 +173,7 @@ def test_parameters_that_say_the_same_are_the_same():
 def test_it_warns_as_a_fit_would():
     constant = [po.NaiveBayes().fit([[1.0], [2.0]], ["a", "b"]) for _ in range(2)]
     for model in constant:
-        model.set_params(variance_smoothing=0.0)
+        model.set_params(distributions=po.Gaussian(0.0))
     with pytest.warns(UserWarning, match="does not vary within class 'a'") as caught:
         po.merge(constant)
     assert caught[0].filename == __file__

@@ -19,10 +19,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.densities.pooling import PseudoRows
 
 
 @parametrize_with_checks(
-    [po.NaiveBayes(), po.NaiveBayes(variance_smoothing=0.5, ddof=1, prior_alpha=1.0)],
+    [po.NaiveBayes(), po.NaiveBayes(distributions=po.Gaussian(0.5, ddof=1), priors=1.0)],
     expected_failed_checks=lambda _: {
         "check_estimator_sparse_tag": "sparse rows are counts, and the tag would also promise negative cells"
     },
@@ -72,21 +73,29 @@ def test_the_textbook_example():
 
 
 def test_a_row_of_ones_and_a_row_of_zeros_for_each_class():
-    """The smoothing of one textbook, priors included, is alpha = 1 and prior_alpha = 2."""
+    """The smoothing of one textbook, priors included, is alpha = 1 and priors = 2."""
     rng = np.random.default_rng(3)
     X, y = rng.random((40, 5)) < 0.3, rng.integers(0, 3, 40)
     extra = np.repeat([[True] * 5, [False] * 5], 3, axis=0)
     by_rows = po.NaiveBayes(alpha=0.0).fit(np.vstack([X, extra]), np.concatenate([y, [0, 1, 2] * 2]))
-    by_smoothing = po.NaiveBayes(alpha=1.0, prior_alpha=2.0).fit(X, y)
+    by_smoothing = po.NaiveBayes(alpha=1.0, priors=2.0).fit(X, y)
     assert_allclose(by_rows.class_prior_, by_smoothing.class_prior_)
     for first, second in zip(by_rows.feature_log_prob_, by_smoothing.feature_log_prob_, strict=True):
         assert_allclose(first, second)
     assert_allclose(by_rows.predict_proba(X), by_smoothing.predict_proba(X))
 
 
+def test_one_density_is_that_of_all_columns_of_its_kind(mixed):
+    table, y = mixed
+    numbers = po.NaiveBayes(distributions=po.Gaussian(smoothing=0.0)).fit(table, y)
+    assert [block.density for block in numbers.model_.blocks] == [po.Gaussian(0.0), po.Categorical(1.0)]
+    categories = po.NaiveBayes(distributions=po.Categorical(0.5)).fit(table, y)
+    assert [block.density for block in categories.model_.blocks] == [po.Gaussian(), po.Categorical(0.5)]
+
+
 def test_the_joint_is_the_product_of_prior_and_factors(mixed):
     table, y = mixed
-    model = poisson_model(variance_smoothing=0.0, rate_smoothing=0.0).fit(table, y)
+    model = po.NaiveBayes(distributions={"height": po.Gaussian(0.0), "visits": po.Poisson(0.0)}).fit(table, y)
     joint = model.predict_joint_log_proba(table)
     for i in range(0, len(table), 17):
         row = table.iloc[i]
@@ -118,7 +127,7 @@ def test_predictions_are_the_joint_normalised(mixed):
 
 def test_gaussian_columns_are_scikit_learns_at_no_smoothing():
     X, y = load_iris(return_X_y=True)
-    ours = po.NaiveBayes(variance_smoothing=0.0).fit(X, y)
+    ours = po.NaiveBayes(distributions=po.Gaussian(0.0)).fit(X, y)
     theirs = GaussianNB(var_smoothing=0.0).fit(X, y)
     assert_allclose(ours.theta_, theirs.theta_)
     assert_allclose(ours.var_, theirs.var_)
@@ -207,8 +216,10 @@ def test_weights_are_repetitions(seed):
     rng = np.random.default_rng(seed)
     X, y, w = rng.normal(size=(30, 2)), rng.integers(0, 3, 30), rng.integers(1, 4, 30)
     X[rng.random(X.shape) < 0.1] = np.nan
-    weighted = po.NaiveBayes(ddof=1, prior_alpha=0.5).fit(X, y, sample_weight=w)
-    repeated = po.NaiveBayes(ddof=1, prior_alpha=0.5).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    weighted = po.NaiveBayes(distributions=po.Gaussian(ddof=1), priors=0.5).fit(X, y, sample_weight=w)
+    repeated = po.NaiveBayes(distributions=po.Gaussian(ddof=1), priors=0.5).fit(
+        np.repeat(X, w, axis=0), np.repeat(y, w)
+    )
     assert_allclose(weighted.predict_joint_log_proba(X), repeated.predict_joint_log_proba(X), rtol=1e-8)
 
 
@@ -235,8 +246,8 @@ def test_partial_fits_add_up_to_one_fit(seed, pieces):
 
 def test_smoothing_may_change_between_partial_fits_because_it_never_enters_the_statistics(mixed):
     table, y = mixed
-    model = po.NaiveBayes(variance_smoothing=100.0, alpha=50.0).partial_fit(table[:100], y[:100])
-    model.set_params(variance_smoothing=1.0, alpha=1.0).partial_fit(table[100:], y[100:])
+    model = po.NaiveBayes(distributions=po.Gaussian(100.0), alpha=50.0).partial_fit(table[:100], y[:100])
+    model.set_params(distributions=po.Gaussian(1.0), alpha=1.0).partial_fit(table[100:], y[100:])
     assert_allclose(model.predict_proba(table), po.NaiveBayes().fit(table, y).predict_proba(table), atol=1e-9)
 
 
@@ -291,8 +302,8 @@ def test_rows_that_no_class_can_produce_are_told_of():
 
 def test_degenerate_maximum_likelihood_is_told_of():
     X, y = np.array([[1.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 2.0]]), [0, 0, 1, 1]
-    with pytest.warns(UserWarning, match="column 'x0' does not vary within class 0.*variance_smoothing"):
-        po.NaiveBayes(variance_smoothing=0.0).fit(X, y)
+    with pytest.warns(UserWarning, match="column 'x0' does not vary within class 0.*smoothing"):
+        po.NaiveBayes(distributions=po.Gaussian(0.0)).fit(X, y)
     po.NaiveBayes().fit(X, y)
 
 
@@ -303,7 +314,7 @@ def test_priors_by_hand_by_mapping_and_smoothed():
     X, y = load_iris(return_X_y=True)
     assert_allclose(po.NaiveBayes(priors=[0.5, 0.3, 0.2]).fit(X, y).class_prior_, [0.5, 0.3, 0.2])
     assert_allclose(po.NaiveBayes(priors={2: 0.2, 0: 0.5, 1: 0.3}).fit(X, y).class_prior_, [0.5, 0.3, 0.2])
-    smoothed = po.NaiveBayes(prior_alpha=3.0).fit(X[:100], y[:100], sample_weight=np.r_[np.ones(50), np.full(50, 2.0)])
+    smoothed = po.NaiveBayes(priors=3.0).fit(X[:100], y[:100], sample_weight=np.r_[np.ones(50), np.full(50, 2.0)])
     assert_allclose(smoothed.class_prior_, [53 / 156, 103 / 156])
 
 
@@ -469,7 +480,9 @@ def test_it_works_inside_scikit_learns_tools(penguins):
     table = penguins.to_pandas()
     y = table.pop("species")
     assert cross_val_score(po.NaiveBayes(), table, y, cv=5).mean() > 0.95
-    search = GridSearchCV(po.NaiveBayes(), {"variance_smoothing": [0.1, 10.0], "alpha": [0.5, 1.0]}, cv=3).fit(table, y)
+    search = GridSearchCV(
+        po.NaiveBayes(), {"distributions": [po.Gaussian(0.1), po.Gaussian(10.0)], "alpha": [0.5, 1.0]}, cv=3
+    ).fit(table, y)
     assert search.best_score_ > 0.95
     assert make_pipeline(FunctionTransformer(), po.NaiveBayes()).fit(table, y).score(table, y) > 0.95
 
@@ -495,8 +508,8 @@ def test_pseudo_counts_whose_sums_would_overflow_are_refused():
             po.NaiveBayes(alpha=alpha).fit([["a"], ["b"]], [0, 1])
     assert_allclose(po.NaiveBayes(alpha=10**15).fit([["a"], ["b"]], [0, 1]).predict_proba([["a"]]), 0.5, rtol=1e-14)
     X, y = [[1.0, 2.0], [2.0, 1.0], [4.0, 7.0], [6.0, 6.5]], [0, 0, 1, 1]
-    many = po.GaussianDiscriminant(pooling="per_class", pseudo_rows=10**15).fit(X, y).predict_proba(X)
-    assert_allclose(many, po.GaussianDiscriminant(pooling="per_class", pseudo_rows=np.inf).fit(X, y).predict_proba(X))
+    many = po.GaussianDiscriminant(pooling=PseudoRows(1e15)).fit(X, y).predict_proba(X)
+    assert_allclose(many, po.GaussianDiscriminant(pooling=PseudoRows(np.inf)).fit(X, y).predict_proba(X))
 
 
 def test_numbers_absurdly_far_away_warn_of_no_overflow():

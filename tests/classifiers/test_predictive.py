@@ -14,7 +14,7 @@ MODELS = {
     "nb": po.NaiveBayes(predictive=True),
     "lda": po.GaussianDiscriminant(predictive=True),
     "qda": po.GaussianDiscriminant(pooling="per_class", shrinkage=0.02, predictive=True),
-    "diagonal": po.GaussianDiscriminant(pooling="per_class", covariance="diagonal", predictive=True),
+    "diagonal": po.GaussianDiscriminant(pooling="per_class", shrinkage="diagonal", predictive=True),
 }
 SPECIES = ("Adelie", "Chinstrap", "Gentoo")
 
@@ -107,7 +107,7 @@ def test_a_block_of_t_densities_has_no_linear_or_quadratic_form(penguins):
             getattr(lda, read)
     with pytest.raises(AttributeError, match="predictive=False"):
         lda.quadratic_form()
-    for one in (lda, po.NaiveBayes(variance_smoothing=np.inf, predictive=True).fit(numbers, "species")):
+    for one in (lda, po.NaiveBayes(distributions=po.Gaussian(np.inf, predictive=True)).fit(numbers, "species")):
         with pytest.raises(ValueError, match="predictive=False"):
             linear_form(one)
     assert lda.transform(numbers).shape == (len(numbers), 2)

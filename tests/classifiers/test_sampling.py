@@ -51,7 +51,7 @@ MODELS = {
     "lda": po.GaussianDiscriminant(),
     "qda": po.GaussianDiscriminant(pooling="per_class"),
     "tan": po.TreeAugmentedNaiveBayes(),
-    "tan of numbers": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    "tan of numbers": po.TreeAugmentedNaiveBayes(bins=None),
     "kdb": po.KDependenceBayes(),
     "aode": po.AveragedOneDependence(),
     "pool": po.GenerativeClassifier(),

@@ -31,12 +31,12 @@ from posteriori.statistics import (
 CUTS = (-1.0, 0.25)
 ESTIMATORS = {
     "naive Bayes": po.NaiveBayes(),
-    "maximum likelihood": po.NaiveBayes(missing="informative", variance_smoothing=0.0, ddof=1),
+    "maximum likelihood": po.NaiveBayes(missing="informative", distributions=po.Gaussian(0.0, ddof=1)),
     "poisson and bins": po.NaiveBayes(distributions={"n": "poisson", "x": Binned(CUTS), "w": "categorical"}),
     "lda": po.GaussianDiscriminant(),
     "rda": po.GaussianDiscriminant(pooling=0.5, shrinkage="oas", missing="informative"),
     "tan": po.TreeAugmentedNaiveBayes(bins=CUTS),
-    "tan of numbers": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    "tan of numbers": po.TreeAugmentedNaiveBayes(bins=None),
     "chow-liu": po.ChowLiuClassifier(bins=CUTS, missing="informative"),
     "aode": po.AveragedOneDependence(bins=CUTS),
     "full joint": po.FullJointClassifier(bins=(0.0,)),
@@ -182,7 +182,7 @@ def test_weights_of_fractions_leave_no_rests(weights, data):
     gone = np.array(data.draw(st.lists(st.booleans(), min_size=len(weight), max_size=len(weight))))
     gone[0] = True
     X = np.column_stack([np.where(gone, "u", "v"), np.where(gone, "p", "q")]).astype(object)
-    model = po.NaiveBayes(prior_alpha=1.0).fit([*X, ["v", "p"]], [*gone, False], [*weight, 1.0])
+    model = po.NaiveBayes(priors=1.0).fit([*X, ["v", "p"]], [*gone, False], [*weight, 1.0])
     model.unlearn(X[gone][::-1], gone[gone], weight[gone][::-1])
     assert model.class_count_[model.classes_.tolist().index(True)] == 0.0
     assert all((counts[1] == 0.0).all() for counts in model.category_count_)
@@ -190,19 +190,19 @@ def test_weights_of_fractions_leave_no_rests(weights, data):
 
 def test_counts_of_which_only_zeros_are_left_have_a_rate_of_zero():
     X, y = [[0.0], [3.0], [0.0], [7.0], [1.0], [0.0]], list("aaabbb")
-    model = po.NaiveBayes(distributions="poisson", rate_smoothing=0.0).fit(X, y, [1, 3, 1, 1, 1, 1])
+    model = po.NaiveBayes(distributions=po.Poisson(0.0)).fit(X, y, [1, 3, 1, 1, 1, 1])
     assert model.unlearn([[3.0]], ["a"], [3]).statistics_.blocks[0].mean[0, 0] == 0.0
     assert np.isfinite(model.predict_joint_log_proba([[0.0]])).all()
 
 
 def test_categories_and_classes_without_rows_stay_known():
     X, y = [["u"], ["u"], ["v"], ["w"]], ["a", "a", "b", "c"]
-    model = po.NaiveBayes(prior_alpha=1.0).fit(X, y).unlearn([["w"]], ["c"])
+    model = po.NaiveBayes(priors=1.0).fit(X, y).unlearn([["w"]], ["c"])
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.class_count_.tolist() == [2.0, 1.0, 0.0]
     assert model.categories_[0].tolist() == ["u", "v", "w"]
     declared = pd.DataFrame({"x0": pd.Categorical(["u", "u", "v"], ["u", "v", "w"])})
-    expected = po.NaiveBayes(prior_alpha=1.0).partial_fit(declared, y[:3], classes=["a", "b", "c"])
+    expected = po.NaiveBayes(priors=1.0).partial_fit(declared, y[:3], classes=["a", "b", "c"])
     assert_array_equal(model.predict_proba([["u"], ["w"]]), expected.predict_proba(pd.DataFrame({"x0": ["u", "w"]})))
 
 
@@ -237,13 +237,13 @@ def refusals():
     for kind in (
         po.NaiveBayes(),
         po.GaussianDiscriminant(),
-        po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+        po.TreeAugmentedNaiveBayes(bins=None),
         po.NaiveBayes(distributions="binned", bins=(1e6,)),
     ):
         model = clone(kind).fit(numbers, label)
         yield model, [[1e6 + 30.0, 1e6]], ["b"], None, "in rows of class 'b', column 'x0' holds"
         yield model, numbers[:25], label[25:], None, "in rows of class 'b', column"
-    for kind in (po.GaussianDiscriminant(), po.TreeAugmentedNaiveBayes(continuous="gaussian")):
+    for kind in (po.GaussianDiscriminant(), po.TreeAugmentedNaiveBayes(bins=None)):
         model = clone(kind).fit(numbers, label)
         yield model, [[1e6 + 1.0, 1e6 - 1.0]], ["a"], None, "in rows of class 'a', column"
     yield po.GaussianDiscriminant().fit(numbers, label), [[1e6, np.nan]], ["a"], None, "column 'x1' holds"
@@ -277,7 +277,7 @@ def test_rows_that_cannot_have_been_in_are_refused_and_the_model_stays():
 
 @pytest.mark.filterwarnings("ignore:.*few digits are left:UserWarning")
 def test_it_warns_as_a_fit_would():
-    model = po.NaiveBayes(variance_smoothing=0.0).fit([[1.0], [1.0], [2.0], [3.0], [4.0]], list("aaabb"))
+    model = po.NaiveBayes(distributions=po.Gaussian(0.0)).fit([[1.0], [1.0], [2.0], [3.0], [4.0]], list("aaabb"))
     with pytest.warns(UserWarning, match="does not vary within class 'a'") as caught:
         model.unlearn([[2.0]], ["a"])
     assert caught[0].filename == __file__
@@ -286,7 +286,7 @@ def test_it_warns_as_a_fit_would():
 def test_it_warns_where_digits_are_lost():
     rng = np.random.default_rng(0)
     x = np.append(rng.normal(size=100), 1e9)[:, np.newaxis]
-    for kind in (po.NaiveBayes(), po.GaussianDiscriminant(), po.ChowLiuClassifier(continuous="gaussian")):
+    for kind in (po.NaiveBayes(), po.GaussianDiscriminant(), po.ChowLiuClassifier(bins=None)):
         model = clone(kind).fit(x, np.arange(101) % 2)
         with pytest.warns(UserWarning, match="few digits are left of its variance") as caught:
             model.unlearn(x[100:], [0])

@@ -54,7 +54,7 @@ MODELS = {
     "informative": lambda: po.NaiveBayes(missing="informative"),
     "lda": lambda: po.GaussianDiscriminant(),
     "tan": lambda: po.TreeAugmentedNaiveBayes(bins=3),
-    "tan of numbers": lambda: po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    "tan of numbers": lambda: po.TreeAugmentedNaiveBayes(bins=None),
     "kdb": lambda: po.KDependenceBayes(bins=3),
     "pool": lambda: po.GenerativeClassifier(folds=2),
 }

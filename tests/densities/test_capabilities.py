@@ -101,7 +101,7 @@ def command(*arguments):
 
 def fitted(waits, **parameters):
     distributions = parameters.pop("distributions", {"wait": "exponential"})
-    return po.NaiveBayes(distributions=distributions, rate_smoothing=2.0, **parameters).fit(waits, "kind")
+    return po.NaiveBayes(distributions=distributions, alpha=2.0, **parameters).fit(waits, "kind")
 
 
 # The recipe in every feature -------------------------------------------------------------------------------------
@@ -311,8 +311,8 @@ def test_conditional_tables_add_up_to_the_log_density_of_a_complete_row(density)
         po.GaussianDiscriminant(),
         po.GaussianDiscriminant(pooling="pooled"),
         po.NaiveBayes(distributions="poisson"),
-        po.TreeAugmentedNaiveBayes(continuous="gaussian"),
-        po.ChowLiuClassifier(continuous="gaussian"),
+        po.TreeAugmentedNaiveBayes(bins=None),
+        po.ChowLiuClassifier(bins=None),
     ],
     ids=repr,
 )

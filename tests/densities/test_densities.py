@@ -84,7 +84,7 @@ every_density = pytest.mark.parametrize(
         Gaussian(predictive=True),
         MultivariateGaussian(),
         MultivariateGaussian(predictive=True),
-        MultivariateGaussian(Pooled(), ddof=1),
+        MultivariateGaussian(Pooled(ddof=1)),
         MultivariateGaussian(Regularized(0.5)),
         Poisson(),
         Categorical(),
@@ -449,10 +449,10 @@ def test_a_registered_name_is_accepted_and_its_model_is_read_back(name, tmp_path
 
 
 def test_one_entry_makes_a_density_known_by_name(monkeypatch):
-    entry = Registration(Exponential, options={"smoothing": "rate_smoothing"})
+    entry = Registration(Exponential, options={"smoothing": "alpha"})
     monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, entry))
     X = np.random.default_rng(0).exponential([1.0, 4.0], (50, 2))
     y = np.arange(50) % 2
-    by_name = po.NaiveBayes(distributions="exponential", rate_smoothing=2.5).fit(X, y)
+    by_name = po.NaiveBayes(distributions="exponential", alpha=2.5).fit(X, y)
     given = po.NaiveBayes(distributions=dict.fromkeys(range(2), Exponential(2.5))).fit(X, y)
     assert_array_equal(by_name.predict_proba(X), given.predict_proba(X))

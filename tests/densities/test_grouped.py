@@ -310,7 +310,7 @@ def test_em_over_missing_cells_with_groups():
 
 def test_numbers_beside_groups():
     X, y = table()
-    model = po.TreeAugmentedNaiveBayes(continuous="gaussian").fit(X, y)
+    model = po.TreeAugmentedNaiveBayes(bins=None).fit(X, y)
     assert isinstance(model.model_.blocks[0].density, Grouped)
     assert model.score(X, y) > 0.7
 

@@ -31,7 +31,7 @@ INFORMATIVE = {
     "lda": po.GaussianDiscriminant(missing="informative"),
     "qda": po.GaussianDiscriminant(missing="informative", pooling="per_class"),
     "tree": po.TreeAugmentedNaiveBayes(missing="informative", bins=4),
-    "tree gaussian": po.TreeAugmentedNaiveBayes(missing="informative", continuous="gaussian"),
+    "tree gaussian": po.TreeAugmentedNaiveBayes(missing="informative", bins=None),
     "forest": po.ChowLiuClassifier(missing="informative", bins=4),
 }
 every_model = pytest.mark.parametrize("name", INFORMATIVE)
@@ -186,7 +186,7 @@ def test_a_column_may_begin_to_be_missing_and_a_class_to_appear():
 def test_rows_without_label_teach_it(name):
     frame, y = table(150)
     some = np.where(np.arange(len(y)) < 60, y, np.nan)
-    rough = {"distributions": {"k": "poisson"}, "variance_smoothing": 0.0, "rate_smoothing": 0.0}
+    rough = {"distributions": {"x": po.Gaussian(0.0), "z": po.Gaussian(0.0), "k": po.Poisson(0.0)}}
     model = like(INFORMATIVE[name], labels__unlabelled="learn", alpha=0.0, em__tol=1e-6, em__max_iter=1000)
     model.set_params(**(rough if name == "naive" else {})).fit(frame, some)
     known = ~np.isnan(some)

@@ -109,7 +109,10 @@ def test_the_linear_form_is_the_model(kind, penguins):
         model = po.NaiveBayes().fit(X, y)
     else:
         X, y = penguins.drop_nulls().with_columns(pl.col("year") - 2007), "species"
-        model = po.NaiveBayes(variance_smoothing=np.inf, distributions={"year": "poisson"}).fit(X, y)
+        model = po.NaiveBayes(
+            distributions=dict.fromkeys(X.select(pl.selectors.numeric()).columns, po.Gaussian(np.inf))
+            | {"year": "poisson"}
+        ).fit(X, y)
     form, explanation = po.explain.linear_form(model), model.explain(X)
     scores = form.scores(form.design(explanation))
     assert_allclose(softmax(scores, axis=1), model.predict_proba(X), atol=1e-8)
@@ -130,7 +133,7 @@ def test_the_linear_form_of_bernoulli_features_is_the_textbooks():
 def test_the_linear_form_of_shared_variances_is_the_textbooks():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(90, 3)), rng.integers(0, 3, 90)
-    model = po.NaiveBayes(variance_smoothing=np.inf).fit(X, y)
+    model = po.NaiveBayes(distributions=po.Gaussian(np.inf)).fit(X, y)
     form = po.explain.linear_form(model)
     assert_allclose(form.weight, model.theta_ / model.var_[0])
     assert_allclose(form.bias, model.class_log_prior_ - (model.theta_**2 / (2 * model.var_[0])).sum(axis=1))
@@ -138,7 +141,7 @@ def test_the_linear_form_of_shared_variances_is_the_textbooks():
 
 def test_a_pool_of_linear_models_is_linear(penguins):
     rows = penguins.drop_nulls()
-    members = {"lda": po.GaussianDiscriminant(), "shared": po.NaiveBayes(variance_smoothing=np.inf)}
+    members = {"lda": po.GaussianDiscriminant(), "shared": po.NaiveBayes(distributions=po.Gaussian(np.inf))}
     model = po.GenerativeClassifier(members, priors=[0.2, 0.3, 0.5], penalty=100.0).fit(rows, "species")
     explained = model.explain(rows)
     form = po.explain.linear_form(model)
@@ -149,18 +152,18 @@ def test_a_pool_of_linear_models_is_linear(penguins):
     mixed = po.GenerativeClassifier(["lda", "qda"], penalty=1e6).fit(rows, "species")
     with pytest.raises(ValueError, match="the member 'qda' of the pool"):
         po.explain.linear_form(mixed)
-    weighted = po.NaiveBayes(variance_smoothing=np.inf, feature_weights="conditional").fit(rows, "species")
+    weighted = po.NaiveBayes(distributions=po.Gaussian(np.inf), feature_weights="conditional").fit(rows, "species")
     with pytest.raises(ValueError, match="feature weights change the log-odds"):
         po.explain.linear_form(weighted)
 
 
 def test_where_there_is_no_linear_form(penguins):
-    with pytest.raises(ValueError, match=r"variance for each class.*variance_smoothing=inf"):
+    with pytest.raises(ValueError, match=r"variance for each class.*smoothing=math.inf"):
         po.explain.linear_form(po.NaiveBayes().fit(penguins, "species"))
     strict = po.NaiveBayes(alpha=0.0).fit(penguins.select("island", "species"), "species")
     with pytest.raises(ValueError, match="probability 0; set alpha > 0"):
         po.explain.linear_form(strict)
-    model = po.NaiveBayes(variance_smoothing=np.inf).fit(penguins, "species")
+    model = po.NaiveBayes(distributions=po.Gaussian(np.inf)).fit(penguins, "species")
     with pytest.raises(ValueError, match="a cell is missing"):
         po.explain.linear_form(model).design(model.explain(penguins))
 
@@ -180,7 +183,7 @@ def test_a_chain_says_on_what_each_factor_is_conditional(penguins):
         "× p(year = 2007 | bill_length_mm, bill_depth_mm, body_mass_g)",
     ]
     assert "| bill_length_mm, bill_depth_mm, …, body_mass_g)" in model.explain(penguins[0]).bayes_table()
-    independent = po.GaussianDiscriminant(covariance="diagonal").fit(penguins, "species")
+    independent = po.GaussianDiscriminant(shrinkage="diagonal").fit(penguins, "species")
     assert "|" not in po.explain.bayes_table(independent, row)
 
 

@@ -158,10 +158,10 @@ MODELS = {
     "dates": _dates,
     "lda": lambda: _fitted(po.GaussianDiscriminant(), mixed_table()),
     "qda": lambda: _fitted(po.GaussianDiscriminant(pooling="per_class"), mixed_table()),
-    "diagonal": lambda: _fitted(po.GaussianDiscriminant(covariance="diagonal"), mixed_table()),
+    "diagonal": lambda: _fitted(po.GaussianDiscriminant(shrinkage="diagonal"), mixed_table()),
     "tan of bins": lambda: _fitted(po.TreeAugmentedNaiveBayes(), mixed_table()),
-    "tan of numbers": lambda: _fitted(po.TreeAugmentedNaiveBayes(continuous="gaussian"), mixed_table()),
-    "trees of classes": lambda: _fitted(po.ChowLiuClassifier(continuous="gaussian"), mixed_table()),
+    "tan of numbers": lambda: _fitted(po.TreeAugmentedNaiveBayes(bins=None), mixed_table()),
+    "trees of classes": lambda: _fitted(po.ChowLiuClassifier(bins=None), mixed_table()),
     "trees of components": lambda: _fitted(
         po.TreeAugmentedNaiveBayes(em=po.EM(components_per_class=2, n_init=1), random_state=0), codes_table()
     ),

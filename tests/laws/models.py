@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import posteriori as po
+from posteriori.densities.pooling import PseudoRows
 from posteriori.densities.registry import REGISTRY
 from posteriori.registry import MODELS
 
@@ -81,21 +82,21 @@ def _distributions():
 def _settings():
     """Yield settings with a code path of their own."""
     gda, nb, tan = po.GaussianDiscriminant, po.NaiveBayes, po.TreeAugmentedNaiveBayes
-    for covariance in ("full", "diagonal", "spherical"):
+    for shrinkage in (None, "diagonal", "spherical"):
         for pooling in ("pooled", "per_class"):
             for predictive in (False, True):
                 yield (
-                    f"gda {covariance} {pooling}{' predictive' * predictive}",
-                    lambda c=covariance, p=pooling, t=predictive: gda(covariance=c, pooling=p, predictive=t, **_QUICK),
+                    f"gda {shrinkage or 'full'} {pooling}{' predictive' * predictive}",
+                    lambda s=shrinkage, p=pooling, t=predictive: gda(shrinkage=s, pooling=p, predictive=t, **_QUICK),
                 )
     yield "gda oas", lambda: gda(shrinkage="oas", **_QUICK)
     yield "gda ledoit-wolf", lambda: gda(shrinkage="ledoit_wolf", **_QUICK)
     yield "gda shrinkage", lambda: gda(pooling=0.5, shrinkage=0.3, predictive=True, **_QUICK)
-    yield "gda pseudo-rows", lambda: gda(pooling="per_class", pseudo_rows=3.0, **_QUICK)
+    yield "gda pseudo-rows", lambda: gda(pooling=PseudoRows(3.0), **_QUICK)
     yield "nb informative", lambda: nb(missing="informative", **_QUICK)
     yield "nb weighted", lambda: nb(feature_weights="conditional", **_QUICK)
     yield "nb components", lambda: nb(em=po.EM(components_per_class=2, n_init=1, max_iter=5), random_state=0, **_QUICK)
-    yield "tan of numbers", lambda: tan(continuous="gaussian", **_QUICK)
+    yield "tan of numbers", lambda: tan(bins=None, **_QUICK)
     yield "tan learned", lambda: tan(backoff="learned", **_QUICK)
     yield "tan 4 bins", lambda: tan(bins=4, **_QUICK)
     yield "kdb 1 learned", lambda: po.KDependenceBayes(1, backoff="learned", **_QUICK)

@@ -254,7 +254,7 @@ def test_what_sees_only_sums_refuses_to_learn():
     with pytest.raises(ValueError, match=r'backoff="learned" takes all rows at once'):
         po.merge([model, model])
     with pytest.raises(ValueError, match="continuous"):
-        po.TreeAugmentedNaiveBayes(backoff="learned", continuous="gaussian").fit(X, y)
+        po.TreeAugmentedNaiveBayes(backoff="learned", bins=None).fit(X, y)
     with pytest.raises(ValueError, match="components_per_class"):
         po.TreeAugmentedNaiveBayes(backoff="learned", em=po.EM(components_per_class=2)).fit(X, y)
     with pytest.raises(ValueError, match="without label"):

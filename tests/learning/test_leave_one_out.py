@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.densities import LeaveOneOutDensity, MultivariateGaussian
+from posteriori.densities.pooling import PerClass, Pooled, PseudoRows
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import Collect, estimate
 from posteriori.learning.leave_one_out import left_out_factors
@@ -84,17 +85,24 @@ few = settings(max_examples=6, deadline=None)
     st.sampled_from(
         [
             {},
-            {"variance_smoothing": 0.0, "ddof": 1, "alpha": 0.0, "rate_smoothing": 0.0},
-            {"variance_smoothing": math.inf, "alpha": 0.3, "prior_alpha": 1.0},
-            {"variance_smoothing": 0.5, "rate_smoothing": math.inf},
+            {"alpha": 0.0},
+            {"alpha": 0.3, "priors": 1.0},
             {"missing": "informative"},
             {"missing": "informative", "alpha": 0.0},
         ]
     ),
+    st.sampled_from(
+        [
+            (po.Gaussian(), po.Poisson()),
+            (po.Gaussian(0.0, ddof=1), po.Poisson(0.0)),
+            (po.Gaussian(math.inf), po.Poisson()),
+            (po.Gaussian(0.5), po.Poisson(math.inf)),
+        ]
+    ),
 )
-def test_naive_bayes_of_every_distribution(draw, parameters):
+def test_naive_bayes_of_every_distribution(draw, parameters, densities):
     X, y, weight = draw_rows(*draw)
-    distributions = {"n": "poisson", "b": po.Binned(CUTS)}
+    distributions = {"a": densities[0], "n": densities[1], "b": po.Binned(CUTS)}
     check(po.NaiveBayes(distributions=distributions, **parameters), X, y, weight)
 
 
@@ -117,7 +125,7 @@ def test_tables_with_some_parents(draw, k, backoff, alpha):
 @given(draws)
 def test_trees_of_numbers(draw):
     X, y, weight = draw_rows(*draw)
-    check(po.TreeAugmentedNaiveBayes(continuous="gaussian"), X, y, weight, rtol=1e-7)
+    check(po.TreeAugmentedNaiveBayes(bins=None), X, y, weight, rtol=1e-7)
 
 
 @few
@@ -125,13 +133,13 @@ def test_trees_of_numbers(draw):
     draws,
     st.sampled_from(
         [
-            {"pooling": "pooled", "ddof": 1},
+            {"pooling": Pooled(ddof=1)},
             {"pooling": "per_class"},
-            {"pooling": "per_class", "ddof": 1},
+            {"pooling": PerClass(ddof=1)},
             {"pooling": 0.5},
-            {"pooling": "per_class", "pseudo_rows": 3.0},
+            {"pooling": PseudoRows(3.0)},
             {"pooling": "per_class", "shrinkage": 0.3},
-            {"covariance": "diagonal"},
+            {"shrinkage": "diagonal"},
         ]
     ),
 )
@@ -150,13 +158,13 @@ def test_an_offset_costs_nothing(offset):
         assert_allclose(a, b, atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["pooled", "per_class"])
+@pytest.mark.parametrize("pooling", [Pooled(ddof=1), PerClass(ddof=1)], ids=str)
 def test_discriminants_as_mass_gives_them(pooling):
     """MASS::lda and MASS::qda with CV=TRUE: unbiased covariances, and the prior of all rows."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 60)
     X = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4)) + y[:, np.newaxis]
-    model = po.GaussianDiscriminant(pooling=pooling, ddof=1).fit(X, y)
+    model = po.GaussianDiscriminant(pooling=pooling).fit(X, y)
     model.set_params(priors=model.class_prior_).fit(X, y)
     expected = np.empty((60, 3))
     for i in range(60):

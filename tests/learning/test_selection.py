@@ -35,17 +35,20 @@ def table():
 
 
 @pytest.mark.parametrize("folds", [2, 5, 10])
-@pytest.mark.parametrize("settings", [{}, {"alpha": 0.3, "variance_smoothing": 5.0, "ddof": 1, "prior_alpha": 2.0}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"alpha": 0.3, "priors": 2.0, "distributions": {"visits": "poisson", "x": po.Gaussian(5.0, ddof=1)}}],
+)
 def test_it_equals_refitting(table, folds, settings, monkeypatch):
     monkeypatch.setattr(posteriori.sources.table_source, "_MOST_ROWS", 64)  # several batches
-    model = po.NaiveBayes(distributions={"visits": "poisson"}, **settings)
+    model = po.NaiveBayes(**{"distributions": {"visits": "poisson"}, **settings})
     weight = np.random.default_rng(1).integers(1, 4, len(table)).astype(float)
     result = out_of_fold(model, table, "y", folds=folds, sample_weight=weight)
     for k in range(folds):
         held_out = result.fold == k
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # categories of this fold only
-            refit = po.NaiveBayes(distributions={"visits": "poisson"}, **settings).fit(
+            refit = po.NaiveBayes(**{"distributions": {"visits": "poisson"}, **settings}).fit(
                 table.filter(~pl.Series(held_out)), "y", sample_weight=weight[~held_out]
             )
             expected = refit.predict_proba(table.filter(pl.Series(held_out)))

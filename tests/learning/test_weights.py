@@ -171,7 +171,7 @@ def models():
         po.TreeAugmentedNaiveBayes(bins=4, feature_weights="conditional"),
         po.ChowLiuClassifier(bins=4, feature_weights="conditional"),
         po.KDependenceBayes(bins=4, feature_weights="conditional"),
-        po.GaussianDiscriminant(covariance="diagonal", feature_weights="conditional"),
+        po.GaussianDiscriminant(shrinkage="diagonal", feature_weights="conditional"),
     ]
 
 

@@ -102,7 +102,7 @@ def test_a_network_classifier_learns_its_tables_anew(table):
     again = learner.fit(X, y)
     assert_allclose(
         again.predict_proba(X),
-        po.NaiveBayes(columns=po.Columns(categorical_features=["day"]), prior_alpha=1.0).fit(X, y).predict_proba(X),
+        po.NaiveBayes(columns=po.Columns(categorical_features=["day"]), priors=1.0).fit(X, y).predict_proba(X),
     )
     assert cross_val_score(learner, X, y, cv=3).mean() > 0.5
 
@@ -123,7 +123,7 @@ def with_numbers(n=300):
     ("model", "dropped"),
     [
         (po.NaiveBayes(), []),
-        (po.TreeAugmentedNaiveBayes(continuous="gaussian"), []),
+        (po.TreeAugmentedNaiveBayes(bins=None), []),
         (po.GaussianDiscriminant(pooling="pooled"), ["colour"]),
         (po.GaussianDiscriminant(pooling="per_class"), ["colour"]),
     ],

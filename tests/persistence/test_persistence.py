@@ -62,9 +62,7 @@ def from_parameters():
 
 def fit_at_the_limits():
     X = np.array([[0.0], [2**53 + 1], [0], [3]])
-    model = po.NaiveBayes(
-        variance_smoothing=np.inf, rate_smoothing=np.inf, alpha=0.0, columns=po.Columns(categorical_features=[0])
-    )
+    model = po.NaiveBayes(distributions=po.Gaussian(np.inf), alpha=0.0, columns=po.Columns(categorical_features=[0]))
     return model.fit(X.astype(np.int64), [0, 1, 1, 0]), X
 
 

@@ -51,7 +51,7 @@ def holds(condition, row):
 
 def test_shares_and_classes_are_those_of_the_rows_that_meet_the_conditions():
     table = load_penguins().drop_nulls().drop("island")  # without it no node lacks a category
-    forest = po.GenerativeForest(n_trees=10, strength=1e-6, leaf_weights=None).fit(table, "species")
+    forest = po.GenerativeForest(n_trees=10, strength=1e-6, combine="geometric").fit(table, "species")
     rows = table.to_dicts()
     for tree in range(10):
         nodes = forest.outline(tree, max_depth=60).nodes

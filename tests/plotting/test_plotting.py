@@ -132,7 +132,7 @@ def test_a_narrow_class_beside_a_wide_one_keeps_its_area():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 300)
     X = np.where(y == 0, rng.normal(0, 1e-4, 600), rng.normal(50, 1e3, 600)).reshape(-1, 1)
-    ax = plot_densities(po.NaiveBayes(variance_smoothing=0.0).fit(X, y), 0)
+    ax = plot_densities(po.NaiveBayes(distributions=po.Gaussian(0.0)).fit(X, y), 0)
     assert_allclose(areas(ax), 1.0, atol=2e-3)
 
 

@@ -184,7 +184,7 @@ MODELS = {
     "mixture": po.NaiveBayes(em=po.EM(components_per_class=2), random_state=0),
     "LDA": po.GaussianDiscriminant(),
     "TAN": po.TreeAugmentedNaiveBayes(),
-    "TAN of numbers": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    "TAN of numbers": po.TreeAugmentedNaiveBayes(bins=None),
     "trees": po.ChowLiuClassifier(),
     "kDB": po.KDependenceBayes(),
     "AODE": po.AveragedOneDependence(),

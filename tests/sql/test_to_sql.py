@@ -111,13 +111,13 @@ MODELS = {
     "rda, informative": (po.GaussianDiscriminant(pooling=0.5, missing="informative"), PENGUINS),
     "spheres": (po.GaussianDiscriminant(pooling="per_class", shrinkage=1.0), PENGUINS),
     "tan": (po.TreeAugmentedNaiveBayes(), PENGUINS),
-    "tan of Gaussians": (po.TreeAugmentedNaiveBayes(continuous="gaussian", missing="informative"), PENGUINS),
+    "tan of Gaussians": (po.TreeAugmentedNaiveBayes(bins=None, missing="informative"), PENGUINS),
     "tan without smoothing": (po.TreeAugmentedNaiveBayes(backoff=None, alpha=0.0), PENGUINS),
     "tan of components": (
         po.TreeAugmentedNaiveBayes(em=po.EM(components_per_class={"Adelie": 2}), bins=3, random_state=0),
         PENGUINS,
     ),
-    "chow-liu of Gaussians": (po.ChowLiuClassifier(continuous="gaussian"), PENGUINS),
+    "chow-liu of Gaussians": (po.ChowLiuClassifier(bins=None), PENGUINS),
     "kdb with weights": (po.KDependenceBayes(bins=4, feature_weights="conditional", missing="informative"), PENGUINS),
     "kdb 3 without smoothing": (po.KDependenceBayes(k=3, bins=2, backoff=None, alpha=0.0), PENGUINS),
     "aode": (po.AveragedOneDependence(), PENGUINS),
@@ -154,8 +154,8 @@ PATTERNS = {
     "lda": (po.GaussianDiscriminant(), 4, 0),
     "qda": (po.GaussianDiscriminant(pooling="per_class"), 4, 1),
     "tan": (po.TreeAugmentedNaiveBayes(bins=3), 2, 3),
-    "tan of Gaussians": (po.TreeAugmentedNaiveBayes(continuous="gaussian"), 4, 1),
-    "chow-liu": (po.ChowLiuClassifier(continuous="gaussian"), 3, 2),
+    "tan of Gaussians": (po.TreeAugmentedNaiveBayes(bins=None), 4, 1),
+    "chow-liu": (po.ChowLiuClassifier(bins=None), 3, 2),
     "kdb": (po.KDependenceBayes(bins=3), 2, 3),
     "aode": (po.AveragedOneDependence(bins=3), 2, 3),
     "forest": (po.GenerativeForest(5, splits="best"), 2, 3),
@@ -190,7 +190,7 @@ def test_it_agrees_on_tables_of_any_shape(seed, shape, alpha, kind):
     model = {
         "bayes": po.NaiveBayes(alpha=alpha),
         "binned": po.NaiveBayes(distributions={f"x{j}": "binned" for j in range(numbers)}, alpha=alpha),
-        "tan": po.TreeAugmentedNaiveBayes(continuous="gaussian", backoff=None, alpha=alpha),
+        "tan": po.TreeAugmentedNaiveBayes(bins=None, backoff=None, alpha=alpha),
         "forest": po.ChowLiuClassifier(bins=3, backoff=None, alpha=alpha),
         "kdb": po.KDependenceBayes(bins=3, backoff=None, alpha=alpha),
         "aode": po.AveragedOneDependence(bins=3, backoff=None, alpha=alpha),
@@ -241,7 +241,7 @@ def test_an_offset_loses_no_digit(offset, database):
         po.NaiveBayes(),
         po.NaiveBayes(distributions={"x1": "binned"}),
         po.GaussianDiscriminant(pooling="per_class"),
-        po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+        po.TreeAugmentedNaiveBayes(bins=None),
     ):
         require_agreement(model.fit(frame, y), frame, database)
 
@@ -384,7 +384,7 @@ def test_other_dialects_can_read_what_is_written_for_them(dialect):
     for model in (
         po.NaiveBayes(distributions={"bill_depth_mm": "binned", "year": "poisson"}, missing="informative"),
         po.GaussianDiscriminant(pooling=0.5),
-        po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+        po.TreeAugmentedNaiveBayes(bins=None),
         po.KDependenceBayes(bins=3),
         po.AveragedOneDependence(bins=3),
     ):
@@ -462,7 +462,7 @@ LARGE = (
     po.NaiveBayes(distributions="binned", bins=30),
     po.GaussianDiscriminant(pooling="per_class"),
     po.TreeAugmentedNaiveBayes(bins=20),
-    po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    po.TreeAugmentedNaiveBayes(bins=None),
     po.KDependenceBayes(bins=12),
     po.AveragedOneDependence(bins=8),
     po.GenerativeForest(n_trees=10),
@@ -557,7 +557,7 @@ def pool():
         "tan": po.TreeAugmentedNaiveBayes(bins=4),
         "kdb": po.KDependenceBayes(bins=3, feature_weights="conditional"),
         "aode": po.AveragedOneDependence(bins=3),
-        "sharp": po.NaiveBayes(alpha=0.0, variance_smoothing=0.0),
+        "sharp": po.NaiveBayes(alpha=0.0, distributions=po.Gaussian(0.0)),
     }
     columns = ["bill_length_mm", "body_mass_g", "island", "sex", "species"]
     model = po.GenerativeClassifier(members, priors=[0.2, 0.3, 0.5], penalty=100.0, folds=2)

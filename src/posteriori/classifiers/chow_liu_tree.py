@@ -34,8 +34,8 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
 
     Parameters
     ----------
-    continuous, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    bins : int or sequence of float, default 8
+    penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    bins : int, sequence of float or None, default 8
         As there, except "mdlp", which needs classes.
     columns, em, n_jobs : as in `TreeAugmentedNaiveBayes`
 
@@ -67,8 +67,8 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         name: checks
         for name, checks in ChowLiuClassifier._parameter_constraints.items()
-        if name not in ("priors", "prior_alpha", "labels")
-    } | {"bins": [Interval(Integral, 2, None, closed="left"), "array-like"]}
+        if name not in ("priors", "labels")
+    } | {"bins": [None, Interval(Integral, 2, None, closed="left"), "array-like"]}
 
     set_params = set_grouped_params
     _validate_params = validate_grouped_params
@@ -82,7 +82,6 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        continuous: str = "binned",
         bins: Any = 8,
         penalty: Any = None,
         missing: str = "pairs",
@@ -92,7 +91,6 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         em: EM | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.continuous = continuous
         self.bins = bins
         self.penalty = penalty
         self.missing = missing

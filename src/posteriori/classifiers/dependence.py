@@ -94,7 +94,7 @@ class KDependenceBayes(GenerativeEstimator):
         Maximum number of parents per feature, ≥ 0. The default had the best scores of 0 to 3 in docs/dependence.md.
     .. shared:: bins
     backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, columns, missing, feature_weights, n_jobs
+    .. shared:: priors, columns, missing, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -155,7 +155,6 @@ class KDependenceBayes(GenerativeEstimator):
         backoff: float | str | BackOff | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,
-        prior_alpha: float = 0.0,
         columns: Columns | None = None,
         missing: str = "at_random",
         feature_weights: str | None = None,
@@ -166,7 +165,6 @@ class KDependenceBayes(GenerativeEstimator):
         self.backoff = backoff
         self.alpha = alpha
         self.priors = priors
-        self.prior_alpha = prior_alpha
         self.columns = columns
         self.missing = missing
         self.feature_weights = feature_weights
@@ -199,7 +197,7 @@ class AveragedOneDependence(GenerativeEstimator):
     ----------
     .. shared:: bins
     backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, columns, missing, n_jobs
+    .. shared:: priors, columns, missing, n_jobs
 
     Attributes
     ----------
@@ -249,7 +247,6 @@ class AveragedOneDependence(GenerativeEstimator):
         backoff: float | str | BackOff | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,
-        prior_alpha: float = 0.0,
         columns: Columns | None = None,
         missing: str = "at_random",
         n_jobs: int | None = None,
@@ -258,7 +255,6 @@ class AveragedOneDependence(GenerativeEstimator):
         self.backoff = backoff
         self.alpha = alpha
         self.priors = priors
-        self.prior_alpha = prior_alpha
         self.columns = columns
         self.missing = missing
         self.n_jobs = n_jobs
@@ -288,7 +284,7 @@ class FullJointClassifier(GenerativeEstimator):
         Log the number of cells and parameters before memory is allocated, at level INFO to the logger ``posteriori``.
         `n_cells_` and `n_parameters_` give these numbers for a fitted model.
     .. shared:: bins
-    .. shared:: priors, prior_alpha, columns, n_jobs
+    .. shared:: priors, columns, n_jobs
 
     Attributes
     ----------
@@ -326,7 +322,6 @@ class FullJointClassifier(GenerativeEstimator):
         verbose: bool = False,
         bins: Any = 8,
         priors: Any = None,
-        prior_alpha: float = 0.0,
         columns: Columns | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -335,7 +330,6 @@ class FullJointClassifier(GenerativeEstimator):
         self.verbose = verbose
         self.bins = bins
         self.priors = priors
-        self.prior_alpha = prior_alpha
         self.columns = columns
         self.n_jobs = n_jobs
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from posteriori.classifiers.discriminant_geometry import DiscriminantGeometry
 from posteriori.classifiers.from_parameters import GivenParameters, discriminant_from_parameters
+from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.parameter_groups import EM, Columns, Labels
+from posteriori.classifiers.rows import supports_partitions
 from posteriori.classifiers.shared_parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
@@ -22,9 +25,12 @@ from posteriori.classifiers.shared_parameters import (
 from posteriori.classifiers.validation import PSEUDO_COUNT, missingness_of
 from posteriori.densities import (
     Categorical,
+    MissingnessParameters,
     MultivariateGaussian,
+    MultivariateGaussianParameters,
 )
-from posteriori.densities.pooling import PerClass, Pooled, Pooling, PseudoRows, Regularized
+from posteriori.densities.multivariate_expectation import expected_rows
+from posteriori.densities.pooling import PerClass, Pooled, Pooling, Regularized
 from posteriori.densities.shrinkage import (
     Chain,
     Diagonal,
@@ -34,16 +40,23 @@ from posteriori.densities.shrinkage import (
     ShrinkToDiagonal,
     ShrinkToIdentity,
 )
+from posteriori.densities.singular import orient
+from posteriori.explain import QuadraticForm
 from posteriori.model import Block
-from posteriori.tables import Schema
+from posteriori.tables import Batch, Schema
+from posteriori.typing import Array
 
-_SHAPES: dict[str, Shrinkage] = {"full": Chain(), "diagonal": Diagonal(), "spherical": ShrinkToIdentity(1.0)}
-_SHARES: dict[str, Shrinkage] = {"ledoit_wolf": LedoitWolf(), "oas": OracleApproximating()}
+_SHRINKAGES: dict[str, Shrinkage] = {
+    "diagonal": Diagonal(),
+    "spherical": ShrinkToIdentity(1.0),
+    "ledoit_wolf": LedoitWolf(),
+    "oas": OracleApproximating(),
+}
 _POOLINGS: dict[str, Pooling] = {"per_class": PerClass(), "pooled": Pooled()}
 
 
 @insert_shared_docs
-class GaussianDiscriminant(DiscriminantGeometry):
+class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
     r"""Gaussian discriminant analysis: the continuous columns of each class are one multivariate Gaussian.
 
     .. math:: p(x \mid y) = N(x;\ \mu_y, \Sigma_y)
@@ -55,22 +68,19 @@ class GaussianDiscriminant(DiscriminantGeometry):
 
     Parameters
     ----------
-    covariance : {"full", "diagonal", "spherical"}, default "full"
-        Shape of the covariance. "spherical" has one variance for all columns, in data units; it is the only shape that
-        depends on the scale of the columns.
-    pooling : "per_class", "pooled" or float, default "pooled"
-        How classes share the covariance. A number is Friedman's λ in [0, 1], the weight of the pooled covariance.
-    shrinkage : float, "ledoit_wolf" or "oas", optional
-        A number is Friedman's γ in [0, 1], shrinkage to a sphere for columns in units of their within-class standard
-        deviations (see Notes). The names choose γ by least expected squared error: "ledoit_wolf" for any distribution
-        (needs a second pass over the rows, so `partial_fit` is not possible), "oas" for Gaussian rows (Chen et al.). A
-        number needs ``covariance="full"`` or ``"diagonal"``, a name needs ``"full"``.
-    pseudo_rows : float, default 0.0
-        Strength, in rows, of an inverse-Wishart prior that shrinks the covariance of a class to the pooled one. Needs
-        ``pooling="per_class"``.
-    .. shared:: priors, prior_alpha
-    ddof : {0, 1}, default 0
-        0: covariances divide by n_c, or n if pooled (maximum likelihood); 1: by n_c − 1, or n − C (unbiased).
+    pooling : "per_class", "pooled", float or an object of its module, default "pooled"
+        How classes share the covariance (`posteriori.densities.pooling`). A number is Friedman's λ in [0, 1], the
+        weight of the pooled covariance. ``PseudoRows(n)`` is an inverse-Wishart prior worth n rows, which shrinks the
+        covariance of a class to the pooled one. These divide by n_c, or n if pooled (maximum likelihood); the objects
+        with ``ddof=1``, such as ``Pooled(ddof=1)``, by n_c − 1 or n − C (unbiased).
+    shrinkage : float, "diagonal", "spherical", "ledoit_wolf", "oas" or an object of its module, optional
+        How it is shrunk (`posteriori.densities.shrinkage`). A number is Friedman's γ in [0, 1], shrinkage to a sphere
+        for columns in units of their within-class standard deviations (see Notes). "diagonal" sets all correlations to
+        0. "spherical" has one variance for all columns, in data units; it is the only one that depends on the scale of
+        the columns. The other names choose γ by least expected squared error: "ledoit_wolf" for any distribution (needs
+        a second pass over the rows, so `partial_fit` is not possible), "oas" for Gaussian rows (Chen et al.). Default:
+        none, the full covariance.
+    .. shared:: priors
     .. shared:: predictive
     alpha : float, default 1.0
         Dirichlet pseudo-count per category of the categorical columns.
@@ -110,7 +120,7 @@ class GaussianDiscriminant(DiscriminantGeometry):
     .. math:: (1 - \gamma) \Sigma_c + \gamma \tau_c D, \quad \tau_c = \operatorname{tr}(D^{-1} \Sigma_c) / d
 
     which is Friedman's equation 18 for columns in units of s_j. In data units his target is a sphere, and the column
-    with the largest variance dominates. γ = 0 is no shrinkage. γ = 1 is ``covariance="diagonal"`` if the covariance is
+    with the largest variance dominates. γ = 0 is no shrinkage. γ = 1 is ``shrinkage="diagonal"`` if the covariance is
     pooled; otherwise each class keeps a scale factor τ_c. "ledoit_wolf" estimates γ of each covariance from the norms
     of its rows, centred on their class means, in units of s_j; if cells are missing, from the complete rows.
 
@@ -158,11 +168,13 @@ class GaussianDiscriminant(DiscriminantGeometry):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "covariance": [StrOptions(set(_SHAPES))],
-        "pooling": [StrOptions(set(_POOLINGS)), Interval(Real, 0, 1, closed="both")],
-        "shrinkage": [None, StrOptions(set(_SHARES)), Interval(Real, 0, 1, closed="both")],
-        "pseudo_rows": [PSEUDO_COUNT, Options(Real, {math.inf})],
-        "ddof": [Options(Integral, {0, 1})],
+        "pooling": [StrOptions(set(_POOLINGS)), Interval(Real, 0, 1, closed="both"), HasMethods("covariances")],
+        "shrinkage": [
+            None,
+            StrOptions(set(_SHRINKAGES)),
+            Interval(Real, 0, 1, closed="both"),
+            HasMethods("shrink"),
+        ],
         "predictive": ["boolean"],
         "alpha": [PSEUDO_COUNT],
         "missing": [StrOptions({"at_random", "informative"})],
@@ -176,13 +188,9 @@ class GaussianDiscriminant(DiscriminantGeometry):
     def __init__(
         self,
         *,
-        covariance: str = "full",
         pooling: Any = "pooled",
         shrinkage: Any = None,
-        pseudo_rows: float = 0.0,
         priors: Any = None,
-        prior_alpha: float = 0.0,
-        ddof: int = 0,
         predictive: bool = False,
         alpha: float = 1.0,
         columns: Columns | None = None,
@@ -193,13 +201,9 @@ class GaussianDiscriminant(DiscriminantGeometry):
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.covariance = covariance
         self.pooling = pooling
         self.shrinkage = shrinkage
-        self.pseudo_rows = pseudo_rows
         self.priors = priors
-        self.prior_alpha = prior_alpha
-        self.ddof = ddof
         self.predictive = predictive
         self.alpha = alpha
         self.columns = columns
@@ -266,31 +270,173 @@ class GaussianDiscriminant(DiscriminantGeometry):
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
         blocks = []
         if continuous:
-            density = MultivariateGaussian(
-                self._pooling(), self._shrinkage(), self.ddof, predictive=bool(self.predictive)
-            )
+            pooling, shrinkage = self._pooling(), self._shrinkage()
+            for part in (pooling, shrinkage):
+                if hasattr(part, "check"):
+                    part.check()
+            density = MultivariateGaussian(pooling, shrinkage, predictive=bool(self.predictive))
             blocks.append(Block(density, continuous))
         if categorical:
             blocks.append(Block(Categorical(self.alpha), categorical))
         return (*blocks, *missingness_of(self.missing, self.alpha, schema))
 
     def _pooling(self) -> Pooling:
-        if self.pseudo_rows > 0:
-            if self.pooling != "per_class":
-                raise ValueError('pseudo_rows needs pooling="per_class": the prior is centred on the pooled covariance')
-            return PseudoRows(self.pseudo_rows)
-        return _POOLINGS[self.pooling] if isinstance(self.pooling, str) else Regularized(float(self.pooling))
+        given: Any = self.pooling
+        if isinstance(given, str):
+            return _POOLINGS[given]
+        return Regularized(float(given)) if isinstance(given, Real) else given
 
     def _shrinkage(self) -> Shrinkage:
-        if self.shrinkage is None:
-            return _SHAPES[self.covariance]
-        if self.covariance == "spherical":
-            raise ValueError('covariance="spherical" leaves nothing to shrink; leave shrinkage out, or set it to None')
-        if not isinstance(self.shrinkage, str):
-            return Chain((_SHAPES[self.covariance], ShrinkToDiagonal(float(self.shrinkage))))
-        if self.covariance != "full":
-            raise ValueError(
-                f'shrinkage="{self.shrinkage}" is defined for a full covariance only; '
-                'set covariance="full", or shrinkage to a number'
-            )
-        return _SHARES[self.shrinkage]
+        given: Any = self.shrinkage
+        if given is None:
+            return Chain()
+        if isinstance(given, str):
+            return _SHRINKAGES[given]
+        return ShrinkToDiagonal(float(given)) if isinstance(given, Real) else given
+
+    # Discriminant directions ------------------------------------------------------------------------------------
+
+    @supports_partitions("discriminant")
+    def transform(self, X: Any) -> Array:
+        """Return the rows in the space of Fisher's discriminant directions, (n, min(C − 1, d)).
+
+        There the within-class covariance is the identity, and the first direction separates the classes most. A missing
+        cell is replaced by its expectation given the other cells of its row, averaged over the posterior of the
+        classes.
+        """
+        parameters = self._gaussian[1]
+        directions, centre = self.scalings_, self.xbar_
+
+        def project(batch: Batch) -> Array:
+            values = batch.numbers.values
+            if np.isnan(values).any():
+                values = expected_rows(parameters, values, self.model_.component_posterior(batch))
+            return (values - centre) @ directions
+
+        return self._source(X).map(project)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.scalings_.T)
+
+    @property
+    def scalings_(self) -> Array:
+        """Fisher's discriminant directions as columns, (d, min(C − 1, d))."""
+        return self._directions[0]
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """Share of the between-class variance along each direction."""
+        spread = self._directions[1] ** 2
+        return spread / spread.sum() if spread.sum() > 0 else spread
+
+    @property
+    def xbar_(self) -> Array:
+        """Mean of the class means, weighted by the prior, (d,)."""
+        return np.exp(self._fitted.log_prior) @ self.means_
+
+    @property
+    def _directions(self) -> tuple[Array, Array]:
+        parameters = self._gaussian[1]
+        weight = np.exp(self._fitted.log_prior)
+        within = MultivariateGaussianParameters(
+            self.means_, np.tensordot(weight, self._covariances, axes=1)[np.newaxis]
+        )
+        apart = np.sqrt(weight)[:, np.newaxis] * (parameters.mean - self.xbar_) @ within.whitener[0]
+        _, spread, rotation = np.linalg.svd(apart, full_matrices=False)
+        rank = min(len(weight) - 1, apart.shape[1])
+        return orient(within.whitener[0] @ rotation[:rank].T), spread[:rank]
+
+    # Fitted values ----------------------------------------------------------------------------------------------
+
+    @supports_partitions("mahalanobis")
+    def mahalanobis(self, X: Any) -> Array:
+        """Return the distance √((x − μ_c)ᵀ·Σ_c⁻¹·(x − μ_c)) of each row from each class, (n, C), over present cells.
+
+        For a class with several components, the distance from the nearest component.
+        """
+        block, parameters = self._gaussian
+        density, of_class = block.density, self.model_.of_class
+
+        def measure(batch: Batch) -> Array:
+            distance: Array = density.mahalanobis(parameters, batch.take(block.columns, density.kind))
+            if not of_class:
+                return distance
+            nearest: Array = np.minimum.reduceat(distance, np.searchsorted(of_class, range(len(self.classes_))), axis=1)
+            return nearest
+
+        return self._source(X).map(measure)
+
+    def quadratic_form(self) -> QuadraticForm:
+        """Return the coefficients of log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y, for rows of continuous columns."""
+        self._require_one_component("a quadratic form")
+        parameters = self._estimated
+        group = [parameters.group(z) for z in range(len(parameters.mean))]
+        precision = parameters.precision[group]
+        linear = np.einsum("cij,cj->ci", precision, parameters.mean)
+        normaliser = parameters.log_volume[group] + parameters.mean.shape[1] * math.log(2.0 * math.pi)
+        constant = (
+            self.class_log_prior_ + self._log_present - 0.5 * ((linear * parameters.mean).sum(axis=1) + normaliser)
+        )
+        return QuadraticForm(-0.5 * precision, linear, constant)
+
+    @property
+    def _estimated(self) -> MultivariateGaussianParameters:
+        """The parameters of the Gaussians, if they are estimated."""
+        parameters = self._gaussian[1]
+        if parameters.degrees is not None:
+            raise AttributeError("the log-odds of t densities are not linear or quadratic; this needs predictive=False")
+        return parameters
+
+    def _require_one_component(self, what: str) -> None:
+        if self._fitted.of_class:
+            raise AttributeError(f"the log-odds of mixtures have no {what[2:]}; it needs one component per class")
+
+    @property
+    def _gaussian(self) -> tuple[Any, MultivariateGaussianParameters]:
+        for block, parameters in zip(self._fitted.blocks, self._fitted.parameters, strict=True):
+            if isinstance(parameters, MultivariateGaussianParameters):
+                return block, parameters
+        raise AttributeError(f"this {type(self).__name__} has no continuous column")
+
+    @property
+    def _log_present(self) -> Array:
+        """Σ_j log p(m_j = 0 | y) over the continuous columns, (C,), in nats; part of the score of a complete row."""
+        continuous = self._gaussian[0].columns
+        total = np.zeros(len(self.class_log_prior_))
+        for block, parameters in zip(self._fitted.blocks, self._fitted.parameters, strict=True):
+            if isinstance(parameters, MissingnessParameters):
+                total += parameters.log_present[:, np.isin(block.columns, continuous)].sum(axis=1)
+        return total
+
+    @property
+    def _covariances(self) -> Array:
+        parameters = self._gaussian[1]
+        return np.broadcast_to(parameters.covariance, (len(parameters.mean), *parameters.covariance.shape[1:]))
+
+    @property
+    def means_(self) -> Array:
+        """Class means, (C, d), in data units."""
+        return self._gaussian[1].mean
+
+    @property
+    def covariance_(self) -> Array:
+        """Covariance, (d, d) if it is shared and (C, d, d) otherwise, in squared data units."""
+        covariance = self._gaussian[1].covariance
+        return covariance[0] if len(covariance) == 1 else covariance
+
+    @property
+    def coef_(self) -> Array:
+        """w_c = Σ⁻¹μ_c, (C, d), in nats per data unit; only if the covariance is shared."""
+        self._require_one_component("a linear form")
+        parameters = self._estimated
+        if not parameters.shared:
+            raise AttributeError('the log-odds are quadratic; coef_ needs pooling="pooled"')
+        coef: Array = parameters.mean @ parameters.precision[0]
+        return coef
+
+    @property
+    def intercept_(self) -> Array:
+        """b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, (C,), in nats; only if the covariance is shared."""
+        intercept: Array = -0.5 * (self.coef_ * self.means_).sum(axis=1) + self.class_log_prior_ + self._log_present
+        return intercept

@@ -56,7 +56,6 @@ class GenerativeEstimator(Classifier):
     distributions: Any = None
     columns: Columns | None
     priors: Any
-    prior_alpha: float
     feature_weights: Any = None
     reads_counts: ClassVar[bool] = False
     """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""

@@ -38,8 +38,10 @@ class GenerativeForest(GenerativeEstimator):
     splits : {"random", "best"}, default "random"
         How a node is split. Each node tries some columns, and takes the split with the highest information gain.
         "random" draws one cut per column (extremely randomised trees); "best" takes the best cut of each.
-    combine : {"geometric", "arithmetic"}, default "geometric"
-        The mean over the trees of p_t(y | x). With "arithmetic" predictions have no explanation.
+    combine : {"conditional", "geometric", "arithmetic"}, default "conditional"
+        The mean over the trees of p_t(y | x): geometric, geometric with all p(y | l) changed from the back-off on, so
+        that the trees together predict the classes of the training rows best ("conditional", see Notes), or arithmetic.
+        With "arithmetic" predictions have no explanation.
     columns_per_split : int, optional
         Columns that a node tries. Default: √d for the best cuts; d/2 for random cuts, at most max(10, √d).
     min_weight : float, default 2.0
@@ -49,14 +51,10 @@ class GenerativeForest(GenerativeEstimator):
         Pseudo-rows s of the back-off, p(y | node) = (n_y + s·p(y | parent)) / (n + s). Default: one for nodes of 1, 4,
         16, … rows each, those of the greatest likelihood of the rows in the trees that did not see them, times one
         factor of inner nodes and one of leaves, which have the lowest log-loss of the mean of these trees.
-    leaf_weights : {"conditional", None}, default "conditional"
-        "conditional" changes p(y | l) of all leaves, from the back-off on, so that the trees together predict the
-        classes of the training rows best (see Notes). None keeps those of the back-off; so does `combine`
-        "arithmetic".
     bins : as in `TreeAugmentedNaiveBayes`, default 255
     random_state : int, RandomState, Generator or None, default 0
         Seed of the trees.
-    .. shared:: priors, prior_alpha, columns, missing, n_jobs
+    .. shared:: priors, columns, missing, n_jobs
 
     Attributes
     ----------
@@ -93,7 +91,7 @@ class GenerativeForest(GenerativeEstimator):
     which predicts better, and which is not the marginal of one joint distribution if cells are missing. The terms of
     `explain` add up to the posterior, not to log p(x, y).
 
-    With ``leaf_weights="conditional"``, the p(y | l) of all trees that leave out the same fold are changed together, so
+    With ``combine="conditional"``, the p(y | l) of all trees that leave out the same fold are changed together, so
     that their mean predicts the classes of the rows outside this fold best. This starts from the back-off and is
     shrunk to it, so that a tree is a joint distribution as before, whose p(y | l) are no longer shares of classes. A
     row sees each leaf without itself, and the steps end where the rows in the folds are predicted best, so that the
@@ -133,11 +131,10 @@ class GenerativeForest(GenerativeEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_trees": [StrOptions({"auto"}), Interval(Integral, 1, 10_000, closed="both")],
         "splits": [StrOptions({"random", "best"})],
-        "combine": [StrOptions({"geometric", "arithmetic"})],
+        "combine": [StrOptions({"conditional", "geometric", "arithmetic"})],
         "columns_per_split": [None, Interval(Integral, 1, None, closed="left")],
         "min_weight": [Interval(Real, 0, None, closed="left")],
         "strength": [None, Interval(Real, 1e-6, 1e6, closed="both")],
-        "leaf_weights": [None, StrOptions({"conditional"})],
         "bins": [Interval(Integral, 2, 60_000, closed="both"), StrOptions({"mdlp"}), "array-like"],
         "random_state": ["random_state", np.random.Generator],
         **MISSING,
@@ -151,15 +148,13 @@ class GenerativeForest(GenerativeEstimator):
         n_trees: int | str = "auto",
         *,
         splits: str = "random",
-        combine: str = "geometric",
+        combine: str = "conditional",
         columns_per_split: int | None = None,
         min_weight: float = 2.0,
         strength: float | None = None,
-        leaf_weights: str | None = "conditional",
         bins: Any = 255,
         random_state: Any = 0,
         priors: Any = None,
-        prior_alpha: float = 0.0,
         columns: Columns | None = None,
         missing: str = "at_random",
         n_jobs: int | None = None,
@@ -170,11 +165,9 @@ class GenerativeForest(GenerativeEstimator):
         self.columns_per_split = columns_per_split
         self.min_weight = min_weight
         self.strength = strength
-        self.leaf_weights = leaf_weights
         self.bins = bins
         self.random_state = random_state
         self.priors = priors
-        self.prior_alpha = prior_alpha
         self.columns = columns
         self.missing = missing
         self.n_jobs = n_jobs
@@ -185,12 +178,12 @@ class GenerativeForest(GenerativeEstimator):
             tuple(position for position, j in enumerate(schema.dense) if j in binned),
             None if isinstance(self.n_trees, str) else int(self.n_trees),
             self.splits,  # type: ignore[arg-type]
-            self.combine,  # type: ignore[arg-type]
+            "arithmetic" if self.combine == "arithmetic" else "geometric",
             None if self.columns_per_split is None else int(self.columns_per_split),
             float(self.min_weight),
             int(generator(self.random_state).integers(2**31)),
             None if self.strength is None else float(self.strength),
-            self.leaf_weights if self.combine == "geometric" else None,  # type: ignore[arg-type]
+            "conditional" if self.combine == "conditional" else None,
             n_jobs=self.n_jobs,
         )
         return dependence_blocks(self, schema, trees, grouped=False)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from posteriori.classifiers.from_parameters import GivenParameters
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
@@ -52,14 +51,18 @@ class NaiveBayes(GenerativeEstimator):
 
     Parameters
     ----------
-    distributions : str or mapping, optional
+    distributions : str, density or mapping, optional
         ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
-        index) to one of these, ``"categorical"`` or a density object. Other columns keep the default of their kind.
-        For counts of words: ``"multinomial"``, ``"scaled"``, ``"complement"``, ``"compound"``, ``"presence"`` or
-        ``"poisson_rate"`` (`posteriori.PoissonRate`, whose exposure may be another column). One of these names is for
-        the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if there
-        are none, it is for all continuous columns together.
-    .. shared:: columns, priors, prior_alpha
+        index) to one of these, ``"categorical"`` or a density object. Other columns keep the default of their kind. A
+        density object has its own parameters, in place of `alpha`, `bins` and `predictive`:
+        ``po.Gaussian(smoothing=0)`` is maximum likelihood, ``po.Gaussian(smoothing=math.inf)`` has one variance for all
+        classes, ``po.Gaussian(smoothing=0, ddof=1)`` unbiased ones, and ``po.Poisson(smoothing=0)`` rates of maximum
+        likelihood. An object alone is for all columns of its kind. For counts of words: ``"multinomial"``,
+        ``"scaled"``, ``"complement"``, ``"compound"``, ``"presence"`` or ``"poisson_rate"`` (`posteriori.PoissonRate`,
+        whose exposure may be another column). One of these names is for the sparse blocks of X (a sparse matrix, or
+        `posteriori.Blocks`), whose default is ``"multinomial"``; if there are none, it is for all continuous columns
+        together.
+    .. shared:: columns, priors
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
         likelihood, 1 gives Laplace smoothing.
@@ -68,16 +71,7 @@ class NaiveBayes(GenerativeEstimator):
         "mdlp" chooses the cut points that separate the classes (Fayyad & Irani 1993); an uninformative column may get
         one bin. A sequence gives the cut points. `partial_fit` keeps the cut points of its first call. Cut points of a
         single column: ``distributions={"age": po.Binned([18, 65])}``.
-    variance_smoothing : float, default 1.0
-        Pseudo-rows, in [0, inf], that shrink the variance of a class to the pooled within-class variance of its column.
-        0 gives maximum likelihood (or unbiased variances with ``ddof=1``), inf gives one variance for all classes.
-        The result does not depend on the scale of the columns.
-    ddof : {0, 1}, default 0
-        0: variances divide by n (maximum likelihood); 1: by n − 1 (unbiased).
-    .. shared:: predictive
-    rate_smoothing : float, default 1.0
-        Pseudo-rows that shrink the Poisson rate of a class to the mean of all rows.
-    .. shared:: missing, labels, em, random_state, feature_weights, n_jobs
+    .. shared:: predictive, missing, labels, em, random_state, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -110,15 +104,15 @@ class NaiveBayes(GenerativeEstimator):
     Notes
     -----
     The textbook smoothing that adds one row of all ones and one row of all zeros to each class is ``alpha=1`` with
-    ``prior_alpha=2``: every category is counted once more, and every class twice more.
+    ``priors=2``: every category is counted once more, and every class twice more.
 
-    With ``predictive=True``, the mean (flat prior) and the variance (inverse-χ² prior worth `variance_smoothing`
+    With ``predictive=True``, the mean (flat prior) and the variance (inverse-χ² prior worth s = `smoothing`
     pseudo-rows of the pooled within-class variance v_j) of a Gaussian column are integrated out:
 
     .. math:: p(x_j \mid c) = t_\nu\Bigl(x_j;\ \theta_{cj},\ \bigl(1 + \tfrac{1}{n_{cj}}\bigr)
               \frac{S_{cj} + s v_j}{\nu}\Bigr), \quad \nu = n_{cj} - 1 + s
 
-    with the sum of squares S about the mean θ, and s = `variance_smoothing`. It tends to the Gaussian as n grows.
+    with the sum of squares S about the mean θ. It tends to the Gaussian as n grows.
     EM, if labels are hidden, estimates; parameters are integrated out at its end. The log-odds are not linear or
     quadratic, so `linear_form` refuses.
 
@@ -179,10 +173,7 @@ class NaiveBayes(GenerativeEstimator):
         "distributions": [None, str, Mapping, HasMethods("log_density")],
         "alpha": [PSEUDO_COUNT],
         "bins": [Integral, str, "array-like"],
-        "variance_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
-        "ddof": [Options(Integral, {0, 1})],
         "predictive": ["boolean"],
-        "rate_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "missing": [StrOptions({"at_random", "informative"})],
         **PRIOR_CONSTRAINTS,
         **COLUMN_CONSTRAINTS,
@@ -196,13 +187,9 @@ class NaiveBayes(GenerativeEstimator):
         distributions: Any = None,
         columns: Columns | None = None,
         priors: Any = None,
-        prior_alpha: float = 0.0,
         alpha: float = 1.0,
         bins: Any = "mdlp",
-        variance_smoothing: float = 1.0,
-        ddof: int = 0,
         predictive: bool = False,
-        rate_smoothing: float = 1.0,
         missing: str = "at_random",
         labels: Labels | None = None,
         em: EM | None = None,
@@ -213,13 +200,9 @@ class NaiveBayes(GenerativeEstimator):
         self.distributions = distributions
         self.columns = columns
         self.priors = priors
-        self.prior_alpha = prior_alpha
         self.alpha = alpha
         self.bins = bins
-        self.variance_smoothing = variance_smoothing
-        self.ddof = ddof
         self.predictive = predictive
-        self.rate_smoothing = rate_smoothing
         self.missing = missing
         self.labels = labels
         self.em = em
@@ -311,10 +294,13 @@ class NaiveBayes(GenerativeEstimator):
 
     def _default(self, column: Column, schema: Schema) -> Density:
         """Return the density of a column that `distributions` does not name."""
-        if column.kind == "categorical":
-            return self._density("categorical")
         given = self.distributions
         stated = self._density(given) if given is not None and not isinstance(given, Mapping) else None
+        of_categories = stated is not None and stated.kind == "categorical"
+        if column.kind == "categorical":
+            return stated if stated is not None and of_categories else self._density("categorical")
+        if of_categories and not isinstance(given, str):
+            stated = None
         if column.kind == "counts":
             # With other columns, the distribution of numbers is that of these.
             alone = len(schema.modelled) == len(schema.of_kind("counts"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from posteriori.tables import Column
 
 _T = TypeVar("_T", bound=type[Any])
 
-PRIOR_CONSTRAINTS: dict[str, list[Any]] = {"priors": [None, Mapping, "array-like"], "prior_alpha": [PSEUDO_COUNT]}
+PRIOR_CONSTRAINTS: dict[str, list[Any]] = {"priors": [None, PSEUDO_COUNT, Mapping, "array-like"]}
 COLUMN_CONSTRAINTS: dict[str, list[Any]] = {
     "columns": [None, Columns],
     "n_jobs": [None, Integral],
@@ -38,10 +38,9 @@ columns : Columns, optional
 bins : int, "mdlp" or sequence of float, default "mdlp"
     How continuous columns are cut: "mdlp" is the supervised rule of Fayyad & Irani (1993), which may give a column
     without information about the class one bin; an int gives that many quantile bins; a sequence the cut points.
-priors : array-like (C,) or mapping, optional
-    p(y), in the order of `classes_` or by class. Default: estimated from the rows.
-prior_alpha : float, default 0.0
-    Dirichlet pseudo-count per class in the prior, p(y = c) = (n_c + prior_alpha) / (n + C·prior_alpha).
+priors : array-like (C,), mapping or float, optional
+    p(y), in the order of `classes_` or by class. A number a is the Dirichlet pseudo-count per class of a prior that is
+    estimated from the rows, p(y = c) = (n_c + a) / (n + C·a). Default: estimated with a = 0.
 predictive : bool, default False
     False: Gaussian means and variances are estimated. True: they are integrated out, which gives the posterior
     predictive density, a Student t (see Notes). Its tails are heavier the fewer the rows of a class are, so that few
@@ -152,13 +151,14 @@ def _replacement() -> Callable[[re.Match[str]], str]:
 
 
 def prior_of(estimator: Any, classes: Column) -> Prior:
-    """Return the class prior that the parameters `priors` and `prior_alpha` of an estimator describe.
+    """Return the class prior that the parameter `priors` of an estimator describes.
 
     Raises
     ------
     ValueError
         `priors` do not fit the classes or do not sum to 1.
     """
-    if estimator.priors is None:
-        return Prior(estimator.prior_alpha)
-    return Prior(fixed=check_priors(estimator.priors, classes))
+    given = estimator.priors
+    if given is None or isinstance(given, Real):
+        return Prior(float(given or 0.0))
+    return Prior(fixed=check_priors(given, classes))

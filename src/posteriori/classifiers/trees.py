@@ -17,11 +17,13 @@ from posteriori.tables import Schema
 
 def tree_blocks(estimator: Any, schema: Schema, one_tree: bool) -> tuple[Block, ...]:
     """Return the tree density over all columns, of one tree for all classes or of one per class."""
-    binned = estimator.continuous == "binned"
+    binned = estimator.bins is not None
     if estimator.missing == "em" and not binned:
-        raise ValueError('missing="em" is defined for counts only; set continuous="binned"')
+        raise ValueError('missing="em" is defined for counts only; give bins, such as "mdlp"')
     if isinstance(estimator.backoff, str) and not binned:
-        raise ValueError('backoff="learned" is defined for counts only; set continuous="binned", or give a number')
+        raise ValueError(
+            'backoff="learned" is defined for counts only; give bins, such as "mdlp", or backoff as a number'
+        )
     smoothing = smoothing_of(estimator.backoff, estimator.alpha)
     density = Tree(smoothing, one_tree, estimator.penalty, estimator.missing == "em")
     return dependence_blocks(estimator, schema, density, binned=binned)
@@ -56,10 +58,11 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
 
     Parameters
     ----------
-    continuous : {"binned", "gaussian"}, default "binned"
-        Continuous columns are cut into bins; or they are Gaussian given a category and linear Gaussian given a number,
-        and a categorical column never depends on a continuous one.
-    .. shared:: bins
+    bins : int, "mdlp", sequence of float or None, default "mdlp"
+        How continuous columns are cut: "mdlp" is the supervised rule of Fayyad & Irani (1993), which may give a column
+        without information about the class one bin; an int gives that many quantile bins; a sequence the cut points.
+        None cuts none: they are Gaussian given a category and linear Gaussian given a number, and a categorical column
+        never depends on a continuous one.
     penalty : {"aic", "bic"}, optional
         Penalty per parameter of an edge, in nats of log-likelihood: 1 for AIC, ½·log n for BIC. Edges that gain less
         are dropped, so the result may be a forest.
@@ -77,7 +80,7 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
     alpha : float, default 1.0
         Pseudo-count per category of p(x), and pseudo-rows that shrink p(x | y) to p(x); without back-off, pseudo-count
         per category of every table.
-    .. shared:: priors, prior_alpha, columns, labels, em, random_state,
+    .. shared:: priors, columns, labels, em, random_state,
        feature_weights, n_jobs
 
     Attributes
@@ -110,7 +113,7 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
     if labels or components are hidden. `partial_fit` chooses the tree again from all rows seen; the bins remain those
     of the first call.
 
-    The defaults of `continuous`, `bins`, `penalty` and `backoff` had the best scores on 28 real tables
+    The defaults of `bins`, `penalty` and `backoff` had the best scores on 28 real tables
     (docs/dependence.md).
 
     References
@@ -135,11 +138,11 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "continuous": [StrOptions({"binned", "gaussian"})],
         "penalty": [None, StrOptions({"aic", "bic"})],
         "missing": [StrOptions({"pairs", "em", "informative"})],
         "backoff": LEARNED_BACKOFF,
         **COMMON,
+        "bins": [None, *COMMON["bins"]],
         **EM_CONSTRAINTS,
         **WEIGHTS_CONSTRAINTS,
     }
@@ -147,14 +150,12 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
     def __init__(
         self,
         *,
-        continuous: str = "binned",
         bins: Any = "mdlp",
         penalty: Any = None,
         missing: str = "pairs",
         backoff: float | str | BackOff | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,
-        prior_alpha: float = 0.0,
         columns: Columns | None = None,
         labels: Labels | None = None,
         em: EM | None = None,
@@ -162,14 +163,12 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.continuous = continuous
         self.bins = bins
         self.penalty = penalty
         self.missing = missing
         self.backoff = backoff
         self.alpha = alpha
         self.priors = priors
-        self.prior_alpha = prior_alpha
         self.columns = columns
         self.labels = labels
         self.em = em
@@ -203,8 +202,8 @@ class ChowLiuClassifier(GenerativeEstimator):
 
     Parameters
     ----------
-    continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, columns, labels, em, random_state,
+    bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    .. shared:: priors, columns, labels, em, random_state,
        feature_weights, n_jobs
 
     Attributes
@@ -231,11 +230,11 @@ class ChowLiuClassifier(GenerativeEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "continuous": [StrOptions({"binned", "gaussian"})],
         "penalty": [None, StrOptions({"aic", "bic"})],
         "missing": [StrOptions({"pairs", "em", "informative"})],
         "backoff": LEARNED_BACKOFF,
         **COMMON,
+        "bins": [None, *COMMON["bins"]],
         **EM_CONSTRAINTS,
         **WEIGHTS_CONSTRAINTS,
     }
@@ -243,14 +242,12 @@ class ChowLiuClassifier(GenerativeEstimator):
     def __init__(
         self,
         *,
-        continuous: str = "binned",
         bins: Any = "mdlp",
         penalty: Any = None,
         missing: str = "pairs",
         backoff: float | str | BackOff | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,
-        prior_alpha: float = 0.0,
         columns: Columns | None = None,
         labels: Labels | None = None,
         em: EM | None = None,
@@ -258,14 +255,12 @@ class ChowLiuClassifier(GenerativeEstimator):
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.continuous = continuous
         self.bins = bins
         self.penalty = penalty
         self.missing = missing
         self.backoff = backoff
         self.alpha = alpha
         self.priors = priors
-        self.prior_alpha = prior_alpha
         self.columns = columns
         self.labels = labels
         self.em = em

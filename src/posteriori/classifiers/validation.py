@@ -282,8 +282,8 @@ def warn_of_undetermined(
                 z, position = np.argwhere(constant)[0]
                 warnings.warn(
                     f"column {columns[block.columns[position]].name!r} does not vary within class {labels[z]!r}: its "
-                    "maximum-likelihood variance is 0 and its density infinite; a small variance is used instead; set "
-                    "variance_smoothing > 0",
+                    "maximum-likelihood variance is 0 and its density infinite; a small variance is used instead; use "
+                    "po.Gaussian(smoothing=1.0)",
                     UserWarning,
                     stacklevel=stacklevel + 1,
                 )

@@ -283,7 +283,7 @@ class Gaussian(BaseDensity):
         if not (parameters.variance == parameters.variance[0]).all():
             raise ValueError(
                 f"{quote(column.name for column in columns)} has a variance for each class, which makes the log-odds "
-                "quadratic; fit with variance_smoothing=inf"
+                "quadratic; fit with po.Gaussian(smoothing=math.inf)"
             )
         weights = parameters.mean / parameters.variance
         bias = -0.5 * (parameters.mean * weights).sum(axis=1)

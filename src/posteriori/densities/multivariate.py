@@ -27,7 +27,7 @@ from posteriori.densities.singular import dependent_columns, least_eigenvalue, r
 from posteriori.densities.student import draw_stretch
 from posteriori.densities.triangular import solve_lower
 from posteriori.densities.within_ranges import Box, truncated_normal
-from posteriori.invariants import LARGEST, require
+from posteriori.invariants import LARGEST
 from posteriori.statistics.missing_patterns import MissingPatterns
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
@@ -48,8 +48,6 @@ class MultivariateGaussian(BaseDensity):
         How the components share covariances.
     shrinkage : Shrinkage
         The shrinkage of the pooled covariances.
-    ddof : {0, 1}
-        0 divides by n_z (maximum likelihood), 1 by n_z − 1 (unbiased).
     least_variance : tuple of float (d,), default ()
         Every covariance is at least the diagonal matrix of these values in the Loewner order, in squared data units
         (`raised_to`). So no variance is smaller, conditional variances included. Empty for no bound.
@@ -65,7 +63,6 @@ class MultivariateGaussian(BaseDensity):
 
     pooling: Pooling = field(default_factory=PerClass)
     shrinkage: Shrinkage = field(default_factory=Chain)
-    ddof: int = 0
     least_variance: tuple[float, ...] = ()
     predictive: bool = False
     name = "multivariate gaussian"
@@ -73,10 +70,6 @@ class MultivariateGaussian(BaseDensity):
     sufficient_statistics = Scatter
     fitted = MultivariateGaussianParameters
     support = "a finite number"
-
-    def check(self) -> None:
-        """Raise ValueError if ddof is not 0 or 1."""
-        require(self.ddof in (0, 1), f"ddof is {self.ddof}; it must be 0 or 1")
 
     def check_fitted(self, parameters: MultivariateGaussianParameters) -> None:
         """Raise ValueError unless there is a least variance for each column, or none."""
@@ -102,7 +95,7 @@ class MultivariateGaussian(BaseDensity):
         """Return the columns for which `estimate` had to regularise a covariance, except columns without any cell."""
         scale, least = statistics.variance_of_cells, least_eigenvalue(statistics)
         if self.predictive:  # the prior is singular in columns that are constant within every class, and nowhere else
-            prior = np.diag(within_variances(statistics, self.ddof))
+            prior = np.diag(within_variances(statistics, self.pooling.ddof))
             return sorted(set(dependent_columns(prior, scale, least)) & _with_cells(statistics))
         columns = {j for one in self._raw(statistics) for j in dependent_columns(one, scale, least)}
         return sorted(columns & _with_cells(statistics))
@@ -155,9 +148,9 @@ class MultivariateGaussian(BaseDensity):
 
     def _pooled(self, statistics: Scatter) -> Covariances:
         """Return the pooled covariances with their degrees of freedom and units."""
-        degrees = np.maximum(statistics.weight - self.ddof, 0.0)
+        degrees = np.maximum(statistics.weight - self.pooling.ddof, 0.0)
         covariance = self.pooling.covariances(degrees, statistics.scatter)
-        within = within_variances(statistics, self.ddof)
+        within = within_variances(statistics, self.pooling.ddof)
         # The variance of a column without cells is that of an E-step, which only regularisation keeps above 0.
         varies = (within > least_eigenvalue(statistics) * statistics.variance_of_cells) & (
             statistics.variance_of_cells > 0.0
@@ -239,7 +232,7 @@ class MultivariateGaussian(BaseDensity):
         """
         if self.shrinkage != Chain() or self.predictive:
             return np.full((len(tile.values), *parameters.mean.shape), np.nan)
-        return chain_left_out(self.pooling, self.ddof, statistics, tile.values, assignment)
+        return chain_left_out(self.pooling, self.pooling.ddof, statistics, tile.values, assignment)
 
     def given(self, parameters: MultivariateGaussianParameters) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the indices of all columns before it; none if the covariance is diagonal."""

@@ -147,7 +147,7 @@ class Poisson(BaseDensity):
     def linear_terms(self, parameters: PoissonParameters, columns: Sequence[Column]) -> LinearTerms:
         """Return weights log rate and the bias −Σ rate; log x! is the same for all components."""
         if not np.isfinite(parameters.log_rate).all():
-            raise ValueError(f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0")
+            raise ValueError(f"{quote(column.name for column in columns)} has a rate of 0; set smoothing > 0")
         terms = [(position, None, parameters.log_rate[:, position]) for position in range(len(columns))]
         return LinearTerms(-parameters.rate.sum(axis=1), terms)
 

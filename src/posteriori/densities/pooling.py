@@ -7,8 +7,13 @@ from typing import Protocol
 
 import numpy as np
 
-from posteriori.invariants import check_not_negative, check_share
+from posteriori.invariants import check_not_negative, check_share, require
 from posteriori.typing import Array
+
+
+def check_ddof(ddof: int) -> None:
+    """Raise ValueError if ddof is not 0 or 1."""
+    require(ddof in (0, 1), f"ddof is {ddof}; it must be 0 or 1")
 
 
 class Pooling(Protocol):
@@ -25,6 +30,9 @@ class Pooling(Protocol):
 
     @property
     def shared(self) -> bool: ...  # noqa: D102
+
+    @property
+    def ddof(self) -> int: ...  # noqa: D102
 
     def covariances(self, degrees: Array, scatter: Array) -> Array:
         """Return one covariance per component, (Z, …).
@@ -60,7 +68,12 @@ def _weighted(share: Array, first: Array, second: Array) -> Array:
 class PerClass:
     """One covariance per component (quadratic discriminant analysis); the pooled one for a component without rows."""
 
+    ddof: int = 0
     shared = False
+
+    def check(self) -> None:
+        """Raise ValueError if ddof is not 0 or 1."""
+        check_ddof(self.ddof)
 
     def covariances(self, degrees: Array, scatter: Array) -> Array:
         """Return scatter_c / degrees_c."""
@@ -75,7 +88,12 @@ class PerClass:
 class Pooled:
     """One covariance for all components (linear discriminant analysis)."""
 
+    ddof: int = 0
     shared = True
+
+    def check(self) -> None:
+        """Raise ValueError if ddof is not 0 or 1."""
+        check_ddof(self.ddof)
 
     def covariances(self, degrees: Array, scatter: Array) -> Array:
         """Return Σ_c scatter_c / Σ_c degrees_c for every component."""
@@ -101,9 +119,11 @@ class Regularized:
     """
 
     share: float
+    ddof: int = 0
 
     def check(self) -> None:
-        """Raise ValueError if the share is not from 0 to 1."""
+        """Raise ValueError if the share is not from 0 to 1, or ddof is not 0 or 1."""
+        check_ddof(self.ddof)
         check_share("the pooled share", self.share)
 
     @property
@@ -138,9 +158,11 @@ class PseudoRows:
     """
 
     rows: float
+    ddof: int = 0
 
     def check(self) -> None:
-        """Raise ValueError if the number of rows is negative."""
+        """Raise ValueError if the number of rows is negative, or ddof is not 0 or 1."""
+        check_ddof(self.ddof)
         check_not_negative("the number of pseudo-rows", self.rows)
 
     @property

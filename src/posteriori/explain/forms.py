@@ -124,7 +124,7 @@ def linear_form(model: ExplainableModel) -> LinearForm:
 
     Naive Bayes is linear for categorical features, with weights :math:`\log p(x_j = k \mid y) - \log p(x_j = 1 \mid
     y)`; for Poisson features, with weights :math:`\log \lambda_{yj}`; and for Gaussian features whose variance all
-    classes share (``variance_smoothing=inf``), with weights :math:`\mu_{yj} / \sigma_j^2` and
+    classes share (``po.Gaussian(smoothing=math.inf)``), with weights :math:`\mu_{yj} / \sigma_j^2` and
     :math:`-\mu_{yj}^2 / (2 \sigma_j^2)` in the bias. Gaussian discriminant analysis is where the classes share their
     covariance, with weights :math:`\Sigma^{-1} \mu_y` and :math:`-\mu_y^T \Sigma^{-1} \mu_y / 2` in the bias.
 

@@ -113,10 +113,10 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
     Notes
     -----
     A category that no other row shows is unseen by the model without the row, and counts as a missing cell. A class
-    whose only row is left out has the prior of `prior_alpha`, and the densities of a class without rows.
+    whose only row is left out has the prior of its pseudo-count, and the densities of a class without rows.
 
-    ``GaussianDiscriminant(ddof=1)`` gives the numbers of R's ``MASS::lda(..., CV=TRUE)`` with its default method, and
-    with ``pooling="per_class"`` those of ``MASS::qda``, except for the prior: R keeps the prior of all rows, so give
+    ``pooling=Pooled(ddof=1)`` gives the numbers of R's ``MASS::lda(..., CV=TRUE)`` with its default method, and
+    with ``PerClass(ddof=1)`` those of ``MASS::qda``, except for the prior: R keeps the prior of all rows, so give
     ``priors=model.class_prior_``.
 
     Cost: that of one prediction of all rows; O(n·d·(C + d)) for a Gaussian. If there is no closed form (a shrunk or
