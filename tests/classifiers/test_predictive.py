@@ -121,3 +121,9 @@ def test_two_rows_a_class_do_not_make_a_prediction_certain():
     for make in (po.NaiveBayes, po.GaussianDiscriminant):
         assert make(predictive=True).fit(X, y).predict_proba([[50.0, 1.0]]).max() < 0.9999
         assert make().fit(X, y).predict_proba([[50.0, 1.0]]).max() > 1 - 1e-9
+
+
+def test_factors_of_a_number_whose_square_overflows_are_finite():
+    X, y = np.random.default_rng(0).normal(size=(12, 2)), [0, 1] * 6
+    model = po.GaussianDiscriminant(pooling="per_class", predictive=True, feature_weights="conditional").fit(X, y)
+    assert np.isfinite(model.predict_proba([[1e160, 0.0]])).all()

@@ -27,6 +27,7 @@ from posteriori.densities.singular import dependent_columns, least_eigenvalue, r
 from posteriori.densities.student import draw_stretch
 from posteriori.densities.triangular import solve_lower
 from posteriori.densities.within_ranges import Box, truncated_normal
+from posteriori.invariants import LARGEST
 from posteriori.statistics.missing_patterns import MissingPatterns
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
@@ -390,6 +391,7 @@ def _with_cells(statistics: Scatter) -> set[int]:
 
 def _chain_of_t(parameters: MultivariateGaussianParameters, z: int, whitened: Array) -> Array:
     """Return log p(u_j | u_1 … u_{j−1}, z) in nats, (n, d), of whitened deviations u, up to log determinants."""
-    distance = np.cumsum(np.column_stack([np.zeros(len(whitened)), whitened**2]), axis=1)
+    near = np.clip(whitened, -LARGEST, LARGEST)  # the squares of others overflow
+    distance = np.cumsum(np.column_stack([np.zeros(len(near)), near**2]), axis=1)
     upto = [parameters.log_density_at(distance[:, j], j, z) for j in range(distance.shape[1])]
     return np.diff(np.column_stack(upto), axis=1)
