@@ -135,7 +135,7 @@ def test_a_later_integer_that_does_not_fit_the_first_type_is_drawn():
 def test_infinite_and_huge_numbers_of_rows_are_refused_in_one_sentence():
     model = po.NaiveBayes().fit([[1.0], [2.0]], [0, 1])
     for n in (99999999999999999999, 0, 1.5, True, "3"):
-        with pytest.raises(ValueError, match="n is|draw of 99,999,999"):
+        with pytest.raises(ValueError, match=r"n is|draw of 99,999,999"):
             model.sample(n)
 
 
