@@ -101,3 +101,12 @@ def test_a_heavy_tail_gets_a_logarithmic_axis_on_which_areas_are_probabilities()
     u = np.linspace(-12, 12, 20001)
     density = np.exp(-0.5 * (heavy.number(u) / 100) ** 2) / (100 * np.sqrt(2 * np.pi))
     assert_allclose(np.trapezoid(heavy.per_unit_of_axis(heavy.number(u), density), u), 1.0, atol=1e-4)
+
+
+def test_a_scale_of_numbers_near_the_largest_stays_finite():
+    scale = Scale(1e-200)
+    ends = scale.position(np.array([-1e108, 1e108]))
+    for beyond in (1.0, 1.1, 3.0):
+        numbers = scale.number(beyond * ends)
+        assert np.isfinite(numbers).all()
+        assert np.isfinite(scale.per_unit_of_axis(numbers, np.ones(2))).all()

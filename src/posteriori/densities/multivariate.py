@@ -203,10 +203,9 @@ class MultivariateGaussian(BaseDensity):
             values = tile.values[np.ix_(rows, o)]
             for z in range(len(parameters.mean)):
                 lower = np.linalg.cholesky(parameters.covariance[parameters.group(z)][np.ix_(o, o)])
-                u = solve_lower(lower, (values - parameters.mean[z, o]).T).T
+                u = solve_lower(lower, (values - parameters.mean[z, o]).T, LARGEST).T  # squares of others overflow
                 if parameters.degrees is None:
-                    with np.errstate(over="ignore"):  # the factor of a number absurdly far away is −inf
-                        chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
+                    chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
                 else:
                     chain = _chain_of_t(parameters, z, u) - np.log(np.diagonal(lower))
                 factors[np.ix_(rows, np.array([z]), o)] = chain[:, np.newaxis]
@@ -348,8 +347,10 @@ class MultivariateGaussian(BaseDensity):
         if position in parameters.constant:
             return np.zeros((len(values), len(parameters.mean)))
         variance = parameters.covariance[:, position, position]
-        deviation = values[:, np.newaxis].astype(np.float64) - parameters.mean[:, position]
-        log_density = parameters.log_density_at(deviation**2 / variance, 1) - 0.5 * np.log(variance)
+        with np.errstate(over="ignore"):  # a cell so far away is clipped
+            deviation = (values[:, np.newaxis].astype(np.float64) - parameters.mean[:, position]) / np.sqrt(variance)
+        standardised = np.clip(deviation, -LARGEST, LARGEST)
+        log_density = parameters.log_density_at(standardised**2, 1) - 0.5 * np.log(variance)
         return np.where(np.isnan(log_density), 0.0, log_density)
 
     def covariances(self, parameters: MultivariateGaussianParameters) -> Array:
@@ -391,7 +392,6 @@ def _with_cells(statistics: Scatter) -> set[int]:
 
 def _chain_of_t(parameters: MultivariateGaussianParameters, z: int, whitened: Array) -> Array:
     """Return log p(u_j | u_1 … u_{j−1}, z) in nats, (n, d), of whitened deviations u, up to log determinants."""
-    near = np.clip(whitened, -LARGEST, LARGEST)  # the squares of others overflow
-    distance = np.cumsum(np.column_stack([np.zeros(len(near)), near**2]), axis=1)
+    distance = np.cumsum(np.column_stack([np.zeros(len(whitened)), whitened**2]), axis=1)
     upto = [parameters.log_density_at(distance[:, j], j, z) for j in range(distance.shape[1])]
     return np.diff(np.column_stack(upto), axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ _HEAVY = 8.0  # times the usual distance from 0
 _FEWEST = 20  # cells, to judge the tails
 _NARROWEST = 1e-200  # of the largest number, so that quotients stay finite
 _WIDEST_OF_WHOLE = 1e6
+_LARGEST = 1e308  # a margin beyond it would be infinite
+_LARGEST_SINH = 710.0  # sinh of more overflows
 _LARGEST_HALF = 1e15  # halves between larger whole numbers are not exact
 
 
@@ -54,8 +57,11 @@ class Scale:
         return x if self.width is None else np.arcsinh(x / self.width)
 
     def number(self, u: Array) -> Array:
-        """Return the number x at a position u."""
-        return u if self.width is None else self.width * np.sinh(u)
+        """Return the number x at a position u; beyond ±1e308 it is that."""
+        if self.width is None:
+            return u
+        most = min(math.log(2.0) + math.log(_LARGEST) - math.log(self.width), _LARGEST_SINH)
+        return self.width * np.sinh(np.clip(u, -most, most))
 
     def grid(self, low: float, high: float, points: int) -> Array:
         """Return numbers that are evenly spaced along the axis, from low to high."""
@@ -64,7 +70,7 @@ class Scale:
 
     def per_unit_of_axis(self, x: Array, density: Array) -> Array:
         """Convert a density per data unit to one per unit of the axis, p(x)·dx/du, so that areas are probabilities."""
-        return density if self.width is None else density * np.sqrt(x**2 + self.width**2)
+        return density if self.width is None else density * np.hypot(x, self.width)
 
     def apply(self, ax: Axes) -> None:
         """Give the horizontal axis this scale."""
