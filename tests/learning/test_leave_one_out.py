@@ -178,7 +178,7 @@ def test_discriminants_as_mass_gives_them(pooling):
         groups = [X[others & (y == k)] for k in range(3)]
         scatter = [(g - g.mean(axis=0)).T @ (g - g.mean(axis=0)) for g in groups]
         for k, g in enumerate(groups):
-            covariance = sum(scatter) / (59 - 3) if pooling == "pooled" else scatter[k] / (len(g) - 1)
+            covariance = sum(scatter) / (59 - 3) if isinstance(pooling, Pooled) else scatter[k] / (len(g) - 1)
             deviation = X[i] - g.mean(axis=0)
             distance = deviation @ np.linalg.solve(covariance, deviation)
             expected[i, k] = np.log(np.mean(y == k)) - 0.5 * (distance + np.linalg.slogdet(covariance)[1])
