@@ -69,7 +69,7 @@ wheel: .venv ## Build sdist and wheel; install the wheel in a fresh environment 
 
 define SCORE
 import sys, posteriori as po
-print(po.load_scorer(sys.argv[1])({"bill_length_mm": 50.0, "island": "Biscoe"}))
+print(po.scoring.load_scorer(sys.argv[1])({"bill_length_mm": 50.0, "island": "Biscoe"}))
 extra = [name for name in ("numba", "scipy", "sklearn", "polars") if name in sys.modules]
 sys.exit(f"{extra} were imported" if extra else 0)
 endef

@@ -161,7 +161,7 @@ def mdlp_row(n: int, rng: np.random.Generator) -> Row:
     values = rng.normal(size=(n, N_COLUMNS))
     values[:, : N_COLUMNS // 2] += np.outer(y, rng.uniform(0.0, 2.0, N_COLUMNS // 2))
     table = pd.DataFrame(values, columns=[f"x{j}" for j in range(N_COLUMNS)])
-    ours = po.MDLPDiscretizer()
+    ours = po.preprocessing.MDLPDiscretizer()
     seconds = alternately(lambda: ours.fit(table, y), lambda: [table[name].sort_values() for name in table], 5)
     size = f"{n:.0e}".replace("e+0", "e") + f"×{N_COLUMNS} float64, 3 classes"
     return within(f"MDLPDiscretizer.fit, {size}", *seconds, 3, "pandas, a sort of each column")

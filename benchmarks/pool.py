@@ -129,8 +129,8 @@ def leave_one_out_rows(n: int, rng: np.random.Generator) -> list[Row]:
                 rest = np.arange(n) != i
                 refit.fit(X[rest], y[rest])
 
-        ours, theirs = alternately(lambda m=model: po.leave_one_out(m, X, y), refits, 3)
-        posterior = po.leave_one_out(model, X, y).posterior
+        ours, theirs = alternately(lambda m=model: po.model_selection.leave_one_out(m, X, y), refits, 3)
+        posterior = po.model_selection.leave_one_out(model, X, y).posterior
         apart = max(np.abs(posterior[i] - textbook(X, y, i, shares, pooling)).max() for i in range(REFITS))
         work = f"leave-one-out of {name}, {n:,}×20 (from R's MASS formulas in NumPy: {apart:.0e} apart)"
         rows.append(faster(work, ours, theirs * n / REFITS, 500, f"n refits, from {REFITS}"))

@@ -9,7 +9,7 @@ import posteriori as po
 
 def make_server(path, port=8000, host=""):
     """Return a server of the model in a file. `serve_forever` starts it, and each request gets a thread."""
-    score = po.load_scorer(path)
+    score = po.scoring.load_scorer(path)
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self, status, content):

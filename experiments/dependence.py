@@ -29,7 +29,7 @@ MODELS: dict[str, Any] = {
     NAIVE: po.NaiveBayes(distributions="binned", n_jobs=1),
     "TAN": po.TreeAugmentedNaiveBayes(n_jobs=1),
     "TAN, Gaussian": po.TreeAugmentedNaiveBayes(bins=None, n_jobs=1),
-    "Chow-Liu": po.ChowLiuClassifier(n_jobs=1),
+    "Chow-Liu": po.classifiers.ChowLiuClassifier(n_jobs=1),
     "kDB 1": po.KDependenceBayes(1, n_jobs=1),
     "kDB 2": po.KDependenceBayes(2, n_jobs=1),
     "AODE": po.AveragedOneDependence(n_jobs=1),

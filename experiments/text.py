@@ -70,7 +70,7 @@ class Texts:
         """Return some rows as posteriori reads them."""
         if self.others is None:
             return self.counts[chosen]
-        return po.Blocks(self.others[chosen], {"words": self.counts[chosen]})
+        return po.tables.Blocks(self.others[chosen], {"words": self.counts[chosen]})
 
 
 def vectorised(name: str, documents: list[str], labels: list[Any]) -> Texts:

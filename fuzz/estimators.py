@@ -28,7 +28,7 @@ from posteriori.registry import MODELS
 
 _CLASSES: dict[str, Any] = {
     **{name: spec.estimator_class for name, spec in MODELS.items() if spec.generative},
-    **{one.__name__: one for one in (po.ChowLiuTree, po.MixtureModel, po.FullJointClassifier)},
+    **{one.__name__: one for one in (po.ChowLiuTree, po.MixtureModel, po.classifiers.FullJointClassifier)},
     **{f"drop_in.{name}": getattr(po.drop_in, name) for name in po.drop_in.__all__},
 }
 _CHEAP = [name for name in _CLASSES if name != "pool" and not name.startswith("forest")]
@@ -112,7 +112,7 @@ def _loaded(model: Any, given: Mapping[str, Any]) -> None:
 
 
 def _left_out(model: Any, given: Mapping[str, Any]) -> None:
-    found = po.leave_one_out(model, given["X"], given["y"]).posterior
+    found = po.model_selection.leave_one_out(model, given["X"], given["y"]).posterior
     check_posteriors(found[~np.isnan(found).all(axis=1)])  # as its documentation says
 
 
@@ -120,10 +120,10 @@ def _left_out(model: Any, given: Mapping[str, Any]) -> None:
 FUNCTIONS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "merge": lambda model, given: po.merge([model, model]),
     "save and load": lambda model, given: _loaded(model, given),
-    "to_javascript": lambda model, given: po.to_javascript(model),
+    "to_javascript": lambda model, given: po.javascript.to_javascript(model),
     "report": lambda model, given: po.report(model, given["X"], given["y"]).html,
     "explore": lambda model, given: po.explore(model).html,
-    "load_scorer": lambda model, given: (po.save(model, given["path"]), po.load_scorer(given["path"])),
+    "load_scorer": lambda model, given: (po.save(model, given["path"]), po.scoring.load_scorer(given["path"])),
     "leave_one_out": lambda model, given: _left_out(model, given),
 }  # fmt: skip
 _SKIPPED = ("get_metadata_routing", "from_parameters")

@@ -126,12 +126,12 @@ MODELS: dict[str, Callable[[], Any]] = {
     "gaussian tan": lambda: _fitted(po.TreeAugmentedNaiveBayes, bins=None, penalty="bic"),
     "tan em": lambda: _fitted(po.TreeAugmentedNaiveBayes, missing="em", bins=3),
     "tan missing": lambda: _fitted(po.TreeAugmentedNaiveBayes, missing="informative", bins=3),
-    "chow-liu": lambda: _fitted(po.ChowLiuClassifier, bins=None),
+    "chow-liu": lambda: _fitted(po.classifiers.ChowLiuClassifier, bins=None),
     "tree": lambda: po.ChowLiuTree().fit(mixed_table(48, seed=1)),
     "kdb": lambda: _fitted(po.KDependenceBayes, k=2),
     "kdb 1": lambda: _fitted(po.KDependenceBayes, k=1, feature_weights="conditional"),
     "aode": lambda: _fitted(po.AveragedOneDependence, bins=3),
-    "joint": lambda: _fitted(po.FullJointClassifier, bins=2, verbose=False),
+    "joint": lambda: _fitted(po.classifiers.FullJointClassifier, bins=2, verbose=False),
     "mixture": lambda: po.MixtureModel(2, n_init=1, random_state=0).fit(mixed_table(48, seed=1)),
     "diagonal mixture": lambda: _fitted_numbers(
         po.MixtureModel, False, n_components=3, covariance="diagonal", n_init=1, random_state=0

@@ -63,7 +63,7 @@ def test_the_command_line_escapes_too(written, capsys):
 def test_javascript_may_stand_in_a_script_of_a_page():
     names = ["</script><script>alert(1)</script>", "<!--", "a\u2028b&"]
     model = po.NaiveBayes().fit([[name] for name in names], names)
-    text = po.to_javascript(model)
+    text = po.javascript.to_javascript(model)
     assert text.isascii()
     assert not set("<>&") & set(text)
     assert json.loads(text)["classes"] == sorted(names)

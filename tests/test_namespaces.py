@@ -18,8 +18,7 @@ def test_type_checkers_see_the_public_names():
     tree = ast.parse(Path(po.__file__).read_text(encoding="utf-8"))
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     names = {(node.module, name.name, name.asname) for node in block.body for name in node.names}
-    homes = {(f"posteriori.{home}", name, name) for name, home in po._HOMES.items()}
-    assert names == homes | {("posteriori", name, name) for name in po._MODULES}
+    assert names == {(home, name, name) for name, home in po._HOMES.items()}
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -40,9 +39,9 @@ def test_a_namespace_shows_what_is_public_and_nothing_else(name):
 def test_the_full_joint_prints_nothing_and_logs_its_size_where_wanted(capsys, caplog):
     X, y = [["a", "u"], ["b", "v"], ["a", "v"], ["b", "u"]], ["same", "same", "other", "other"]
     with caplog.at_level(logging.INFO, logger="posteriori"):
-        model = po.FullJointClassifier().fit(X, y)
+        model = po.classifiers.FullJointClassifier().fit(X, y)
         assert not caplog.records
-        po.FullJointClassifier(verbose=True).fit(X, y)
+        po.classifiers.FullJointClassifier(verbose=True).fit(X, y)
     assert f"{model.n_cells_} cells" in caplog.text
     printed = capsys.readouterr()
     assert not printed.out

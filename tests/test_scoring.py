@@ -35,10 +35,10 @@ MODELS = {
     "nb parts": po.NaiveBayes(em=po.EM(components_per_class=2), random_state=0),
     "gda": po.GaussianDiscriminant(),
     "tan": po.TreeAugmentedNaiveBayes(),
-    "chow-liu": po.ChowLiuClassifier(),
+    "chow-liu": po.classifiers.ChowLiuClassifier(),
     "kdb": po.KDependenceBayes(),
     "aode": po.AveragedOneDependence(),
-    "joint": po.FullJointClassifier(),
+    "joint": po.classifiers.FullJointClassifier(),
     "pool": po.GenerativeClassifier(["nb", "lda", "tan", "kdb"]),
     "best": po.GenerativeClassifier(["nb", "tan"], pool="best"),
 }
@@ -205,7 +205,7 @@ def test_the_scorer_of_a_mixture_gives_its_responsibilities(tmp_path):
     rows = pl.DataFrame({"u": [0.0, 0.5, 9.0, 9.5] * 5, "c": ["p", "p", "q", "r"] * 5})
     model = po.MixtureModel(2, random_state=0).fit(rows)
     po.save(model, tmp_path / "m.posteriori")
-    for score in (pickle.loads(pickle.dumps(model.scorer())), po.load_scorer(tmp_path / "m.posteriori")):
+    for score in (pickle.loads(pickle.dumps(model.scorer())), po.scoring.load_scorer(tmp_path / "m.posteriori")):
         for row in ({"u": 0.2, "c": "p"}, {"u": 9.1}, {}):
             found = score(row)
             assert list(found) == [0, 1]
@@ -247,7 +247,7 @@ def test_a_network_refuses_a_cell_that_is_no_state():
 def test_a_scorer_from_a_file_is_that_of_the_model(name, tmp_path):
     model, path = fitted(name), tmp_path / "model.posteriori"
     po.save(model, path)
-    loaded = po.load_scorer(path)
+    loaded = po.scoring.load_scorer(path)
     for row in table().drop("y").head(5).to_dicts():
         assert loaded(row) == model.scorer()(row)
 
@@ -256,7 +256,7 @@ def test_a_file_of_a_network_has_no_scorer(tmp_path):
     path = tmp_path / "net.posteriori"
     po.save(network().network_, path)
     with pytest.raises(ValueError, match="holds a Bayesian network"):
-        po.load_scorer(path)
+        po.scoring.load_scorer(path)
 
 
 def test_a_file_whose_classes_do_not_fit_is_refused(tmp_path):
@@ -264,7 +264,7 @@ def test_a_file_whose_classes_do_not_fit_is_refused(tmp_path):
     model.target_ = po.NaiveBayes().fit([["u"], ["v"], ["v"]], ["k", "l", "m"]).target_
     po.save(model, path)
     with pytest.raises(ValueError, match="the model has not one component or more for each class"):
-        po.load_scorer(path)
+        po.scoring.load_scorer(path)
 
 
 _MINIMAL = """
@@ -275,10 +275,10 @@ warnings.simplefilter("ignore")
 import posteriori as po
 from posteriori.scoring.strangeness import Strangeness
 for path in sys.argv[1:]:
-    score = po.load_scorer(path)
+    score = po.scoring.load_scorer(path)
     print([score(row) for row in ({"a": 1.0, "c": "u"}, {"b": -0.5, "c": "unseen", "d": True}, {})])
 try:
-    po.load_scorer(path, compiled=True)
+    po.scoring.load_scorer(path, compiled=True)
 except ImportError as error:
     print(error)
 """

@@ -23,7 +23,11 @@ numbers are enough. This assumption is called **naive Bayes**.
 import posteriori as po
 
 for d in (2, 5, 10, 20, 30):
-    print(d, "binary features:", po.count_parameters(2, categorical=[2] * d))
+    print(
+        d,
+        "binary features:",
+        po.parameter_count.count_parameters(2, categorical=[2] * d),
+    )
 
 # %%
 # On a logarithmic axis, with three kinds of features:
@@ -32,7 +36,9 @@ import matplotlib.pyplot as plt
 d = list(range(1, 31))
 figure, ax = plt.subplots()
 for k, colour in ((2, "C0"), (3, "C1"), (10, "C2")):
-    counts = [po.count_parameters(2, categorical=[k] * n) for n in d]
+    counts = [
+        po.parameter_count.count_parameters(2, categorical=[k] * n) for n in d
+    ]
     ax.plot(
         d,
         [count.full_joint for count in counts],
@@ -57,7 +63,9 @@ plt.show()
 # Independent Gaussians have :math:`2d` parameters per class, a mean and a variance each. A Gaussian with a full covariance
 # has :math:`d + d(d+1)/2`.
 for d in (2, 10, 100):
-    print(d, "Gaussian features:", po.count_parameters(2, gaussian=d))
+    print(
+        d, "Gaussian features:", po.parameter_count.count_parameters(2, gaussian=d)
+    )
 
 # %%
 # What the parameters cost
@@ -83,7 +91,7 @@ for n in sizes:
     X, y = truth.sample(n, random_state=2)
     for name, model in (
         ("naive Bayes", po.NaiveBayes()),
-        ("full joint", po.FullJointClassifier()),
+        ("full joint", po.classifiers.FullJointClassifier()),
     ):
         losses[name].append(log_loss(y_test, model.fit(X, y).predict_proba(X_test)))
 figure, ax = plt.subplots()

@@ -101,7 +101,7 @@ from sklearn.datasets import load_digits
 images, digits = load_digits(return_X_y=True)
 alphas = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30]
 losses = [
-    po.leave_one_out(
+    po.model_selection.leave_one_out(
         po.NaiveBayes(alpha=a).fit(images > 7, digits), images > 7, digits
     ).log_loss
     for a in alphas

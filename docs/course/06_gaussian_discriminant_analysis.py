@@ -111,7 +111,7 @@ plt.show()
 for n in (12, 40, 150):
     rows = np.r_[:n, 150 : 150 + n]
     losses = {
-        amount: po.leave_one_out(
+        amount: po.model_selection.leave_one_out(
             po.GaussianDiscriminant(pooling=amount).fit(X[rows], y[rows]),
             X[rows],
             y[rows],

@@ -114,7 +114,7 @@ X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 models = {
     "naive Bayes, binned": po.NaiveBayes(distributions="binned"),
     "TAN": po.TreeAugmentedNaiveBayes(),
-    "Chow-Liu": po.ChowLiuClassifier(),
+    "Chow-Liu": po.classifiers.ChowLiuClassifier(),
     "2-dependence": po.KDependenceBayes(k=2),
     "AODE": po.AveragedOneDependence(),
 }

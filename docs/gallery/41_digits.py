@@ -16,7 +16,10 @@ import posteriori as po
 
 X, y = load_digits(return_X_y=True)
 X = (X > 7).astype(bool)
-models = {"naive Bayes": po.NaiveBayes(), "Chow-Liu": po.ChowLiuClassifier()}
+models = {
+    "naive Bayes": po.NaiveBayes(),
+    "Chow-Liu": po.classifiers.ChowLiuClassifier(),
+}
 figure, axes = plt.subplots(2, 1, figsize=(8, 3.6))
 for ax, (title, model) in zip(axes, models.items()):
     model.fit(X[:1200], y[:1200])

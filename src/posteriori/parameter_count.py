@@ -59,7 +59,7 @@ def count_parameters(
     Twenty binary features and two classes:
 
     >>> import posteriori as po
-    >>> po.count_parameters(2, categorical=[2] * 20)
+    >>> po.parameter_count.count_parameters(2, categorical=[2] * 20)
     ParameterCount(naive=41, full_joint=2097151)
     """
     if n_classes < 1 or gaussian < 0 or poisson < 0 or any(k < 1 for k in categorical):

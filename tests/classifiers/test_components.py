@@ -21,7 +21,7 @@ MODELS = {
     "lda": po.GaussianDiscriminant(random_state=0),
     "qda": po.GaussianDiscriminant(pooling="per_class", random_state=0),
     "tree": po.TreeAugmentedNaiveBayes(bins=[-2.0, 0.0, 2.0], random_state=0),
-    "forest": po.ChowLiuClassifier(bins=[-2.0, 0.0, 2.0], random_state=0),
+    "forest": po.classifiers.ChowLiuClassifier(bins=[-2.0, 0.0, 2.0], random_state=0),
 }
 
 

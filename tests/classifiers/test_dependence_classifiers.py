@@ -22,17 +22,17 @@ MODELS = {
     "tan mdlp": po.TreeAugmentedNaiveBayes(),
     "tan gaussian": po.TreeAugmentedNaiveBayes(bins=None),
     "tan bic": po.TreeAugmentedNaiveBayes(bins=8, penalty="bic", backoff=None),
-    "chow-liu": po.ChowLiuClassifier(bins=8),
-    "chow-liu gaussian": po.ChowLiuClassifier(bins=None, penalty="aic"),
+    "chow-liu": po.classifiers.ChowLiuClassifier(bins=8),
+    "chow-liu gaussian": po.classifiers.ChowLiuClassifier(bins=None, penalty="aic"),
     "kdb 1": po.KDependenceBayes(1, bins=8),
     "kdb 3": po.KDependenceBayes(3, bins=8),
     "aode": po.AveragedOneDependence(bins=8),
-    "full joint": po.FullJointClassifier(bins=3),
+    "full joint": po.classifiers.FullJointClassifier(bins=3),
 }
 CHECKED = [
     po.TreeAugmentedNaiveBayes(),
     po.TreeAugmentedNaiveBayes(bins=None),
-    po.ChowLiuClassifier(),
+    po.classifiers.ChowLiuClassifier(),
     po.KDependenceBayes(2),
     po.AveragedOneDependence(),
 ]
@@ -134,7 +134,7 @@ def test_cross_validation_equals_refitting(name, table):
         assert_allclose(result.posterior[held_out], expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("cls", [po.TreeAugmentedNaiveBayes, po.ChowLiuClassifier])
+@pytest.mark.parametrize("cls", [po.TreeAugmentedNaiveBayes, po.classifiers.ChowLiuClassifier])
 def test_cross_validation_of_numbers_alone_equals_refitting(cls, table):
     frame = table.select("x", "twice", "y")
     result = out_of_fold(cls(bins=None), frame, "y", folds=3)
@@ -215,14 +215,14 @@ def test_parents_and_weights_by_name(table):
     assert root in tan.tree_
     assert set(tan.edge_information_) == {(parent, child) for child, parent in tan.tree_.items() if parent is not None}
     assert tan.edge_information_[("x", "twice")] == max(tan.edge_information_.values())
-    own = po.ChowLiuClassifier().fit(table.drop("y"), table["y"])
+    own = po.classifiers.ChowLiuClassifier().fit(table.drop("y"), table["y"])
     assert set(own.tree_) == set(own.edge_information_) == {"low", "mid", "top"}
 
 
 def test_a_numeric_tree_never_puts_a_number_above_a_category():
     frame = load_penguins()
     numbers = {"bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"}
-    for kind in (po.TreeAugmentedNaiveBayes, po.ChowLiuClassifier):
+    for kind in (po.TreeAugmentedNaiveBayes, po.classifiers.ChowLiuClassifier):
         tree = kind(bins=None).fit(frame, "species").tree_
         for one in [tree] if kind is po.TreeAugmentedNaiveBayes else tree.values():
             assert not any(parent in numbers and child not in numbers for child, parent in one.items())
@@ -231,7 +231,7 @@ def test_a_numeric_tree_never_puts_a_number_above_a_category():
 def test_a_tree_without_a_class_is_the_only_class_of_a_classifier(table):
     rows = table.drop("y")
     tree = po.ChowLiuTree().fit(rows)
-    classifier = po.ChowLiuClassifier(bins=tree.bins).fit(rows, np.zeros(len(rows), int))
+    classifier = po.classifiers.ChowLiuClassifier(bins=tree.bins).fit(rows, np.zeros(len(rows), int))
     assert_allclose(tree.score_samples(rows), classifier.score_samples(rows))
     assert tree.score(rows) == pytest.approx(classifier.score_samples(rows).mean())
     assert tree.sample(3, random_state=0).columns == rows.columns
@@ -249,11 +249,11 @@ def test_the_full_joint_says_how_large_it_is_before_it_takes_memory(caplog, caps
         ValueError,
         match=r"the full joint of 12 columns has 33,554,432 cells and 33,554,431 parameters, and takes .* more than",
     ):
-        po.FullJointClassifier().fit(X, [0, 1] * 25)
+        po.classifiers.FullJointClassifier().fit(X, [0, 1] * 25)
     with caplog.at_level(logging.INFO, "posteriori"):
-        po.FullJointClassifier().fit(X[:, :3], [0, 1] * 25)
+        po.classifiers.FullJointClassifier().fit(X[:, :3], [0, 1] * 25)
         assert caplog.messages == []
-        po.FullJointClassifier(verbose=True).fit(X[:, :3], [0, 1] * 25)
+        po.classifiers.FullJointClassifier(verbose=True).fit(X[:, :3], [0, 1] * 25)
     (message,) = caplog.messages
     assert message.startswith("the full joint of 3 columns has 128 cells and 127 parameters, and takes ")
     assert capsys.readouterr() == ("", "")
@@ -309,7 +309,7 @@ def gaps(table):
     return table.select(pl.when(~hole).then(name).alias(name) for name, hole in holes.items()), table["y"]
 
 
-@pytest.mark.parametrize("kind", [po.TreeAugmentedNaiveBayes, po.ChowLiuClassifier])
+@pytest.mark.parametrize("kind", [po.TreeAugmentedNaiveBayes, po.classifiers.ChowLiuClassifier])
 def test_em_never_lowers_the_likelihood_and_ends_above_that_of_the_pairs(kind, gaps):
     X, y = gaps
     settings = {"backoff": None, "alpha": 0.0}
@@ -365,4 +365,4 @@ def test_a_column_without_any_value_says_nothing(name, table):
 def test_a_full_joint_refuses_a_column_without_any_value(table):
     rows = table.select("sky", "y").with_columns(pl.lit(None, pl.String).alias("empty"))
     with pytest.raises(ValueError, match="column 'empty' of X has no value"):
-        po.FullJointClassifier().fit(rows, "y")
+        po.classifiers.FullJointClassifier().fit(rows, "y")

@@ -241,7 +241,7 @@ def test_the_number_of_parameters(parameters, per_covariance, pooling, number):
 
 def test_the_full_model_counts_as_many_parameters_as_count_parameters():
     model = po.GaussianDiscriminant(pooling="per_class").fit(*IRIS)
-    assert model.n_parameters_ == po.count_parameters(3, gaussian=4).full_joint
+    assert model.n_parameters_ == po.parameter_count.count_parameters(3, gaussian=4).full_joint
 
 
 # Symmetries -----------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ MODELS = {
     "lda": po.GaussianDiscriminant(alpha=0.0),
     "qda": po.GaussianDiscriminant(pooling="per_class", alpha=0.0),
     "tree": po.TreeAugmentedNaiveBayes(bins=3, backoff=None, alpha=1e-6),
-    "forest": po.ChowLiuClassifier(bins=3, backoff=None, alpha=1e-6),
+    "forest": po.classifiers.ChowLiuClassifier(bins=3, backoff=None, alpha=1e-6),
 }
 
 

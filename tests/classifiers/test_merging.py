@@ -28,9 +28,9 @@ ESTIMATORS = {
     "qda": po.GaussianDiscriminant(pooling="per_class", shrinkage=0.1),
     "tan": po.TreeAugmentedNaiveBayes(bins=CUTS),
     "tan of numbers": po.TreeAugmentedNaiveBayes(bins=None, penalty="aic"),
-    "chow-liu": po.ChowLiuClassifier(bins=CUTS, missing="informative"),
+    "chow-liu": po.classifiers.ChowLiuClassifier(bins=CUTS, missing="informative"),
     "aode": po.AveragedOneDependence(bins=CUTS),
-    "full joint": po.FullJointClassifier(bins=(0.0,)),
+    "full joint": po.classifiers.FullJointClassifier(bins=(0.0,)),
     "kdb of no parents": po.KDependenceBayes(k=0, bins=CUTS),
     "chow-liu tree": po.ChowLiuTree(bins=CUTS),
 }
@@ -213,7 +213,10 @@ def refusals():
     yield "labels", [plain, po.NaiveBayes().fit([[1.0], [2.0]], [0, 1])], ValueError, "the target holds numbers"
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
-    for name, kind in (("cuts", po.NaiveBayes(distributions="binned", bins=4)), ("tan", po.ChowLiuClassifier(bins=3))):
+    for name, kind in (
+        ("cuts", po.NaiveBayes(distributions="binned", bins=4)),
+        ("tan", po.classifiers.ChowLiuClassifier(bins=3)),
+    ):
         parts = [clone(kind).fit(x[rows], y[rows]) for rows in (slice(0, 30), slice(30, 60))]
         yield name, parts, ValueError, r"column 'x0' is cut into bins at other points in model 1.*bins=\["
     yield "mixture", [po.MixtureModel(2, tol=10.0, n_init=1, random_state=0).fit(x)], TypeError, "learned by EM"

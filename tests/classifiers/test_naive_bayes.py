@@ -399,23 +399,23 @@ def test_parameters_counted_before_and_after_fitting(mixed):
     table, y = mixed
     model = poisson_model().fit(table, y)
     assert model.n_parameters_ == 2 + 3 * 2 + 3 * (3 - 1) + 3 * 1 + 3 * (2 - 1)
-    before = po.count_parameters(3, categorical=[3, 2], gaussian=1, poisson=1)
+    before = po.parameter_count.count_parameters(3, categorical=[3, 2], gaussian=1, poisson=1)
     assert before.naive == model.n_parameters_
 
 
 @given(st.integers(1, 6), st.integers(1, 9), st.integers(2, 9))
 def test_the_textbook_counts_of_parameters(n_classes, d, k):
-    counted = po.count_parameters(n_classes, categorical=[k] * d)
+    counted = po.parameter_count.count_parameters(n_classes, categorical=[k] * d)
     assert counted.full_joint == n_classes * (k**d - 1) + (n_classes - 1)
     assert counted.naive == n_classes * d * (k - 1) + (n_classes - 1)
 
 
 def test_counts_of_gaussian_parameters():
-    counted = po.count_parameters(2, gaussian=10)
+    counted = po.parameter_count.count_parameters(2, gaussian=10)
     assert counted.naive == 2 * 2 * 10 + 1
     assert counted.full_joint == 2 * (10 + 10 * 11 // 2) + 1
     with pytest.raises(ValueError, match="at least 1"):
-        po.count_parameters(2, categorical=[0])
+        po.parameter_count.count_parameters(2, categorical=[0])
 
 
 def test_fitted_values_have_scikit_learns_names(mixed):

@@ -44,7 +44,7 @@ def own_part(estimator):
     [
         po.NaiveBayes(),
         po.TreeAugmentedNaiveBayes(),
-        po.ChowLiuClassifier(),
+        po.classifiers.ChowLiuClassifier(),
         po.KDependenceBayes(),
         po.AveragedOneDependence(),
         po.GenerativeForest(random_state=0, n_trees=3),

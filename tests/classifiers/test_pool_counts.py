@@ -22,7 +22,7 @@ def drawn(n=N, classes=C, seed=0):
     shares = np.random.default_rng(9).dirichlet(np.full(V, 0.5), classes)
     counts = csr_array(np.stack([rng.multinomial(rng.poisson(4), shares[c]) for c in y]))
     frame = pl.DataFrame({"age": rng.normal(y, 1.5), "sky": np.array(["red", "blue", "gray"])[rng.integers(0, 3, n)]})
-    return po.Blocks(frame, {"words": counts}, {"words": [f"w{j}" for j in range(V)]}), y
+    return po.tables.Blocks(frame, {"words": counts}, {"words": [f"w{j}" for j in range(V)]}), y
 
 
 ROWS, Y = drawn()
@@ -126,7 +126,9 @@ def test_partial_fit_and_unlearn_update_members_that_read_no_counts():
     pool = po.GenerativeClassifier({"words": "nb", "others": "lda"}, penalty=1e3, folds=2).fit(ROWS, Y)
     more, y = drawn(seed=1)
     pool.partial_fit(more, y)
-    both = po.Blocks(pl.concat([ROWS.table, more.table]), {"words": vstack([WORDS, more.counts["words"]])}, ROWS.words)
+    both = po.tables.Blocks(
+        pl.concat([ROWS.table, more.table]), {"words": vstack([WORDS, more.counts["words"]])}, ROWS.words
+    )
     for name, member in (("words", po.NaiveBayes()), ("others", po.GaussianDiscriminant())):
         X = both if name == "words" else both.table
         alone = member.fit(X, np.concatenate([Y, y])).predict_proba(X)
@@ -169,8 +171,8 @@ def test_importance_of_a_pool_of_words_after_an_update_is_that_of_the_new_rows()
     first, later = np.arange(120), np.arange(120, N)
     pool = po.GenerativeClassifier(["nb", "complement"], folds=2).fit(ROWS[first], Y[first])
     rows = ROWS[later]
-    without_words = po.Blocks(rows.table, {"words": csr_array(rows.counts["words"].shape)}, rows.words)
-    without_age = po.Blocks(rows.table.with_columns(age=pl.lit(np.nan)), rows.counts, rows.words)
+    without_words = po.tables.Blocks(rows.table, {"words": csr_array(rows.counts["words"].shape)}, rows.words)
+    without_age = po.tables.Blocks(rows.table.with_columns(age=pl.lit(np.nan)), rows.counts, rows.words)
     truth = np.arange(len(later)), Y[later]
     whole = pool.predict_log_proba(rows)[truth]
     expected = [np.mean(whole - pool.predict_log_proba(some)[truth]) for some in (without_age, without_words)]

@@ -55,7 +55,7 @@ def test_priors_reweight_the_posterior_by_their_ratio_to_the_class_frequencies(r
     again = po.load(tmp_path / "moved.posteriori")
     assert_array_equal(again.predict_proba(X), moved.predict_proba(X))
     assert_array_equal(again.score_samples(X), moved.score_samples(X))
-    assert list(po.load_scorer(tmp_path / "moved.posteriori")({}).values()) == list(moved.scorer()({}).values())
+    assert list(po.scoring.load_scorer(tmp_path / "moved.posteriori")({}).values()) == list(moved.scorer()({}).values())
 
 
 def test_the_density_and_drawn_rows_have_the_priors(rows):

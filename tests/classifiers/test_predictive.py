@@ -33,7 +33,7 @@ def test_a_file_and_a_scorer_give_the_same_posterior(model, penguins, tmp_path):
     expected = model.predict_proba(penguins)
     po.save(model, tmp_path / "model")
     assert_allclose(po.load(tmp_path / "model").predict_proba(penguins), expected, rtol=1e-12)
-    score = po.load_scorer(tmp_path / "model")
+    score = po.scoring.load_scorer(tmp_path / "model")
     for i in (0, 3, 200):  # row 3 lacks every measurement
         assert_allclose(list(score(penguins.row(i, named=True)).values()), expected[i], rtol=1e-9)
 
@@ -72,7 +72,7 @@ def test_parts_of_the_rows_give_the_model_of_all(name, penguins):
 def test_leave_one_out_is_a_refit_without_the_row(name, penguins):
     few = penguins.drop_nulls().drop("island", "sex")[::12]
     model = MODELS[name].fit(few, "species")
-    found = po.leave_one_out(model, few, "species").posterior
+    found = po.model_selection.leave_one_out(model, few, "species").posterior
     for i in (0, 9, len(few) - 1):
         rest = few.filter(pl.int_range(pl.len()) != i)
         expected = MODELS[name].fit(rest, "species").predict_proba(few[i : i + 1])[0]

@@ -37,9 +37,9 @@ ESTIMATORS = {
     "rda": po.GaussianDiscriminant(pooling=0.5, shrinkage="oas", missing="informative"),
     "tan": po.TreeAugmentedNaiveBayes(bins=CUTS),
     "tan of numbers": po.TreeAugmentedNaiveBayes(bins=None),
-    "chow-liu": po.ChowLiuClassifier(bins=CUTS, missing="informative"),
+    "chow-liu": po.classifiers.ChowLiuClassifier(bins=CUTS, missing="informative"),
     "aode": po.AveragedOneDependence(bins=CUTS),
-    "full joint": po.FullJointClassifier(bins=(0.0,)),
+    "full joint": po.classifiers.FullJointClassifier(bins=(0.0,)),
     "kdb of no parents": po.KDependenceBayes(k=0, bins=CUTS),
 }
 COMPLETE = ("lda", "rda")  # whose missing numbers take EM
@@ -228,7 +228,7 @@ def refusals():
     yield plain, [["u", "p", "q"]], ["a"], None, "3 features"
     closed = po.NaiveBayes().partial_fit(X, ["a", "a", "b", "b"], classes=["a", "b"])
     yield closed, [["u", "p"]], ["c"], None, "not among the classes"
-    for kind in (po.TreeAugmentedNaiveBayes(), po.AveragedOneDependence(), po.FullJointClassifier()):
+    for kind in (po.TreeAugmentedNaiveBayes(), po.AveragedOneDependence(), po.classifiers.FullJointClassifier()):
         together = clone(kind).fit([["u", "p"], ["v", "q"], ["u", "q"]], ["a", "a", "b"])
         yield together, [["u", "q"]], ["a"], None, "in rows of class 'a', columns 'x0', 'x1' hold"
     rng = np.random.default_rng(0)
@@ -286,7 +286,7 @@ def test_it_warns_as_a_fit_would():
 def test_it_warns_where_digits_are_lost():
     rng = np.random.default_rng(0)
     x = np.append(rng.normal(size=100), 1e9)[:, np.newaxis]
-    for kind in (po.NaiveBayes(), po.GaussianDiscriminant(), po.ChowLiuClassifier(bins=None)):
+    for kind in (po.NaiveBayes(), po.GaussianDiscriminant(), po.classifiers.ChowLiuClassifier(bins=None)):
         model = clone(kind).fit(x, np.arange(101) % 2)
         with pytest.warns(UserWarning, match="few digits are left of its variance") as caught:
             model.unlearn(x[100:], [0])

@@ -94,10 +94,10 @@ def test_folds_in_which_a_column_is_empty_can_be_cross_validated(frame):
 @pytest.mark.parametrize("cells", [[True, None], [None, True]])
 def test_the_joint_table_of_a_fold_without_any_value_is_the_prior(cells):
     found = po.model_selection.out_of_fold(
-        po.FullJointClassifier(), pl.DataFrame({"b": cells, "c": ["u", "u"]}), [0, 1], folds=2
+        po.classifiers.FullJointClassifier(), pl.DataFrame({"b": cells, "c": ["u", "u"]}), [0, 1], folds=2
     )
     assert np.isfinite(found.posterior).all()
-    model = po.FullJointClassifier().fit(pl.DataFrame({"b": cells + cells}), [0, 0, 1, 0])
+    model = po.classifiers.FullJointClassifier().fit(pl.DataFrame({"b": cells + cells}), [0, 0, 1, 0])
     assert_allclose(model.predict_proba(pl.DataFrame({"b": [None]}, schema={"b": pl.Boolean})), [[0.75, 0.25]])
 
 

@@ -167,7 +167,7 @@ def test_fit_prints_the_numbers_of_the_library(fitted):
         assert found["cross_validation"][name] == pytest.approx(scores_of_scikit_learn(scored.y_true, posterior))
     assert found["cross_validation"]["folds"] == 5
     assert (found["rows"], found["n_parameters"]) == (344, scored.estimator.n_parameters_)
-    full = po.count_parameters(3, categorical=[3, 2], gaussian=5)
+    full = po.parameter_count.count_parameters(3, categorical=[3, 2], gaussian=5)
     assert (found["n_parameters"], found["n_parameters_full_joint"]) == (full.naive, full.full_joint)
     nats = dict(zip(scored.estimator.schema_.names, scored.estimator.feature_information_, strict=True))
     assert {entry["feature"]: entry["nats"] for entry in found["information"]} == nats

@@ -312,7 +312,7 @@ def test_conditional_tables_add_up_to_the_log_density_of_a_complete_row(density)
         po.GaussianDiscriminant(pooling="pooled"),
         po.NaiveBayes(distributions="poisson"),
         po.TreeAugmentedNaiveBayes(bins=None),
-        po.ChowLiuClassifier(bins=None),
+        po.classifiers.ChowLiuClassifier(bins=None),
     ],
     ids=repr,
 )
@@ -323,7 +323,7 @@ def test_a_described_mean_and_variance_are_those_of_samples(model):
     first = rng.poisson(6 + 3 * kind + 2 * y)
     frame = pl.DataFrame({"n": first, "m": rng.poisson(3 + first), "k": rng.poisson(5 + y), "y": y})
     if isinstance(
-        model, po.TreeAugmentedNaiveBayes | po.ChowLiuClassifier
+        model, po.TreeAugmentedNaiveBayes | po.classifiers.ChowLiuClassifier
     ):  # roots and chains with a category above numbers
         frame = frame.with_columns(pl.Series("kind", np.array(list("abc"))[kind]), pl.Series("size", kind.astype(str)))
     model.fit(frame, "y")

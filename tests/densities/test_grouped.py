@@ -26,7 +26,7 @@ ESTIMATORS = {
     "tan": po.TreeAugmentedNaiveBayes,
     "kdb": po.KDependenceBayes,
     "aode": po.AveragedOneDependence,
-    "class-trees": po.ChowLiuClassifier,
+    "class-trees": po.classifiers.ChowLiuClassifier,
 }
 
 

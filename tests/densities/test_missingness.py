@@ -32,7 +32,7 @@ INFORMATIVE = {
     "qda": po.GaussianDiscriminant(missing="informative", pooling="per_class"),
     "tree": po.TreeAugmentedNaiveBayes(missing="informative", bins=4),
     "tree gaussian": po.TreeAugmentedNaiveBayes(missing="informative", bins=None),
-    "forest": po.ChowLiuClassifier(missing="informative", bins=4),
+    "forest": po.classifiers.ChowLiuClassifier(missing="informative", bins=4),
 }
 every_model = pytest.mark.parametrize("name", INFORMATIVE)
 

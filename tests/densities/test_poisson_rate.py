@@ -156,7 +156,7 @@ RATES = {f"k{j}": PoissonRate("hours") for j in range(V)}
 
 def test_dense_columns_and_a_block_are_the_same_model():
     dense = po.NaiveBayes(distributions=RATES).fit(FRAME, Y)
-    rows = po.Blocks(FRAME.select("hours"), {"events": csr_array(COUNTS)})
+    rows = po.tables.Blocks(FRAME.select("hours"), {"events": csr_array(COUNTS)})
     block = po.NaiveBayes(distributions={"events": PoissonRate("hours")}).fit(rows, Y)
     assert_allclose(block.predict_log_proba(rows), dense.predict_log_proba(FRAME), rtol=1e-9)
     assert_allclose(block.score_samples(rows), dense.score_samples(FRAME), rtol=1e-9)
@@ -176,7 +176,7 @@ def test_models_with_exposures_are_updated_merged_and_saved(tmp_path):
         assert_allclose(found.predict_log_proba(FRAME), expected, rtol=1e-8)
     later.unlearn(FRAME[25:], Y[25:])
     assert_allclose(later.predict_log_proba(FRAME), parts[0].predict_log_proba(FRAME), rtol=1e-6, atol=1e-8)
-    again = po.leave_one_out(whole, FRAME, Y)
+    again = po.model_selection.leave_one_out(whole, FRAME, Y)
     assert np.isfinite(again.log_loss)
 
 
@@ -192,8 +192,8 @@ def test_drawn_rows_have_events_in_proportion_to_their_exposure():
 
 
 def test_a_row_explains_itself_exactly_also_without_its_exposure():
-    rows = po.Blocks(FRAME.select("hours"), {"events": csr_array(COUNTS)})
-    unknown = po.Blocks(FRAME.select(hours=pl.col("hours") * np.nan), {"events": csr_array(COUNTS)})
+    rows = po.tables.Blocks(FRAME.select("hours"), {"events": csr_array(COUNTS)})
+    unknown = po.tables.Blocks(FRAME.select(hours=pl.col("hours") * np.nan), {"events": csr_array(COUNTS)})
     model = po.NaiveBayes(distributions={"events": PoissonRate("hours")}).fit(rows, Y)
     for some in (rows, unknown):
         explained = model.explain(some)

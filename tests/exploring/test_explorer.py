@@ -575,7 +575,7 @@ def test_the_dependences_of_each_model_are_listed_and_drawn(browser, penguins, t
     numbers = table.select("species", "bill_length_mm", "bill_depth_mm", "body_mass_g")
     pool = penguins[0]
     tan = pool.members_["tan"]
-    trees = po.ChowLiuClassifier().fit(table, "species")
+    trees = po.classifiers.ChowLiuClassifier().fit(table, "species")
     parents = po.KDependenceBayes(k=2).fit(numbers, "species")
     of_tree = {(child, parent or "only the class") for child, parent in tan.tree_.items()}
     of_class = {(child, parent or "only the class") for child, parent in trees.tree_["Gentoo"].items()}

@@ -161,7 +161,7 @@ MODELS = {
     "diagonal": lambda: _fitted(po.GaussianDiscriminant(shrinkage="diagonal"), mixed_table()),
     "tan of bins": lambda: _fitted(po.TreeAugmentedNaiveBayes(), mixed_table()),
     "tan of numbers": lambda: _fitted(po.TreeAugmentedNaiveBayes(bins=None), mixed_table()),
-    "trees of classes": lambda: _fitted(po.ChowLiuClassifier(bins=None), mixed_table()),
+    "trees of classes": lambda: _fitted(po.classifiers.ChowLiuClassifier(bins=None), mixed_table()),
     "trees of components": lambda: _fitted(
         po.TreeAugmentedNaiveBayes(em=po.EM(components_per_class=2, n_init=1), random_state=0), codes_table()
     ),
@@ -169,7 +169,7 @@ MODELS = {
     "kdb": lambda: _fitted(po.KDependenceBayes(k=2), codes_table()),
     "kdb of numbers": lambda: _fitted(po.KDependenceBayes(k=1), mixed_table()),
     "aode": lambda: _fitted(po.AveragedOneDependence(), codes_table()),
-    "full joint": lambda: _fitted(po.FullJointClassifier(), codes_table()),
+    "full joint": lambda: _fitted(po.classifiers.FullJointClassifier(), codes_table()),
     "forest": lambda: _fitted(po.GenerativeForest(n_trees=9), mixed_table()),
     "forest of codes": lambda: _fitted(po.GenerativeForest(n_trees=5, splits="best"), codes_table()),
     "groups": lambda: _fitted(po.TreeAugmentedNaiveBayes(), many_categories()),

@@ -145,7 +145,7 @@ def test_sparse_blocks_are_objects_of_counts(distribution, tmp_path):
 
     def table(counts):
         numbers = pl.DataFrame({"x": np.linspace(-1, 2, len(counts))})
-        return po.Blocks(numbers, {"bag": csr_array(counts)}, words={"bag": words})
+        return po.tables.Blocks(numbers, {"bag": csr_array(counts)}, words={"bag": words})
 
     model = po.NaiveBayes(distributions={"bag": distribution}).fit(table(counts), y)
     frame = table(counts[:6])

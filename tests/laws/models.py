@@ -113,7 +113,7 @@ CASES["gda weighted"] = Case(
     lambda: po.GaussianDiscriminant(feature_weights="conditional", **_QUICK),
     takes_missing=False,  # leave-one-out has no closed form after EM, and `fit` says so
 )
-CASES["full joint"] = Case("full joint", lambda: po.FullJointClassifier(bins=2, **_QUICK))
+CASES["full joint"] = Case("full joint", lambda: po.classifiers.FullJointClassifier(bins=2, **_QUICK))
 CASES["mixture"] = Case(
     "mixture", lambda: po.MixtureModel(2, n_init=2, random_state=0, max_iter=20, tol=0.0, n_jobs=1), has_labels=False
 )

@@ -233,7 +233,7 @@ def test_the_scorer_gives_the_posterior_of_each_row(name, tmp_path):
         pytest.skip("it has no posterior of a class")
     model, rows = fitted(name), every_row(with_missing=True)
     po.save(model, tmp_path / "model.posteriori")
-    scorer = po.load_scorer(tmp_path / "model.posteriori")
+    scorer = po.scoring.load_scorer(tmp_path / "model.posteriori")
     found = [list(scorer(row).values()) for row in rows.rows(named=True)]
     assert_allclose(found, model.predict_proba(rows), atol=1e-9)
 

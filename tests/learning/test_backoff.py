@@ -17,7 +17,7 @@ from posteriori.learning.backoff import FARTHEST, MODE, _at_maximum, smoothing_i
 from posteriori.statistics.joint_counts import CountTogether
 from posteriori.tables.batch import Assignment, Codes
 
-MODELS = (po.TreeAugmentedNaiveBayes, po.ChowLiuClassifier, po.KDependenceBayes, po.AveragedOneDependence)
+MODELS = (po.TreeAugmentedNaiveBayes, po.classifiers.ChowLiuClassifier, po.KDependenceBayes, po.AveragedOneDependence)
 
 
 def table(n, dependent, seed=0, gaps=0.0):
@@ -188,7 +188,7 @@ def test_learned_pseudo_rows_are_those_of_the_tables(make, tmp_path):
         assert (again.backoff, again.backoff_) == (model.backoff, model.backoff_)
         assert_allclose(again.predict_proba(X), learned.predict_proba(X), rtol=1e-12)
     if make is not po.AveragedOneDependence:
-        losses = [po.leave_one_out(one, X, y).log_loss for one in (learned, given_back)]
+        losses = [po.model_selection.leave_one_out(one, X, y).log_loss for one in (learned, given_back)]
         assert_allclose(*losses)
     assert make(backoff=None).fit(X, y).backoff_ is None
 
@@ -197,7 +197,7 @@ def test_learned_pseudo_rows_are_those_of_the_tables(make, tmp_path):
 def test_leave_one_out_with_learned_pseudo_rows_equals_refits(make):
     X, y = table_of_clear_order(60, 0.1)
     learned = make(backoff="learned").fit(X, y)
-    found = po.leave_one_out(learned, X, y).posterior
+    found = po.model_selection.leave_one_out(learned, X, y).posterior
     for i in range(0, 60, 7):
         rest = np.arange(60) != i
         refitted = make(backoff=smoothing_of(learned)).fit(X.filter(pl.Series(rest)), y[rest])

@@ -224,7 +224,7 @@ def test_what_it_cannot_do_is_refused():
         with pytest.raises(ValueError, match='feature_weights="cells" takes all rows at once'):
             update(penguins, "species")
     with pytest.raises(ValueError, match="cross_validate"):
-        po.leave_one_out(fitted, penguins, "species")
+        po.model_selection.leave_one_out(fitted, penguins, "species")
     with pytest.raises(ValueError, match="'feature_weights' parameter of KDependenceBayes"):
         po.KDependenceBayes(feature_weights="cells").fit(penguins, "species")
 

@@ -121,7 +121,9 @@ def test_of_many_rows_all_are_counted_between_quantiles_of_a_sample(sampled):
 def test_of_many_rows_too_there_is_one_rule(sampled):
     values, labels, weight, *_ = sampled
     binned = po.NaiveBayes(distributions="binned").fit(values, labels, sample_weight=weight)
-    for one, other in zip(binned.cuts_.values(), po.MDLPDiscretizer().fit(values, labels, weight).cuts_, strict=True):
+    for one, other in zip(
+        binned.cuts_.values(), po.preprocessing.MDLPDiscretizer().fit(values, labels, weight).cuts_, strict=True
+    ):
         assert_array_equal(one, other)
 
 
@@ -172,7 +174,7 @@ def test_models_and_the_discretizer_cut_alike(shared_data, name):
         frame = frame.sample(3000, seed=0)
     y = frame[known["target"]].to_list()
     numbers = frame.drop(known["target"]).select(pl.selectors.numeric())
-    discretizer = po.MDLPDiscretizer().fit(numbers, y)
+    discretizer = po.preprocessing.MDLPDiscretizer().fit(numbers, y)
     for model in (po.NaiveBayes(distributions="binned"), po.TreeAugmentedNaiveBayes()):
         schema = model.fit(numbers, y).model_.schema
         for column, cuts in zip(schema.columns, discretizer.cuts_, strict=True):

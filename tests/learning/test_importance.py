@@ -34,7 +34,7 @@ ESTIMATORS = {
     "qda": po.GaussianDiscriminant(pooling="per_class"),
     "mixtures": po.NaiveBayes(em=po.EM(components_per_class=2)),
     "tan": po.TreeAugmentedNaiveBayes(),
-    "chow-liu": po.ChowLiuClassifier(),
+    "chow-liu": po.classifiers.ChowLiuClassifier(),
     "kdb": po.KDependenceBayes(k=2),
     "kdb weighted": po.KDependenceBayes(k=2, feature_weights="conditional"),
     "aode": po.AveragedOneDependence(),

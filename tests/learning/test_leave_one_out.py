@@ -67,7 +67,7 @@ def check(model, X, y, weight=None, rtol=1e-9):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of columns that vary too little
         model.fit(X, y, sample_weight=weight)
-    left_out = po.leave_one_out(model, X, y, weight)
+    left_out = po.model_selection.leave_one_out(model, X, y, weight)
     expected = refitted(model, X, y, weight)
     assert_allclose(left_out.log_joint, expected, rtol=rtol, atol=rtol)
     defined = np.isfinite(expected.max(axis=1))
@@ -107,7 +107,9 @@ def test_naive_bayes_of_every_distribution(draw, parameters, densities):
 
 
 @few
-@given(draws, st.sampled_from([po.TreeAugmentedNaiveBayes, po.ChowLiuClassifier]), st.sampled_from([None, 3.0]))
+@given(
+    draws, st.sampled_from([po.TreeAugmentedNaiveBayes, po.classifiers.ChowLiuClassifier]), st.sampled_from([None, 3.0])
+)
 def test_trees_of_tables(draw, kind, backoff):
     X, y, weight = draw_rows(*draw)
     check(kind(bins=CUTS, backoff=backoff), X.select("a", "s", "t", "r"), y, weight)
@@ -153,8 +155,12 @@ def test_an_offset_costs_nothing(offset):
     X, y, weight = draw_rows(0, 30, 0.0, offset)
     near = draw_rows(0, 30, 0.0)[0]
     for model in (po.NaiveBayes(), po.GaussianDiscriminant()):
-        a = po.leave_one_out(model.fit(X.select("a", "n"), y, weight), X.select("a", "n"), y, weight).posterior
-        b = po.leave_one_out(model.fit(near.select("a", "n"), y, weight), near.select("a", "n"), y, weight).posterior
+        a = po.model_selection.leave_one_out(
+            model.fit(X.select("a", "n"), y, weight), X.select("a", "n"), y, weight
+        ).posterior
+        b = po.model_selection.leave_one_out(
+            model.fit(near.select("a", "n"), y, weight), near.select("a", "n"), y, weight
+        ).posterior
         assert_allclose(a, b, atol=1e-5)
 
 
@@ -177,7 +183,7 @@ def test_discriminants_as_mass_gives_them(pooling):
             distance = deviation @ np.linalg.solve(covariance, deviation)
             expected[i, k] = np.log(np.mean(y == k)) - 0.5 * (distance + np.linalg.slogdet(covariance)[1])
     expected = np.exp(expected - expected.max(axis=1, keepdims=True))
-    left_out = po.leave_one_out(model, X, y)
+    left_out = po.model_selection.leave_one_out(model, X, y)
     assert_allclose(left_out.posterior, expected / expected.sum(axis=1, keepdims=True), atol=1e-10)
     assert left_out.accuracy == np.mean(left_out.predictions == y)
 
@@ -201,7 +207,7 @@ def test_no_row_needs_its_parameters_estimated_anew_where_there_is_a_closed_form
             if isinstance(block.density, LeaveOneOutDensity):
                 monkeypatch.setattr(type(block.density), "with_fixed_structure", refuse)
     for model in models:
-        factors = po.leave_one_out(model, X.select("a", "n", "s", "r"), y, weight).log_joint
+        factors = po.model_selection.leave_one_out(model, X.select("a", "n", "s", "r"), y, weight).log_joint
         assert not np.isnan(factors).any()
 
 
@@ -210,7 +216,7 @@ def test_the_factors_sum_to_the_log_density():
     model = po.GaussianDiscriminant(pooling=0.5).fit(X.select("a", "b", "n"), y)
     source = model.read_learned_rows(X.select("a", "b", "n"), y).source
     factors = left_out_factors(model.model_, model.statistics_, source.batch(slice(0, 50)))
-    left_out = po.leave_one_out(model, X.select("a", "b", "n"), y)
+    left_out = po.model_selection.leave_one_out(model, X.select("a", "b", "n"), y)
     assert_allclose(np.exp(factors.sum(axis=2)) * left_out.prior, np.exp(left_out.log_joint))
 
 
@@ -219,9 +225,12 @@ def test_several_calls_of_partial_fit():
     X = X.select("a", "s")
     together = po.NaiveBayes().fit(X, y)
     apart = po.NaiveBayes().partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
-    assert_allclose(po.leave_one_out(apart, X, y).log_joint, po.leave_one_out(together, X, y).log_joint)
-    some = po.leave_one_out(together, X[:7], y[:7]).log_joint
-    assert_allclose(some, po.leave_one_out(together, X, y).log_joint[:7])
+    assert_allclose(
+        po.model_selection.leave_one_out(apart, X, y).log_joint,
+        po.model_selection.leave_one_out(together, X, y).log_joint,
+    )
+    some = po.model_selection.leave_one_out(together, X[:7], y[:7]).log_joint
+    assert_allclose(some, po.model_selection.leave_one_out(together, X, y).log_joint[:7])
 
 
 def test_its_protocol_is_that_of_the_densities():
@@ -232,38 +241,40 @@ def test_what_it_refuses():
     X, y, _ = draw_rows(3, 30, 0.3)
     numbers = X.select("a", "b", "n")
     with pytest.raises(ValueError, match=r"fitted by EM because of missing cells in columns 'a', 'b', 'n'"):
-        po.leave_one_out(po.GaussianDiscriminant().fit(numbers, y), numbers, y)
+        po.model_selection.leave_one_out(po.GaussianDiscriminant().fit(numbers, y), numbers, y)
     half = np.where(np.arange(30) % 2, y, None)
     learned = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(X.select("a"), half)
     with pytest.raises(ValueError, match="fitted by EM to rows without label"):
-        po.leave_one_out(learned, X.select("a"), half)
+        po.model_selection.leave_one_out(learned, X.select("a"), half)
     model = po.NaiveBayes().fit(X.select("s"), y)
     with pytest.raises(ValueError, match=r"the rows of class .* total weight of .*, but the model was trained on"):
-        po.leave_one_out(model, X.select("s"), y, np.full(30, 2.0))
+        po.model_selection.leave_one_out(model, X.select("s"), y, np.full(30, 2.0))
     with pytest.raises(ValueError, match="categories or classes that are not in the model"):
-        po.leave_one_out(model, pl.DataFrame({"s": ["other"] * 30}), y)
+        po.model_selection.leave_one_out(model, pl.DataFrame({"s": ["other"] * 30}), y)
     discriminant = po.GaussianDiscriminant(pooling="per_class", predictive=True).fit(
         [[1.0], [2.0], [4.0], [6.0]], [0, 0, 1, 1]
     )
     with pytest.raises(
         ValueError, match="column 'x0' holds inf, but the numbers it was trained on lie between 1 and 6"
     ):
-        po.leave_one_out(discriminant, [[1.0], [2.0], [4.0], [np.inf]], [0, 0, 1, 1])
+        po.model_selection.leave_one_out(discriminant, [[1.0], [2.0], [4.0], [np.inf]], [0, 0, 1, 1])
     with pytest.raises(TypeError, match=r"'averaged one-dependence' has no leave-one-out"):
-        po.leave_one_out(po.AveragedOneDependence().fit(X.select("s", "r"), y), X.select("s", "r"), y)
+        po.model_selection.leave_one_out(po.AveragedOneDependence().fit(X.select("s", "r"), y), X.select("s", "r"), y)
     with pytest.raises(ValueError, match="built from parameters"):
-        po.leave_one_out(po.NaiveBayes.from_parameters(priors=[0.5, 0.5], poisson={"x": [1, 2]}), [[1.0]], [0])
+        po.model_selection.leave_one_out(
+            po.NaiveBayes.from_parameters(priors=[0.5, 0.5], poisson={"x": [1, 2]}), [[1.0]], [0]
+        )
     with pytest.raises(TypeError, match="a MixtureModel has no leave-one-out"):
-        po.leave_one_out(po.MixtureModel(), X, y)
+        po.model_selection.leave_one_out(po.MixtureModel(), X, y)
 
 
 @pytest.mark.parametrize(
-    "model", [po.NaiveBayes(), po.GaussianDiscriminant(pooling="per_class"), po.ChowLiuClassifier()]
+    "model", [po.NaiveBayes(), po.GaussianDiscriminant(pooling="per_class"), po.classifiers.ChowLiuClassifier()]
 )
 def test_a_row_of_no_weight_is_predicted_by_the_model_itself(model):
     X, y, weight = draw_rows(4, 60, 0.0)
     X, weight = X.select("a", "n", "r"), np.where(np.arange(60) % 3, weight, 0.0)
-    left_out = po.leave_one_out(model.fit(X, y, weight), X, y, weight)
+    left_out = po.model_selection.leave_one_out(model.fit(X, y, weight), X, y, weight)
     without = weight == 0
     assert_allclose(left_out.posterior[without], model.predict_proba(X)[without], atol=1e-9)
     assert (left_out.posterior[~without] != model.predict_proba(X)[~without]).any()
@@ -279,5 +290,5 @@ def test_a_row_with_a_category_of_its_own_is_left_out_by_a_refit(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the unseen category
         expected = po.NaiveBayes(missing=kind).fit(frame.filter(rest), y[rest]).predict_proba(frame[5])
-    assert_allclose(po.leave_one_out(model, frame, y).posterior[5], expected[0], rtol=1e-9)
+    assert_allclose(po.model_selection.leave_one_out(model, frame, y).posterior[5], expected[0], rtol=1e-9)
     po.NaiveBayes(missing=kind, feature_weights="conditional").fit(frame, y)  # its weights need the factors of the row

@@ -169,7 +169,7 @@ def models():
     return [
         po.NaiveBayes(feature_weights="conditional"),
         po.TreeAugmentedNaiveBayes(bins=4, feature_weights="conditional"),
-        po.ChowLiuClassifier(bins=4, feature_weights="conditional"),
+        po.classifiers.ChowLiuClassifier(bins=4, feature_weights="conditional"),
         po.KDependenceBayes(bins=4, feature_weights="conditional"),
         po.GaussianDiscriminant(shrinkage="diagonal", feature_weights="conditional"),
     ]
@@ -267,8 +267,8 @@ def test_many_rows_are_stood_for_by_some(copies, monkeypatch):
 def test_leave_one_out_of_a_weighted_model(copies):
     X, y = copies
     model = po.NaiveBayes(feature_weights="conditional").fit(X, y)
-    left_out = po.leave_one_out(model, X, y)
-    plain = po.leave_one_out(po.NaiveBayes().fit(X, y), X, y)
+    left_out = po.model_selection.leave_one_out(model, X, y)
+    plain = po.model_selection.leave_one_out(po.NaiveBayes().fit(X, y), X, y)
     assert_allclose(left_out.log_joint, plain.log_joint)
     assert left_out.log_loss < plain.log_loss
     assert left_out.log_loss >= log_loss(left_out.y_true, model.predict_proba(X))

@@ -14,7 +14,7 @@ MODELS = [
     po.NaiveBayes(),
     po.GaussianDiscriminant(),
     po.TreeAugmentedNaiveBayes(bins=[0.0, 1.0]),
-    po.ChowLiuClassifier(bins=[0.0, 1.0]),
+    po.classifiers.ChowLiuClassifier(bins=[0.0, 1.0]),
 ]
 
 

@@ -77,7 +77,9 @@ def test_what_is_no_network(table):
     with pytest.raises(ValueError, match=r"column 'day' holds numbers that are no normal density"):
         po.NaiveBayes(distributions={"day": "poisson"}).fit(table, "play").to_network()
     with pytest.raises(ValueError, match=r"each class has a tree of its own"):
-        po.ChowLiuClassifier(columns=po.Columns(categorical_features=["day"])).fit(table, "play").to_network()
+        po.classifiers.ChowLiuClassifier(columns=po.Columns(categorical_features=["day"])).fit(
+            table, "play"
+        ).to_network()
     with pytest.raises(ValueError, match=r"averaged one-dependence model is no network"):
         po.AveragedOneDependence(columns=po.Columns(categorical_features=["day"])).fit(table, "play").to_network()
 

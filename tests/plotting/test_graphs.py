@@ -164,7 +164,7 @@ def test_a_tree_is_drawn_with_its_information():
 
 def test_trees_of_classes_of_no_class_and_several_parents():
     penguins = load_penguins()
-    own = po.ChowLiuClassifier().fit(penguins, "species")
+    own = po.classifiers.ChowLiuClassifier().fit(penguins, "species")
     assert "given species = Gentoo" in plot_tree(own, "Gentoo").get_title(loc="left")
     with pytest.raises(ValueError, match="each class has a tree of its own; say which: label='Adelie'"):
         plot_tree(own)

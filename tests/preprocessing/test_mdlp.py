@@ -23,14 +23,16 @@ def unmet(estimator):
     return {"check_dtype_object": "a cell that is a dict is refused by its column, not in Python's words for float()"}
 
 
-@parametrize_with_checks([po.MDLPDiscretizer(), po.MDLPDiscretizer(n_jobs=1)], expected_failed_checks=unmet)
+@parametrize_with_checks(
+    [po.preprocessing.MDLPDiscretizer(), po.preprocessing.MDLPDiscretizer(n_jobs=1)], expected_failed_checks=unmet
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
 def fit_column(values, labels, weight=None):
     """Return the discretizer of one column."""
-    return po.MDLPDiscretizer(n_jobs=1).fit(np.asarray(values).reshape(-1, 1), labels, weight)
+    return po.preprocessing.MDLPDiscretizer(n_jobs=1).fit(np.asarray(values).reshape(-1, 1), labels, weight)
 
 
 def cuts_of(values, labels, weight=None):
@@ -110,7 +112,7 @@ def test_many_rows_as_the_paper_has_them():
 
 def test_iris_has_the_cuts_that_other_programs_find():
     X, y = load_iris(return_X_y=True)
-    cuts = po.MDLPDiscretizer().fit(X, y).cuts_
+    cuts = po.preprocessing.MDLPDiscretizer().fit(X, y).cuts_
     expected = [[5.55, 6.15], [2.95, 3.35], [2.45, 4.75], [0.8, 1.75]]
     assert_allclose(np.concatenate(cuts), np.concatenate(expected))
     assert [len(one) for one in cuts] == [2, 2, 2, 2]
@@ -136,7 +138,7 @@ def test_small_columns(labels, expected):
 def test_a_column_that_says_nothing_of_the_class_is_not_cut():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 8)), rng.integers(0, 3, 2000)
-    assert_array_equal(po.MDLPDiscretizer().fit(X, y).n_bins_, np.ones(8))
+    assert_array_equal(po.preprocessing.MDLPDiscretizer().fit(X, y).n_bins_, np.ones(8))
 
 
 def test_a_cut_never_parts_equal_values():
@@ -226,12 +228,15 @@ def test_more_weight_is_more_evidence():
 def test_less_than_two_rows_are_no_evidence(total):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(100, 5)), rng.integers(0, 2, 100)
-    assert po.MDLPDiscretizer().fit(X, y, np.full(100, total / 100)).n_bins_.tolist() == [1] * 5
+    assert po.preprocessing.MDLPDiscretizer().fit(X, y, np.full(100, total / 100)).n_bins_.tolist() == [1] * 5
 
 
 def test_the_number_of_threads_changes_nothing():
     X, y = load_iris(return_X_y=True)
-    for one, three in zip(po.MDLPDiscretizer(n_jobs=1).fit(X, y).cuts_, po.MDLPDiscretizer(n_jobs=3).fit(X, y).cuts_):
+    for one, three in zip(
+        po.preprocessing.MDLPDiscretizer(n_jobs=1).fit(X, y).cuts_,
+        po.preprocessing.MDLPDiscretizer(n_jobs=3).fit(X, y).cuts_,
+    ):
         assert_array_equal(one, three)
 
 
@@ -284,12 +289,12 @@ def test_missing_cells_choose_nothing_and_stay_missing():
 
 def test_columns_without_a_cut():
     X = np.array([[np.nan, 7.0, 1.0], [np.nan, 7.0, 2.0], [np.nan, 7.0, 3.0], [np.nan, 7.0, 4.0]])
-    discretizer = po.MDLPDiscretizer().fit(X, [0, 0, 1, 1])
+    discretizer = po.preprocessing.MDLPDiscretizer().fit(X, [0, 0, 1, 1])
     assert discretizer.n_bins_.tolist() == [1, 1, 2]
     expected = [[np.nan, 0, 0], [np.nan, 0, 0], [np.nan, 0, 1], [np.nan, 0, 1]]
     assert_array_equal(discretizer.transform(X), expected)
     assert discretizer.transform([[5.0, np.nan, 0.0]])[0, 0] == 0  # one bin, for cells that are observed only now
-    assert po.MDLPDiscretizer().fit(X, ["only"] * 4).n_bins_.tolist() == [1, 1, 1]
+    assert po.preprocessing.MDLPDiscretizer().fit(X, ["only"] * 4).n_bins_.tolist() == [1, 1, 1]
 
 
 def test_rows_without_weight_leave_no_trace():
@@ -310,7 +315,10 @@ def test_every_table_gives_the_same_cuts(constructor, columns, labels):
     numbers = {name: columns[name] * 4 for name in ("height", "floors")}
     X, y = constructor(numbers), ["tall" if (x or 0) > 1 else "small" for x in numbers["height"]]
     plain = np.array([[np.nan if x is None else x for x in cells] for cells in numbers.values()], float).T
-    discretizer, expected = po.MDLPDiscretizer().fit(X, y), po.MDLPDiscretizer().fit(plain, y)
+    discretizer, expected = (
+        po.preprocessing.MDLPDiscretizer().fit(X, y),
+        po.preprocessing.MDLPDiscretizer().fit(plain, y),
+    )
     assert discretizer.n_bins_[0] > 1
     for one, other in zip(discretizer.cuts_, expected.cuts_, strict=True):
         assert_array_equal(one, other)
@@ -324,15 +332,15 @@ def frame(request):
 
 
 def test_columns_are_found_by_name(frame):
-    discretizer = po.MDLPDiscretizer().fit(frame[["a", "b"]], frame["kind"])
+    discretizer = po.preprocessing.MDLPDiscretizer().fit(frame[["a", "b"]], frame["kind"])
     assert discretizer.feature_names_in_.tolist() == ["a", "b"]
     assert discretizer.get_feature_names_out().tolist() == ["a", "b"]
     assert_array_equal(discretizer.transform(frame[["b", "a"]]), discretizer.transform(frame[["a", "b"]]))
 
 
 def test_labels_may_be_a_column_of_the_table(frame):
-    by_name = po.MDLPDiscretizer().fit(frame, "kind")
-    apart = po.MDLPDiscretizer().fit(frame[["a", "b"]], frame["kind"])
+    by_name = po.preprocessing.MDLPDiscretizer().fit(frame, "kind")
+    apart = po.preprocessing.MDLPDiscretizer().fit(frame[["a", "b"]], frame["kind"])
     assert by_name.n_features_in_ == 2
     assert [one.tolist() for one in by_name.cuts_] == [one.tolist() for one in apart.cuts_]
     assert_array_equal(by_name.transform(frame), apart.transform(frame[["a", "b"]]))
@@ -340,7 +348,7 @@ def test_labels_may_be_a_column_of_the_table(frame):
 
 @pytest.mark.parametrize("output", ["pandas", "polars"])
 def test_output_as_a_frame(frame, output):
-    discretizer = po.MDLPDiscretizer().set_output(transform=output)
+    discretizer = po.preprocessing.MDLPDiscretizer().set_output(transform=output)
     out = discretizer.fit_transform(frame[["a", "b"]], frame["kind"])
     assert type(out).__module__.split(".")[0] == output
     assert list(out.columns) == ["a", "b"]
@@ -348,7 +356,7 @@ def test_output_as_a_frame(frame, output):
 
 
 def test_a_fitted_discretizer_can_be_pickled(frame):
-    discretizer = po.MDLPDiscretizer().fit(frame, "kind")
+    discretizer = po.preprocessing.MDLPDiscretizer().fit(frame, "kind")
     copy = pickle.loads(pickle.dumps(discretizer))
     assert_array_equal(copy.transform(frame), discretizer.transform(frame))
 
@@ -356,7 +364,7 @@ def test_a_fitted_discretizer_can_be_pickled(frame):
 def test_many_rows_are_cut_near_the_best_place_and_transformed_in_batches():
     values = np.arange(200_000.0).reshape(-1, 1)
     values[::7] = np.nan
-    discretizer = po.MDLPDiscretizer().fit(values, np.arange(200_000) >= 150_000)
+    discretizer = po.preprocessing.MDLPDiscretizer().fit(values, np.arange(200_000) >= 150_000)
     cuts = discretizer.cuts_[0]
     assert np.abs(cuts - 150_000).min() < 400  # two bins of the grid
     bins = discretizer.transform(values)[:, 0]
@@ -371,9 +379,9 @@ def test_many_rows_are_cut_near_the_best_place_and_transformed_in_batches():
 def test_categories_are_refused_by_name(make, cells):
     X = make({"a": [1.0, 2.0, 3.0], "sky": cells, "sea": cells})
     with pytest.raises(ValueError, match=r"columns 'sky', 'sea' are categorical"):
-        po.MDLPDiscretizer().fit(X, [0, 1, 1])
+        po.preprocessing.MDLPDiscretizer().fit(X, [0, 1, 1])
     with pytest.raises(ValueError, match=r"column 'sky' is categorical"):
-        po.MDLPDiscretizer().fit(X[["a", "sky"]], [0, 1, 1])
+        po.preprocessing.MDLPDiscretizer().fit(X[["a", "sky"]], [0, 1, 1])
 
 
 @pytest.mark.parametrize("infinity", [math.inf, -math.inf])
@@ -381,8 +389,8 @@ def test_infinite_cells_are_refused_with_their_place(infinity):
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, infinity]})
     message = rf"Input X contains infinity: column 'b' holds {infinity} in row 2"
     with pytest.raises(ValueError, match=message):
-        po.MDLPDiscretizer().fit(X, [0, 1, 1])
-    discretizer = po.MDLPDiscretizer().fit(X.iloc[:2], [0, 1])
+        po.preprocessing.MDLPDiscretizer().fit(X, [0, 1, 1])
+    discretizer = po.preprocessing.MDLPDiscretizer().fit(X.iloc[:2], [0, 1])
     with pytest.raises(ValueError, match=message):
         discretizer.transform(X)
 
@@ -398,16 +406,16 @@ def test_labels_and_weights_are_checked():
         ([0, 1], [1], "one weight per row"),
     ]:
         with pytest.raises(ValueError, match=message):
-            po.MDLPDiscretizer().fit(X, y, weight)
+            po.preprocessing.MDLPDiscretizer().fit(X, y, weight)
 
 
 def test_a_table_of_labels_alone_is_refused():
     with pytest.raises(ValueError, match="no column beside the target 'y'"):
-        po.MDLPDiscretizer().fit(pd.DataFrame({"y": [0, 1]}), "y")
+        po.preprocessing.MDLPDiscretizer().fit(pd.DataFrame({"y": [0, 1]}), "y")
 
 
 def test_other_columns_than_those_of_fit_are_refused():
-    discretizer = po.MDLPDiscretizer().fit(pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]}), [0, 1])
+    discretizer = po.preprocessing.MDLPDiscretizer().fit(pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]}), [0, 1])
     with pytest.raises(ValueError, match="X lacks column 'b'"):
         discretizer.transform(pd.DataFrame({"a": [1.0]}))
     with pytest.raises(ValueError, match="column 'a' was numeric in training"):

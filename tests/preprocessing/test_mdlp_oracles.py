@@ -83,7 +83,7 @@ def cut_by_weka(weka, folder, values, labels):
 
 def assert_cut_alike(weka, folder, values, labels):
     cuts, bins = cut_by_weka(weka, folder, values, labels)
-    found = po.MDLPDiscretizer().fit(values, labels)
+    found = po.preprocessing.MDLPDiscretizer().fit(values, labels)
     assert len(cuts) == values.shape[1] > 0
     assert [len(one) for one in found.cuts_] == [len(one) for one in cuts]
     for ours, theirs in zip(found.cuts_, cuts, strict=True):

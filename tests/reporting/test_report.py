@@ -185,7 +185,7 @@ MODELS = {
     "LDA": po.GaussianDiscriminant(),
     "TAN": po.TreeAugmentedNaiveBayes(),
     "TAN of numbers": po.TreeAugmentedNaiveBayes(bins=None),
-    "trees": po.ChowLiuClassifier(),
+    "trees": po.classifiers.ChowLiuClassifier(),
     "kDB": po.KDependenceBayes(),
     "AODE": po.AveragedOneDependence(),
 }
@@ -294,7 +294,7 @@ def test_what_is_given_is_what_is_judged(penguins):
     model, scored, _ = penguins
     subject = ReportData.of(model, PENGUINS, "species")
     assert_allclose(predict_held_out(subject).posterior, predict_held_out(subject, scored).posterior)
-    left_out = po.leave_one_out(po.NaiveBayes().fit(PENGUINS, "species"), PENGUINS, "species")
+    left_out = po.model_selection.leave_one_out(po.NaiveBayes().fit(PENGUINS, "species"), PENGUINS, "species")
     assert_allclose(predict_held_out(subject, left_out).posterior, left_out.posterior)
     assert "all others" in predict_held_out(subject, left_out).how
     proba = model.predict_proba(PENGUINS)

@@ -65,7 +65,7 @@ def query(frame):
     database = duckdb.connect()
     database.register("arrived", frame.to_arrow())
     database.execute("CREATE TABLE plants AS SELECT * FROM arrived")
-    return po.scan_sql(database, "plants")
+    return po.tables.scan_sql(database, "plants")
 
 
 ENGINES = (dask_partitions, query)
@@ -190,7 +190,9 @@ def test_models_are_compared_as_in_memory(source, assert_same, frame):
 
 def test_each_row_is_left_out_as_in_memory(source, assert_same, frame):
     few = frame[1200:2200]
-    left_out = [po.leave_one_out(po.NaiveBayes().fit(rows, "y"), rows, "y") for rows in (source(few), few)]
+    left_out = [
+        po.model_selection.leave_one_out(po.NaiveBayes().fit(rows, "y"), rows, "y") for rows in (source(few), few)
+    ]
     assert_same(left_out[0].posterior, left_out[1].posterior)
 
 

@@ -117,13 +117,16 @@ MODELS = {
         po.TreeAugmentedNaiveBayes(em=po.EM(components_per_class={"Adelie": 2}), bins=3, random_state=0),
         PENGUINS,
     ),
-    "chow-liu of Gaussians": (po.ChowLiuClassifier(bins=None), PENGUINS),
+    "chow-liu of Gaussians": (po.classifiers.ChowLiuClassifier(bins=None), PENGUINS),
     "kdb with weights": (po.KDependenceBayes(bins=4, feature_weights="conditional", missing="informative"), PENGUINS),
     "kdb 3 without smoothing": (po.KDependenceBayes(k=3, bins=2, backoff=None, alpha=0.0), PENGUINS),
     "aode": (po.AveragedOneDependence(), PENGUINS),
     "forest": (po.GenerativeForest(4, missing="informative"), PENGUINS),
-    "full joint": (po.FullJointClassifier(), PENGUINS.select("island", "sex", "year", "species")),
-    "full joint without smoothing": (po.FullJointClassifier(alpha=0.0), PENGUINS.select("island", "sex", "species")),
+    "full joint": (po.classifiers.FullJointClassifier(), PENGUINS.select("island", "sex", "year", "species")),
+    "full joint without smoothing": (
+        po.classifiers.FullJointClassifier(alpha=0.0),
+        PENGUINS.select("island", "sex", "species"),
+    ),
 }
 
 
@@ -155,7 +158,7 @@ PATTERNS = {
     "qda": (po.GaussianDiscriminant(pooling="per_class"), 4, 1),
     "tan": (po.TreeAugmentedNaiveBayes(bins=3), 2, 3),
     "tan of Gaussians": (po.TreeAugmentedNaiveBayes(bins=None), 4, 1),
-    "chow-liu": (po.ChowLiuClassifier(bins=None), 3, 2),
+    "chow-liu": (po.classifiers.ChowLiuClassifier(bins=None), 3, 2),
     "kdb": (po.KDependenceBayes(bins=3), 2, 3),
     "aode": (po.AveragedOneDependence(bins=3), 2, 3),
     "forest": (po.GenerativeForest(5, splits="best"), 2, 3),
@@ -191,7 +194,7 @@ def test_it_agrees_on_tables_of_any_shape(seed, shape, alpha, kind):
         "bayes": po.NaiveBayes(alpha=alpha),
         "binned": po.NaiveBayes(distributions={f"x{j}": "binned" for j in range(numbers)}, alpha=alpha),
         "tan": po.TreeAugmentedNaiveBayes(bins=None, backoff=None, alpha=alpha),
-        "forest": po.ChowLiuClassifier(bins=3, backoff=None, alpha=alpha),
+        "forest": po.classifiers.ChowLiuClassifier(bins=3, backoff=None, alpha=alpha),
         "kdb": po.KDependenceBayes(bins=3, backoff=None, alpha=alpha),
         "aode": po.AveragedOneDependence(bins=3, backoff=None, alpha=alpha),
     }[kind]

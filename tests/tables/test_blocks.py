@@ -19,7 +19,7 @@ COUNTS = RNG.poisson(0.4 + 0.4 * np.arange(V) * (Y[:, np.newaxis] == 1)).astype(
 SPARSE = csr_array(COUNTS)
 FRAME = pl.DataFrame({"age": RNG.normal(Y, 1.0), "country": RNG.choice(["no", "de"], N)})
 WORDS = [f"w{j}" for j in range(V)]
-ROWS = po.Blocks(FRAME, {"words": SPARSE}, {"words": WORDS})
+ROWS = po.tables.Blocks(FRAME, {"words": SPARSE}, {"words": WORDS})
 MIXED = po.NaiveBayes().fit(ROWS, Y)
 
 
@@ -102,7 +102,7 @@ def test_cross_validation_equals_refitting():
 
 def test_missing_cells_beside_a_block_may_be_informative():
     frame = FRAME.with_columns(pl.when(pl.Series(Y) == 0).then(None).otherwise(pl.col("age")).alias("age"))
-    rows = po.Blocks(frame, {"words": SPARSE})
+    rows = po.tables.Blocks(frame, {"words": SPARSE})
     assert po.NaiveBayes(missing="informative").fit(rows, Y).score(rows, Y) > 0.6
     same(po.NaiveBayes(missing="informative").fit(SPARSE, Y), po.NaiveBayes().fit(SPARSE, Y), SPARSE)
 
@@ -115,7 +115,7 @@ def test_partial_fit_unlearn_and_merge_are_exact():
     same(learned, MIXED, ROWS)
     same(learned.unlearn(second, Y[50:]), one, ROWS)
     with pytest.raises(ValueError, match="in rows of class 0, column 'words' holds what the model has not learned"):
-        one.unlearn(po.Blocks(FRAME[:1], {"words": csr_array(np.full((1, V), 1e6))}, {"words": WORDS}), [0])
+        one.unlearn(po.tables.Blocks(FRAME[:1], {"words": csr_array(np.full((1, V), 1e6))}, {"words": WORDS}), [0])
 
 
 def test_whole_weights_are_repeated_rows():
@@ -133,7 +133,7 @@ def test_a_saved_model_is_the_model(tmp_path):
 
 
 def test_leave_one_out_is_refitting_without_the_row():
-    left = po.leave_one_out(MIXED, ROWS, Y)
+    left = po.model_selection.leave_one_out(MIXED, ROWS, Y)
     for i in (0, 17, 60):
         others = np.arange(N) != i
         refit = po.NaiveBayes().fit(ROWS[others], Y[others])
@@ -153,16 +153,16 @@ def test_drawn_rows_are_like_the_training_rows():
 
 def test_rows_are_matched_by_words_and_new_words_extend_the_model():
     order = RNG.permutation(V)
-    shuffled = po.Blocks(FRAME, {"words": SPARSE[:, order]}, {"words": [WORDS[j] for j in order]})
+    shuffled = po.tables.Blocks(FRAME, {"words": SPARSE[:, order]}, {"words": [WORDS[j] for j in order]})
     assert_allclose(MIXED.predict_proba(shuffled), MIXED.predict_proba(ROWS), rtol=1e-12)
     longer = csr_array(np.column_stack([COUNTS, Y == 2]))
-    grown = po.Blocks(FRAME, {"words": longer}, {"words": [*WORDS, "new"]})
+    grown = po.tables.Blocks(FRAME, {"words": longer}, {"words": [*WORDS, "new"]})
     with pytest.warns(UserWarning, match=f"{(Y == 2).sum()} cells of column 'words'"):
         assert_allclose(MIXED.predict_proba(grown), MIXED.predict_proba(ROWS), rtol=1e-12)
     learned = po.NaiveBayes().fit(ROWS, Y).partial_fit(grown, Y)
     both = csr_array(np.concatenate([np.column_stack([COUNTS, np.zeros(N)]), longer.toarray()]))
     names = {"words": [*WORDS, "new"]}
-    whole = po.NaiveBayes().fit(po.Blocks(pl.concat([FRAME, FRAME]), {"words": both}, names), np.tile(Y, 2))
+    whole = po.NaiveBayes().fit(po.tables.Blocks(pl.concat([FRAME, FRAME]), {"words": both}, names), np.tile(Y, 2))
     same(learned, whole, grown)
 
 
@@ -176,14 +176,14 @@ def test_batches_of_many_rows_do_not_change_the_model():
 
 
 def bad(counts=SPARSE, table=None, words=None):
-    return lambda: po.NaiveBayes().fit(po.Blocks(table, {"words": counts}, words), Y)
+    return lambda: po.NaiveBayes().fit(po.tables.Blocks(table, {"words": counts}, words), Y)
 
 
 ERRORS = {
     "no sparse matrix": (bad(COUNTS), TypeError, "block 'words' is a ndarray; give a scipy.sparse matrix of counts"),
     "rows": (bad(table=FRAME[:9]), ValueError, "the parts of X differ in their numbers of rows.*'words': 90, 'table'"),
     "name": (
-        lambda: po.NaiveBayes().fit(po.Blocks(FRAME, {"age": SPARSE}), Y),
+        lambda: po.NaiveBayes().fit(po.tables.Blocks(FRAME, {"age": SPARSE}), Y),
         ValueError,
         "block 'age' has the name of a column of the table",
     ),

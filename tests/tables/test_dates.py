@@ -203,7 +203,7 @@ def test_rows_given_as_dicts_and_strings_of_iso_are_dates(fitted, tmp_path):
     for write in (lambda one: one, lambda one: one.isoformat(), lambda one: one.strftime("%Y-%m-%d %H:%M")):
         rows = [{"when": write(one), "x": x} for one, x in zip(MOMENTS[:3], X, strict=False)]
         assert_allclose(fitted.predict_proba(rows), expected, rtol=1e-12)
-        for score in (pickle.loads(pickle.dumps(fitted.scorer())), po.load_scorer(tmp_path / "m.posteriori")):
+        for score in (pickle.loads(pickle.dumps(fitted.scorer())), po.scoring.load_scorer(tmp_path / "m.posteriori")):
             assert_allclose([list(score(row).values()) for row in rows], expected, rtol=1e-12)
     assert fitted.scorer().names == ("when", "x")
     assert_array_equal(po.load(tmp_path / "m.posteriori").predict_proba(CONTAINERS["pandas"]())[:3], expected)

@@ -180,7 +180,7 @@ def test_a_database_ignores_the_same_columns(tmp_path):
     table = _table(2500)
     connection = duckdb.connect()
     connection.register("rows_of_table", table.to_arrow())
-    query = po.scan_sql(connection, "SELECT * FROM rows_of_table", target="y")
+    query = po.tables.scan_sql(connection, "SELECT * FROM rows_of_table", target="y")
     expected = _ignored(po.NaiveBayes(), table, "y")
     fitted = _ignored(po.NaiveBayes(), query)
     assert fitted.schema_.of_kind("ignored") == (0, 1)

@@ -47,7 +47,7 @@ def model():
 def test_a_column_of_text_is_a_block_of_the_counts_of_count_vectorizer(settings):
     vectorizer = CountVectorizer(**settings)
     counts = vectorizer.fit_transform(TEXTS)
-    rows = po.Blocks(FRAME.select("age"), {"message": counts}, {"message": vectorizer.get_feature_names_out()})
+    rows = po.tables.Blocks(FRAME.select("age"), {"message": counts}, {"message": vectorizer.get_feature_names_out()})
     reference = po.NaiveBayes().fit(rows, Y)
     found = po.NaiveBayes(columns=po.Columns(text={"message": settings})).fit(FRAME, Y)
     column = found.schema_.columns[1]
@@ -109,7 +109,7 @@ def test_the_vocabulary_is_in_the_model_file(model, tmp_path):
     row = {"age": 0.1, "message": TEXTS[0]}
     expected = model.predict_proba(FRAME[:1].with_columns(age=pl.lit(0.1)))[0]
     np.testing.assert_array_equal(po.load(path).predict_log_proba(FRAME), model.predict_log_proba(FRAME))
-    for score in (po.load_scorer(path), pickle.loads(pickle.dumps(model.scorer()))):
+    for score in (po.scoring.load_scorer(path), pickle.loads(pickle.dumps(model.scorer()))):
         np.testing.assert_allclose(list(score(row).values()), expected, rtol=1e-9)
 
 
@@ -178,7 +178,7 @@ HASHED = {"message": {"n_features": 1 << 10, "ngram_range": (1, 2)}}
 
 def test_hashed_words_are_those_of_hashing_vectorizer(tmp_path):
     vectorizer = HashingVectorizer(n_features=1 << 10, ngram_range=(1, 2), alternate_sign=False, norm=None)
-    rows = po.Blocks(FRAME.select("age"), {"message": vectorizer.transform(TEXTS)})
+    rows = po.tables.Blocks(FRAME.select("age"), {"message": vectorizer.transform(TEXTS)})
     expected = po.NaiveBayes().fit(rows, Y).predict_log_proba(rows)
     found = po.NaiveBayes(columns=po.Columns(text=HASHED)).fit(FRAME, Y)
     assert (found.schema_.columns[1].width, found.schema_.columns[1].words) == (1 << 10, ())

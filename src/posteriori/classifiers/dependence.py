@@ -303,7 +303,7 @@ class FullJointClassifier(GenerativeEstimator):
     >>> import posteriori as po
     >>> X = [["a", "u"], ["b", "v"], ["a", "v"], ["b", "u"]] * 10
     >>> y = ["same", "same", "other", "other"] * 10
-    >>> model = po.FullJointClassifier(alpha=0.0).fit(X, y)
+    >>> model = po.classifiers.FullJointClassifier(alpha=0.0).fit(X, y)
     >>> model.n_cells_, model.n_parameters_
     (8, 7)
     """

@@ -160,8 +160,8 @@ class GenerativeClassifier(Classifier):
     refit: a forest of all trees is better, so that its weight is too low rather than too high. The cut points of its
     bins, the strength of its back-off, and the number of steps that learn its leaves are those of all rows.
 
-    If X has columns of text, or of counts of words (a sparse matrix, or `posteriori.Blocks`), naive Bayes models them
-    too: "nb predictive" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled
+    If X has columns of text, or of counts of words (a sparse matrix, or `posteriori.tables.Blocks`), naive Bayes models
+    them too: "nb predictive" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled
     0.1"), by complements of the classes ("complement", "complement 0.1"; of three classes or more), as "compound" and
     as "presence". Except for "nb predictive" and "compound", they have one weight per column, a column of counts being
     one, and all but "nb predictive" cut numbers into bins. The other candidates see the other columns only, so that

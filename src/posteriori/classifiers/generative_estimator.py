@@ -85,14 +85,14 @@ class GenerativeEstimator(Classifier):
         X : array-like or data frame (n, d)
             NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
             missing cells. Strings, booleans and categories are categorical, other numbers continuous. Also tables
-            outside this process's memory: files by `posteriori.scan`, a DuckDB query by `posteriori.scan_sql`, a Dask
-            DataFrame or array, a Spark DataFrame. The model equals that of the same rows in memory.
+            outside this process's memory: files by `posteriori.scan`, a DuckDB query by `posteriori.tables.scan_sql`,
+            a Dask DataFrame or array, a Spark DataFrame. The model equals that of the same rows in memory.
         y : array-like (n,) or str; optional for files that were scanned with a target
             The label of each row, or the name of the column of X that holds the labels. NaN, None and null are missing
             labels; EM infers them if ``labels=po.Labels(unlabelled="learn")``. Or a table of booleans (n, C), with one
             column per class: the possible classes of each row. Whole numbers that look like a quantity are an error:
             more than 20 distinct ones, with fewer than 100 rows each on average, other than 0, 1, …, K − 1 and
-            1, 2, …, K. `posteriori.quantile_classes` cuts them into classes; strings are always classes.
+            1, 2, …, K. `posteriori.tables.quantile_classes` cuts them into classes; strings are always classes.
         sample_weight : array-like (n,), optional
             Weight of each row, ≥ 0; a row of weight k counts as k rows.
 

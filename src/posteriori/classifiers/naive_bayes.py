@@ -60,8 +60,8 @@ class NaiveBayes(GenerativeEstimator):
         likelihood. An object alone is for all columns of its kind. For counts of words: ``"multinomial"``,
         ``"scaled"``, ``"complement"``, ``"compound"``, ``"presence"`` or ``"poisson_rate"`` (`posteriori.PoissonRate`,
         whose exposure may be another column). One of these names is for the sparse blocks of X (a sparse matrix, or
-        `posteriori.Blocks`), whose default is ``"multinomial"``; if there are none, it is for all continuous columns
-        together.
+        `posteriori.tables.Blocks`), whose default is ``"multinomial"``; if there are none, it is for all continuous
+        columns together.
     .. shared:: columns, priors
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum

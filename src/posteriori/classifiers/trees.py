@@ -224,7 +224,7 @@ class ChowLiuClassifier(GenerativeEstimator):
     --------
     >>> import posteriori as po
     >>> X = [["a", "u", "k"], ["b", "v", "k"], ["a", "u", "l"], ["b", "u", "l"]] * 10
-    >>> model = po.ChowLiuClassifier().fit(X, ["tied", "tied", "tied", "loose"] * 10)
+    >>> model = po.classifiers.ChowLiuClassifier().fit(X, ["tied", "tied", "tied", "loose"] * 10)
     >>> model.tree_["tied"]
     {'x0': None, 'x1': 'x0', 'x2': 'x0'}
     """

@@ -174,7 +174,7 @@ def reject_quantity(classes: Column, labels: Labels) -> None:
         raise ValueError(
             f"y holds {len(classes.categories):,} different numbers in {n_rows:,} rows, from "
             f"{classes.categories[0]:g} to {classes.categories[-1]:g}, and looks like a quantity; cut it into classes "
-            "with posteriori.quantile_classes(y, 4), or, if these are names of classes, give them as strings"
+            "with posteriori.tables.quantile_classes(y, 4), or, if these are names of classes, give them as strings"
         )
 
 

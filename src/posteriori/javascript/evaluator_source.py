@@ -21,7 +21,7 @@ def javascript_evaluator() -> str:
     Examples
     --------
     >>> import posteriori as po
-    >>> "export function load(" in po.javascript_evaluator()
+    >>> "export function load(" in po.javascript.javascript_evaluator()
     True
     """
     return joined(files(__package__).joinpath("evaluator"), "posteriori")

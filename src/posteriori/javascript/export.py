@@ -79,7 +79,7 @@ def to_javascript(model: Any) -> str:
     --------
     >>> import json, posteriori as po
     >>> model = po.NaiveBayes().fit([["u"], ["u"], ["v"]], ["a", "a", "b"])
-    >>> json.loads(po.to_javascript(model))["classes"]
+    >>> json.loads(po.javascript.to_javascript(model))["classes"]
     ['a', 'b']
     """
     return page_json(javascript_object(model))

@@ -132,7 +132,7 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
     --------
     >>> import posteriori as po
     >>> X, y = [["u"], ["u"], ["v"], ["v"], ["v"]], ["a", "a", "a", "b", "b"]
-    >>> left_out = po.leave_one_out(po.NaiveBayes().fit(X, y), X, y)
+    >>> left_out = po.model_selection.leave_one_out(po.NaiveBayes().fit(X, y), X, y)
     >>> left_out.posterior.round(3)
     array([[0.667, 0.333],
            [0.667, 0.333],

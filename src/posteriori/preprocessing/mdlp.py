@@ -71,7 +71,7 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
     >>> import numpy as np
     >>> import posteriori as po
     >>> X = np.array([[1.0, 5.0], [2.0, 7.0], [3.0, np.nan], [7.0, 6.0], [8.0, 5.0], [9.0, 7.0]])
-    >>> bins = po.MDLPDiscretizer().fit(X, ["a", "a", "a", "b", "b", "b"])
+    >>> bins = po.preprocessing.MDLPDiscretizer().fit(X, ["a", "a", "a", "b", "b", "b"])
     >>> bins.cuts_
     [array([5.]), array([], dtype=float64)]
     >>> bins.transform([[4.0, 6.0], [5.0, np.nan]])

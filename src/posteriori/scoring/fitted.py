@@ -148,7 +148,7 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer:
     >>> import os, tempfile, posteriori as po
     >>> path = os.path.join(tempfile.mkdtemp(), "model.posteriori")
     >>> po.save(po.NaiveBayes().fit([["u"], ["u"], ["v"]], ["a", "a", "b"]), path)
-    >>> score = po.load_scorer(path)
+    >>> score = po.scoring.load_scorer(path)
     >>> {label: round(p, 2) for label, p in score({"x0": "v"}).items()}
     {'a': 0.43, 'b': 0.57}
     """

@@ -59,7 +59,8 @@ class Blocks:
     >>> import posteriori as po
     >>> from scipy.sparse import csr_array
     >>> words = csr_array([[2, 0, 1], [0, 3, 0], [1, 0, 1], [0, 1, 0]])
-    >>> rows = po.Blocks(pl.DataFrame({"age": [31, 64, 25, 70]}), {"words": words}, {"words": ["win", "meet", "cash"]})
+    >>> table = pl.DataFrame({"age": [31, 64, 25, 70]})
+    >>> rows = po.tables.Blocks(table, {"words": words}, {"words": ["win", "meet", "cash"]})
     >>> model = po.NaiveBayes().fit(rows, ["spam", "ham", "spam", "ham"])
     >>> model.predict(rows)
     array(['spam', 'ham', 'spam', 'ham'], dtype='<U4')
@@ -305,7 +306,7 @@ def no_counts(name: str) -> ValueError:
     """Return the error for a column of counts that a table does not have as a sparse block."""
     return ValueError(
         f"column {name!r} was a sparse block of counts in training; give a scipy.sparse matrix (csr_array(X)), or "
-        "posteriori.Blocks if there are other columns"
+        "posteriori.tables.Blocks if there are other columns"
     )
 
 

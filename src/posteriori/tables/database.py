@@ -185,7 +185,7 @@ def scan_sql(
     >>> database = duckdb.connect()
     >>> _ = database.execute("CREATE TABLE plants AS SELECT * FROM (VALUES (1.0, 'low'), (2.0, 'low'), (8.0, 'high'), "
     ...                      "(9.0, 'high')) AS t(height, y)")
-    >>> rows = po.scan_sql(database, "SELECT * FROM plants", target="y")
+    >>> rows = po.tables.scan_sql(database, "SELECT * FROM plants", target="y")
     >>> rows.n_rows
     4
     >>> po.NaiveBayes().fit(rows).predict(rows).tolist()

@@ -58,7 +58,7 @@ class TargetCuts:
     Examples
     --------
     >>> import posteriori as po
-    >>> cuts = po.TargetCuts((18.5, 25.0))
+    >>> cuts = po.tables.TargetCuts((18.5, 25.0))
     >>> cuts
     TargetCuts(cuts=(18.5, 25.0))
     """
@@ -148,7 +148,7 @@ def quantile_classes(y: Any, classes: int | None = None, *, cuts: Sequence[float
     Examples
     --------
     >>> import posteriori as po
-    >>> po.quantile_classes([50, 120, 90, 400, 260, 100], 3).tolist()
+    >>> po.tables.quantile_classes([50, 120, 90, 400, 260, 100], 3).tolist()
     ['≤ 90', '90 to 120', '≤ 90', '> 120', '> 120', '90 to 120']
     """
     if cuts is None:

@@ -29,6 +29,6 @@ def extended_words(
     if not (mine and theirs) and (bool(mine) != bool(theirs) or width != their_width):
         raise ValueError(
             f"column {name!r} had {width:,} words in training and has {their_width:,} now; give the same columns, "
-            "or name the words from the first call on (posteriori.Blocks)"
+            "or name the words from the first call on (posteriori.tables.Blocks)"
         )
     return (*mine, *(word for word in theirs if word not in mine))

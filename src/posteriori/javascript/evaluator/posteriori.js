@@ -4,7 +4,7 @@
 //     const model = load(await (await fetch("model.json")).text());
 //     model.score({ bill_length_mm: 50 });   // a column that the row lacks is missing
 //
-// The model file is written by posteriori.to_javascript(model) or `posteriori export MODEL --to js`.
+// The model file is written by posteriori.javascript.to_javascript(model) or `posteriori export MODEL --to js`.
 
 import { Classifier } from "./model.js";
 import { Network } from "./network.js";
