@@ -136,3 +136,12 @@ def test_a_pruned_pool_loses_little():
     assert loss(pruned) <= loss(pool) + 5e-4
     again = fit_pool_of(pruned.weight > 0, log_posteriors, y, weight, 1.0, Pool(np.full(3, 0.3), np.zeros(3)))
     assert_allclose(again.weight, pruned.weight, atol=1e-4)
+
+
+def test_cut_points_of_rows_in_no_fold_stay_within_their_table():
+    """Rows that are held out have no weight in the cut points, and no place in their table of counts either."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 150_000)
+    table = pl.DataFrame({"x": rng.normal(y)})
+    model = po.GenerativeClassifier(members=["tan"]).fit(table, y)
+    assert model.score(table[:1000], y[:1000]) > 0.6

@@ -303,7 +303,7 @@ def cross_fit(
     cut_points = (
         CutPoints(labelled, folds, source.n_jobs)
         if held_out is None
-        else CutPoints(labelled.reweighted(fold < 0), 0, source.n_jobs)
+        else CutPoints(source.with_label_model(None).reweighted(fold < 0), 0, source.n_jobs)
     )
     by_trees = [leave_trees_out and leaves_folds_out(plan, folds) for plan in plans]
     forests = _fit_forests(rows, folds, [plan for plan, one in zip(plans, by_trees, strict=True) if one], cut_points)

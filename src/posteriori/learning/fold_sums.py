@@ -28,6 +28,7 @@ def per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch], 
         labels = batch.assignment
         assert labels is not None
         fold = np.full(len(batch), -1, np.int32) if batch.fold is None else batch.fold
+        assert fold.max(initial=-1) < folds  # kernels do not check bounds
         pair = np.where(fold < 0, folds, fold) * labels.n_components + labels.component
         component = np.where(labels.component < 0, -1, pair).astype(np.int32)
         pairs = replace(labels, component=component, n_components=(folds + 1) * labels.n_components)

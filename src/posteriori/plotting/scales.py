@@ -61,7 +61,8 @@ class Scale:
         if self.width is None:
             return u
         most = min(math.log(2.0) + math.log(_LARGEST) - math.log(self.width), _LARGEST_SINH)
-        return self.width * np.sinh(np.clip(u, -most, most))
+        number: Array = self.width * np.sinh(np.clip(u, -most, most))
+        return number
 
     def grid(self, low: float, high: float, points: int) -> Array:
         """Return numbers that are evenly spaced along the axis, from low to high."""
