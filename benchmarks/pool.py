@@ -22,7 +22,7 @@ import posteriori as po
 from benchmarks.timing import Row, alternately, faster, report, within
 from experiments.real_tables import data_folder, read_index, read_labelled_rows
 from posteriori.comparison import discriminative
-from posteriori.densities.pooling import PerClass, Pooled
+from posteriori.densities.covariances import PerClass, Pooled
 from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
 
 LARGE = ("adult", "letter")

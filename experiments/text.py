@@ -44,7 +44,7 @@ import posteriori as po
 from experiments.page import DOCS, markdown_table, replace_block
 from experiments.real_tables import data_folder
 from posteriori.model_selection.metrics import accuracy, log_loss
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 PAGE = DOCS / "text.md"
 FOLDS = 5

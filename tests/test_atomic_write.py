@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from posteriori.atomic_write import atomic_write
+from posteriori.support.atomic_write import atomic_write
 
 
 def write_half(path):

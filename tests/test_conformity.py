@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.conformity import conforms
+from posteriori.support.checks import conforms
 
 
 def test_an_alias_of_a_type_statement_is_its_value():

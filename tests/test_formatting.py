@@ -5,8 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posteriori.formatting import cell_text, count, escaped, exponential, number, probability, shortened
-from posteriori.reporting import writing
+from posteriori.reporting import markup as writing
+from posteriori.support.formatting import cell_text, count, escaped, exponential, number, probability, shortened
 
 NUMBERS = st.floats(-1e20, 1e20)
 

@@ -10,7 +10,7 @@ import pytest
 
 import posteriori as po
 from posteriori.cli import main
-from posteriori.formatting import count, exponential
+from posteriori.support.formatting import count, exponential
 
 _RUN = ['=HYPERLINK("http://x")', "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"]
 _HARMLESS = ["a=1", "-5", "+1.5e-3", "ok", "'quoted"]

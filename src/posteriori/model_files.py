@@ -22,10 +22,10 @@ import safetensors
 import safetensors.numpy
 
 from posteriori import densities, statistics
-from posteriori.atomic_write import write_whole
-from posteriori.conformity import check_fields
 from posteriori.statistics.sums import Sums
-from posteriori.typing import Array
+from posteriori.support.atomic_write import write_whole
+from posteriori.support.checks import check_fields
+from posteriori.support.typing import Array
 from posteriori.version import __version__
 
 FORMAT = 2  # with packed arrays; a file without them has format 1
@@ -38,9 +38,9 @@ _PLAIN = {str, bool, int, type(None)}  # which JSON writes as they are
 # What a file may name, with the modules that hold it: these dataclasses, the sums of `posteriori.statistics`, and what
 # registered densities hold.
 _DATACLASSES = {
-    "Columns": "posteriori.classifiers.parameter_groups",
-    "EM": "posteriori.classifiers.parameter_groups",
-    "Labels": "posteriori.classifiers.parameter_groups",
+    "Columns": "posteriori.classifiers.validation",
+    "EM": "posteriori.classifiers.validation",
+    "Labels": "posteriori.classifiers.validation",
     "Importance": "posteriori.learning.importance",
     "Block": "posteriori.model",
     "FactorWeights": "posteriori.model",
@@ -51,7 +51,7 @@ _DATACLASSES = {
     "JointStatistics": "posteriori.statistics",
     "RowFingerprints": "posteriori.statistics",
     "Column": "posteriori.tables",
-    "DatePart": "posteriori.tables.parts",
+    "DatePart": "posteriori.tables.times",
     "TimeType": "posteriori.tables.times",
     "Schema": "posteriori.tables",
     "Tokenizer": "posteriori.tables.tokenizer",

@@ -11,11 +11,11 @@ from typing import Any
 from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, model, networks, registry, statistics, tables
-from posteriori.conformity import conforms
 from posteriori.learning import importance
 from posteriori.model_files import pack, parse, read_file, refuse_unknown, unpack, write_file
-from posteriori.networks.formats.model_file import network_of_content
-from posteriori.typing import Array
+from posteriori.networks.formats.files import network_of_content
+from posteriori.support.checks import conforms
+from posteriori.support.typing import Array
 
 # Fitted attributes of an estimator that a file may hold, and their types.
 _STATE: dict[str, Any] = {

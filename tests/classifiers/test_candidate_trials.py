@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers import candidate_trials
+from posteriori.classifiers import candidates as candidate_trials
 from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
 
 FORESTS = {"forest", "forest best"}

@@ -21,16 +21,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
-from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
-from posteriori.densities.shrinkage import (
+from posteriori.densities.covariances import (
     Chain,
     Diagonal,
     LedoitWolf,
     OracleApproximating,
+    PerClass,
+    Pooled,
+    PseudoRows,
+    Regularized,
     ShrinkToDiagonal,
     ShrinkToIdentity,
 )
-from posteriori.learning.information import mutual_information
+from posteriori.learning.importance import mutual_information
 from posteriori.model_selection import out_of_fold
 from posteriori.tables import Assignment, Numbers
 

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.learning.e_step import expect_hidden
+from posteriori.learning.em_steps import expect_hidden
 from posteriori.learning.fit import Collect
 from posteriori.model_selection import out_of_fold
 from posteriori.sources import source_of

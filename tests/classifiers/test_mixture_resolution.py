@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-from posteriori.classifiers.numeric_codes import numeric_codes
+from posteriori.classifiers.mixture import best_of, numeric_codes
 from posteriori.densities import MultivariateGaussian
-from posteriori.densities.singular import raised_to
-from posteriori.learning.em import FitResult
-from posteriori.learning.restarts import best_of
+from posteriori.densities.covariances import raised_to
+from posteriori.learning.fit import FitResult
 from posteriori.statistics import Moments
 from posteriori.statistics.resolution import few_whole_numbers, resolution
 from posteriori.tables import read_table

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.densities.pooling import PseudoRows
+from posteriori.densities.covariances import PseudoRows
 
 
 @parametrize_with_checks(

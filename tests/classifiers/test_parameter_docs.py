@@ -8,7 +8,7 @@ import re
 import pytest
 
 import posteriori as po
-from posteriori.classifiers.shared_parameters import insert_shared_docs
+from posteriori.classifiers.parameters import insert_shared_docs
 
 CLASSIFIERS = [
     po.NaiveBayes,

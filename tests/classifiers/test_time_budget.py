@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import posteriori as po
-from posteriori.classifiers import generative_classifier, time_budget
-from posteriori.classifiers.candidate_fits import CandidateFitter
+from posteriori.classifiers import generative_classifier
+from posteriori.classifiers import pool_reading as time_budget
+from posteriori.classifiers.candidates import CandidateFitter
 from posteriori.densities.tree_growing import trees_for
 
 SECONDS_PER_ROW = {"NaiveBayes": 1e-3, "GaussianDiscriminant": 2e-3, "GenerativeForest": 1e-4}  # a forest: per tree

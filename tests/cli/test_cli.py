@@ -23,13 +23,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-from posteriori import formatting
-from posteriori.cli import commands, facts, fitting, main, messages, progress, reading, writing
+from posteriori.cli import commands, facts, main, messages, progress
+from posteriori.cli import files as reading
+from posteriori.cli import files as writing
+from posteriori.cli import fit as fitting
 from posteriori.cli.commands import app
 from posteriori.datasets import load_penguins
-from posteriori.explain.merging import merge_classes
+from posteriori.explain.sums import merge_classes
 from posteriori.model_selection import metrics, out_of_fold
-from posteriori.tables.text import MISSING
+from posteriori.support import formatting
+from posteriori.tables.scanning import MISSING
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine(model="nb")

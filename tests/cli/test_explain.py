@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.cli.hints import hints
+from posteriori.cli.fit_facts import hints
 from posteriori.datasets import load_penguins
 from posteriori.statistics.description import describe_scan
 from posteriori.tables import IgnoredColumnWarning

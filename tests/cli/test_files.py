@@ -18,7 +18,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.cli import fitting, main, progress
+from posteriori.cli import fit as fitting
+from posteriori.cli import main, progress
 from posteriori.statistics import description
 from posteriori.tables.progress import report_progress
 from tests.cli.command_line import CommandLine

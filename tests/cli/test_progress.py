@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import posteriori as po
-from posteriori import compilation
 from posteriori.cli import main, progress
-from posteriori.cli.work_estimate import WorkEstimate
-from posteriori.learning.work_steps import first_steps, fitting_steps
+from posteriori.cli.progress import WorkEstimate
+from posteriori.learning.work_bounds import first_steps, fitting_steps
 from posteriori.model_selection import folded_data
+from posteriori.support import compilation
 from posteriori.tables.progress import Step, report_progress
 from tests.cli.command_line import CommandLine
 
@@ -99,7 +99,7 @@ def test_no_time_is_promised_before_a_twentieth_of_the_work():
 
 def test_the_clock_stands_still_while_a_kernel_is_compiled(monkeypatch):
     real = Clock()
-    monkeypatch.setattr("posteriori.compilation.time.monotonic", real)
+    monkeypatch.setattr("posteriori.support.compilation.time.monotonic", real)
     before = progress._clock()
     estimate = WorkEstimate(progress._clock)
     advance = estimate.begin("statistics", 10)

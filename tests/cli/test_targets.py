@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import posteriori as po
-from posteriori.tables.targets import looks_like_a_quantity
+from posteriori.tables.labels import looks_like_a_quantity
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine(model="nb")

@@ -30,9 +30,8 @@ import matplotlib.pyplot as plt
 
 import posteriori as po
 from posteriori.comparison import discriminative, training_sizes
-from posteriori.comparison.crossings import find_crossing
-from posteriori.comparison.models import chosen_models, is_generative
-from posteriori.comparison.rows import read_rows, stratified_order, training_rows
+from posteriori.comparison.models import chosen_models, is_generative, read_rows, stratified_order, training_rows
+from posteriori.comparison.result import find_crossing
 from posteriori.datasets import load_penguins
 from posteriori.model_selection.metrics import log_loss
 from posteriori.registry import COMPARED, CROSS_VALIDATED, MODELS

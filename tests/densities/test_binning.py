@@ -18,8 +18,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posteriori as po
 import posteriori.sources.table_source
 from posteriori.densities import Binned
-from posteriori.learning.binning import mdlp_of_counts, midpoints, quantile_cuts
-from posteriori.learning.information import mutual_information
+from posteriori.learning.cut_points import mdlp_of_counts, midpoints, quantile_cuts
+from posteriori.learning.importance import mutual_information
 from posteriori.model_selection import out_of_fold
 from posteriori.statistics import RowSample, TailMoments
 from posteriori.tables import Assignment, Batch, Column, Numbers, Schema

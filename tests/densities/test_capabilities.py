@@ -40,7 +40,7 @@ from posteriori.densities import (
     registry,
 )
 from posteriori.densities.capabilities import __dict__ as capabilities
-from posteriori.densities.pooling import Pooled
+from posteriori.densities.covariances import Pooled
 from posteriori.sql.writers import WRITERS
 from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers

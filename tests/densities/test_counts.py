@@ -25,7 +25,7 @@ from posteriori.densities import (
     implements,
 )
 from posteriori.densities.compound import CompoundParameters
-from posteriori.statistics.word_repeats import LEVELS, total_of_bins
+from posteriori.statistics.word_counts import LEVELS, total_of_bins
 from posteriori.tables import Assignment, Bags, Numbers
 
 Z, V, N = 3, 6, 40
@@ -281,7 +281,7 @@ def test_compound_maximises_the_likelihood():
 
 
 def test_totals_are_rounded_by_one_percent():
-    from posteriori.statistics.word_repeats import _bin_of
+    from posteriori.statistics.word_counts import _bin_of
 
     totals = np.arange(1, 200_000)
     stands = total_of_bins()[_bin_of(totals)]

@@ -31,7 +31,7 @@ from posteriori.densities import (
     registry,
     stored_classes,
 )
-from posteriori.densities.pooling import Pooled, Regularized
+from posteriori.densities.covariances import Pooled, Regularized
 from posteriori.statistics import Counts, Moments, Scatter
 from posteriori.tables import Assignment, Codes, Numbers
 

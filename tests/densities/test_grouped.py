@@ -240,7 +240,7 @@ def test_merging_refuses_other_groups_and_merges_equal_ones():
 def test_leave_one_out_equals_refits_with_these_groups(name):
     X, y = table(400, 70)
     model = ESTIMATORS[name](bins=[0.0, 1.0]).fit(X, y)
-    from posteriori.learning.leave_one_out import left_out_factors
+    from posteriori.learning.weights import left_out_factors
 
     rows = model.read_learned_rows(X, y, None, complete=False).source.with_schema(model.model_.schema)
     batches = []

@@ -8,10 +8,9 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.densities import MultivariateGaussian, PatternDensity, implements
-from posteriori.densities.pooling import PerClass, Pooled
-from posteriori.learning import em
-from posteriori.statistics.missing_patterns import MissingPatterns
-from posteriori.statistics.scatter import Scatter
+from posteriori.densities.covariances import PerClass, Pooled
+from posteriori.learning import fit as em
+from posteriori.statistics.scatter import MissingPatterns, Scatter
 from posteriori.tables.batch import Assignment, Numbers
 
 

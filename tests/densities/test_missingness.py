@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.densities import Missingness
-from posteriori.learning.information import mutual_information
+from posteriori.learning.importance import mutual_information
 from posteriori.model import log_marginal, log_marginal_of_codes
 from posteriori.model_selection import out_of_fold
 from posteriori.plotting.reading import Feature

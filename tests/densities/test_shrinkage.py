@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.covariance import ledoit_wolf, oas
 
 import posteriori as po
-from posteriori.densities.pooling import PseudoRows
-from posteriori.densities.shrinkage import (
+from posteriori.densities.covariances import (
     Chain,
     Covariances,
     Diagonal,
     LedoitWolf,
+    PseudoRows,
     ShrinkToDiagonal,
     ShrinkToIdentity,
 )

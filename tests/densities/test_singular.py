@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from posteriori.densities.singular import orient
+from posteriori.densities.covariances import orient
 
 
 def test_orientation_does_not_depend_on_the_signs_of_the_eigenvectors():

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from posteriori.densities import Gaussian, MultivariateGaussian
-from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
-from posteriori.densities.shrinkage import Chain, ShrinkToDiagonal
-from posteriori.densities.student import log_peaks, log_tails, truncated_t
+from posteriori.densities.covariances import Chain, PerClass, Pooled, PseudoRows, Regularized, ShrinkToDiagonal
+from posteriori.densities.gaussian import log_peaks, log_tails, truncated_t
 from posteriori.densities.within_ranges import Box, draw_within
 from posteriori.statistics import Moments, Scatter
 from posteriori.tables import Assignment, Numbers

@@ -17,9 +17,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from posteriori import GaussianDiscriminant, drop_in
-from posteriori.densities.shrinkage import ShrinkToIdentity, ledoit_wolf_share, shrink_to_identity
+from posteriori.densities.covariances import ShrinkToIdentity, ledoit_wolf_share, shrink_to_identity
 from posteriori.drop_in import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from posteriori.statistics.quartic import QuarticNorms
+from posteriori.statistics.moments import QuarticNorms
 from posteriori.tables import Assignment, Numbers
 
 CLASSES = [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]

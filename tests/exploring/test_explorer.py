@@ -19,7 +19,7 @@ import posteriori as po
 from posteriori.classifiers.rows import record_rows
 from posteriori.datasets import load_penguins
 from posteriori.exploring import explore
-from posteriori.exploring.data import sampled_rows
+from posteriori.exploring.document import sampled_rows
 from posteriori.javascript import to_javascript
 from posteriori.model import log_marginal_of_codes
 from posteriori.networks import read_network

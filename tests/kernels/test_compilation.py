@@ -12,10 +12,10 @@ import numba
 import pytest
 
 import posteriori
-from posteriori.compilation import notified
 from posteriori.kernels import machine_code
 from posteriori.kernels.compiling import kernel
 from posteriori.kernels.machine_code import temporary_folder, user_folder, writable_folder
+from posteriori.support.compilation import notified
 
 _NOBODY = 65534
 _PACKAGE = Path(posteriori.__file__).parent

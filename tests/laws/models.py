@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import posteriori as po
-from posteriori.densities.pooling import PseudoRows
+from posteriori.densities.covariances import PseudoRows
 from posteriori.densities.registry import REGISTRY
 from posteriori.registry import MODELS
 

@@ -12,9 +12,9 @@ from scipy.optimize import approx_fprime
 
 import posteriori as po
 from posteriori.densities import BackOff, KDependence, coarse_parameters
-from posteriori.densities.left_out_cells import Family, LeftOutCells
+from posteriori.densities.conditional import Family, LeftOutCells
 from posteriori.learning.backoff import FARTHEST, MODE, _at_maximum, smoothing_in
-from posteriori.statistics.joint_counts import CountTogether
+from posteriori.statistics.counts import CountTogether
 from posteriori.tables.batch import Assignment, Codes
 
 MODELS = (po.TreeAugmentedNaiveBayes, po.classifiers.ChowLiuClassifier, po.KDependenceBayes, po.AveragedOneDependence)

@@ -15,8 +15,7 @@ import posteriori as po
 import posteriori.sources.table_source
 from posteriori.kernels.hashing import splitmix64
 from posteriori.learning import cut_points
-from posteriori.learning.binning import mdlp_of_counts, quantile_cuts
-from posteriori.learning.cut_points import CutPoints, binned_schema
+from posteriori.learning.cut_points import CutPoints, binned_schema, mdlp_of_counts, quantile_cuts
 from posteriori.sources import source_of
 from posteriori.tables import infer_schema, read_labels, read_table
 

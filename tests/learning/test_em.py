@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import posteriori as po
-import posteriori.learning.em
-from posteriori.learning.acceleration import PlainEM, Squarem
+import posteriori.learning.fit
+from posteriori.learning.em_steps import PlainEM, Squarem
 
 
 class WithoutAcceleration:
@@ -43,7 +43,7 @@ def test_acceleration_reaches_the_same_optimum_in_fewer_passes(pooling, monkeypa
     model = po.GaussianDiscriminant(pooling=pooling, em=po.EM(tol=1e-12, max_iter=20_000))
     posterior, steps = model.fit(X, y).predict_proba(X), model.n_iter_
     extrapolated = model.log_likelihood_trace_[-1]
-    monkeypatch.setattr(posteriori.learning.em, "Squarem", WithoutAcceleration)
+    monkeypatch.setattr(posteriori.learning.fit, "Squarem", WithoutAcceleration)
     assert_allclose(model.fit(X, y).predict_proba(X), posterior, atol=1e-3)
     assert_allclose(model.log_likelihood_trace_[-1], extrapolated, atol=1e-5)
     assert 2 * steps < model.n_iter_
@@ -62,7 +62,7 @@ def test_a_model_that_ran_out_of_steps_is_that_of_its_statistics(steps):
 
 def first_models(monkeypatch, n=3):
     """Return successive models of plain EM, the statistics of the last, and the block with missing cells."""
-    monkeypatch.setattr(posteriori.learning.em, "Squarem", WithoutAcceleration)
+    monkeypatch.setattr(posteriori.learning.fit, "Squarem", WithoutAcceleration)
     X, y = rows(3)
     fits = [po.GaussianDiscriminant(em=po.EM(max_iter=steps, tol=0.0)) for steps in range(1, n + 1)]
     return [fit.fit(X, y).model_ for fit in fits], fits[-1].statistics_, [0]

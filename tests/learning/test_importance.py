@@ -18,7 +18,7 @@ from posteriori.densities import MultivariateGaussian, MultivariateGaussianParam
 from posteriori.learning.importance import MOST_ROWS, most_rows
 from posteriori.model import Posterior
 from posteriori.model_selection import out_of_fold
-from posteriori.model_selection.against_prior import compare_with_prior
+from posteriori.model_selection.metrics import compare_with_prior
 from posteriori.sources import source_of
 from posteriori.tables import Numbers, read_table
 

@@ -22,7 +22,7 @@ from posteriori.densities import (
     Poisson,
     PoissonParameters,
 )
-from posteriori.learning.information import mutual_information
+from posteriori.learning.importance import mutual_information
 from posteriori.model import Block, GenerativeModel
 from posteriori.tables import Column, Schema
 
@@ -218,7 +218,7 @@ def test_a_class_that_never_occurs_gives_no_information():
 
 
 def test_columns_are_computed_each_for_itself_whatever_the_chunk(monkeypatch):
-    from posteriori.learning import information
+    from posteriori.learning import importance as information
 
     rng = np.random.default_rng(0)
     prior, mean, sd = [0.25] * 4, rng.normal(size=(4, 3)), rng.uniform(0.1, 2, size=(4, 3))

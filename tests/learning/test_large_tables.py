@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 import posteriori as po
-from posteriori.learning.pool import fit_pool, fit_pool_of, prune_pool
+from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
 from posteriori.model import Pool
 from posteriori.model_selection import folded_data
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample

@@ -13,11 +13,10 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.densities import LeaveOneOutDensity, MultivariateGaussian
-from posteriori.densities.pooling import PerClass, Pooled, PseudoRows
-from posteriori.learning.em import FitResult
-from posteriori.learning.fit import Collect, estimate
-from posteriori.learning.leave_one_out import left_out_factors
-from posteriori.learning.observed_categories import ObservedCategoriesModel
+from posteriori.densities.covariances import PerClass, Pooled, PseudoRows
+from posteriori.learning.fit import Collect, FitResult, estimate
+from posteriori.learning.shared_passes import ObservedCategoriesModel
+from posteriori.learning.weights import left_out_factors
 
 CUTS = (-1.0, 0.0, 1.0)
 

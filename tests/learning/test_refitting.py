@@ -13,8 +13,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.model_selection import out_of_fold
-from posteriori.model_selection.metrics import fill_undefined
-from posteriori.model_selection.scores import scores_of
+from posteriori.model_selection.metrics import fill_undefined, scores_of
 from posteriori.registry import pool_candidates
 
 MODELS = {

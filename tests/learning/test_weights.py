@@ -18,8 +18,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.learning import log_linear as learning
 from posteriori.learning.folds import stratified_subsample
-from posteriori.learning.leave_one_out import left_out_factors
-from posteriori.learning.weights import fit_weights
+from posteriori.learning.weights import fit_weights, left_out_factors
 from posteriori.model_selection import out_of_fold
 from posteriori.model_selection.metrics import log_loss
 

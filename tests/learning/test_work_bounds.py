@@ -120,7 +120,7 @@ def test_a_limit_that_is_no_number_is_named(monkeypatch):
 
 @pytest.mark.parametrize("name", ["tan", "chow-liu", "kdb", "aode"])
 def test_pairs_of_many_columns_are_refused_before_they_are_counted(name, monkeypatch):
-    from posteriori.statistics.joint_counts import CountTogether
+    from posteriori.statistics.counts import CountTogether
 
     monkeypatch.setenv("POSTERIORI_MAX_GB", "2")
     monkeypatch.setattr(CountTogether, "of", None)
@@ -172,7 +172,7 @@ def test_work_of_em_rises_with_each_count_and_is_linear_in_starts(name, hidden):
 def test_em_beyond_the_limits_is_refused_before_it_starts(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
-    monkeypatch.setattr("posteriori.learning.em.em_loop", None)
+    monkeypatch.setattr("posteriori.learning.fit.em_loop", None)
     monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-6")
     refused = r"EM of [0-9]+ starts? and at least 10 steps each is not begun: it would take .*; or ask for fewer"
     with pytest.raises(ValueError, match=refused):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from posteriori.model_selection import metrics
-from posteriori.model_selection.scores import area_under_curve
+from posteriori.model_selection.metrics import area_under_curve
 
 
 @pytest.fixture(params=[2, 3, 7])

@@ -11,8 +11,7 @@ from sklearn.base import clone
 
 import posteriori as po
 from posteriori.learning.cut_points import binned_schema, bins_of
-from posteriori.learning.em import learn
-from posteriori.learning.fit import Collect
+from posteriori.learning.fit import Collect, learn
 from posteriori.model_selection import out_of_fold
 from posteriori.model_selection.held_out import WEIGHT_GRID, held_out_weight
 

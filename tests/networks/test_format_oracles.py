@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.networks.formats.identifiers import identifiers
+from posteriori.networks.formats.reading import identifiers
 
 NAMES = ["alarm", "asia", "cancer", "child", "earthquake", "hailfinder", "insurance", "sachs", "survey"]
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]

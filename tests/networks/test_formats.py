@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import posteriori as po
 from posteriori.networks import CPT
-from posteriori.networks.formats.block_tokens import BlockReader
+from posteriori.networks.formats.block_formats import BlockReader
 from posteriori.networks.formats.reading import Reading
 from tests.networks.test_networks import random_network
 

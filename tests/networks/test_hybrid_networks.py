@@ -23,7 +23,7 @@ from posteriori.networks import (
 )
 from posteriori.networks.learning.cases import open_cases
 from posteriori.networks.learning.family_statistics import CaseRows
-from posteriori.networks.learning.structural_em import complete_rows
+from posteriori.networks.learning.structure_search import complete_rows
 
 STATES = ("a", "b", "c")
 

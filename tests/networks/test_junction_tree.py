@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom
 
-from posteriori.networks.inference.clique_tables import fill_tables, most_bytes
-from posteriori.networks.inference.junction_tree import Factor, _assigned, compile_tree
-from posteriori.networks.inference.triangulation import COSTS, build_clique_tree, eliminate, join, triangulate
+from posteriori.networks.inference.clique_tables import (
+    COSTS,
+    Factor,
+    build_clique_tree,
+    eliminate,
+    fill_tables,
+    join,
+    most_bytes,
+    triangulate,
+)
+from posteriori.networks.inference.junction_tree import _assigned, compile_tree
 
 
 def random_network(rng, n_variables, most_states=4, zeros=0.3, most_parents=3):
@@ -173,7 +181,7 @@ def test_answers_do_not_depend_on_the_number_of_threads(monkeypatch):
             started.append(n_threads)
             super().__init__(n_threads)
 
-    monkeypatch.setattr("posteriori.networks.inference.rows.ThreadPoolExecutor", Counted)
+    monkeypatch.setattr("posteriori.networks.inference.junction_tree.ThreadPoolExecutor", Counted)
     rng = np.random.default_rng(0)
     cardinalities, factors = random_network(rng, 12, zeros=0.1)
     codes, soft = random_evidence(rng, cardinalities, 101, share=0.2)

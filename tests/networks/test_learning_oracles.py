@@ -11,7 +11,7 @@ from scipy.stats import multivariate_t
 
 import posteriori as po
 from posteriori.networks import DAG, cpdag, learn_structure, score_structure, structural_hamming_distance
-from posteriori.networks.learning.scores import BDeu, BGe
+from posteriori.networks.learning.family_scores import BDeu, BGe
 
 WITHOUT = "{} is not installed; make oracles installs it"
 noisy = pytest.mark.filterwarnings("ignore")

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.networks import CPT
-from posteriori.networks.graph.decimals import as_number, as_numbers, rounding_error
+from posteriori.networks.graph.cpt import as_number, as_numbers, rounding_error
 
 HEAD = "network n {{}} variable a {{ type discrete [{}] {{ {} }}; }} "
 

@@ -25,11 +25,14 @@ from posteriori.networks import (
 )
 from posteriori.networks.graph.equivalence import consistent_extension
 from posteriori.networks.learning.cases import open_cases
-from posteriori.networks.learning.ci_tests import CategoricalTests, PartialCorrelationTests
-from posteriori.networks.learning.constraint_based import pc_stable
-from posteriori.networks.learning.constraints import EdgeConstraints
+from posteriori.networks.learning.constraint_based import (
+    CategoricalTests,
+    EdgeConstraints,
+    PartialCorrelationTests,
+    pc_stable,
+)
 from posteriori.networks.learning.family_statistics import CaseRows
-from posteriori.networks.learning.structural_em import complete_rows
+from posteriori.networks.learning.structure_search import complete_rows
 
 
 def all_dags(names):

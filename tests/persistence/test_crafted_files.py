@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 import posteriori as po
 from fuzz import models as fuzzed
-from posteriori.conformity import conforms
 from posteriori.densities import BackOff, Density, Gaussian
 from posteriori.densities.tree_parameters import table_starts
-from posteriori.invariants import check_numbers, check_places
-from posteriori.typing import Array
+from posteriori.support.checks import check_numbers, check_places, conforms
+from posteriori.support.typing import Array
 
 
 @pytest.fixture

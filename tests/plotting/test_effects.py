@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.plotting import plot_effect
-from posteriori.plotting.scales import Scale
+from posteriori.plotting.canvas import Scale
 
 PENGUINS = load_penguins().drop("year")
 TWO = PENGUINS.filter(pl.col("species") != "Gentoo")

@@ -18,7 +18,7 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.networks.graph.layout import layered
 from posteriori.plotting import plot_network, plot_tree
-from posteriori.plotting.outline import outline_of
+from posteriori.plotting.graphs import outline_of
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
-from posteriori.learning.binning import mdlp_of_counts
+from posteriori.learning.cut_points import mdlp_of_counts
 
 
 def unmet(estimator):

@@ -6,8 +6,7 @@ import pytest
 
 import posteriori as po
 from posteriori.reporting.alerts import alerts_table, find_alerts
-from posteriori.reporting.columns import column_facts
-from posteriori.reporting.data import ReportData
+from posteriori.reporting.data import ReportData, column_facts
 
 N = 600
 

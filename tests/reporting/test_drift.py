@@ -26,7 +26,7 @@ from posteriori.reporting.drift import (
     rank_sum_p_value,
 )
 from posteriori.reporting.drift_page import Drift, drift_sections, drift_summary
-from posteriori.reporting.writing import percent
+from posteriori.reporting.markup import percent
 from tests.reporting.test_report import EVIL, Page, check
 
 PENGUINS = load_penguins()

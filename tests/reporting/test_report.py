@@ -22,12 +22,11 @@ from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.model_selection import metrics, out_of_fold
 from posteriori.reporting import features, markup, pictures
-from posteriori.reporting.columns import column_facts
-from posteriori.reporting.data import ReportData, take_rows
+from posteriori.reporting.data import ReportData, column_facts, take_rows
 from posteriori.reporting.held_out import predict_held_out
+from posteriori.reporting.markup import percent
 from posteriori.reporting.rows import choose_examples
 from posteriori.reporting.scores import candidates_section, weights_section
-from posteriori.reporting.writing import percent
 
 PENGUINS = load_penguins()
 BEFORE_TREE = ["calibration", "confusion", "thresholds", "features"]

@@ -10,20 +10,15 @@ from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.plotting.canvas import Scale, histogram_edges
 from posteriori.plotting.effects import read_batch
-from posteriori.plotting.scales import Scale, histogram_edges
 from posteriori.reporting import features
-from posteriori.reporting.changes import smallest_changes
-from posteriori.reporting.charts import Panel, nice_ticks, scale_ticks
-from posteriori.reporting.column_charts import ColumnChart
-from posteriori.reporting.columns import column_facts
-from posteriori.reporting.data import ReportData
+from posteriori.reporting.charts import ColumnChart, Panel, nice_ticks, scale_ticks
+from posteriori.reporting.data import ReportData, column_facts
 from posteriori.reporting.held_out import predict_held_out
-from posteriori.reporting.labels import labels_section
-from posteriori.reporting.rows import explained_section, strangest_section
+from posteriori.reporting.rows import explained_section, labels_section, smallest_changes, strangest_section
 from posteriori.reporting.scores import scores_section
-from posteriori.reporting.thresholds import thresholds_section
-from posteriori.reporting.trust import confusion_section
+from posteriori.reporting.trust import confusion_section, thresholds_section
 
 PENGUINS = load_penguins().drop("year")
 

@@ -16,10 +16,9 @@ from sklearn.base import clone
 import posteriori as po
 from posteriori import engines
 from posteriori.sources import source_of
-from posteriori.sources.composed_source import ComposedSource
 from posteriori.sources.database import DatabaseSource
 from posteriori.sources.partitioned import PartitionedSource
-from posteriori.sources.table_source import TableSource
+from posteriori.sources.table_source import ComposedSource, TableSource
 from posteriori.tables import infer_schema, read_table
 
 SOURCES = (TableSource, DatabaseSource, PartitionedSource)

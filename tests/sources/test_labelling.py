@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from posteriori.sources import source_of
-from posteriori.sources.labelling import Labelling
+from posteriori.sources.table_source import Labelling
 from posteriori.tables import Labels, infer_schema
 from posteriori.tables.arrays import ArrayTable
-from posteriori.tables.columns import categorical_column
+from posteriori.tables.schema import categorical_column
 
 CLASSES = categorical_column("y", [0, 1, 2], "int64")
 

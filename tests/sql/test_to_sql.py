@@ -18,7 +18,8 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.densities.binned import Binned
-from posteriori.sql import correlated, dialects, sizes
+from posteriori.sql import correlated, dialects
+from posteriori.sql import translation as sizes
 
 DEPTH = {"most": 1000}  # levels of an expression, in both databases
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 import posteriori as po
 from posteriori.classifiers.rows import record_rows, share_of_seen_rows
 from posteriori.statistics import RowFingerprints
-from posteriori.statistics.row_fingerprints import hash_rows
+from posteriori.statistics.row_records import hash_rows
 
 
 def hashes(n, seed=0):

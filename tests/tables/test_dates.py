@@ -18,8 +18,7 @@ from sklearn.base import clone
 
 import posteriori as po
 from posteriori.tables import IgnoredColumnWarning, infer_schema, read_table
-from posteriori.tables.parts import WEEKDAYS, TimesSeen
-from posteriori.tables.times import TimeType, type_of_strings
+from posteriori.tables.times import WEEKDAYS, TimesSeen, TimeType, type_of_strings
 from tests.cli.command_line import CommandLine
 
 N = 90

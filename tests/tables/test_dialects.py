@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import posteriori as po
-from posteriori.tables.opening import spooled
+from posteriori.tables.dialects import spooled
 
 ROWS = pl.DataFrame(
     {

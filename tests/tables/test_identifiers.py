@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import posteriori as po
 from posteriori.tables import IgnoredColumnWarning, infer_schema, read_table
-from posteriori.tables.identifiers import Occurrences, RowNumbers
+from posteriori.tables.column_kinds import Occurrences, RowNumbers
 from tests.cli.command_line import CommandLine
 
 N = 120

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 import posteriori as po
 from posteriori.sources import source_of, table_source
 from posteriori.tables import infer_schema, read_table
-from posteriori.tables.columns import categorical_column
+from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import decode, write_column, write_table
 
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
@@ -562,7 +562,7 @@ def test_categories_beyond_16_bits_are_read_from_every_table(kind):
 
 
 def test_more_categories_than_codes(monkeypatch):
-    monkeypatch.setattr("posteriori.tables.columns.MAX_CATEGORIES", 99)
+    monkeypatch.setattr("posteriori.tables.schema.MAX_CATEGORIES", 99)
     many = np.arange(100)
     declared = pd.DataFrame({"a": pd.Categorical.from_codes([0, 1], many.astype(str))})
     for X, categorical in ((many.reshape(-1, 1), [0]), (pl.DataFrame({"a": many.astype(str)}), None), (declared, None)):

@@ -1,6 +1,5 @@
 """scikit-learn estimators: parameters and validation, nothing numeric."""
 
-from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.dependence import AveragedOneDependence, FullJointClassifier, KDependenceBayes
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
@@ -8,7 +7,7 @@ from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.trees import ChowLiuClassifier, TreeAugmentedNaiveBayes
+from posteriori.classifiers.trees import ChowLiuClassifier, ChowLiuTree, TreeAugmentedNaiveBayes
 
 __all__ = [
     "AveragedOneDependence",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,12 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.accuracy import accuracy_of
 from posteriori.classifiers.notebooks import estimator_html
-from posteriori.classifiers.parameter_groups import set_grouped_params, validate_grouped_params
 from posteriori.classifiers.rows import rows_to_predict, supports_partitions
-from posteriori.classifiers.validation import require_in_memory
-from posteriori.draws import check_draw, generator
+from posteriori.classifiers.validation import require_in_memory, set_grouped_params, validate_grouped_params
 from posteriori.explain import Explanation
 from posteriori.explain.words import WordFactors, word_factors_of
 from posteriori.learning.importance import HeldOutRows, Importance, importance_under_model
@@ -25,10 +23,83 @@ from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
-from posteriori.table_estimator import takes_tables
-from posteriori.tables import Batch, Column, Schema
+from posteriori.support.draws import check_draw, generator
+from posteriori.support.table_estimator import takes_tables
+from posteriori.support.typing import Array
+from posteriori.tables import Batch, Column, Schema, check_weights, read_labels
 from posteriori.tables.writing import decode, write_table
-from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Weight of the rows whose class was predicted correctly, and of all rows.
+
+    Attributes
+    ----------
+    right, weight : float
+        In rows.
+    impossible : int
+        Number of rows that no class can produce.
+    first : int
+        Row number of the first such row.
+    """
+
+    right: float
+    weight: float
+    impossible: int
+    first: int
+
+    def __add__(self, other: Accuracy) -> Accuracy:
+        return Accuracy(
+            self.right + other.right,
+            self.weight + other.weight,
+            self.impossible + other.impossible,
+            self.first if self.impossible else other.first,
+        )
+
+    @property
+    def share(self) -> float:
+        """Accuracy, in [0, 1]."""
+        return self.right / self.weight
+
+
+def accuracy_of(
+    source: LabelledSource,
+    y: Any,
+    sample_weight: Any,
+    target: Column,
+    best: Callable[[Batch], Array],
+    fallback: int,
+) -> Accuracy:
+    """Return the accuracy of predictions, by the labels of the rows.
+
+    Parameters
+    ----------
+    source : LabelledSource
+        The rows.
+    y, sample_weight
+        As in `score`.
+    target : Column
+        The classes that predictions index. Labels may have other classes.
+    best : callable
+        Returns the class of each row of a batch, (n,), −1 if no class can produce it.
+    fallback : int
+        The class of such rows.
+    """
+    labels = read_labels(y, source.table)
+    known = target.extended(labels.infer())
+    weight = check_weights(sample_weight, source.table.n_rows)
+    position = np.array([known.lookup[label] - 1 for label in target.categories])
+
+    def judge(batch: Batch) -> Accuracy:
+        assert batch.assignment is not None
+        found, own = best(batch), batch.assignment.weight
+        strange = np.flatnonzero(found < 0)
+        right = position[np.where(found < 0, fallback, found)] == batch.assignment.component
+        first = batch.number(int(strange[0])) if len(strange) else 0
+        return Accuracy(float(own[right].sum()), float(own.sum()), len(strange), first)
+
+    return source.with_labels(labels, known).with_weight(weight).reduce(judge)
 
 
 class Classifier(ClassifierMixin, BaseEstimator, ABC):

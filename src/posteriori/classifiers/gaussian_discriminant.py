@@ -11,40 +11,43 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from posteriori.classifiers.from_parameters import GivenParameters, discriminant_from_parameters
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.parameter_groups import EM, Columns, Labels
-from posteriori.classifiers.rows import supports_partitions
-from posteriori.classifiers.shared_parameters import (
+from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
     WEIGHTS_CONSTRAINTS,
+    GivenParameters,
+    discriminant_from_parameters,
     insert_shared_docs,
 )
-from posteriori.classifiers.validation import PSEUDO_COUNT, missingness_of
+from posteriori.classifiers.rows import supports_partitions
+from posteriori.classifiers.validation import EM, PSEUDO_COUNT, Columns, Labels, missingness_of
 from posteriori.densities import (
     Categorical,
     MissingnessParameters,
     MultivariateGaussian,
     MultivariateGaussianParameters,
 )
-from posteriori.densities.multivariate_expectation import expected_rows
-from posteriori.densities.pooling import PerClass, Pooled, Pooling, Regularized
-from posteriori.densities.shrinkage import (
+from posteriori.densities.covariances import (
     Chain,
     Diagonal,
     LedoitWolf,
     OracleApproximating,
+    PerClass,
+    Pooled,
+    Pooling,
+    Regularized,
     Shrinkage,
     ShrinkToDiagonal,
     ShrinkToIdentity,
+    orient,
 )
-from posteriori.densities.singular import orient
+from posteriori.densities.multivariate_parameters import expected_rows
 from posteriori.explain import QuadraticForm
 from posteriori.model import Block
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
-from posteriori.typing import Array
 
 _SHRINKAGES: dict[str, Shrinkage] = {
     "diagonal": Diagonal(),
@@ -69,12 +72,12 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     Parameters
     ----------
     pooling : "per_class", "pooled", float or an object of its module, default "pooled"
-        How classes share the covariance (`posteriori.densities.pooling`). A number is Friedman's λ in [0, 1], the
+        How classes share the covariance (`posteriori.densities.covariances`). A number is Friedman's λ in [0, 1], the
         weight of the pooled covariance. ``PseudoRows(n)`` is an inverse-Wishart prior worth n rows, which shrinks the
         covariance of a class to the pooled one. These divide by n_c, or n if pooled (maximum likelihood); the objects
         with ``ddof=1``, such as ``Pooled(ddof=1)``, by n_c − 1 or n − C (unbiased).
     shrinkage : float, "diagonal", "spherical", "ledoit_wolf", "oas" or an object of its module, optional
-        How it is shrunk (`posteriori.densities.shrinkage`). A number is Friedman's γ in [0, 1], shrinkage to a sphere
+        How it is shrunk (`posteriori.densities.covariances`). A number is Friedman's γ in [0, 1], shrinkage to a sphere
         for columns in units of their within-class standard deviations (see Notes). "diagonal" sets all correlations to
         0. "spherical" has one variance for all columns, in data units; it is the only one that depends on the scale of
         the columns. The other names choose γ by least expected squared error: "ledoit_wolf" for any distribution (needs

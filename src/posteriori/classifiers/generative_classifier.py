@@ -11,25 +11,25 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from posteriori.classifiers.candidate_fits import CandidateFits, CandidateFitter
-from posteriori.classifiers.candidate_trials import FEWEST_TRIED, try_costly
-from posteriori.classifiers.candidates import warn_of_left_out
+from posteriori.classifiers.candidates import FEWEST_TRIED, CandidateFits, CandidateFitter, try_costly, warn_of_left_out
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.from_parameters import check_priors
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.parameter_groups import Columns, Labels, labels_of
-from posteriori.classifiers.pool_reading import candidates_of, priors_of_rows, read_pool_rows, with_affordable_folds
-from posteriori.classifiers.pool_updates import HeldOutSample, log_prior_ratio
-from posteriori.classifiers.pool_updating import add_rows, remove_rows
+from posteriori.classifiers.parameters import check_priors, insert_shared_docs
+from posteriori.classifiers.pool_reading import (
+    TimeBudget,
+    candidates_of,
+    clock,
+    fit_within,
+    priors_of_rows,
+    read_pool_rows,
+    with_affordable_folds,
+)
+from posteriori.classifiers.pool_updates import HeldOutSample, add_rows, log_prior_ratio, remove_rows
 from posteriori.classifiers.rows import forget_rows
-from posteriori.classifiers.shared_parameters import insert_shared_docs
-from posteriori.classifiers.time_budget import TimeBudget, clock, fit_within
-from posteriori.classifiers.validation import warn_of_empty_columns, warn_of_one_class
-from posteriori.draws import generator
-from posteriori.invariants import check_not_negative, check_numbers, require
+from posteriori.classifiers.validation import Columns, Labels, labels_of, warn_of_empty_columns, warn_of_one_class
 from posteriori.learning.cross_fitting import CrossFitted
-from posteriori.learning.pool import fit_pool, fit_pool_of, prune_pool
-from posteriori.learning.work_steps import POOLING, fitting_steps
+from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
+from posteriori.learning.work_bounds import POOLING, fitting_steps
 from posteriori.model import Pool, Posterior
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
@@ -37,14 +37,16 @@ from posteriori.model_selection.folded_data import (
     held_out_rows,
     sample_of,
 )
-from posteriori.model_selection.out_of_fold_predictions import OutOfFold, results_of
-from posteriori.model_selection.scores import loss_difference, scores_of
+from posteriori.model_selection.held_out_predictions import OutOfFold, results_of
+from posteriori.model_selection.metrics import loss_difference, scores_of
 from posteriori.registry import MODELS
-from posteriori.sources.threads import blas
+from posteriori.sources.table_source import blas
 from posteriori.statistics import ColumnRanges
+from posteriori.support.checks import check_not_negative, check_numbers, require
+from posteriori.support.draws import generator
+from posteriori.support.typing import Array
 from posteriori.tables import Column
 from posteriori.tables.progress import plan_steps, start_progress, step
-from posteriori.typing import Array
 
 _POOL = "pool"
 _FEW_ROWS = 200  # with fewer, folds are assigned several times, and the weights are shrunk more

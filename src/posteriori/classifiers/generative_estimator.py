@@ -12,35 +12,52 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.parameter_groups import Columns, em_of, labels_of
-from posteriori.classifiers.rows import check_model_of, forget_rows, set_model, supports_partitions
-from posteriori.classifiers.shared_parameters import prior_of
-from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
+from posteriori.classifiers.parameters import prior_of
+from posteriori.classifiers.rows import (
+    check_model_of,
+    forget_rows,
+    read_first_rows,
+    read_further_rows,
+    set_model,
+    supports_partitions,
+)
 from posteriori.classifiers.updating import collect_further, remove_rows
 from posteriori.classifiers.validation import (
+    Columns,
     components_of,
+    em_of,
     em_options_of,
+    labels_of,
     warn_of_empty_columns,
     warn_of_few_rows,
     warn_of_one_class,
     warn_of_undetermined,
 )
-from posteriori.invariants import check_equal, check_numbers, check_share
 from posteriori.learning.cut_points import binned_schema, bins_of
-from posteriori.learning.em import EMOptions, FitResult, learn, needs_em, warn_not_converged
-from posteriori.learning.fit import Collect
+from posteriori.learning.fit import (
+    Collect,
+    CollectedRows,
+    EMOptions,
+    FitResult,
+    Plan,
+    TrainingRows,
+    learn,
+    needs_em,
+    unrefined,
+    warn_not_converged,
+    without_groups,
+)
 from posteriori.learning.importance import HeldOutRows
-from posteriori.learning.training import CollectedRows, Plan, TrainingRows
-from posteriori.learning.two_pass import unrefined, without_groups
 from posteriori.learning.work_bounds import WorkCounts, check_em, check_work
 from posteriori.model import Block, FactorWeights, GenerativeModel, Posterior, Prior
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges, JointStatistics
+from posteriori.support.checks import check_equal, check_numbers, check_share
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Scan, Schema
-from posteriori.tables.lazy import LazyTable
 from posteriori.tables.messages import UnseenCategoryError
+from posteriori.tables.polars import LazyTable
 from posteriori.tables.writing import write_column
-from posteriori.typing import Array
 
 if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork

@@ -11,21 +11,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
-from posteriori.classifiers.parameter_groups import columns_of
-from posteriori.classifiers.pool_merging import merge_pools
+from posteriori.classifiers.pool_updates import merge_pools
+from posteriori.classifiers.trees import ChowLiuTree
 from posteriori.classifiers.updating import past_statistics, reason_not_mergeable
-from posteriori.classifiers.validation import categorical_places
+from posteriori.classifiers.validation import categorical_places, columns_of
 from posteriori.densities import Grouped, RandomTrees, ungrouped
-from posteriori.learning.em import FitResult
-from posteriori.learning.fit import estimate
-from posteriori.learning.two_pass import carry_over_structure, with_categories_of
+from posteriori.learning.fit import FitResult, carry_over_structure, estimate, with_categories_of
 from posteriori.model import Block
 from posteriori.tables import Column, Schema, quote
-from posteriori.tables.parts import PARTS
+from posteriori.tables.times import PARTS
 
 _INSTEAD = "fit all rows together"
 _WITHOUT_EFFECT = ("n_jobs", "random_state", "verbose")  # on what is learned without EM

@@ -1,10 +1,11 @@
-"""Mixture models for clustering: latent components, learned by EM."""
+"""Mixture models for clustering: latent components, learned by EM from several starts."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,39 +17,108 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.notebooks import estimator_html
-from posteriori.classifiers.numeric_codes import numeric_codes
-from posteriori.classifiers.parameter_groups import Columns, columns_of, set_grouped_params, validate_grouped_params
+from posteriori.classifiers.parameters import insert_shared_docs
 from posteriori.classifiers.rows import check_model_of, rows_to_predict, set_model, supports_partitions
-from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.validation import (
     PSEUDO_COUNT,
+    Columns,
     categorical_places,
+    columns_of,
     kept_places,
     reject_target,
+    set_grouped_params,
+    validate_grouped_params,
     warn_of_empty_columns,
     warn_of_few_rows,
 )
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
-from posteriori.densities.pooling import Pooled, PseudoRows
-from posteriori.densities.shrinkage import Chain, ShrinkToIdentity
-from posteriori.draws import check_draw, generator
-from posteriori.learning.em import EMOptions, FitResult, first_model, learn, warn_not_converged
-from posteriori.learning.fit import Collect
+from posteriori.densities.covariances import Chain, Pooled, PseudoRows, ShrinkToIdentity
+from posteriori.learning.fit import Collect, EMOptions, FitResult, first_model, learn, warn_not_converged
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
-from posteriori.learning.restarts import best_of
 from posteriori.learning.work_bounds import check_em
 from posteriori.model import Block, GenerativeModel, Posterior, Prior, draw_rows
 from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of
-from posteriori.sources.threads import blas
-from posteriori.statistics.column_ranges import ColumnRanges
-from posteriori.statistics.resolution import rounding_variance
-from posteriori.table_estimator import takes_tables
-from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
-from posteriori.tables.columns import categorical_column
+from posteriori.sources.table_source import blas
+from posteriori.statistics.moments import ColumnRanges
+from posteriori.statistics.resolution import few_whole_numbers, rounding_variance
+from posteriori.support.draws import check_draw, generator
+from posteriori.support.table_estimator import takes_tables
+from posteriori.support.typing import Array
+from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
+from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import write_table
-from posteriori.typing import Array
+
+
+def numeric_codes(table: Table) -> list[int]:
+    """Return the positions of the numeric columns that hold from 2 to 10 distinct values, all of them whole numbers.
+
+    A mixture takes them for categories where `categorical_features` is "auto": one Gaussian a value describes such a
+    column better the more components there are, although they find no group of rows.
+
+    Raises
+    ------
+    ValueError
+        A cell is infinite.
+    """
+    columns = [j for j in range(len(table.names)) if table.time_type(j) is None]
+    if not columns:
+        return []
+    schema = infer_schema(table, columns)
+    numbers = schema.of_kind("continuous")
+    if not numbers:
+        return []
+    source = source_of(table, schema, columns).numeric_columns()
+    (rows,) = sampled(source, (Block(Gaussian(), numbers),))
+    likely = [columns[j] for j, few in zip(numbers, few_whole_numbers(rows.numbers), strict=True) if few]
+    return [j for j in likely if few_whole_numbers(_distinct(table, j)).all()]
+
+
+def _distinct(table: Table, j: int) -> np.ndarray:
+    """Return the distinct numbers of a column, (m, 1): those of all rows, and not of the sampled ones only."""
+    return np.array([float(cell) for cell in table.distinct(j)])[:, np.newaxis]
+
+
+_FIRST_STEPS = 8  # steps of EM before the starts are first compared
+
+RunEM = Callable[[GenerativeModel, int], FitResult]
+
+
+def best_of(starts: Sequence[GenerativeModel], run: RunEM, max_steps: int) -> FitResult:
+    """Run EM from several starts, and keep the best third of the runs in each round (successive halving).
+
+    Every start gets 8 steps of EM. The third of the greatest likelihood continues to 24 steps in all, a third of these
+    to 56, and so on. The last run continues until EM converges or has taken `max_steps`.
+
+    Parameters
+    ----------
+    starts : sequence of GenerativeModel
+    run : callable
+        run(model, n) takes at most n steps of EM from a model.
+    max_steps : int
+
+    References
+    ----------
+    Biernacki, Celeux & Govaert, Choosing starting values for the EM algorithm for getting the highest likelihood in
+    multivariate Gaussian mixture models, Computational Statistics & Data Analysis 41 (2003), on short runs. Jamieson &
+    Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, AISTATS 2016, on halving.
+    """
+    steps = _FIRST_STEPS if len(starts) > 1 else max_steps
+    runs = [run(start, min(steps, max_steps)) for start in starts]
+    while len(runs) > 1:
+        runs = sorted(runs, key=lambda fit: -fit.trace[-1])[: -(-len(runs) // 3)]  # rounded up
+        steps = 2 * steps + _FIRST_STEPS if len(runs) > 1 else max_steps
+        runs = [_continue(fit, run, min(steps, max_steps)) for fit in runs]
+    return runs[0]
+
+
+def _continue(fit: FitResult, run: RunEM, steps: int) -> FitResult:
+    """Continue a run of EM until it converges or has taken so many steps in all."""
+    if fit.converged or len(fit.trace) >= steps:
+        return fit
+    rest = run(fit.model, steps - len(fit.trace))
+    return replace(rest, trace=fit.trace + rest.trace)
 
 
 @insert_shared_docs

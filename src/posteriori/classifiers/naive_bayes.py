@@ -9,16 +9,23 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
-from posteriori.classifiers.from_parameters import GivenParameters
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.parameter_groups import EM, Columns, Labels
-from posteriori.classifiers.shared_parameters import (
+from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
+    GivenParameters,
     insert_shared_docs,
 )
-from posteriori.classifiers.validation import PSEUDO_COUNT, column_of, missingness_of, with_exposure
+from posteriori.classifiers.validation import (
+    EM,
+    PSEUDO_COUNT,
+    Columns,
+    Labels,
+    column_of,
+    missingness_of,
+    with_exposure,
+)
 from posteriori.densities import (
     Binned,
     CategoricalParameters,
@@ -30,10 +37,10 @@ from posteriori.densities import (
 )
 from posteriori.explain.words import single_word_factors
 from posteriori.model import Block
+from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
 from posteriori.tables.blocks import needs_dense
 from posteriori.tables.writing import write_column
-from posteriori.typing import Array
 
 _Parameters = TypeVar("_Parameters")
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from posteriori.formatting import UNDEFINED, number, probability
-from posteriori.html_tables import code, folded, left_out, paragraph, side_by_side, table
+from posteriori.support.formatting import (
+    UNDEFINED,
+    code,
+    folded,
+    left_out,
+    number,
+    paragraph,
+    probability,
+    side_by_side,
+    table,
+)
 from posteriori.tables import Schema
 
 _MOST_ROWS = 40

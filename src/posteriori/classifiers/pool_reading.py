@@ -1,10 +1,11 @@
-"""Reading of the training rows of a pool, and its candidates for them."""
+"""Training rows of a pool, and the candidates that are fitted to them within a time budget."""
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,27 @@ from sklearn.base import clone
 
 from posteriori.classifiers.candidates import (
     OF_COUNTS,
+    CandidateFits,
+    CandidateFitter,
     MemberOptions,
     resolve_members,
     select_candidates,
     summarise_table,
 )
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.parameter_groups import Columns, columns_of, labels_of
 from posteriori.classifiers.pool_updates import log_prior_ratio
-from posteriori.classifiers.validation import categorical_places, column_of
-from posteriori.learning.training import Plan, TrainingRows
-from posteriori.learning.work_bounds import affordable_folds, reasons_against_plans, total_work
-from posteriori.learning.work_steps import READING
+from posteriori.classifiers.validation import Columns, categorical_places, column_of, columns_of, labels_of
+from posteriori.densities.tree_growing import trees_for
+from posteriori.learning.fit import Plan, TrainingRows
+from posteriori.learning.work_bounds import READING, affordable_folds, reasons_against_plans, total_work
 from posteriori.model_cost import TableSummary
-from posteriori.model_selection.folded_data import FoldedData
+from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
+from posteriori.support import compilation
+from posteriori.support.typing import Array
 from posteriori.tables import IgnoredColumnWarning, Schema
-from posteriori.tables.progress import step
-from posteriori.typing import Array
+from posteriori.tables.progress import step, without_passes
 
 _USUAL_FOLDS = 5  # for which candidates are selected: more folds leave no candidate out
 
@@ -140,3 +144,140 @@ def _in_memory(rows: TrainingRows) -> TrainingRows:
 
 def _plans_of(estimators: Mapping[str, GenerativeEstimator], folded: FoldedData) -> dict[str, Plan]:
     return {name: one.training_plan(folded.source.schema, folded.target) for name, one in estimators.items()}
+
+
+_RESERVE = 0.2  # of the budget, for the weights and the scores of the pool
+_SAMPLED = 1000  # rows on which a candidate is timed
+_MOST_REFUSED = 3  # candidates that are timed and take too long; the others are not even timed
+_FEWEST_TREES = 10
+_TIMED_TREES = 10
+
+
+def clock() -> float:
+    """Return seconds without those of compilation, which happens once per machine."""
+    return time.monotonic() - compilation.seconds()
+
+
+@dataclass(frozen=True)
+class TimeBudget:
+    """Seconds for a fit.
+
+    Attributes
+    ----------
+    seconds : float
+    begun : float
+        When the fit began, by `clock`.
+    """
+
+    seconds: float
+    begun: float
+
+    def left(self) -> float:
+        """Return the seconds that candidates may still take."""
+        return self.seconds * (1.0 - _RESERVE) - (clock() - self.begun)
+
+
+def fit_within(
+    budget: TimeBudget, fitter: CandidateFitter, estimators: Mapping[str, GenerativeEstimator]
+) -> tuple[CandidateFits, dict[str, str]]:
+    """Fit the candidates one by one while there is time; return them, and why the others are left out.
+
+    A candidate is timed on 1,000 rows, if the table has four times as many, and its time on all rows is predicted to be
+    in proportion to the rows, corrected by what the earlier candidates took. Without a sample it is expected to take as
+    long as the longest so far. A forest gets as many trees as fit into the time that is left.
+
+    Parameters
+    ----------
+    budget : TimeBudget
+    fitter : CandidateFitter
+    estimators : mapping
+        In the order in which they are tried. The first that can be fitted is fitted in any case.
+
+    Raises
+    ------
+    ValueError
+        All candidates fail.
+    """
+    folded = fitter.folded
+    fits: CandidateFits | None = None
+    skipped: dict[str, str] = {}
+    errors: dict[str, Exception] = {}
+    refused = 0
+    forecast = _Forecast(folded)
+    for name, one in estimators.items():
+        candidate, expected = one, 0.0
+        if fits is not None:
+            if budget.left() <= 0 or refused == _MOST_REFUSED:
+                skipped[name] = f"too little time is left of the budget of {budget.seconds:g} s"
+                continue
+            try:
+                suited, expected = forecast.affordable(one, budget)
+            except Exception as error:
+                errors[name] = error
+                continue
+            if suited is None:
+                refused += 1
+                skipped[name] = (
+                    f"it would take about {expected:.2g} s, and {max(budget.left(), 0.0):.2g} s are left of the budget "
+                    f"of {budget.seconds:g} s"
+                )
+                continue
+            candidate = suited
+        begun = clock()
+        try:
+            found = fitter.fit({name: candidate})
+        except Exception as error:
+            errors[name] = error
+            continue
+        seconds = clock() - begun
+        if fits is None and budget.left() > 0:
+            expected = forecast.seconds(one)
+        forecast.learn(expected, seconds)
+        fits = found if fits is None else fits.joined(found)
+    if fits is None:
+        raise next(iter(errors.values()))
+    failed = {name: " ".join(str(error).split()) or type(error).__name__ for name, error in errors.items()}
+    return replace(fits, failed=fits.failed | failed), skipped
+
+
+class _Forecast:
+    """Expected seconds of candidates, from a sample of the rows and from the candidates so far."""
+
+    def __init__(self, folded: FoldedData) -> None:
+        self._folded = folded
+        self._sample: FoldedData | None = None
+        self._longest = 0.0
+        self._ratio = 1.0  # of the time that the last candidate took to that expected from the sample
+
+    def affordable(self, one: GenerativeEstimator, budget: TimeBudget) -> tuple[GenerativeEstimator | None, float]:
+        """Return the candidate, with as many trees as fit into the budget, or None; and its expected seconds."""
+        if not isinstance(one, GenerativeForest):
+            expected = self.seconds(one)
+            return (one if expected <= budget.left() else None), expected
+        wanted = trees_for(self._folded.n_labelled) if isinstance(one.n_trees, str) else int(one.n_trees)
+        per_tree = self.seconds(clone(one).set_params(n_trees=_TIMED_TREES)) / _TIMED_TREES
+        fewest = min(wanted, max(_FEWEST_TREES, self._folded.folds))
+        n_trees = wanted if per_tree * wanted <= budget.left() else int(budget.left() / per_tree)
+        if n_trees < fewest:
+            return None, per_tree * fewest
+        return clone(one).set_params(n_trees=n_trees), per_tree * n_trees
+
+    def learn(self, expected: float, seconds: float) -> None:
+        """Correct the following forecasts by what a candidate took."""
+        self._longest = max(self._longest, seconds)
+        if expected > 0 and self._sample is not None:
+            self._ratio = min(max(self._ratio * seconds / expected, 0.1), 10.0)
+
+    def seconds(self, one: GenerativeEstimator) -> float:
+        """Return how long a candidate is expected to take on all rows, from a sample of them."""
+        folded = self._folded
+        if folded.n_labelled < 4 * _SAMPLED:
+            return self._longest
+        if self._sample is None:
+            self._sample = folded.sample(_SAMPLED)
+        begun = clock()
+        with warnings.catch_warnings(), without_passes():
+            warnings.simplefilter("ignore")
+            plan = clone(one).training_plan(self._sample.source.schema, self._sample.target)
+            judge_and_sample([plan], self._sample, leave_trees_out=True)
+        return self._ratio * (clock() - begun) * folded.n_labelled / len(self._sample.y_true)

@@ -1,4 +1,4 @@
-"""Updates of a fitted pool: rows added to its members and removed from them, and weights for the new members."""
+"""Updates of a fitted pool: rows added and removed, pools merged, and weights for the members."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.from_parameters import check_priors
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.parameters import check_priors
+from posteriori.classifiers.updating import reason_not_extendable, reason_not_mergeable
 from posteriori.densities import BackOff
-from posteriori.invariants import require
 from posteriori.learning.backoff import smoothing_in, with_smoothing
+from posteriori.learning.fit import TrainingRows
 from posteriori.learning.folds import stratified_subsample
-from posteriori.learning.pool import ROWS_PER_PARAMETER
-from posteriori.model import FLOOR, FactorWeights, GenerativeModel
+from posteriori.learning.importance import HeldOutRows, most_rows
+from posteriori.learning.log_linear import ROWS_PER_PARAMETER, fit_pool
+from posteriori.model import FLOOR, FactorWeights, GenerativeModel, Pool, Posterior
+from posteriori.sources.source import LabelledSource
+from posteriori.support.checks import require
+from posteriori.support.typing import Array
 from posteriori.tables import Column
-from posteriori.typing import Array
+from posteriori.tables.batch import joined
 
 MOST_KEPT = 5000  # rows whose held-out predictions a pool keeps
 
@@ -244,3 +251,162 @@ def log_prior_ratio(priors: Any, target: Column, training_prior: Array | None) -
             raise ValueError(f"priors names class {label!r}, which no training row with a weight has; leave it out")
     ratio: Array = np.log(wanted) - np.log(training_prior)
     return ratio
+
+
+def add_rows(pool: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+    """Add rows to the members of a fitted pool, and fit its weights to held-out predictions if there are enough."""
+    pool._validate_params()
+    new, held_out = _predicted_before(pool, X, y, classes, sample_weight)
+
+    def learn(member: GenerativeEstimator) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            member.partial_fit(X, y, classes, sample_weight)
+
+    members, unable = update_members(pool.members_, reason_not_extendable, learn)
+    past, target = pool.target_, next(iter(members.values())).target_
+    sample = getattr(pool, "_held_out_sample", None)
+    if sample is None:
+        sample = HeldOutSample.empty(len(past.categories), len(pool.members_))
+    sample = sample.of_classes(past, target).joined(new)
+    kept = [m for m, name in enumerate(pool.members_) if name in members]
+    _replace_members(pool, members, unable, sample.of_members(kept))
+    if held_out is not None:
+        pool._keep_held_out(held_out)
+
+
+def _predicted_before(
+    pool: Any, X: Any, y: Any, classes: Any, sample_weight: Any
+) -> tuple[HeldOutSample, HeldOutRows | None]:
+    """Return the predictions of a sample of new rows by the members, which have not learned from them.
+
+    Where a member is no density, so that no rows can be drawn, also return rows for the feature importance.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of categories that the members are about to learn
+        rows = pool._first.read_learned_rows(X, y, sample_weight, classes=classes, complete=False)
+        source, one = pool._source(X), Pool(np.ones(1), np.zeros(len(pool.classes_)))
+        models = pool._posterior.models
+        found = [source.map(Posterior((model,), one).log_posterior) for model in models]
+        held_out = None if all(model.is_density for model in models) else _held_out(pool, source, rows)
+    chosen = stratified_subsample(rows.y_true, MOST_KEPT)
+    known = places_of(pool.target_, rows.target)
+    logs = np.full((len(chosen), len(rows.target.categories), len(found)), FLOOR)
+    for m, log_posterior in enumerate(found):
+        logs[:, known, m] = np.maximum(log_posterior[chosen], FLOOR)
+    weight = np.ones(len(rows.y_true)) if rows.source.weight is None else rows.source.weight
+    scale = weight.sum() / weight[chosen].sum() if weight[chosen].sum() > 0 else 1.0
+    return HeldOutSample(logs, rows.y_true[chosen], weight[chosen] * scale), held_out
+
+
+def _held_out(pool: Any, source: LabelledSource, rows: TrainingRows) -> HeldOutRows | None:
+    """Return a sample of the new rows of known classes with the pool that has not learned from them; None if none.
+
+    source has the new rows as the pool reads them, rows has their labels.
+    """
+    index = np.full(len(rows.target.categories), -1)
+    index[places_of(pool.target_, rows.target)] = np.arange(len(pool.classes_))
+    known = np.flatnonzero(index[rows.y_true] >= 0)
+    if not len(known):
+        return None
+    of_known = index[rows.y_true[known]]
+    chosen = known[np.sort(stratified_subsample(of_known, most_rows(len(source.schema.columns))))]
+    marked = np.zeros(len(rows.y_true), np.bool_)
+    marked[chosen] = True
+    parts = source.stream(lambda batch: batch.rows(marked[batch.start : batch.start + len(batch)]))
+    weight = np.ones(len(marked)) if rows.source.weight is None else rows.source.weight
+    everything = np.arange(len(chosen)), pool._training_posterior
+    return HeldOutRows(joined(list(parts)), index[rows.y_true[chosen]], weight[chosen], (everything,))
+
+
+def remove_rows(pool: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Subtract rows from the members of a fitted pool; its weights stay."""
+    check_is_fitted(pool, "members_")
+    members, unable = update_members(
+        pool.members_,
+        lambda member: reason_not_mergeable(member, "unlearn", "fit the remaining rows"),
+        lambda member: member.unlearn(X, y, sample_weight),
+    )
+    _replace_members(pool, members, unable, None)
+
+
+def _replace_members(
+    pool: Any, members: dict[str, GenerativeEstimator], unable: Mapping[str, str], sample: HeldOutSample | None
+) -> None:
+    """Take updated members, with weights from held-out predictions if there are enough of them."""
+    past, target = pool.target_, next(iter(members.values())).target_
+    bias = moved_bias(pool.class_bias_ - pool._log_prior_ratio, past, target)
+    weights = rescaled(pool.member_weights_, list(members))
+    prior = class_shares(members)
+    ratio = log_prior_ratio(pool.priors, target, prior)  # raises its errors before anything changes
+    if sample is not None and sample.determines_weights and pool.pool == "log_linear":
+        fitted = fit_pool(sample.log_posterior, sample.y_true, sample.weight, pool.penalty)
+        weights, bias = dict(zip(members, fitted.weight.tolist(), strict=True)), fitted.bias
+    warn_of_unable(unable, stacklevel=4)
+    pool._forget_importance()
+    for name in ("out_of_fold_", "_held_out_sample"):
+        vars(pool).pop(name, None)
+    if sample is not None:
+        pool._held_out_sample = sample
+    pool.members_, pool.member_weights_ = members, weights
+    pool.class_bias_, pool.training_prior_ = bias + ratio, prior
+
+
+def merge_pools(pools: Sequence[Any], merge_members: Callable[[Sequence[Any]], Any]) -> Any:
+    """Return the pool of the merged members; weights and biases are means over the pools, weighted by their rows.
+
+    Members that are not in every pool, or that cannot be merged, leave the pool with a warning, and the weights of the
+    others are multiplied so that their sum stays.
+
+    Parameters
+    ----------
+    pools : sequence of GenerativeClassifier
+        Fitted, with equal parameters.
+    merge_members : callable
+        Merges estimators of one class.
+
+    Raises
+    ------
+    ValueError
+        No member can be merged; the message lists the reasons.
+    """
+    rows = np.array([next(iter(pool.members_.values())).class_count_.sum() for pool in pools])
+    shares = (rows / rows.sum()).tolist()
+    names = list(dict.fromkeys(name for pool in pools for name in pool.members_))
+    members: dict[str, GenerativeEstimator] = {}
+    unable: dict[str, str] = {}
+    for name in names:
+        if not all(name in pool.members_ for pool in pools):
+            unable[name] = "not every pool has it"
+            continue
+        each = [pool.members_[name] for pool in pools]
+        reason = reason_of_cells(each[0])
+        if reason is not None:
+            unable[name] = reason
+            continue
+        try:
+            merged = merge_members(with_common_backoff([without_feature_weights(one) for one in each]))
+        except (TypeError, ValueError) as error:
+            unable[name] = str(error)
+            continue
+        members[name] = with_feature_weights(merged, each, shares)
+    if not members:
+        listed = "; ".join(f"{name}: {reason}" for name, reason in unable.items())
+        raise ValueError(
+            f"no member of these pools can be merged ({listed}); fit all rows together, or fit pools of members whose "
+            "structure does not depend on the rows, such as GaussianDiscriminant, or NaiveBayes with bins=[…]"
+        )
+    result = clone(pools[0])
+    result.members_ = members
+    target = next(iter(members.values())).target_
+    pairs = list(zip(shares, pools, strict=True))
+    weights = {name: sum(share * pool.member_weights_.get(name, 0.0) for share, pool in pairs) for name in names}
+    result.member_weights_ = rescaled(weights, list(members))
+    result.training_prior_ = class_shares(members)
+    bias = sum(
+        share * moved_bias(pool.class_bias_ - pool._log_prior_ratio, pool.target_, target) for share, pool in pairs
+    )
+    result.class_bias_ = bias + log_prior_ratio(result.priors, target, result.training_prior_)
+    result.skipped_ = {}
+    warn_of_unable(unable, stacklevel=4)
+    return result

@@ -10,18 +10,23 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.parameter_groups import labels_of
 from posteriori.classifiers.rows import forget_rows
-from posteriori.classifiers.validation import columns_with_values
+from posteriori.classifiers.validation import columns_with_values, labels_of
 from posteriori.densities import VarianceDensity
-from posteriori.learning.em import FitResult
-from posteriori.learning.fit import Collect, estimate
-from posteriori.learning.retyping import retyped, with_missing_cuts
-from posteriori.learning.training import CollectedRows, TrainingRows
-from posteriori.learning.two_pass import carry_over_structure, unrefined, with_categories_of
+from posteriori.learning.cut_points import retyped, with_missing_cuts
+from posteriori.learning.fit import (
+    Collect,
+    CollectedRows,
+    FitResult,
+    TrainingRows,
+    carry_over_structure,
+    estimate,
+    unrefined,
+    with_categories_of,
+)
 from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import ColumnRanges, JointStatistics, ReversibleStatistics
-from posteriori.statistics.differences import exceeds
+from posteriori.statistics.sums import exceeds
 from posteriori.tables import Batch, Column, Schema, quote
 
 _AGREE = "give rows, and weights, that it learned from"

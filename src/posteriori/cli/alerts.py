@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from posteriori.cli.facts import Facts
-from posteriori.formatting import listed
+from posteriori.support.formatting import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,9 +25,8 @@ def find_alerts(estimator: Any, rows: Scan, target: str, description: ScannedTab
     Categories that are rare may not be among these rows, so that constant columns are those of the whole table.
     """
     from posteriori.reporting.alerts import find_alerts as find
-    from posteriori.reporting.columns import column_facts
-    from posteriori.reporting.data import ReportData
-    from posteriori.tables.targets import numbers_as_classes
+    from posteriori.reporting.data import ReportData, column_facts
+    from posteriori.tables.labels import numbers_as_classes
 
     every = -(-description.n_rows // _SAMPLED)
     sample = rows.frame.gather_every(every).collect(engine="streaming")

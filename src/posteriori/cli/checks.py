@@ -1,16 +1,18 @@
-"""Read and check the inputs of commands: models, tables for a model, targets, and columns named by options."""
+"""Read and check the inputs of commands, and which files an output may overwrite."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import typer
+
+from posteriori.cli.files import open_and_summarise, read_frame
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import split_names
-from posteriori.cli.reading import open_and_summarise, read_frame
-from posteriori.suggestions import closest, similar
+from posteriori.support.suggestions import closest, similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,6 +20,72 @@ if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.scoring.fitted import FittedPosterior
     from posteriori.tables import Column, Scan, Schema, TargetCuts
+
+
+def check_overwrite(path: Path, kind: str, target: str | None, force: bool) -> None:
+    """Check that an output overwrites no file, except a model of the same kind and target.
+
+    Parameters
+    ----------
+    path : Path
+    kind : {"classifier", "clusters", "network"}
+        Kind of the model that is written.
+    target : str or None
+        Target of the classifier.
+    force : bool
+        Whether any file may be overwritten.
+
+    Raises
+    ------
+    UserError
+        The file holds something else; use another name or --force.
+    """
+    # A device or a pipe has no content to lose, and reading it may never end.
+    if force or not (path.is_file() or path.is_dir()):
+        return
+    there = f"the file {str(path)!r} exists"
+    instead = "name another file with --output, or add --force to overwrite it"
+    try:
+        found = _model_in(path)
+    except (ValueError, TypeError, OSError):
+        raise UserError(f"{there} and is not a posteriori model that this version can read; {instead}") from None
+    held, of = _described(found)
+    if held != kind:
+        raise UserError(f"{there} and holds {_named(held, of)}; {instead}")
+    if kind == "classifier" and of != target:
+        raise UserError(f"{there} and holds {_named(held, of)}, not {target!r}; {instead}")
+
+
+def _model_in(path: Path) -> Any:
+    if path.suffix == ".posteriori":
+        from posteriori.persistence import load
+
+        return load(path)
+    from posteriori.networks import read_network
+    from posteriori.persistence import load
+
+    try:
+        return load(path)
+    except ValueError:
+        return read_network(path)
+
+
+def _described(found: Any) -> tuple[str, str | None]:
+    """Return the kind of a model and its target."""
+    from posteriori.classifiers import ChowLiuTree, MixtureModel
+    from posteriori.networks import BayesianNetwork
+
+    if isinstance(found, BayesianNetwork):
+        return "network", None
+    if isinstance(found, MixtureModel):
+        return "clusters", None
+    return ("density", None) if isinstance(found, ChowLiuTree) else ("classifier", found.schema_.target)
+
+
+def _named(kind: str, target: str | None) -> str:
+    of_target = "a classifier" if target is None else f"the model of the target {target!r}"
+    kinds = {"network": "a Bayesian network", "clusters": "a mixture of clusters", "density": "a tree without classes"}
+    return kinds.get(kind, of_target)
 
 
 def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
@@ -89,7 +157,7 @@ def scan_for(schema: Schema, target: Column, tables: Sequence[str], beside: Sequ
 
 def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
     """Select the columns of a model, as `known_columns` does."""
-    from posteriori.tables.names import exactly
+    from posteriori.tables.polars import exactly
 
     return frame.select(exactly(*known_columns(frame.columns, estimator.schema_))) if estimator.schema_.named else frame
 
@@ -136,7 +204,7 @@ def cuts_of(frame: pl.LazyFrame, target: str, classes: int | None, is_class: boo
             "--classes is for a target that is a quantity, --target-is-class for one that is not; remove one of them"
         )
     from posteriori.tables import TargetCuts
-    from posteriori.tables.names import exactly
+    from posteriori.tables.polars import exactly
 
     labels = frame.select(exactly(target)).collect()[target]
     if not labels.dtype.is_numeric():
@@ -196,7 +264,7 @@ def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -
     UserError
         There are no labels, or they are quantities or too many.
     """
-    from posteriori.tables.targets import looks_like_a_quantity
+    from posteriori.tables.labels import looks_like_a_quantity
 
     if not rows:
         raise UserError(f"every label in {target!r} is missing; label the rows or choose another target")
@@ -285,7 +353,7 @@ def parts_of_dates(dates: list[str] | None) -> Any:
     UserError
         The option names an unknown part.
     """
-    from posteriori.tables.dates import check_dates
+    from posteriori.tables.column_kinds import check_dates
 
     names = split_names(dates)
     chosen = "parts" if not names else names[0] if names in (["parts"], ["ignore"]) else names
@@ -346,3 +414,36 @@ def as_frame(X: Any, names: tuple[str, ...]) -> pl.DataFrame:
         return pl.DataFrame([pl.Series(name, X[:, j].tolist()) for j, name in enumerate(names)])
     columns = nw.from_native(X, eager_only=True).iter_columns()
     return pl.DataFrame([pl.Series(name, column.to_list()) for name, column in zip(names, columns, strict=True)])
+
+
+AnyModelPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model saved by fit or cluster, or a network: .posteriori, .bif, .net, … (also .gz).",
+        show_default=False,
+    ),
+]
+
+
+def load_any(path: Path) -> Any:
+    """Return the estimator or the network in a file.
+
+    Raises
+    ------
+    UserError
+        There is no such file, or it holds no model.
+    """
+    if not path.exists():
+        raise UserError(f"there is no file {str(path)!r}")
+    from posteriori.model_files import parse, read_file
+    from posteriori.networks import read_network
+
+    if path.suffix.lower() != ".posteriori":
+        with as_user_errors():
+            return read_network(path)
+    with as_user_errors():
+        holds_network = parse(read_file(path)[0]["content"])["model"] == "BayesianNetwork"
+        if holds_network:
+            return read_network(path)
+    return load_model(path, mixtures=True)

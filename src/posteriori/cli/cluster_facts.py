@@ -13,9 +13,9 @@ import polars as pl
 from posteriori.classifiers import MixtureModel
 from posteriori.cli.facts import Facts, model_facts
 from posteriori.cli.tables import console, label_text, new_table, print_grid, print_table
-from posteriori.formatting import count, number
+from posteriori.support.formatting import count, number
+from posteriori.support.typing import Array
 from posteriori.tables import quote
-from posteriori.typing import Array
 
 _MOST_COLUMNS = 8
 

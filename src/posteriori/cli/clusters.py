@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates
+from posteriori.cli.checks import check_overwrite, columns_named, kept_columns, parts_of_dates
+from posteriori.cli.files import check_place, names_table, open_output, read_frame, stem_of
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import AsJson, Dates, Force, Keep, Quiet, TablePath
-from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.progress import progress_bar
-from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
-from posteriori.cli.writing import open_output
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,7 +109,7 @@ def cluster(
 
     from posteriori.cli import cluster_facts, tables
     from posteriori.persistence import save
-    from posteriori.tables.names import exactly
+    from posteriori.tables.polars import exactly
 
     rows = frame.select(exactly(*columns.features))
     fitted, codes = _fit(rows, columns, sizes, covariance.value, seed, not quiet)
@@ -175,8 +173,8 @@ def _fit(
 ) -> tuple[list[Candidate], list[str]]:
     """Return a fitted mixture per number of components, and the columns of whole numbers taken as categories."""
     from posteriori.classifiers import MixtureModel
-    from posteriori.classifiers.numeric_codes import numeric_codes
-    from posteriori.classifiers.parameter_groups import Columns
+    from posteriori.classifiers.mixture import numeric_codes
+    from posteriori.classifiers.validation import Columns
     from posteriori.cli import cluster_facts
     from posteriori.tables import read_table
 

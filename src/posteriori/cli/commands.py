@@ -1,15 +1,14 @@
-"""The program ``posteriori``: one module per command.
-
-The modules of commands import polars, NumPy and the rest of the library inside functions, so that
-``posteriori --help`` is fast.
-"""
+"""The program ``posteriori``: its commands, and their help on terminals of 80 columns."""
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from posteriori.cli import network
 from posteriori.cli.clusters import cluster
@@ -18,17 +17,83 @@ from posteriori.cli.cv import cv
 from posteriori.cli.evaluate import evaluate
 from posteriori.cli.explain import explain
 from posteriori.cli.explore import explore
-from posteriori.cli.export import export
+from posteriori.cli.export import export, sql
+from posteriori.cli.files import with_text_options
 from posteriori.cli.fit import fit
-from posteriori.cli.help import Command, help_of
 from posteriori.cli.merging import merge
 from posteriori.cli.predict import predict
 from posteriori.cli.query import query
 from posteriori.cli.report import report
 from posteriori.cli.sample import sample
 from posteriori.cli.show import show
-from posteriori.cli.sql import sql
-from posteriori.cli.text_files import with_text_options
+
+_OTHERS = "Options"
+_LAST = "Text files"
+_GROUPS = {
+    "Columns": ("categorical", "numeric", "poisson", "binned", "ignore", "keep", "dates", "text"),
+    "Model": (
+        "model",
+        "models",
+        "pool",
+        "time_budget",
+        "missing",
+        "weights",
+        "components_per_class",
+        "folds",
+        "seed",
+        "covariance",
+    ),
+    "Labels": ("classes", "target_is_class", "unlabelled", "unlabelled_weight", "label_noise"),
+    _LAST: ("sep", "decimal", "encoding"),
+}
+_GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}
+_WIDEST = 26  # characters of an option beside which its text begins on the same line
+
+
+class Command(TyperCommand):
+    """A command whose help has its options in groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and the options of each group."""
+        groups: dict[str, list[tuple[str, str]]] = {_OTHERS: []}
+        arguments: list[tuple[str, str]] = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            is_argument = parameter.param_type_name == "argument"
+            record = _plain(record[0]), _without_ranges(record[1])
+            if is_argument:
+                arguments.append((record[0], record[1].removesuffix("  [required]")))  # as the usage says
+                continue
+            groups.setdefault(_GROUP_OF.get(parameter.name or "", _OTHERS), []).append(record)
+        for group in [group for group, records in groups.items() if len(records) == 1]:
+            groups[_OTHERS][-1:-1] = groups.pop(group)  # --help stays last
+        last = groups.pop(_LAST, None)
+        sections = {"Arguments": arguments, **groups} | ({_LAST: last} if last else {})
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records, col_max=_WIDEST)
+
+
+def _plain(option: str) -> str:
+    """Return an option with its metavariable, without the brackets of types: N for a number."""
+    option = re.sub(r" <list\[str\]>| <bool>| <?path>?$", "", option)
+    option = re.sub(r"<(int|float)( range)?>", "N", option)
+    return re.sub(r"<(.*)>", r"\1", option)
+
+
+def _without_ranges(text: str) -> str:
+    """Return the help of an option without the range of its number, which errors name."""
+    return re.sub(r"  \[[^][]*[<>]=?[^][]*\]$", "", re.sub(r"; x[<>]=\d+\]", "]", text))
+
+
+def help_of(command: Callable[..., Any]) -> str:
+    """Return the docstring of a command for a terminal that wraps paragraphs, except indented ones."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(f"\b\n{part}" if part.startswith(" ") else part.replace("\n", " ") for part in paragraphs)
+
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     fit,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates, read_labelled
+from posteriori.cli.files import check_place
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
     AsJson,
@@ -27,7 +28,6 @@ from posteriori.cli.options import (
     split_names,
 )
 from posteriori.cli.progress import progress_bar
-from posteriori.cli.reading import check_place
 from posteriori.registry import COMPARED
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def compare(
 
     from posteriori.comparison import compare as measure
     from posteriori.comparison import training_sizes
-    from posteriori.tables.names import exactly
-    from posteriori.tables.targets import numbers_as_classes
+    from posteriori.tables.labels import numbers_as_classes
+    from posteriori.tables.polars import exactly
 
     names = split_names(models) or list(COMPARED)
     chosen = given or list(training_sizes(frame.height, n_classes, _TEST_SHARE))
@@ -164,8 +164,8 @@ def _draw(comparison: Comparison, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from posteriori.atomic_write import atomic_write
     from posteriori.plotting import plot_learning_curves
+    from posteriori.support.atomic_write import atomic_write
 
     figure = Figure(figsize=(15.0, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
@@ -179,8 +179,8 @@ def _draw(comparison: Comparison, path: Path) -> None:
 
 def _print(comparison: Comparison, found: dict[str, Any]) -> None:
     from posteriori.cli.tables import console, label_text, model_text, print_grid
-    from posteriori.comparison.writing import crossing_sentence
-    from posteriori.formatting import plural
+    from posteriori.comparison.result import crossing_sentence
+    from posteriori.support.formatting import plural
 
     out = console()
     out.print(
@@ -203,7 +203,7 @@ def _print(comparison: Comparison, found: dict[str, Any]) -> None:
 
 
 def _cell(row: dict[str, Any], measure: str) -> str:
-    from posteriori.formatting import number
+    from posteriori.support.formatting import number
 
     if measure == "fit_seconds":
         return number(row[measure], 2)

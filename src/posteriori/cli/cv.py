@@ -30,7 +30,7 @@ from posteriori.registry import CROSS_VALIDATED
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.typing import Array
+    from posteriori.support.typing import Array
 
 _SHOWN = {
     "log_loss": "log-loss",
@@ -87,8 +87,8 @@ def cv(
     names = split_names(models) or list(CROSS_VALIDATED)
 
     from posteriori.comparison import cross_validate
-    from posteriori.tables.names import exactly
-    from posteriori.tables.targets import numbers_as_classes
+    from posteriori.tables.labels import numbers_as_classes
+    from posteriori.tables.polars import exactly
 
     with (
         as_user_errors(),

@@ -50,7 +50,7 @@ def evaluate(
     from posteriori.cli import evaluation, tables
     from posteriori.cli.facts import labels_of
     from posteriori.tables import read_labels, read_table
-    from posteriori.tables.names import exactly
+    from posteriori.tables.polars import exactly
 
     with as_user_errors():
         labels = read_labels(target, read_table(frame))

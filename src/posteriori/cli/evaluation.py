@@ -9,14 +9,13 @@ import numpy as np
 from rich.console import Console
 
 from posteriori.cli.facts import Facts, labels_of, scores
-from posteriori.cli.score_tables import print_scores
-from posteriori.cli.tables import console, fits, label_text, new_table, print_table
-from posteriori.formatting import probability
+from posteriori.cli.tables import console, fits, label_text, new_table, print_scores, print_table
 from posteriori.model_selection import metrics
+from posteriori.support.formatting import probability
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
-    from posteriori.typing import Array
+    from posteriori.support.typing import Array
 
 _MOST_MISTAKES = 20
 

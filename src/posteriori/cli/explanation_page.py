@@ -12,13 +12,11 @@ import numpy as np
 from rich.console import Console
 
 from posteriori.cli.facts import Facts
-from posteriori.cli.score_tables import bar
-from posteriori.cli.tables import NAME, console, label_text, new_table
+from posteriori.cli.tables import NAME, bar, console, label_text, new_table
 from posteriori.explain import Explanation
-from posteriori.explain.merging import merge_classes
-from posteriori.explain.sums import LogOdds
-from posteriori.formatting import number, probability, shortened
-from posteriori.typing import Array
+from posteriori.explain.sums import LogOdds, merge_classes
+from posteriori.support.formatting import number, probability, shortened
+from posteriori.support.typing import Array
 
 _MOST_WORDS = 10  # of a column in a row
 _SIDE = 10  # characters of the longest signed bar

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from posteriori.cli.any_model import AnyModelPath, load_any
-from posteriori.cli.checks import read_for
+from posteriori.cli.checks import AnyModelPath, load_any, read_for
+from posteriori.cli.files import check_place, page_beside
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import FORMATS
-from posteriori.cli.reading import check_place, page_beside
 
 _SUFFIXES = (".html", ".htm")
 

@@ -1,4 +1,4 @@
-"""The command export: a model in another language."""
+"""The commands export and sql: a model in another language."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from posteriori.cli.any_model import AnyModelPath, load_any
-from posteriori.cli.messages import as_user_errors
-from posteriori.cli.reading import check_place
-from posteriori.cli.writing import write_out
+from posteriori.cli.checks import AnyModelPath, load_any, load_model
+from posteriori.cli.files import check_place, write_out
+from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.options import ModelPath, split_names
 
 
 class Language(StrEnum):
@@ -46,8 +46,8 @@ def export(
             check_place(path, model)
     loaded = load_any(model)
 
-    from posteriori.atomic_write import write_whole
     from posteriori.javascript import javascript_evaluator, to_javascript
+    from posteriori.support.atomic_write import write_whole
 
     with as_user_errors():
         written = to_javascript(loaded) + "\n"
@@ -57,3 +57,46 @@ def export(
         write_out(written)
     else:
         write_whole(output, written.encode())
+
+
+def sql(
+    model: ModelPath,
+    table: Annotated[
+        str, typer.Option(metavar="TABLE", help="Table to score: its name, or a SELECT in parentheses.")
+    ] = "rows",
+    dialect: Annotated[
+        str, typer.Option(metavar="NAME", help="duckdb, sqlite, postgres, mysql, bigquery, snowflake, spark, tsql, …")
+    ] = "duckdb",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            "--columns",
+            metavar="A,B",
+            help="Columns of the table in the result, such as its key. Default: the features.",
+        ),
+    ] = None,
+) -> None:
+    """Print a model as one SELECT, which scores rows in a database.
+
+    The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
+    integrated out. The probabilities are those of predict --proba. The rows are in no order: name their key with
+    --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode.
+
+    Example:
+
+        posteriori sql penguins.posteriori --dialect sqlite --table penguins --with id
+    """
+    estimator = load_model(model)
+    if not hasattr(estimator, "to_sql"):
+        raise UserError(
+            f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit --model "
+            "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"
+        )
+    kept = None if columns is None else split_names(columns)
+    with as_user_errors():
+        try:
+            select = estimator.to_sql(table, dialect, kept)
+        except ImportError as error:
+            raise UserError(str(error)) from error
+    print(select)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.classifiers.pool_verdict import pool_verdict
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
-from posteriori.explain.column_distributions import column_distributions
+from posteriori.explain.effects import column_distributions
 from posteriori.explain.words import CharacteristicWord, characteristic_words
-from posteriori.learning.information import mutual_information
+from posteriori.learning.importance import mutual_information
 from posteriori.model import log_marginal_of_codes
 from posteriori.model_selection import metrics
-from posteriori.model_selection.scores import area_under_curve
+from posteriori.model_selection.metrics import area_under_curve, pool_verdict
 from posteriori.parameter_count import count_full_joint
 from posteriori.registry import describe_model
 from posteriori.tables.writing import write_column
@@ -23,7 +22,7 @@ from posteriori.tables.writing import write_column
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.model import GenerativeModel
-    from posteriori.typing import Array
+    from posteriori.support.typing import Array
 
 Facts = dict[str, Any]
 

@@ -8,11 +8,21 @@ from rich.console import Console
 
 from posteriori.cli.alerts import print_alerts
 from posteriori.cli.facts import Facts
-from posteriori.cli.label_options import unlabelled_line
-from posteriori.cli.score_tables import print_candidates, print_information, print_parameter_count, print_scores
-from posteriori.cli.tables import NAME, console, fits, label_text, new_table, print_table
+from posteriori.cli.options import unlabelled_line
+from posteriori.cli.tables import (
+    NAME,
+    console,
+    fits,
+    label_text,
+    new_table,
+    print_candidates,
+    print_information,
+    print_parameter_count,
+    print_scores,
+    print_table,
+)
 from posteriori.densities import column_label
-from posteriori.formatting import number, plural
+from posteriori.support.formatting import number, plural
 
 _WIDE = 100  # columns of a terminal
 

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import load_model
+from posteriori.cli.checks import check_overwrite, load_model
+from posteriori.cli.files import check_place, names_table
 from posteriori.cli.messages import UserError, as_user_errors, one_line
 from posteriori.cli.options import AsJson, Force
-from posteriori.cli.overwriting import check_overwrite
-from posteriori.cli.reading import check_place, names_table
 
 
 def merge(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from posteriori.compilation import notified
+from posteriori.support.compilation import notified
 
 
 class UserError(Exception):

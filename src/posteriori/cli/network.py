@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from posteriori.cli.checks import columns_named
+from posteriori.cli.checks import check_overwrite, columns_named
 from posteriori.cli.expressions import parse_edges, parse_findings, parse_tiers
+from posteriori.cli.files import check_place, open_output, read_frame
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import AsJson, DrawSeed, Force, Ignore, OutputTable, RowCount
-from posteriori.cli.overwriting import check_overwrite
-from posteriori.cli.reading import check_place, read_frame
-from posteriori.cli.writing import open_output
 
 if TYPE_CHECKING:
     import polars as pl
@@ -192,7 +190,7 @@ def learn(
 
         posteriori network learn penguins.csv --binned --required "species->sex" --ignore year --output birds.bif
     """
-    from posteriori.tables.names import exactly
+    from posteriori.tables.polars import exactly
 
     check_place(output, table)
     check_overwrite(output, "network", None, force)
@@ -273,7 +271,7 @@ def _binned(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table whose numeric columns with more values than bins are cut at their quartiles."""
     import polars as pl
 
-    from posteriori.learning.binning import quantile_cuts
+    from posteriori.learning.cut_points import quantile_cuts
     from posteriori.tables import Column
 
     columns = []

@@ -9,9 +9,19 @@ from rich.console import Console
 
 from posteriori.cli.alerts import print_alerts
 from posteriori.cli.facts import Facts
-from posteriori.cli.score_tables import MOST_FEATURES, bar, print_candidates, print_information, print_parameter_count
-from posteriori.cli.tables import console, label_text, new_table, print_grid, print_table
-from posteriori.formatting import count, number, plural, probability
+from posteriori.cli.tables import (
+    MOST_FEATURES,
+    bar,
+    console,
+    label_text,
+    new_table,
+    print_candidates,
+    print_grid,
+    print_information,
+    print_parameter_count,
+    print_table,
+)
+from posteriori.support.formatting import count, number, plural, probability
 
 _MOST_CATEGORIES = 20
 

@@ -142,8 +142,8 @@ def _answered(answer: Any, event: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _draw(net: BayesianNetwork, given: dict[str, Any], path: Path) -> None:
-    from posteriori.atomic_write import atomic_write
     from posteriori.plotting import plot_network
+    from posteriori.support.atomic_write import atomic_write
 
     figure: Any = plot_network(net, given).figure
     with atomic_write(path) as written:
@@ -165,7 +165,7 @@ def _cells(answer: Distribution) -> Iterator[tuple[dict[str, Any], float, float 
 
 def _print_answer(found: dict[str, Any], is_event: bool) -> None:
     from posteriori.cli.tables import console, label_text, new_table, print_table
-    from posteriori.formatting import number
+    from posteriori.support.formatting import number
 
     out = console()
     if "density" in found:

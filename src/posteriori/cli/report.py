@@ -1,4 +1,4 @@
-"""The command report: a page about a model and a table, or about the drift between two tables."""
+"""The command report and the option --report of fit: pages about a model and tables."""
 
 from __future__ import annotations
 
@@ -9,16 +9,45 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.checks import check_column, check_target, known_columns, load_model, read_for
+from posteriori.cli.files import STDIN, check_place, names_table, page_beside
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import ModelPath, TablePath
-from posteriori.cli.reading import names_table, page_beside
-from posteriori.cli.reports import check_report
-from posteriori.cli.text_files import STDIN
 
 if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import GenerativeEstimator
+    from posteriori.model_selection import OutOfFold
+
+
+_SUFFIXES = (".html", ".htm")
+
+
+def check_report(path: Path, tables: Sequence[Path], model: Path) -> None:
+    """Check that a report can be written, before any work is done.
+
+    Raises
+    ------
+    UserError
+        The suffix is not .html, the folder does not exist, the file is that of the table or of the model, or
+        Matplotlib is not installed.
+    """
+    if path.suffix.lower() not in _SUFFIXES:
+        raise UserError(f"{str(path)!r} does not have the suffix of a web page; name it .html")
+    if path.absolute() == model.absolute():
+        raise UserError(f"the report would overwrite the model {str(path)!r}; name another file")
+    check_place(path, *tables)
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise UserError("--report needs matplotlib: pip install matplotlib")
+
+
+def write_report(scored: OutOfFold, frame: pl.DataFrame, target: str, path: Path, title: str) -> None:
+    """Write the report on a model and its training rows, with scores from the out-of-fold predictions."""
+    from posteriori.reporting import report
+
+    report(scored.estimator, frame, target, path, out_of_fold=scored, title=title)
 
 
 def report(
@@ -95,7 +124,7 @@ def _holds_model(path: Path) -> bool:
 
 
 def _columns_of(estimator: GenerativeEstimator, frame: pl.DataFrame) -> pl.DataFrame:
-    from posteriori.tables.names import exactly
+    from posteriori.tables.polars import exactly
 
     if not estimator.schema_.named:
         return frame
@@ -104,7 +133,7 @@ def _columns_of(estimator: GenerativeEstimator, frame: pl.DataFrame) -> pl.DataF
 
 def _read(models: Sequence[GenerativeEstimator], path: Path, target: str | None) -> pl.DataFrame:
     """Read the columns of the models and the target, if the table has it, with a numeric target cut as in training."""
-    from posteriori.tables.names import exactly
+    from posteriori.tables.polars import exactly
 
     estimator = models[0]
     frame = read_for(estimator, path, target)

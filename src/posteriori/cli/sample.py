@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from posteriori.cli.checks import as_frame, load_model
+from posteriori.cli.files import open_output
 from posteriori.cli.messages import as_user_errors
 from posteriori.cli.options import DrawSeed, ModelPath, OutputTable, RowCount
-from posteriori.cli.writing import open_output
 
 
 def sample(

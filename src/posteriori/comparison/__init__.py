@@ -2,8 +2,8 @@
 
 from posteriori.comparison.cross_validation import CrossValidation, cross_validate
 from posteriori.comparison.discriminative import DiscriminativeClassifier, discriminative
+from posteriori.comparison.models import training_sizes
 from posteriori.comparison.result import Comparison
-from posteriori.comparison.rows import training_sizes
 from posteriori.comparison.running import compare
 
 __all__ = [

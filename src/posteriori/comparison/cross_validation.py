@@ -11,17 +11,15 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.classifiers import GenerativeEstimator
-from posteriori.comparison.models import chosen_models, rows_for, with_parameters
-from posteriori.comparison.rows import Rows, read_rows
-from posteriori.comparison.writing import text_table
-from posteriori.html_tables import table as html_table
+from posteriori.comparison.models import Rows, chosen_models, read_rows, rows_for, with_parameters
+from posteriori.comparison.result import text_table
 from posteriori.learning.folds import assign_folds
-from posteriori.model_selection.estimators import TrainableEstimator
 from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score, held_out_prior
-from posteriori.model_selection.metrics import fill_undefined
-from posteriori.model_selection.scores import area_under_curve, scores_of
+from posteriori.model_selection.held_out_predictions import TrainableEstimator
+from posteriori.model_selection.metrics import area_under_curve, fill_undefined, scores_of
+from posteriori.support.formatting import table as html_table
+from posteriori.support.typing import Array
 from posteriori.tables import check_weights
-from posteriori.typing import Array
 
 _SHOWN = ("log_loss", "accuracy", "brier", "auc", "calibration_error")
 

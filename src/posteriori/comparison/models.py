@@ -1,19 +1,240 @@
-"""Resolve the models of a comparison: names of the registry, or classifiers."""
+"""What a comparison compares: models by name or as classifiers, and one frame of rows for all."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import numpy as np
+import polars as pl
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 
 from posteriori.classifiers import GenerativeClassifier
-from posteriori.classifiers.parameter_groups import columns_of
-from posteriori.comparison.discriminative import DiscriminativeClassifier
-from posteriori.comparison.rows import Rows
+from posteriori.classifiers.validation import categorical_places, columns_of, kept_places, text_places
+from posteriori.comparison.discriminative import DiscriminativeClassifier, require_finite
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.registry import COMPARED, MODELS, find_model
+from posteriori.support.typing import Array
+from posteriori.tables import Blocks, Column, Schema, Table, infer_schema, quote, read_labels, read_table
+from posteriori.tables.batch import read_codes, read_numbers
+from posteriori.tables.blocks import BlockTable
+from posteriori.tables.texts import text_columns
+from posteriori.tables.writing import write_column
+
+_MOST_SIZES = 7  # default training sizes
+_FEWEST_ROWS = 10  # smallest default training size
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Labelled rows in the form that every model receives.
+
+    Attributes
+    ----------
+    frame : polars DataFrame (n, d)
+        Numbers as floats, categories as strings, booleans or Enum, so that a subset of the rows has the same types.
+    y_true : ndarray (n,)
+        The class index of each row.
+    classes : ndarray (C,)
+    texts : tuple of str
+        The columns of text.
+    """
+
+    frame: pl.DataFrame
+    y_true: Array
+    classes: Array
+    texts: tuple[str, ...] = ()
+
+    def features(self, chosen: Array) -> Any:
+        """Return the features of some rows, by their positions."""
+        return self.frame[chosen]
+
+    def without_text(self, title: str) -> Rows:
+        """Return the rows for a model that reads no text, with a warning; ValueError if no column is left."""
+        if not self.texts:
+            return self
+        rows = replace(self, frame=self.frame.drop(self.texts), texts=())
+        if not rows.frame.width and not isinstance(rows, RowsWithCounts):
+            raise ValueError(f"{title!r} reads no text, and there is no other column; leave it out")
+        warnings.warn(f"{title} reads no text: it leaves out {quote(self.texts)}", UserWarning, stacklevel=2)
+        return rows
+
+    @property
+    def labels(self) -> Array:
+        """The label of each row, (n,)."""
+        return self.classes[self.y_true]
+
+
+@dataclass(frozen=True)
+class RowsWithCounts(Rows):
+    """Labelled rows with sparse blocks of counts, for models that read these.
+
+    Attributes
+    ----------
+    counts : mapping of str to sparse matrix (n, V)
+    words : mapping of str to sequence of str (V,)
+        As in `Blocks`.
+    """
+
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def features(self, chosen: Array) -> Blocks:
+        """Return the features of some rows, by their positions, with their counts."""
+        table = self.frame if self.frame.width else None
+        return Blocks(table, self.counts, self.words)[chosen]
+
+
+def read_rows(
+    X: Any,
+    y: Any,
+    categorical_features: Any,
+    keep: Any = None,
+    dates: Any = "parts",
+    text: Any = "auto",
+    *,
+    reads_counts: bool = False,
+) -> Rows:
+    """Read a table and its labels; leave out columns that identify rows, unless `keep` names them.
+
+    Columns of text stay strings.
+
+    Raises
+    ------
+    ValueError
+        A label is missing, a cell is infinite, or there are fewer than two classes.
+    """
+    table = read_table(X)
+    labels = read_labels(y, table)
+    positions = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
+    if not positions:
+        raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
+    names = [table.names[j] for j in positions]
+    declared = categorical_places(categorical_features, None, names)
+    kept = kept_places(keep, categorical_features, None, names)
+    texts = text_columns(table, positions, text_places(text, keep, positions, names, declared))
+    others = [j for j in positions if j not in texts]
+    schema = Schema(())
+    if others:
+        schema = infer_schema(
+            table,
+            others,
+            [positions[j] for j in declared],
+            keep=None if kept is None else [positions[j] for j in kept],
+            dates=dates,
+            reads_counts=reads_counts,
+        )
+    target = labels.infer()
+    if len(target.categories) < 2:
+        raise ValueError(f"y holds one class only, {target.categories[0]!r}; give at least two")
+    frame = pl.DataFrame(
+        [_series(table, schema, j, position) for j, position in enumerate(schema.spread(others)) if j in schema.dense]
+        + [pl.Series(table.names[j], table.texts(j, slice(0, table.n_rows)), pl.String) for j in texts]
+    )
+    named = tuple(table.names[j] for j in texts)
+    y_true, classes = labels.components(target, slice(0, table.n_rows)), write_column(target)
+    if not isinstance(table, BlockTable):
+        return Rows(frame, y_true, classes, named)
+    counts = {block.name: block.matrix for block in table.blocks}
+    words = {block.name: block.words for block in table.blocks if block.words}
+    return RowsWithCounts(frame, y_true, classes, named, counts, words)
+
+
+def _series(table: Table, schema: Schema, j: int, position: int) -> pl.Series:
+    column, rows = schema.columns[j], slice(0, table.n_rows)
+    if column.kind == "continuous":
+        numbers = read_numbers(table, [position], [column], rows, {})
+        require_finite(numbers, [column])
+        return pl.Series(column.name, numbers[:, 0], nan_to_null=True)
+    codes, _ = read_codes(table, [position], schema, [column], rows, {})
+    if column.kinds == {"booleans"}:
+        cells: list[Any] = [None, *column.categories]
+        return pl.Series(column.name, [cells[code] for code in codes[:, 0].tolist()], pl.Boolean)
+    cells = [None, *_category_names(column)]
+    dtype = pl.Enum(cells[1:]) if column.declared else pl.String()
+    return pl.Series(column.name, [cells[code] for code in codes[:, 0].tolist()], dtype)
+
+
+def _category_names(column: Column) -> list[str]:
+    """Return unique names for the categories, even if both the number 1 and the string "1" occur."""
+    names = [str(cell) for cell in column.categories]
+    return names if len(set(names)) == len(names) else [repr(cell) for cell in column.categories]
+
+
+def training_sizes(n_rows: int, n_classes: int, test_share: float = 0.25) -> tuple[int, ...]:
+    """Return the default training sizes: at most seven, evenly spaced on a logarithmic scale.
+
+    The first is ten rows, or two rows per class if that is more. The last is all rows that are not test rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        The number of rows of the table.
+    n_classes : int
+    test_share : float, default 0.25
+        The fraction of the rows that are test rows.
+
+    Examples
+    --------
+    >>> training_sizes(344, 3)
+    (10, 17, 30, 51, 87, 150, 258)
+    """
+    most = training_rows(n_rows, test_share)
+    least = min(max(_FEWEST_ROWS, 2 * n_classes), most)
+    return tuple(np.unique(np.geomspace(least, most, _MOST_SIZES).round().astype(int)).tolist())
+
+
+def training_rows(n_rows: int, test_share: float) -> int:
+    """Return the number of rows that are not test rows."""
+    return n_rows - max(1, round(test_share * n_rows))
+
+
+def stratified_order(y_true: Array, rng: np.random.Generator) -> Array:
+    """Return a random order of the rows, (n,), in which every prefix has about the class frequencies of all rows.
+
+    The first C rows hold one row of each class, the most frequent class first. After these, row i of the n_c rows of
+    class c, in random order, is at the fraction (i + ½)/n_c of the order. Suffixes are stratified, too.
+    """
+    counts = np.bincount(y_true)
+    shuffled = rng.permutation(len(y_true))
+    by_class = shuffled[np.argsort(y_true[shuffled], kind="stable")]
+    label = y_true[by_class]
+    rank = np.arange(len(label)) - (np.cumsum(counts) - counts)[label]  # within the class
+    key = np.where(rank == 0, -counts[label], (rank + 0.5) / counts[label])  # negative: first rows come first
+    return by_class[np.argsort(key, kind="stable")]
+
+
+def check_sizes(sizes: Sequence[int] | None, rows: Rows, test_share: float) -> tuple[int, ...]:
+    """Return the training sizes, ascending.
+
+    Raises
+    ------
+    ValueError
+        `test_share` is not between 0 and 1, or leaves too few training rows; or a size is not between 2 and the number
+        of training rows.
+    """
+    n_rows = rows.frame.height
+    if not 0 < test_share < 1:
+        raise ValueError(f"test_share is {test_share}; give a fraction between 0 and 1, such as 0.25")
+    most = training_rows(n_rows, test_share)
+    if most < 2:
+        raise ValueError(
+            f"there are {n_rows} rows, and test_share={test_share} leaves {most} for training; give at least 2"
+        )
+    if sizes is None:
+        return training_sizes(n_rows, len(rows.classes), test_share)
+    chosen = sorted({int(size) for size in sizes})
+    if not chosen:
+        raise ValueError("sizes is empty; leave it out, or give numbers of training rows")
+    wrong = [size for size in sizes if size != int(size) or not 2 <= size <= most]
+    if wrong:
+        raise ValueError(
+            f"sizes holds {wrong[0]}; give whole numbers from 2 to {most}, the number of rows that are not test rows"
+        )
+    return tuple(chosen)
 
 
 class ProbabilisticClassifier(Protocol):

@@ -17,16 +17,20 @@ from threadpoolctl import threadpool_limits
 
 from posteriori.comparison.models import (
     ProbabilisticClassifier,
+    Rows,
+    check_sizes,
     chosen_models,
     is_generative,
+    read_rows,
     rows_for,
+    stratified_order,
+    training_rows,
     with_parameters,
 )
 from posteriori.comparison.result import Comparison
-from posteriori.comparison.rows import Rows, check_sizes, read_rows, stratified_order, training_rows
-from posteriori.draws import generator
 from posteriori.model_selection.metrics import accuracy, brier_score, fill_undefined, log_loss
-from posteriori.typing import Array
+from posteriori.support.draws import generator
+from posteriori.support.typing import Array
 
 _MOST = 1000  # repeats, or threads
 

@@ -22,7 +22,6 @@ from posteriori.densities.capabilities import (
     VarianceDensity,
 )
 from posteriori.densities.categorical import Categorical, CategoricalParameters
-from posteriori.densities.complement import Complement, ComplementParameters
 from posteriori.densities.compound import Compound, CompoundParameters
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.families import FamilyTables
@@ -31,11 +30,9 @@ from posteriori.densities.gaussian import Gaussian, GaussianParameters
 from posteriori.densities.grouped import Grouped, GroupedParameters, coarse_parameters, ungrouped
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness, MissingnessParameters
-from posteriori.densities.multinomial import Multinomial, MultinomialParameters, ScaledMultinomial
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
-from posteriori.densities.poisson import Poisson, PoissonParameters
-from posteriori.densities.poisson_rate import PoissonRate, PoissonRateParameters
+from posteriori.densities.poisson import Poisson, PoissonParameters, PoissonRate, PoissonRateParameters
 from posteriori.densities.presence import Presence, PresenceParameters
 from posteriori.densities.random_trees import RandomTrees, RandomTreesParameters
 from posteriori.densities.registry import (
@@ -49,11 +46,18 @@ from posteriori.densities.registry import (
 )
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest, TreeParameters
+from posteriori.densities.words import (
+    Complement,
+    ComplementParameters,
+    Multinomial,
+    MultinomialParameters,
+    ScaledMultinomial,
+)
 from posteriori.statistics import Statistics, StatisticsFactory
-from posteriori.statistics.missing_patterns import MissingPatterns
+from posteriori.statistics.scatter import MissingPatterns
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment
-from posteriori.tables.columns import CellKind
-from posteriori.typing import Array
+from posteriori.tables.schema import CellKind
 
 __all__ = [
     "REGISTRY",

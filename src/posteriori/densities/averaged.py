@@ -10,16 +10,14 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.base import BaseDensity
-from posteriori.densities.conditional import ROUNDING, BackOff, draw
-from posteriori.densities.left_out_cells import Family
-from posteriori.invariants import check_equal
-from posteriori.statistics.axes import Axes, check_axes
-from posteriori.statistics.counts import slot_offsets
-from posteriori.statistics.joint_counts import CountTogether, JointCounts
+from posteriori.densities.capabilities import BaseDensity
+from posteriori.densities.conditional import ROUNDING, BackOff, Family, draw
+from posteriori.statistics.counts import CountTogether, JointCounts, slot_offsets
+from posteriori.statistics.sums import Axes, check_axes
+from posteriori.support.checks import check_equal
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.columns import CellKind, Column
-from posteriori.typing import Array
+from posteriori.tables.schema import CellKind, Column
 
 _MOST_CELLS = 1 << 17  # of the tables that pseudo-rows are learned from
 

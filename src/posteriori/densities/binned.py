@@ -12,14 +12,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.base import BaseDensity
+from posteriori.densities.capabilities import BaseDensity
 from posteriori.densities.within_ranges import Box, truncated_normal
-from posteriori.invariants import LARGEST, check_equal, check_numbers
-from posteriori.statistics.tail_moments import TailMoments
+from posteriori.statistics.moments import TailMoments
+from posteriori.support.checks import LARGEST, check_equal, check_numbers
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Numbers
-from posteriori.tables.columns import CellKind, Column
-from posteriori.tables.schema import flat_cuts
-from posteriori.typing import Array
+from posteriori.tables.schema import CellKind, Column, flat_cuts
 
 Bins = int | Literal["mdlp"] | tuple[float, ...]
 

@@ -1,19 +1,34 @@
-"""What a density may offer beyond the protocol `Density`: one optional method per feature of a model.
-
-A feature asks with `isinstance`. If a density lacks the method, the feature raises an error that names the method, or
-shows the column without the parameters. SQL is the exception: it is written above this layer, in functions that
-`posteriori.sql.writers` lists.
-"""
+"""What a density may offer beyond the protocol `Density`: one optional method per feature of the library."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
 
 from posteriori.statistics.moments import Moments
-from posteriori.tables.columns import Column
-from posteriori.typing import Array
+from posteriori.support.typing import Array
+from posteriori.tables.schema import Column
+
+
+class BaseDensity:
+    """A density of numbers or of codes that can produce every finite number or every category and learns no structure.
+
+    A subclass is a frozen dataclass, and has the other methods of `posteriori.densities.Density`.
+    """
+
+    has_full_support = True
+
+    def out_of_support(self, tile: Any) -> Array:
+        """Return which cells the density cannot produce, (n, d): infinities; an unseen category is a missing cell."""
+        return np.asarray(np.isinf(tile.values))
+
+    def with_fixed_structure(self, parameters: Any) -> Self:
+        """Return the density that keeps the structure of these parameters: itself, if it learns none."""
+        del parameters
+        return self
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,16 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.base import BaseDensity
-from posteriori.densities.capabilities import LinearTerms
+from posteriori.densities.capabilities import BaseDensity, LinearTerms
 from posteriori.densities.conditional import ROUNDING
-from posteriori.invariants import check_pseudo_count
-from posteriori.statistics.axes import Axes, WithAxes
 from posteriori.statistics.counts import Counts, slot_offsets
-from posteriori.statistics.left_out import less
+from posteriori.statistics.moments import less
+from posteriori.statistics.sums import Axes, WithAxes
+from posteriori.support.checks import check_pseudo_count
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.columns import CellKind, Column
 from posteriori.tables.messages import quote
-from posteriori.typing import Array
+from posteriori.tables.schema import CellKind, Column
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,13 @@ from typing import Annotated
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.word_scores import BaseWordDensity, sum_of_present
-from posteriori.invariants import require
-from posteriori.statistics.axes import Axes, WithAxes
-from posteriori.statistics.word_counts import bags_of
-from posteriori.statistics.word_repeats import LEVELS, WordRepeats, total_of_bins
+from posteriori.densities.words import BaseWordDensity, sum_of_present
+from posteriori.statistics.sums import Axes, WithAxes
+from posteriori.statistics.word_counts import LEVELS, WordRepeats, bags_of, total_of_bins
+from posteriori.support.checks import require
+from posteriori.support.typing import Array
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Numbers
-from posteriori.typing import Array
 
 _MOST_STEPS = 200
 _TOLERANCE = 1e-6  # relative change of the concentration per step

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_pseudo_count, require
-from posteriori.typing import Array
+from posteriori.support.checks import check_pseudo_count, require
+from posteriori.support.typing import Array
 
 _MOST_PARENTS = 2  # of the kernel
 ROUNDING = 1e-9  # by how much rounding may raise a log-probability above 0
@@ -179,3 +180,174 @@ def _ratio(part: Array, whole: Array, otherwise: Array | float) -> Array:
 def without_missing(table: Array) -> Array:
     """Return a table (Z, K of each parent + 1, …, K_j + 1) without slot 0 of each axis, for missing cells."""
     return table[(slice(None), *[slice(1, None)] * (table.ndim - 1))]
+
+
+_STEPS = 50  # with three EM steps each
+_LONGEST = 64.0  # of a step, in EM steps
+
+
+def maximise(
+    sweep: Callable[[Array], tuple[float, Array, Array]],
+    shape: tuple[int, int],
+    mode: float,
+    tolerance: float = 1e-3,
+) -> Array:
+    r"""Return the pseudo-rows of the greatest likelihood under a Gamma(2, m) prior of each, of a shape (d, L).
+
+    .. math:: \hat s = \operatorname*{argmax}_s L(s) + \sum_{j,t} (\log s_{jt} - s_{jt} / m)
+
+    An EM step sets s to (E + 1) / (D + 1/m), where E is the expected number of draws from pseudo-rows and D the sum of
+    1 / (N + s) over the expected draws. The gradient in log s is E − s·D + 1 − s/m, and a step never lowers the sum
+    (Minka, *Estimating a Dirichlet distribution*, 2000, for a table without back-off). SQUAREM (Varadhan & Roland 2008)
+    makes the steps longer, for each line by itself. Where nothing is drawn, s is the mode.
+
+    Parameters
+    ----------
+    sweep : callable
+        Takes pseudo-rows to L in nats, E and D.
+    shape : tuple of int
+    mode : float
+        m > 0, in rows; also the start.
+    tolerance : float, default 1e-3
+        The change of log s in an EM step at which to stop.
+    """
+
+    def step(logs: Array) -> tuple[float, Array]:
+        pseudo_rows = np.exp(logs)
+        log_likelihood, by_prior, exposure = sweep(pseudo_rows)
+        score = log_likelihood + float((logs - pseudo_rows / mode).sum())
+        return score, np.asarray(np.log((by_prior + 1.0) / (exposure + 1.0 / mode)))
+
+    logs = np.full(shape, np.log(mode))
+    for _ in range(_STEPS):
+        _, once = step(logs)
+        if np.abs(once - logs).max(initial=0.0) < tolerance:
+            break
+        least, twice = step(once)
+        extrapolated, _ = squarem(logs, once, twice, _LONGEST)
+        reached, beyond = step(extrapolated)
+        logs = beyond if reached >= least else twice
+    return np.asarray(np.exp(logs))
+
+
+def squarem(start: Array, once: Array, twice: Array, longest: float) -> tuple[Array, Array]:
+    r"""Return an extrapolation of two EM steps, and its length before the limits 1 and `longest`, by lines (…, L).
+
+    .. math:: \theta_0 + 2 a r + a^2 v, \quad r = \theta_1 - \theta_0, \quad v = \theta_2 - \theta_1 - r, \quad
+        a = \lVert r \rVert / \lVert v \rVert
+
+    With a = 1 this is the second step. v is 0 if the three are collinear at equal distances: a is then the limit.
+
+    References
+    ----------
+    Varadhan & Roland, Simple and globally convergent methods for accelerating the convergence of any EM algorithm,
+    Scandinavian Journal of Statistics 35 (2008), scheme S3.
+    """
+    r = once - start
+    v = (twice - once) - r
+    size, bend = (np.linalg.norm(change, axis=-1, keepdims=True) for change in (r, v))
+    length = size / np.maximum(bend, 1e-300)
+    a = np.clip(length, 1.0, longest)
+    return start + 2.0 * a * r + a**2 * v, length
+
+
+@dataclass(frozen=True)
+class Family:
+    """The counts of a column with its parents.
+
+    Attributes
+    ----------
+    column : int
+    counts : ndarray (Z, K_1 + 1, …, K + 1)
+        Weights by the codes of the parents, the most important first, and of the column last; code 0 is missing.
+    components : range
+        Those that have this table. The table that all components share counts all.
+    """
+
+    column: int
+    counts: Array
+    components: range
+
+
+@dataclass(frozen=True)
+class LeftOutCells:
+    r"""The non-empty cells of families, with the counts on their path of back-off without one of their rows.
+
+    A row of weight w counts as w rows of weight 1, of which one is left out.
+
+    Attributes
+    ----------
+    column, weight, root : ndarray (m,)
+        The column, the weight, and p(x) of each cell.
+    own, pooled : ndarray (m, 1 + T, 2)
+        n_x and N for each number of parents, given the component and of all components; N is −1 where the parent is
+        missing.
+    n_columns : int
+    """
+
+    column: Array
+    weight: Array
+    root: Array
+    own: Array
+    pooled: Array
+    n_columns: int
+
+    @classmethod
+    def of(cls, families: Iterable[Family], alpha: float, n_columns: int, n_parents: int) -> LeftOutCells:
+        """Return the cells of some families.
+
+        Parameters
+        ----------
+        families : iterable of Family
+        alpha : float
+            The pseudo-count per category of p(x).
+        n_columns : int
+            d.
+        n_parents : int
+            T, the most parents of a column.
+        """
+        parts = [_cells_of(family, alpha, n_parents) for family in families]
+        nothing = np.empty(0), np.empty(0), *[np.empty((0, 1 + n_parents, 2))] * 2
+        column = [np.full(len(weight), family, np.int64) for family, (weight, *_) in parts]
+        weight, root, own, pooled = (
+            np.concatenate([nothing[k], *(arrays[k] for _, arrays in parts)]) for k in range(4)
+        )
+        return cls(np.concatenate([np.empty(0, np.int64), *column]), weight, root, own, pooled, n_columns)
+
+    def sweep(self, pseudo_rows: Array) -> tuple[float, Array, Array]:
+        """Return the leave-one-out log-likelihood in nats, and the two sums of an EM step; see the kernel."""
+        by_prior, exposure = np.zeros(pseudo_rows.shape), np.zeros(pseudo_rows.shape)
+        log_likelihood = kernels.sweep_cells(
+            self.column, self.weight, self.root, self.own, self.pooled, pseudo_rows, by_prior, exposure
+        )
+        return float(log_likelihood), by_prior, exposure
+
+    def learned_pseudo_rows(self, mode: float) -> Array:
+        """Return the pseudo-rows of the greatest leave-one-out likelihood, (d, 1 + T); see `maximise`."""
+        return maximise(self.sweep, (self.n_columns, self.own.shape[1]), mode)
+
+
+def _cells_of(family: Family, alpha: float, n_parents: int) -> tuple[int, tuple[Array, Array, Array, Array]]:
+    """Return the column of a family; and weight, root, own and pooled counts of its cells."""
+    first, last = family.components.start, family.components.stop
+    summed = with_sums(family.counts[..., 1:])
+    of_all = summed.sum(axis=0)
+    z, *parents, x = np.nonzero(family.counts[first:last, ..., 1:])
+    z += first
+    weight = family.counts[(z, *parents, x + 1)]
+    k, none = summed.shape[-1], (0,) * len(parents)
+    left = np.minimum(weight, 1.0)
+    of_value = of_all[none][x] - left
+    shown = of_value > 0  # a category that no other row shows is a missing cell
+    z, x, weight, left, of_value = (values[shown] for values in (z, x, weight, left, of_value))
+    parents = [codes[shown] for codes in parents]
+    root = (of_value + alpha) / (of_all[none].sum() - left + k * alpha)
+    own, pooled = np.full((len(x), 1 + n_parents, 2), -1.0), np.full((len(x), 1 + n_parents, 2), -1.0)
+    totals, total_of_all = summed.sum(axis=-1), of_all.sum(axis=-1)
+    for t in range(1 + len(parents)):
+        given = (*parents[:t], *(np.zeros_like(x),) * (len(parents) - t))
+        met = parents[t - 1] > 0 if t else np.ones(len(x), np.bool_)
+        for out, counts, sums, line in ((own, summed, totals, (z, *given)), (pooled, of_all, total_of_all, given)):
+            out[met, t, 0] = np.maximum(counts[(*line, x)] - left, 0.0)[met]
+            out[met, t, 1] = np.maximum(sums[line] - left, 0.0)[met]
+    return family.column, (weight, root, own, pooled)

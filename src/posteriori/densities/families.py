@@ -12,11 +12,11 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.conditional import ROUNDING, BackOff, with_sums
-from posteriori.invariants import check_equal, check_numbers, require
-from posteriori.statistics.joint_counts import JointCounts
+from posteriori.statistics.counts import JointCounts
+from posteriori.support.checks import check_equal, check_numbers, require
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.columns import Column
-from posteriori.typing import Array
+from posteriori.tables.schema import Column
 
 Parents = tuple[tuple[int, ...], ...]
 

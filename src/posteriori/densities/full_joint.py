@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from posteriori.densities.base import BaseDensity
+from posteriori.densities.capabilities import BaseDensity
 from posteriori.densities.conditional import ROUNDING, draw
-from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
-from posteriori.statistics.joint_counts import CountTogether, JointCounts
+from posteriori.statistics.counts import CountTogether, JointCounts
+from posteriori.support.checks import check_equal, check_numbers, check_pseudo_count
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.columns import CellKind, Column
-from posteriori.typing import Array
+from posteriori.tables.schema import CellKind, Column
 
 _MOST_STEPS = 1000
 _TOLERANCE = 1e-10  # the largest change of a probability between two steps of EM at convergence

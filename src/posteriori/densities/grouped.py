@@ -11,15 +11,15 @@ import numpy as np
 
 from posteriori.densities.conditional import ROUNDING
 from posteriori.densities.within_ranges import Box, draw_within
-from posteriori.invariants import check_equal, check_numbers, require
 from posteriori.model_cost import MANY_CATEGORIES
 from posteriori.statistics.counts import Counts, slot_offsets
 from posteriori.statistics.grouped import CountCategories, CountGrouped, CountGroups, GroupedStatistics, Groups
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.value_grouping import group_values
+from posteriori.support.checks import check_equal, check_numbers, require
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Mixed
-from posteriori.tables.columns import Column
-from posteriori.typing import Array
+from posteriori.tables.schema import Column
 
 _MOST_TABLE_CELLS = 1 << 24  # of one conditional table over categories
 

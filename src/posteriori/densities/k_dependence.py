@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posteriori.densities.base import BaseDensity
-from posteriori.densities.conditional import BackOff, draw, without_missing
+from posteriori.densities.capabilities import BaseDensity
+from posteriori.densities.conditional import BackOff, Family, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, lost_cells
-from posteriori.densities.left_out_cells import Family
 from posteriori.densities.spanning_tree import (
     as_compared,
     contents_of,
@@ -19,11 +18,11 @@ from posteriori.densities.spanning_tree import (
     information_about_component,
     order_of_columns,
 )
-from posteriori.invariants import check_equal, check_not_negative
-from posteriori.statistics.joint_counts import CountTogether, JointCounts
+from posteriori.statistics.counts import CountTogether, JointCounts
+from posteriori.support.checks import check_equal, check_not_negative
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.columns import CellKind
-from posteriori.typing import Array
+from posteriori.tables.schema import CellKind
 
 MOST_CELLS = 1 << 20  # the limit on the tables that eliminate the missing columns of one row, over all components
 

@@ -9,33 +9,43 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posteriori.densities.base import BaseDensity
-from posteriori.densities.capabilities import ConditionalNormal, LinearTerms
-from posteriori.densities.gaussian import check_least_variance
-from posteriori.densities.multivariate_expectation import expect, expect_from_responsibilities
-from posteriori.densities.multivariate_left_out import chain_left_out
+from posteriori.densities.capabilities import BaseDensity, ConditionalNormal, LinearTerms
+from posteriori.densities.covariances import (
+    Chain,
+    Covariances,
+    LedoitWolf,
+    PerClass,
+    Pooling,
+    Shrinkage,
+    dependent_columns,
+    least_eigenvalue,
+    raised_to,
+    regularise_singular,
+)
+from posteriori.densities.gaussian import check_least_variance, draw_stretch
 from posteriori.densities.multivariate_parameters import (
     MultivariateGaussianParameters,
+    expect,
+    expect_from_patterns,
+    expect_from_responsibilities,
+    log_factors_given_others,
+    solve_lower,
     squared_distances,
 )
-from posteriori.densities.multivariate_patterns import expect_from_patterns
-from posteriori.densities.multivariate_without import log_factors_given_others
-from posteriori.densities.pooling import PerClass, Pooling
-from posteriori.densities.predictive import integrate_out_parameters, sample_t_within, within_variances
-from posteriori.densities.shrinkage import Chain, Covariances, LedoitWolf, Shrinkage
-from posteriori.densities.singular import dependent_columns, least_eigenvalue, raised_to, regularise_singular
-from posteriori.densities.student import draw_stretch
-from posteriori.densities.triangular import solve_lower
+from posteriori.densities.multivariate_predictive import (
+    chain_left_out,
+    integrate_out_parameters,
+    sample_t_within,
+    within_variances,
+)
 from posteriori.densities.within_ranges import Box, truncated_normal
-from posteriori.invariants import LARGEST
-from posteriori.statistics.missing_patterns import MissingPatterns
-from posteriori.statistics.moments import Moments
-from posteriori.statistics.quartic import OfComplete, QuarticNorms
-from posteriori.statistics.scatter import Scatter
+from posteriori.statistics.moments import Moments, OfComplete, QuarticNorms
+from posteriori.statistics.scatter import MissingPatterns, Scatter
+from posteriori.support.checks import LARGEST
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import CellKind, Column
 from posteriori.tables.messages import quote
-from posteriori.typing import Array
+from posteriori.tables.schema import CellKind, Column
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The parameters of multivariate Gaussians, and the Mahalanobis distances of rows from them."""
+"""Parameters of multivariate Gaussians, distances of rows from them, and moments with missing cells."""
 
 from __future__ import annotations
 
@@ -11,11 +11,26 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.student import log_peaks, log_tails
-from posteriori.densities.triangular import solve_lower
-from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
-from posteriori.tables.columns import Column
-from posteriori.typing import Array
+from posteriori.densities.gaussian import log_peaks, log_tails
+from posteriori.statistics.moments import Moments, sums_from_responsibilities
+from posteriori.statistics.scatter import ComponentPatterns, MissingPatterns, Scatter
+from posteriori.support.checks import LARGEST_SQUARE, check_numbers, require
+from posteriori.support.typing import Array
+from posteriori.tables.batch import Assignment, Numbers
+from posteriori.tables.schema import Column
+
+
+def solve_lower(lower: Array, right: Array, most: float = np.inf) -> Array:
+    """Return lower⁻¹·right, (d, n), by forward substitution; lower (d, d) is triangular and right is (d, n).
+
+    Results beyond ±`most` are that.
+    """
+    solved = np.empty_like(right, np.float64)
+    with np.errstate(over="ignore"):
+        for i, line in enumerate(lower):
+            np.clip((right[i] - line[:i] @ solved[:i]) / line[i], -most, most, out=solved[i])
+    return solved
+
 
 _BLOCK_CELLS = 1 << 18  # whitened cells per block, so that a block stays in the cache
 
@@ -186,3 +201,206 @@ def distance_from_component(
     log_volume = np.full(len(whitened), parameters.log_volume[g])
     kernels.integrate_out(missing, whitened, parameters.whitener[g], parameters.precision[g], distance, log_volume)
     return distance, log_volume
+
+
+def expect(parameters: MultivariateGaussianParameters, tile: Numbers, assignment: Assignment) -> tuple[Scatter, float]:
+    """Return the expected second moments of the rows and the log-likelihood of their present cells, in nats."""
+    n_components, d = parameters.mean.shape
+    weight = np.bincount(assignment.component, assignment.weight, n_components)
+    offset, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
+    log_likelihood = 0.0
+    for z in range(n_components):
+        chosen = assignment.component == z
+        w = assignment.weight[chosen]
+        missing, deviation, whitened = _about_mean(parameters, z, tile.values[chosen])
+        distance, log_volume = distance_from_component(parameters, parameters.group(z), missing, whitened)
+        seen = (~missing).sum(axis=1)
+        log_likelihood -= 0.5 * float(w @ (distance + log_volume + seen * math.log(2.0 * math.pi)))
+        _fill(parameters, z, missing, w, deviation, whitened, scatter[z])
+        offset[z] = _add_moments(deviation, w, weight[z], scatter[z])
+    cells = Moments.of(tile, assignment)
+    return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
+
+
+def expect_from_responsibilities(
+    parameters: MultivariateGaussianParameters, tile: Numbers, responsibilities: Array
+) -> Scatter:
+    """Return the expected second moments of rows weighted by their responsibilities, (n, Z)."""
+    n_components, d = parameters.mean.shape
+    weight = sums_from_responsibilities(responsibilities)
+    offset, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
+    for z in range(n_components):
+        rows = np.flatnonzero(responsibilities[:, z])
+        w = responsibilities[rows, z]
+        missing, deviation, whitened = _about_mean(parameters, z, tile.values[rows])
+        _fill(parameters, z, missing, w, deviation, whitened, scatter[z])
+        offset[z] = _add_moments(deviation, w, weight[z], scatter[z])
+    cells = Moments.from_responsibilities(tile, responsibilities)
+    return Scatter(weight, parameters.mean.copy(), offset, scatter, cells)
+
+
+def expected_rows(parameters: MultivariateGaussianParameters, values: Array, posterior: Array) -> Array:
+    """Return rows (n, d) with missing cells replaced by their expectations given the present ones.
+
+    The expectations given the component are averaged over p(z | x), posterior (n, Z).
+    """
+    filled = np.zeros(values.shape)
+    for z in range(len(parameters.mean)):
+        missing, deviation, whitened = _about_mean(parameters, z, values)
+        unused = np.zeros_like(parameters.covariance[0])
+        _fill(parameters, z, missing, np.ones(len(values)), deviation, whitened, unused)
+        filled += posterior[:, z : z + 1] * (parameters.mean[z] + deviation)
+    return np.where(np.isnan(values), filled, values)
+
+
+def _about_mean(parameters: MultivariateGaussianParameters, z: int, values: Array) -> tuple[Array, Array, Array]:
+    """Return which cells are missing, the deviations from the mean of z, 0 for those, and the whitened deviations."""
+    missing = np.isnan(values)
+    deviation = np.where(missing, 0.0, values - parameters.mean[z])
+    return missing, deviation, deviation @ parameters.whitener[parameters.group(z)]
+
+
+def _fill(
+    parameters: MultivariateGaussianParameters,
+    z: int,
+    missing: Array,
+    weight: Array,
+    deviation: Array,
+    whitened: Array,
+    scatter: Array,
+) -> None:
+    """Replace the deviations of missing cells by their expectations; add their covariances to the scatter (d, d)."""
+    g = parameters.group(z)
+    whitener, precision = parameters.whitener[g], parameters.precision[g]
+    kernels.expect_missing(missing, weight, whitened, whitener, precision, deviation, scatter)
+
+
+def _add_moments(deviation: Array, weight: Array, total: float, scatter: Array) -> Array:
+    """Add the scatter of deviations (n, d) about their mean, and return this mean."""
+    offset = weight @ deviation / (total if total > 0 else 1.0)
+    apart = (deviation - offset) * np.sqrt(weight)[:, np.newaxis]
+    scatter += apart.T @ apart
+    return np.asarray(offset)
+
+
+def expect_from_patterns(
+    parameters: MultivariateGaussianParameters, patterns: MissingPatterns, cells: Moments
+) -> tuple[Scatter, float]:
+    r"""Return the expected second moments of the rows and the log-likelihood of their present cells, in nats.
+
+    With the precision K, the missing cells m of a row have the conditional covariance :math:`C = K_{mm}^{-1}` and the
+    conditional deviation :math:`-C K_{mo} (x_o - \mu_o)` from their mean. The squared distance of the present cells is
+    that of the row with these expectations filled in, because they minimise it.
+
+    Parameters
+    ----------
+    parameters : MultivariateGaussianParameters
+    patterns : MissingPatterns
+    cells : Moments
+        Of the present cells of all rows.
+
+    References
+    ----------
+    Little & Rubin, Statistical Analysis with Missing Data, 3rd ed., section 11.2.1.
+    """
+    n_components, d = parameters.mean.shape
+    weight = np.zeros(n_components)
+    offset, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
+    log_likelihood = 0.0
+    for z, patterns_of_z in enumerate(patterns.components):
+        if not len(patterns_of_z.weight):
+            continue
+        g = parameters.group(z)
+        precision, log_volume = parameters.precision[g], float(parameters.log_volume[g])
+        filled, deviation, uncertain, log_volumes = _filled(precision, parameters.mean[z], patterns_of_z)
+        w = patterns_of_z.weight
+        weight[z] = w.sum()
+        offset[z] = w @ deviation / weight[z]
+        between = (deviation - offset[z]) * np.sqrt(w)[:, np.newaxis]
+        filled += between.T @ between
+        # tr(K·(scatter about the mean of the component)), before the conditional covariances are added.
+        distance = float(np.vdot(precision, filled)) + weight[z] * float(offset[z] @ precision @ offset[z])
+        log_likelihood -= 0.5 * (distance + float(w @ (log_volumes + log_volume)))
+        scatter[z] = filled + uncertain
+    return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
+
+
+def _filled(precision: Array, mean: Array, patterns: ComponentPatterns) -> tuple[Array, Array, Array, Array]:
+    """Replace the missing cells of the rows of one component by their expectations.
+
+    Returns the sum of the scatter matrices of the patterns (d, d), the deviation of the mean of each pattern from that
+    of the component (p, d), the sum of the conditional covariances (d, d), and |o|·log 2π + log |K_mm| of each pattern
+    (p,).
+    """
+    d = len(mean)
+    filled, uncertain = patterns.scatter.copy(), np.zeros((d, d))
+    deviation = patterns.mean - mean
+    log_volumes = np.full(len(patterns.weight), d * math.log(2.0 * math.pi))
+    for number, missing, scatter in patterns.incomplete:
+        of_missing = precision[missing]
+        inverse = of_missing[:, missing]
+        log_volumes[number] += float(np.linalg.slogdet(inverse)[1]) - len(missing) * math.log(2.0 * math.pi)
+        inverse = np.linalg.inv(inverse)
+        slope = -inverse @ of_missing
+        slope[:, missing] = 0.0
+        deviation[number, missing] = 0.0
+        deviation[number, missing] = slope @ deviation[number]
+        # A·S·Aᵀ differs from S, which is 0 in the missing columns, only in their rows and columns.
+        cross = slope @ scatter
+        filled[missing] += cross
+        filled[:, missing] += cross.T
+        block = np.ix_(missing, missing)
+        filled[block] += cross @ slope.T
+        uncertain[block] += patterns.weight[number] * inverse
+    return filled, deviation, uncertain, log_volumes
+
+
+def log_factors_given_others(parameters: MultivariateGaussianParameters, values: Array) -> Array:
+    r"""Return log p(x_j | all other present cells, z) in nats, (d, n, Z), 0 for a missing cell.
+
+    With Q the precision of the present cells and v = Q(x − mean),
+
+    .. math:: \log p(x_j \mid x_{-j}, z) = \tfrac12 \log \frac{Q_{jj}}{2 \pi} - \frac{v_j^2}{2 Q_{jj}}
+
+    for a Gaussian. In general, without x_j the squared distance is smaller by v_j²/Q_jj, and the log determinant of
+    the covariance by −log Q_jj.
+
+    Parameters
+    ----------
+    parameters : MultivariateGaussianParameters
+    values : ndarray (n, d)
+        NaN where missing.
+
+    References
+    ----------
+    Rue & Held, Gaussian Markov Random Fields, theorem 2.3.
+    """
+    n, d = values.shape
+    factors = np.zeros((d, n, len(parameters.mean)))
+    patterns, pattern = np.unique(~np.isnan(values), axis=0, return_inverse=True)
+    for number, present in enumerate(patterns):
+        shown, rows = np.flatnonzero(present), np.flatnonzero(pattern.ravel() == number)
+        precisions = [_precision_of(precision, present) for precision in parameters.precision]
+        for z, mean in enumerate(parameters.mean):
+            precision = precisions[parameters.group(z)]
+            diagonal = np.diagonal(precision)
+            deviation = values[np.ix_(rows, shown)] - mean[shown]
+            pulled = deviation @ precision
+            nearer = pulled**2 / diagonal
+            if parameters.degrees is None:
+                given = 0.5 * (np.log(diagonal / (2.0 * math.pi)) - nearer)
+            else:
+                distance, p = (pulled * deviation).sum(axis=1)[:, np.newaxis], len(shown)
+                without = parameters.log_density_at(np.maximum(distance - nearer, 0.0), max(p - 1, 0), z)
+                given = 0.5 * np.log(diagonal) + parameters.log_density_at(distance, p, z) - without
+            factors[np.ix_(shown, rows, np.array([z]))] = given.T[:, :, np.newaxis]
+    return factors
+
+
+def _precision_of(precision: Array, present: Array) -> Array:
+    """Return the precision of the present columns with the others integrated out: a Schur complement."""
+    if present.all():
+        return precision
+    kept = precision[np.ix_(present, present)]
+    across = precision[np.ix_(~present, present)]
+    return np.asarray(kept - across.T @ np.linalg.solve(precision[np.ix_(~present, ~present)], across))

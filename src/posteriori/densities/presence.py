@@ -8,14 +8,14 @@ from typing import Annotated
 
 import numpy as np
 
-from posteriori.densities.word_scores import BaseWordDensity, WordScores, by_column
-from posteriori.invariants import require
-from posteriori.statistics.axes import Axes, WithAxes
-from posteriori.statistics.left_out import less, weights_left
+from posteriori.densities.words import BaseWordDensity, WordScores, by_column
+from posteriori.statistics.moments import less, weights_left
+from posteriori.statistics.sums import Axes, WithAxes
 from posteriori.statistics.word_counts import WordCounts, WordPresence, bags_of, presence_of
+from posteriori.support.checks import require
+from posteriori.support.typing import Array
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.typing import Array
 
 
 @dataclass(frozen=True)

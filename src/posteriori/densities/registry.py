@@ -14,31 +14,32 @@ from typing import Any
 from posteriori.densities.averaged import AveragedOneDependence
 from posteriori.densities.binned import Binned
 from posteriori.densities.categorical import Categorical
-from posteriori.densities.complement import Complement
 from posteriori.densities.compound import Compound
 from posteriori.densities.conditional import BackOff
+from posteriori.densities.covariances import (
+    Chain,
+    Diagonal,
+    LedoitWolf,
+    OracleApproximating,
+    PerClass,
+    Pooled,
+    PseudoRows,
+    Regularized,
+    ShrinkToDiagonal,
+    ShrinkToIdentity,
+)
 from posteriori.densities.full_joint import FullJoint
 from posteriori.densities.gaussian import Gaussian
 from posteriori.densities.grouped import Grouped
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness
-from posteriori.densities.multinomial import Multinomial, ScaledMultinomial
 from posteriori.densities.multivariate import MultivariateGaussian
-from posteriori.densities.poisson import Poisson
-from posteriori.densities.poisson_rate import PoissonRate
-from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
+from posteriori.densities.poisson import Poisson, PoissonRate
 from posteriori.densities.presence import Presence
 from posteriori.densities.random_trees import RandomTrees
-from posteriori.densities.shrinkage import (
-    Chain,
-    Diagonal,
-    LedoitWolf,
-    OracleApproximating,
-    ShrinkToDiagonal,
-    ShrinkToIdentity,
-)
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest
+from posteriori.densities.words import Complement, Multinomial, ScaledMultinomial
 from posteriori.statistics.forests import TreeStructure
 from posteriori.statistics.grouped import Groups
 

@@ -10,10 +10,9 @@ from typing import Literal
 import numpy as np
 
 from posteriori import kernels
-from posteriori.statistics.counts import Counts
-from posteriori.statistics.joint_counts import JointCounts
+from posteriori.statistics.counts import Counts, JointCounts
 from posteriori.statistics.pairs import Pairs
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 Penalty = Literal["aic", "bic"] | None
 _DIGITS = 11  # after the point, of information that is compared

@@ -11,11 +11,9 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.base import BaseDensity
-from posteriori.densities.capabilities import ConditionalNormal
-from posteriori.densities.conditional import BackOff, draw, without_missing
+from posteriori.densities.capabilities import BaseDensity, ConditionalNormal
+from posteriori.densities.conditional import BackOff, Family, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, lost_cells
-from posteriori.densities.left_out_cells import Family
 from posteriori.densities.spanning_tree import (
     Dependence,
     Penalty,
@@ -26,16 +24,22 @@ from posteriori.densities.spanning_tree import (
     mixed_forest,
     order_of_columns,
 )
-from posteriori.densities.tree_parameters import Forest, TreeParameters, table_starts, table_widths
-from posteriori.densities.tree_tables import Normals, normals_given
+from posteriori.densities.tree_parameters import (
+    Forest,
+    Normals,
+    TreeParameters,
+    normals_given,
+    table_starts,
+    table_widths,
+)
 from posteriori.densities.within_ranges import Box, truncated_normal
-from posteriori.invariants import check_equal, require
-from posteriori.statistics.joint_counts import JointCounts
+from posteriori.statistics.counts import JointCounts
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.pairs import Pairs
+from posteriori.support.checks import check_equal, require
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers, split_by_component
-from posteriori.tables.columns import CellKind
-from posteriori.typing import Array
+from posteriori.tables.schema import CellKind
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.fixed_point import maximise
+from posteriori.densities.conditional import maximise
 from posteriori.statistics.canonical_order import CanonicalOrder
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.typing import Array
 
 FOLDS = 5  # of the rows, one of which each tree leaves out
 LEVELS = 7  # of the weight of nodes, by its logarithm to base 4

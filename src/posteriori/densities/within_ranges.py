@@ -8,9 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from posteriori.statistics.column_ranges import ColumnRanges
+from posteriori.statistics.moments import ColumnRanges
+from posteriori.support.typing import Array
 from posteriori.tables.schema import Schema
-from posteriori.typing import Array
 
 _MOST_ROUNDS = 50  # of rejection sampling; after these the acceptance rate is too low to continue
 

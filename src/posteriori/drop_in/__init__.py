@@ -13,9 +13,8 @@ differences. Common to all:
 - A negative ``sample_weight`` is an error.
 """
 
-from posteriori.drop_in.bernoulli import BernoulliNB
-from posteriori.drop_in.categorical import CategoricalNB
 from posteriori.drop_in.counts import ComplementNB, MultinomialNB
+from posteriori.drop_in.discrete import BernoulliNB, CategoricalNB
 from posteriori.drop_in.gaussian import GaussianNB
 from posteriori.drop_in.lda import LinearDiscriminantAnalysis
 from posteriori.drop_in.qda import QuadraticDiscriminantAnalysis

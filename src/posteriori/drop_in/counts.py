@@ -9,14 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import Tags
 
-from posteriori.densities.complement import complement_scores
-from posteriori.densities.multinomial import log_shares
-from posteriori.densities.word_scores import WordScores
+from posteriori.densities.words import WordScores, complement_scores, log_shares
+from posteriori.drop_in.base import LabelledRows, require_finite
 from posteriori.drop_in.discrete import DiscreteClassifier
-from posteriori.drop_in.rows import LabelledRows, require_finite
 from posteriori.statistics import JointStatistics, WordCounts
+from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Bags, Numbers
-from posteriori.typing import Array
 
 
 class CountClassifier(DiscreteClassifier, ABC):

@@ -10,11 +10,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Gaussian, GaussianParameters
-from posteriori.drop_in.base import NaiveBayesClassifier, class_prior
-from posteriori.drop_in.rows import LabelledRows, require_finite
+from posteriori.drop_in.base import LabelledRows, NaiveBayesClassifier, class_prior, require_finite
 from posteriori.statistics import JointStatistics, Moments
+from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Numbers
-from posteriori.typing import Array
 
 
 class GaussianNB(NaiveBayesClassifier):

@@ -13,13 +13,12 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from posteriori import kernels
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
-from posteriori.densities.pooling import PerClass
-from posteriori.drop_in.base import RowScores, class_prior
+from posteriori.densities.covariances import PerClass
+from posteriori.drop_in.base import LabelledRows, RowScores, class_prior
 from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Solver, Undetermined
-from posteriori.drop_in.rows import LabelledRows
 from posteriori.statistics import JointStatistics
+from posteriori.support.typing import Array
 from posteriori.tables import Numbers
-from posteriori.typing import Array
 
 _BLOCK_CELLS = 1 << 18  # of whitened rows, so that they stay in the cache
 

@@ -1,11 +1,4 @@
-r"""The effect of one column: how the prediction moves as the value of the column changes and all others stay.
-
-.. math:: f_c(v) = \mathbb{E}\big[\log p(c \mid x_j = v, x_{-j}) - \log p(c \mid x_{-j})\big]
-
-Without column j a generative model integrates it out. Where the log-odds are a sum over the columns, as in naive Bayes,
-the difference between two classes is log p(v | a) − log p(v | b) for every row, and the expectation changes nothing.
-Elsewhere the expectation is a mean over rows, and the spread over the rows shows how much the other columns matter.
-"""
+"""The effect of one column on the prediction, and its distribution."""
 
 from __future__ import annotations
 
@@ -14,8 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from posteriori.model import GenerativeModel
+from posteriori.support.typing import Array
 from posteriori.tables import Batch
-from posteriori.typing import Array
+
+
+def column_distributions(model: GenerativeModel) -> dict[int, str]:
+    """Return the name of the density that models each column, by the position of the column.
+
+    A column that two blocks model together has the name of the block whose parameters all classes share.
+    """
+    blocks = sorted((block for block in model.blocks if not block.models_missingness), key=lambda block: block.shared)
+    return {j: block.density.name for block in blocks for j in block.columns}
+
 
 _LOWEST = -700.0  # nats; a class that cannot produce a row counts as this improbable
 _SPREAD = (0.1, 0.9)

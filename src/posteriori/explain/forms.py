@@ -10,8 +10,8 @@ import numpy as np
 
 from posteriori.densities import LinearDensity
 from posteriori.explain.sums import ExplainableModel, Explanation
+from posteriori.support.typing import Array
 from posteriori.tables import quote
-from posteriori.typing import Array
 
 
 @dataclass(frozen=True)

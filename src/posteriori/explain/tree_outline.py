@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import RandomTreesParameters
-from posteriori.formatting import cell_text, count, listed, percent, plural
-from posteriori.tables.columns import Column
-from posteriori.typing import Array
+from posteriori.support.formatting import cell_text, count, listed, percent, plural
+from posteriori.support.typing import Array
+from posteriori.tables.schema import Column
 
 _LONGEST_COLUMN, _LONGEST = 40, 24  # characters of the name of a column, and of a category or a class
 _LONGEST_SET = 32  # characters of the categories of a side

@@ -11,8 +11,8 @@ import numpy as np
 from posteriori.densities import WordDensity, implements
 from posteriori.model import Block, GenerativeModel, Posterior
 from posteriori.statistics import ExposedCounts, JointStatistics, WordCounts, WordRepeats
+from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Column
-from posteriori.typing import Array
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Models in JavaScript: an evaluator as an ES module, and models as the JSON that it reads."""
 
-from posteriori.javascript.evaluator_source import javascript_evaluator
-from posteriori.javascript.export import to_javascript
+from posteriori.javascript.export import javascript_evaluator, to_javascript
 
 __all__ = ["javascript_evaluator", "to_javascript"]

@@ -9,9 +9,8 @@ instructions load Numba where it is installed.
 from posteriori.kernels.bayes import log_evidence, normalise, responsibilities_and_evidence
 from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_bins
 from posteriori.kernels.descent import Steps
-from posteriori.kernels.distinct_rows import index_distinct_rows
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
-from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
+from posteriori.kernels.encoding import encode_integers, index_distinct_rows, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson, add_student, log_factorials
 from posteriori.kernels.families import (
     add_averaged,
@@ -42,7 +41,6 @@ from posteriori.kernels.left_out import (
 from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.pseudo_rows import averaged_left_out, follow_paths, sweep_cells, sweep_paths
-from posteriori.kernels.ranges import widen_ranges
 from posteriori.kernels.responsibilities import (
     add_complete_moments,
     add_responsibilities,
@@ -52,7 +50,7 @@ from posteriori.kernels.responsibilities import (
     weight_responsibilities,
     weightiest_numbers,
 )
-from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
+from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers, widen_ranges
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 from posteriori.kernels.value_grouping import log_stirling, merge_values
 from posteriori.kernels.words import (

@@ -10,8 +10,8 @@ from typing import Any
 import numba
 from numba.core import event
 
-from posteriori import compilation
 from posteriori.kernels.machine_code import writable_folder
+from posteriori.support import compilation
 
 _settings: Any = numba.config
 _folder_for = functools.cache(writable_folder)

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import BackOff, Grouped, ungrouped
+from posteriori.densities.conditional import LeftOutCells
 from posteriori.densities.grouped import coarse_parameters
-from posteriori.densities.left_out_cells import LeftOutCells
-from posteriori.learning.em import FitResult
-from posteriori.learning.leave_one_out import check_exact, left_out_factors, left_out_prior, unseen_as_missing
-from posteriori.learning.weights import sampled_rows
+from posteriori.learning.fit import FitResult
+from posteriori.learning.weights import check_exact, left_out_factors, left_out_prior, sampled_rows, unseen_as_missing
 from posteriori.model import FLOOR, Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
+from posteriori.support.typing import Array
 from posteriori.tables import Batch
-from posteriori.typing import Array
 
 MODE = 20.0  # of the prior of pseudo-rows
 POWERS = range(-3, 6)  # of 2, the multipliers that are tried first

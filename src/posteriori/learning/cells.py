@@ -25,15 +25,14 @@ import numpy as np
 
 from posteriori.densities import Binned, BinnedParameters, Categorical
 from posteriori.densities.categorical import CategoricalParameters
-from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
 from posteriori.learning.quasi_newton import minimum
-from posteriori.learning.weights import sampled_rows
+from posteriori.learning.weights import check_closed_form, left_out_factors, sampled_rows
 from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel, log_sum
 from posteriori.sources import LabelledSource
-from posteriori.sources.threads import blas
+from posteriori.sources.table_source import blas
 from posteriori.statistics import Counts, JointStatistics
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Codes, Schema
-from posteriori.typing import Array
 
 MOST_ROWS = 20_000  # rows that cells are learned from
 MOST_FACTORS = 1 << 20  # rows times classes times columns

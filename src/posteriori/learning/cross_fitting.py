@@ -16,30 +16,25 @@ import numpy as np
 
 from posteriori.densities import Grouped
 from posteriori.learning.cut_points import CutPoints, bins_of
-from posteriori.learning.em import FitResult, learn, needs_em
-from posteriori.learning.fit import Collect
-from posteriori.learning.fold_sums import (
-    components_of_folds,
-    outside,
-    per_fold,
-    sums_of_parts,
-    sums_without_each,
+from posteriori.learning.fit import Collect, FitResult, Plan, learn, needs_em, refine, without_groups
+from posteriori.learning.folds import components_of_folds, outside, per_fold, sums_of_parts, sums_without_each
+from posteriori.learning.shared_passes import (
+    ObservedCategoriesModel,
+    Prepared,
+    SharedPasses,
+    Subset,
+    fit_forest,
+    leaves_folds_out,
 )
-from posteriori.learning.forest_fitting import fit_forest, leaves_folds_out
-from posteriori.learning.observed_categories import ObservedCategoriesModel
-from posteriori.learning.shared_passes import Prepared, SharedPasses, Subset
-from posteriori.learning.training import Plan
-from posteriori.learning.two_pass import refine, without_groups
-from posteriori.learning.work_bounds import WorkCounts, check_work
-from posteriori.learning.work_steps import COUNTING, COUNTING_AGAIN, CUTTING, FITTING, SCORING
+from posteriori.learning.work_bounds import COUNTING, COUNTING_AGAIN, CUTTING, FITTING, SCORING, WorkCounts, check_work
 from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
-from posteriori.sources.threads import blas, in_order, n_threads
+from posteriori.sources.table_source import blas, in_order, n_threads
 from posteriori.statistics import JointStatistics
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 from posteriori.tables.batch import joined
 from posteriori.tables.progress import start_candidates, step, without_passes
-from posteriori.typing import Array
 
 _ENOUGH_ROWS = 2000  # below this, starting threads costs more than it saves
 

@@ -1,23 +1,179 @@
-"""Cut points of all columns of a table, from all rows and from the rows outside each fold."""
+"""Cut points of numeric columns: quantiles, or minimum description length given the classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
 
 import numpy as np
 
+from posteriori import kernels
 from posteriori.densities.binned import Binned, Bins
-from posteriori.learning.binning import SortedCells, mdlp_of_counts
-from posteriori.learning.fold_sums import components_of_folds, per_fold, sums_without_each
+from posteriori.learning.folds import components_of_folds, per_fold, sums_without_each
 from posteriori.model import Block, reject_outside
 from posteriori.sources import Source
-from posteriori.sources.threads import in_order, n_threads
-from posteriori.statistics import Counts
-from posteriori.statistics.row_sample import RowSample
-from posteriori.tables import Assignment, Batch, Codes, Schema
-from posteriori.typing import Array
+from posteriori.sources.table_source import in_order, n_threads
+from posteriori.statistics import Counts, JointStatistics, Moments, TailMoments
+from posteriori.statistics.row_records import RowSample
+from posteriori.support.typing import Array
+from posteriori.tables import Assignment, Batch, Codes, Schema, quote
+
+_LARGEST_TABLE = 4  # largest size of the table of k·log k, in entries per row
+
+
+@dataclass(frozen=True)
+class SortedCells:
+    """The cells of a column that are not missing, sorted once for the cut points of all folds.
+
+    Attributes
+    ----------
+    rows : ndarray (n,)
+        The row of each cell, sorted by value, then by class, then by row.
+    pair : ndarray (n,)
+        The index of the distinct pair of value and class of each cell.
+    value, component : ndarray (m,)
+        The value and the class of each distinct pair, in the same order. The class is −1 if it is unknown.
+    """
+
+    rows: Array
+    pair: Array
+    value: Array
+    component: Array
+
+    @classmethod
+    def of(cls, values: Array, component: Array) -> SortedCells:
+        """Sort the cells of a column, NaN where missing, given the class of each row. Cost: O(n·log n)."""
+        rows = np.flatnonzero(~np.isnan(values))
+        rows = rows[np.lexsort((component[rows], values[rows]))]
+        ordered, classes = values[rows].astype(np.float64), component[rows]
+        new = np.ones(len(rows), np.bool_)
+        new[1:] = (ordered[1:] != ordered[:-1]) | (classes[1:] != classes[:-1])
+        return cls(rows, np.cumsum(new) - 1, ordered[new], classes[new])
+
+    def cuts(self, bins: int | Literal["mdlp"], weight: Array) -> Array:
+        """Return the cut points: quantiles for a number of bins, or those of minimum description length.
+
+        Rows of weight 0 change nothing: the cut points are, to the last bit, those of a table without these rows.
+        Every distinct value is a candidate.
+
+        Parameters
+        ----------
+        bins : int or "mdlp"
+        weight : ndarray
+            The weight of each row of the column, ≥ 0.
+        """
+        weight = np.bincount(self.pair, weight[self.rows], len(self.value))
+        if bins != "mdlp":
+            return quantile_cuts(self.value, weight, bins)
+        kept = (weight > 0) & (self.component >= 0)
+        value, component = self.value[kept], self.component[kept]
+        behind = mdlp_cuts(value, component, weight[kept], int(component.max(initial=-1)) + 1)
+        return midpoints(value[behind], value[behind + 1])
+
+
+def quantile_cuts(values: Array, weight: Array, bins: int) -> Array:
+    """Return at most bins − 1 cut points that divide numbers into bins of about equal weight.
+
+    A cut lies midway between two neighbouring distinct values: the pair that divides the weight closest to the
+    quantile. Equal values stay in one bin, and equal cuts are merged.
+
+    Parameters
+    ----------
+    values : ndarray (n,)
+        NaN if missing.
+    weight : ndarray (n,)
+        The weight of each number.
+    bins : int
+
+    Returns
+    -------
+    ndarray
+        Strictly increasing.
+    """
+    counted = ~np.isnan(values) & (weight > 0)
+    distinct, position = np.unique(values[counted].astype(np.float64), return_inverse=True)
+    if len(distinct) < 2:
+        return np.empty(0)
+    if len(distinct) <= bins:
+        return midpoints(distinct[:-1], distinct[1:])
+    below = np.cumsum(np.bincount(position, weight[counted]))
+    target = below[-1] * np.arange(1, bins) / bins
+    boundary = below[:-1]
+    right = np.clip(np.searchsorted(boundary, target), 1, len(boundary) - 1)
+    nearer_left = target - boundary[right - 1] <= boundary[right] - target
+    chosen = np.unique(right - nearer_left)
+    return midpoints(distinct[chosen], distinct[chosen + 1])
+
+
+def midpoints(low: Array, high: Array) -> Array:
+    """Return the midpoints of pairs low < high. Rounding keeps them in (low, high]."""
+    middle = low / 2.0 + high / 2.0  # low + high could overflow
+    return np.where(middle > low, np.minimum(middle, high), high)
+
+
+def mdlp_of_counts(counts: Array) -> Array:
+    """Return the indices of the bins after which minimum description length cuts.
+
+    Parameters
+    ----------
+    counts : ndarray (Z, K)
+        The weight of each class in each bin.
+
+    Returns
+    -------
+    ndarray
+        Ascending, in 0 … K − 2.
+    """
+    position, component = np.nonzero(counts.T)
+    return position[mdlp_cuts(position, component, counts.T[position, component], len(counts))]
+
+
+def mdlp_cuts(values: Array, component: Array, weight: Array, n_components: int) -> Array:
+    r"""Return the indices of the rows after which minimum description length cuts.
+
+    An interval S of N rows and k classes is divided into S₁, S₂ where the class entropy is smallest, if
+
+    .. math:: H(S) - \tfrac{N_1}{N} H(S_1) - \tfrac{N_2}{N} H(S_2) > \frac{\log_2 (N - 1)}{N}
+              + \frac{\log_2 (3^k - 2) - k H(S) + k_1 H(S_1) + k_2 H(S_2)}{N},
+
+    H in bits. Then the parts are divided by the same rule. Of several cuts of equal entropy the first is taken.
+
+    Parameters
+    ----------
+    values : ndarray (n,)
+        Ascending, without missing ones.
+    component : ndarray (n,)
+        The class of each row.
+    weight : ndarray (n,)
+        A row of weight w counts as w rows. An interval with a total weight below 2 is not divided.
+    n_components : int
+
+    Returns
+    -------
+    ndarray
+        Ascending, in 0 … n − 2.
+
+    Notes
+    -----
+    Cost: O(n) for each level of the recursion.
+
+    References
+    ----------
+    Fayyad & Irani, Multi-interval discretization of continuous-valued attributes for classification learning, IJCAI
+    1993, section 3.
+    """
+    cut = np.zeros(len(values), np.bool_)
+    if len(values) > 1:
+        last = np.append(values[1:] != values[:-1], True)  # the last row of each distinct value: cuts lie behind these
+        total = float(weight.sum())
+        whole = total <= _LARGEST_TABLE * len(values) and bool((weight == np.floor(weight)).all())
+        # Entropies of whole counts need only k·log k for k up to N: look it up in a table, unless it is too large.
+        counts = np.arange(total + 1.0) if whole else np.empty(0)
+        logarithms = counts * np.log(np.maximum(counts, 1.0))
+        kernels.mdlp(component.astype(np.int32, copy=False), weight, last, n_components, logarithms, cut)
+    return np.flatnonzero(cut)
+
 
 _GRID = 1000  # bins; in tables with more rows than the sample, "mdlp" chooses among their boundaries
 _SAMPLED_ROWS = 50_000  # rows in the sample, unless that exceeds _SAMPLED_CELLS
@@ -184,3 +340,107 @@ def _count(columns: tuple[int, ...]) -> Callable[[Batch], Counts]:
         return Counts.of(cast(Codes, known.take(columns, "categorical")), cast(Assignment, known.assignment))
 
     return accumulate
+
+
+def with_missing_cuts(schema: Schema, blocks: Sequence[Block]) -> Schema:
+    """Return the schema in which every column that is to be binned and has no cut points is one bin.
+
+    Cut points are chosen on the first call. A column that was entirely missing then has none.
+    """
+    uncut = [j for j in bins_of(tuple(blocks)) if schema.columns[j].cuts is None]
+    return schema.with_cuts(dict.fromkeys(uncut, ())) if uncut else schema
+
+
+def retyped(
+    statistics: JointStatistics, past: Schema, earlier: Sequence[Block], schema: Schema, blocks: Sequence[Block]
+) -> JointStatistics:
+    """Return the statistics of earlier rows for the blocks of later ones.
+
+    They differ if a column was entirely missing in the earlier rows and has a value now: it may have another kind, and
+    therefore be in another block. A new categorical column has no category yet (`JointStatistics.reindexed` adds them).
+
+    Raises
+    ------
+    ValueError
+        The distributions have changed, and blocks differ for this reason; or the statistics of a density cannot be
+        converted to other columns.
+    """
+    recoded = _recoded(past, schema)
+    same_blocks = [_needs(block) for block in blocks] == [_needs(block) for block in earlier]
+    if same_blocks and not _has_new_cuts(past, schema) and not recoded:
+        return statistics
+    left = list(zip(earlier, statistics.blocks, strict=True))
+    converted = []
+    for block in blocks:
+        before, sums = _take_counterpart(left, block)
+        positions = [before.columns.index(j) if j in before.columns else -1 for j in block.columns]
+        changed = set(before.columns) ^ set(block.columns)
+        if before.density.sufficient_statistics != block.density.sufficient_statistics or not all(
+            past.columns[j].has_no_kind for j in changed
+        ):
+            raise _changed()
+        if block.density.kind == "mixed" and not block.models_missingness:  # it stores numbers apart from codes
+            changed |= recoded & set(block.columns)
+        converted.append(_rearranged(sums, positions, block, schema, statistics.weight, changed))
+    if not all(past.columns[j].has_no_kind for block, _ in left for j in block.columns):
+        raise _changed()
+    return replace(statistics, blocks=tuple(converted))
+
+
+def _needs(block: Block) -> tuple[Any, tuple[int, ...]]:
+    return block.density.sufficient_statistics, block.columns
+
+
+def _changed() -> ValueError:
+    return ValueError("distributions have changed since the last call; use fit to start over")
+
+
+def _take_counterpart(left: list[tuple[Block, Any]], block: Block) -> tuple[Block, Any]:
+    """Remove the counterpart of a block from the earlier ones, and return it with its statistics.
+
+    It has an equal density, or else one of the same type, and shares the most columns. For a new block it is an empty
+    block, and None.
+    """
+    candidates = [pair for pair in left if pair[0].density == block.density]
+    candidates = candidates or [pair for pair in left if type(pair[0].density) is type(block.density)]
+    if not candidates:
+        return Block(block.density, ()), None
+    counterpart = max(candidates, key=lambda pair: len(set(pair[0].columns) & set(block.columns)))
+    left[:] = [pair for pair in left if pair is not counterpart]
+    return counterpart
+
+
+def _has_new_cuts(past: Schema, schema: Schema) -> bool:
+    """Return whether a column that was entirely missing has other cut points now."""
+    pairs = zip(past.columns, schema.columns, strict=True)
+    return any(before.has_no_kind and before.cuts != after.cuts for before, after in pairs)
+
+
+def _recoded(past: Schema, schema: Schema) -> set[int]:
+    """Return the columns that changed from numbers to codes, or from codes to numbers."""
+    return set(past.coded) ^ set(schema.coded)
+
+
+def _rearranged(sums: Any, positions: list[int], block: Block, schema: Schema, weight: Array, changed: set[int]) -> Any:
+    """Return the statistics of a block with some new columns, whose cells were all missing."""
+    cuts = tuple(schema.columns[j].cuts or () for j in block.columns)
+    sufficient_statistics = block.density.sufficient_statistics
+    if sufficient_statistics is TailMoments:
+        return (TailMoments((), _no_moments(weight)) if sums is None else sums).placed(positions, cuts)
+    if not changed:
+        return sums
+    if sufficient_statistics is Moments:
+        return (_no_moments(weight) if sums is None else sums).placed(positions)
+    if sufficient_statistics is Counts:
+        return (Counts((), weight[:, None][:, :0]) if sums is None else sums).placed(positions, weight)
+    names = quote(schema.columns[j].name for j in sorted(changed))
+    raise ValueError(
+        f"{names} had no value in the rows of earlier calls, and the statistics of this model cannot be converted to "
+        "the kind of its first values; name it in categorical_features from the first call on, or include a row with a "
+        "value in the first call"
+    )
+
+
+def _no_moments(weight: Array) -> Moments:
+    nothing = weight[:, None][:, :0]
+    return Moments(nothing, nothing, nothing, nothing)

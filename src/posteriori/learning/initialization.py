@@ -12,8 +12,8 @@ from posteriori.kernels.hashing import splitmix64
 from posteriori.model import Block, reject_outside
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics, from_responsibilities
+from posteriori.support.typing import Array
 from posteriori.tables import Batch
-from posteriori.typing import Array
 
 _SAMPLED_ROWS = 4096  # rows that seeds are drawn from
 # The squared distance of a missing cell from any other, and of two different categories: the expected squared distance

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 _MEMORY = 10  # pairs of steps and changes of the gradient
 _SUFFICIENT = 1e-4  # of Armijo's condition

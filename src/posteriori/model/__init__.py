@@ -1,12 +1,16 @@
 """A generative model: a prior over components times, for each block of columns, a density given the component."""
 
-from posteriori.model.blocks import Block, reject_incomplete, reject_outside, warn_of_approximation
-from posteriori.model.factor_weights import FactorWeights
+from posteriori.model.blocks import (
+    Block,
+    FactorWeights,
+    Prior,
+    reject_incomplete,
+    reject_outside,
+    warn_of_approximation,
+)
 from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_sum
 from posteriori.model.marginals import batch_of_column, cannot_hold, log_marginal, log_marginal_of_codes
-from posteriori.model.posterior import FLOOR, Pool, Posterior, clip_log_posteriors
-from posteriori.model.prior import Prior
-from posteriori.model.sampling import draw_components, draw_rows
+from posteriori.model.posterior import FLOOR, Pool, Posterior, clip_log_posteriors, draw_components, draw_rows
 
 __all__ = [
     "FLOOR",

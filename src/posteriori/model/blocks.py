@@ -1,4 +1,4 @@
-"""A block of a model: a density and the columns it models, and the checks of the cells that it reads."""
+"""The parts of a model: its prior, its blocks of columns with their densities, and the weights of factors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,46 @@ from typing import Any, cast
 import numpy as np
 
 from posteriori.densities import ApproximatingDensity, Density, implements
-from posteriori.invariants import require
+from posteriori.support.checks import check_numbers, require
+from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
 from posteriori.tables.messages import infinite_cell
+
+
+@dataclass(frozen=True)
+class Prior:
+    """p(y) = (n_y + alpha) / (n + C·alpha), or fixed by the user; p(z | y) = n_z / n_y.
+
+    Parameters
+    ----------
+    alpha : float
+        Dirichlet pseudo-count per class: 0 is maximum likelihood.
+    fixed : tuple of float, optional
+        The fixed class probabilities.
+    of_class : tuple of int (Z,)
+        The class of each component, ascending; empty if every class has one component.
+    """
+
+    alpha: float = 0.0
+    fixed: tuple[float, ...] | None = None
+    of_class: tuple[int, ...] = ()
+
+    def estimate(self, weight: Array) -> Array:
+        """Return log p(z) in nats, (…, Z), from the weight of each component."""
+        of_class = np.array(self.of_class or range(weight.shape[-1]))
+        first = np.searchsorted(of_class, np.arange(of_class[-1] + 1))
+        class_weight = np.add.reduceat(weight, first, axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self.fixed is not None:
+                probability = np.broadcast_to(self.fixed, class_weight.shape)
+            else:
+                smoothed = class_weight + self.alpha
+                probability = smoothed / smoothed.sum(axis=-1, keepdims=True)
+            if not self.of_class:
+                return np.asarray(np.log(probability))
+            known = class_weight[..., of_class] > 0
+            share = np.where(known, weight / class_weight[..., of_class], 1.0 / np.bincount(of_class)[of_class])
+            return np.asarray(np.log(probability[..., of_class] * share))
 
 
 @dataclass(frozen=True)
@@ -163,3 +200,44 @@ def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueE
         f"{batch.number(i)}, but its distribution is {block.density.name}: {block.density.support}; correct the count"
         f"{' (hashers need alternate_sign=False)' if bags.counts[k] < 0 else ' or choose another distribution'}"
     )
+
+
+@dataclass(frozen=True)
+class FactorWeights:
+    """p(z | x) ∝ exp(bias_z + Σ_j weight_j·log p(x_j | parents, z)).
+
+    Attributes
+    ----------
+    bias : ndarray (Z,)
+        In nats.
+    weight : ndarray (d,)
+        The weight of the factor of each column, ≥ 0.
+    parameters : tuple
+        The parameters of each block from which the factors are computed, if they were learned for the posterior;
+        empty if the factors are those of the model.
+    penalty : float
+        The strength of the penalty that was chosen for these parameters; 0 if there are none.
+    """
+
+    bias: Array
+    weight: Array
+    parameters: tuple[Any, ...] = ()
+    penalty: float = 0.0
+
+    def check_against(self, n_columns: int, n_components: int) -> None:
+        """Raise ValueError unless there is a bias for each component and a weight for each column."""
+        check_numbers("the biases", self.bias, (n_components,))
+        check_numbers("the weights of factors", self.weight, (n_columns,), 0.0)
+        check_numbers("the penalty", np.array([self.penalty]), (1,), 0.0)
+
+    def weighted(self, log_factors: Array) -> Array:
+        """Return the log factors (n, Z, d) times the weights of their columns; weight 0 gives 0, even for −inf."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self.weight > 0, self.weight * log_factors, 0.0)
+
+    def sum(self, log_factors: Array) -> Array:
+        """Return the sum over columns of the weighted log factors (n, Z, d): (n, Z)."""
+        counted = self.weight > 0
+        if not counted.all():
+            log_factors = log_factors[:, :, counted]
+        return np.asarray(log_factors @ self.weight[counted])

@@ -11,13 +11,12 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities import ChainedDensity, ScoredDensity, implements
-from posteriori.invariants import check_numbers, require, require_kind
-from posteriori.model.blocks import Block, reject_outside, warn_of_approximation
-from posteriori.model.factor_weights import FactorWeights
+from posteriori.model.blocks import Block, FactorWeights, reject_outside, warn_of_approximation
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.sums import check_sums
+from posteriori.support.checks import check_numbers, require, require_kind
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, quote
-from posteriori.typing import Array
 
 _ROUNDING = 1e-6  # tolerance for probabilities that sum to 1
 _BLOCK_FACTORS = 1 << 17  # log factors per block, so that a block stays in the cache

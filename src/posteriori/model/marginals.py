@@ -1,15 +1,16 @@
-"""The distribution of one column of a model, with the others missing."""
+"""Columns of a model alone or unknown: the other factors are left out or integrated out."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from posteriori.densities import MarginDensity
+from posteriori.densities import ChainedDensity, MarginalDensity, MarginDensity
 from posteriori.model.generative_model import GenerativeModel
-from posteriori.tables import Batch, Numbers, Schema
-from posteriori.typing import Array
+from posteriori.support.typing import Array
+from posteriori.tables import Bags, Batch, Numbers, Schema
 
 
 def log_marginal(model: GenerativeModel, column: int, cells: Array) -> Array:
@@ -71,3 +72,93 @@ def _batch_without_cells(schema: Schema, n: int) -> Batch:
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     numbers, codes = np.full((n, len(continuous)), np.nan), np.zeros((n, len(categorical)), schema.code_dtype)
     return Batch.of(schema, 0, numbers, codes, {})
+
+
+def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
+    """Return log p(y | x₋ⱼ) in nats for each column j, (d, n, C), up to a constant per row.
+
+    If a column is independent of the others given the component, its factor is left out of the sum. A
+    `MarginalDensity` computes its log-density without each of its columns. Any other column is made missing, and the
+    model integrates it out.
+
+    Parameters
+    ----------
+    model : GenerativeModel
+    batch : Batch
+        In the codes of the model.
+    """
+    d = len(model.schema.columns)
+    chained = [block for block in model.blocks if not block.shared and isinstance(block.density, ChainedDensity)]
+    if model.weights is not None and chained:  # a missing parent changes the factors that weights multiply
+        masked = set(range(d))
+    else:
+        masked = {j for block in chained if not isinstance(block.density, MarginalDensity) for j in block.columns}
+    exposures = {block.exposure_in(model.schema) for block in model.blocks}
+    masked |= {j for j in exposures if j is not None}
+    scores = np.empty((d, len(batch), model.n_classes))
+    if len(masked) < d:
+        scores[:] = _sums_without_each(model, batch)
+    columns = sorted(masked)
+    # A density of missingness would take the cell made missing here as evidence: ignore it for this column.
+    if any(block.models_missingness for block in model.blocks):
+        for j in columns:
+            scores[j] = model.ignore_missingness_except([k for k in range(d) if k != j]).scores(
+                unknown_in_turn(batch, [j])
+            )
+    elif columns:
+        scores[columns] = model.scores(unknown_in_turn(batch, columns)).reshape(len(columns), len(batch), -1)
+    return scores
+
+
+def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
+    """Return the scores without each column, (d, n, C); wrong for columns that have to be made missing."""
+    d, weights = len(model.schema.columns), model.weights
+    total = np.tile(model.log_prior if weights is None else weights.bias, (d, len(batch), 1))
+    for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
+        if block.shared:
+            continue
+        columns, others = list(block.columns), np.delete(np.arange(d), block.columns)
+        tile = block.tile(batch)
+        if isinstance(block.density, ChainedDensity):
+            total[others] += block.density.log_density(parameters, tile)
+            if isinstance(block.density, MarginalDensity):
+                total[columns] += block.density.without_each(parameters, tile)
+            continue
+        factors = np.moveaxis(block.density.log_factors(parameters, tile), 2, 0)
+        if weights is not None:
+            of_block = weights.weight[columns, np.newaxis, np.newaxis]
+            with np.errstate(invalid="ignore"):  # 0 · −inf
+                factors = np.where(of_block > 0, of_block * factors, 0.0)
+        total[others] += factors.sum(axis=0)
+        total[columns] += _sums_of_others(factors)
+    return model.by_class(total) if weights is None else total
+
+
+def _sums_of_others(terms: Array) -> Array:
+    """Return, for each index of the first axis, the sum over all other indices.
+
+    The sums before and after it are added. Subtracting it from the total would give NaN for terms of −inf.
+    """
+    before, after = np.zeros_like(terms), np.zeros_like(terms)
+    np.cumsum(terms[:-1], axis=0, out=before[1:])
+    np.cumsum(terms[:0:-1], axis=0, out=after[-2::-1])
+    return before + after
+
+
+def unknown_in_turn(batch: Batch, columns: Sequence[int]) -> Batch:
+    """Return one copy of the rows for each of the columns, in which the cells of that column are missing."""
+    schema, n = batch.schema, len(batch)
+    numbers, codes = (np.tile(cells, (len(columns), 1)) for cells in (batch.numbers.values, batch.codes.values))
+    for position, j in enumerate(columns):
+        rows = slice(position * n, (position + 1) * n)
+        if schema.columns[j].kind == "continuous":
+            numbers[rows, schema.of_kind("continuous").index(j)] = np.nan
+        if j in schema.coded:
+            codes[rows, schema.coded.index(j)] = 0
+    tiles = replace(batch.numbers, values=numbers), replace(batch.codes, values=codes)
+    row_numbers = np.tile([batch.number(i) for i in range(n)], len(columns))
+    bags = tuple(
+        Bags.joined([Bags.empty(n, cells.n_words) if j == column else cells for column in columns])
+        for j, cells in zip(schema.of_kind("counts"), batch.bags, strict=True)
+    )
+    return replace(batch, numbers=tiles[0], codes=tiles[1], assignment=None, fold=None, chosen=row_numbers, bags=bags)

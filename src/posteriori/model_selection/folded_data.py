@@ -9,20 +9,18 @@ from typing import Any
 import numpy as np
 
 from posteriori.learning.cross_fitting import CrossFitted, cross_fit, score_batch, score_held_out
-from posteriori.learning.fold_sums import rows_in_folds
-from posteriori.learning.folds import assign_folds, stratified_subsample
+from posteriori.learning.fit import Plan, TrainingRows
+from posteriori.learning.folds import assign_folds, rows_in_folds, stratified_subsample
 from posteriori.learning.importance import HeldOutRows, most_rows
-from posteriori.learning.training import Plan, TrainingRows
-from posteriori.learning.work_bounds import WorkCounts
-from posteriori.learning.work_steps import SCORING
+from posteriori.learning.work_bounds import SCORING, WorkCounts
 from posteriori.model import Posterior
 from posteriori.model_selection.row_order import order_by_cells
 from posteriori.sources import LabelledSource
 from posteriori.sources.sampled import sampled_source
 from posteriori.statistics.canonical_order import CanonicalOrder
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column
 from posteriori.tables.progress import step
-from posteriori.typing import Array
 
 MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory is bounded
 MOST_EVALUATED_BY_ALL = 50_000  # the same, by every candidate of a pool: the standard error is then 0.002

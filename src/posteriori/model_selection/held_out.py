@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from posteriori.learning.training import Plan, TrainingRows
+from posteriori.learning.fit import Plan, TrainingRows
 from posteriori.model_selection import metrics
 from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score, held_out_prior
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 
 @dataclass(frozen=True)

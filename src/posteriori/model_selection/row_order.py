@@ -7,9 +7,9 @@ import numpy as np
 from posteriori.sources import LabelledSource
 from posteriori.statistics.canonical_order import CanonicalOrder
 from posteriori.statistics.forests import CodedRows
+from posteriori.support.typing import Array
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Batch, joined
-from posteriori.typing import Array
 
 _MOST_CELLS = 1 << 24  # that are held and sorted
 

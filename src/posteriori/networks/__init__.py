@@ -14,17 +14,22 @@ from posteriori.networks.formats.exchange import (
 )
 from posteriori.networks.formats.files import read_network, write_network
 from posteriori.networks.graph.cpt import CPT
-from posteriori.networks.graph.dag import DAG, Independence
+from posteriori.networks.graph.dag import DAG, DependenceExplanation, Independence, Trail, Triple, active_trails
 from posteriori.networks.graph.equivalence import PartialDAG, cpdag, structural_hamming_distance
 from posteriori.networks.graph.linear_gaussian import LinearGaussian
-from posteriori.networks.graph.trails import DependenceExplanation, Trail, Triple, active_trails
 from posteriori.networks.inference.decision_support import InformationValues, Sensitivity
-from posteriori.networks.inference.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
+from posteriori.networks.inference.distributions import (
+    ConditionalDistribution,
+    Distribution,
+    GaussianMixture,
+    Marginals,
+    MixedDistribution,
+    MostProbable,
+)
 from posteriori.networks.inference.evidence import Measurement
-from posteriori.networks.inference.gaussian_mixture import GaussianMixture, MixedDistribution
 from posteriori.networks.inference.sampling import Estimate
 from posteriori.networks.learning.bootstrap import ArcStrength, bootstrap_structure
-from posteriori.networks.learning.scores import AIC, BIC, K2, BDeu, BGe
+from posteriori.networks.learning.family_scores import AIC, BIC, K2, BDeu, BGe
 from posteriori.networks.learning.structure import learn_network, learn_structure, score_structure
 from posteriori.networks.learning.structure_search import LearnedStructure
 from posteriori.networks.network import BayesianNetwork

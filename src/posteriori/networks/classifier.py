@@ -14,12 +14,12 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.html_tables import code, folded
 from posteriori.networks.graph.naming import require_variable
 from posteriori.networks.notebooks import network_html
 from posteriori.scoring import Scorer
-from posteriori.table_estimator import takes_tables
-from posteriori.typing import Array
+from posteriori.support.formatting import code, folded
+from posteriori.support.table_estimator import takes_tables
+from posteriori.support.typing import Array
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,17 @@ from posteriori.networks.causal.adjustment import AdjustmentSets, adjustment_set
 from posteriori.networks.causal.identification import Identification, causal_effect, identify
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.networks.graph.cpt import CPT
-from posteriori.networks.graph.dag import DAG, Independence
-from posteriori.networks.graph.interventions import mutilated
+from posteriori.networks.graph.dag import DAG, DependenceExplanation, Independence, active_trails
 from posteriori.networks.graph.linear_gaussian import LinearGaussian
 from posteriori.networks.graph.naming import States, as_names, require_variable
-from posteriori.networks.graph.specification import NetworkSpec, given_properties, given_tables, table_size, text
-from posteriori.networks.graph.trails import DependenceExplanation, active_trails
+from posteriori.networks.graph.specification import (
+    NetworkSpec,
+    given_properties,
+    given_tables,
+    mutilated,
+    table_size,
+    text,
+)
 from posteriori.networks.inference import decision_support, questions
 from posteriori.networks.inference.decision_support import InformationValues, Sensitivity
 from posteriori.networks.inference.distributions import ConditionalDistribution, Distribution, MostProbable
@@ -25,7 +30,7 @@ from posteriori.networks.learning.cases import open_cases
 from posteriori.networks.learning.family_statistics import FamilyStatistics, count_cases, joined
 from posteriori.networks.learning.parameters import LearningOptions, fit_tables
 from posteriori.networks.notebooks import network_html
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 Method = Literal["exact", "conditioning", "sampling"]
 Evidence = Mapping[str, Any]

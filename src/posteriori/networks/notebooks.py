@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.formatting import shorten
-from posteriori.html_tables import folded, left_out, paragraph, scrolling, side_by_side, table
-from posteriori.networks.graph.svg import network_svg
+from posteriori.networks.graph.layout import network_svg
 from posteriori.networks.inference.printing import heading, number
-from posteriori.typing import Array
+from posteriori.support.formatting import folded, left_out, paragraph, scrolling, shorten, side_by_side, table
+from posteriori.support.typing import Array
 
 _MOST_ROWS = 40
 _MOST_COLUMNS = 12

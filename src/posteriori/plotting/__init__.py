@@ -1,14 +1,11 @@
 """Figures of fitted models. Each function draws on an Axes, by default one of a new figure, and returns it."""
 
-from posteriori.plotting.calibration import plot_calibration
-from posteriori.plotting.densities import plot_densities
-from posteriori.plotting.discriminants import plot_covariances, plot_discriminants
-from posteriori.plotting.effects import plot_effect
+from posteriori.plotting.effects import plot_densities, plot_effect
 from posteriori.plotting.graphs import plot_network, plot_tree
+from posteriori.plotting.held_out import plot_calibration, plot_confusion, plot_lift, plot_precision_recall, plot_roc
 from posteriori.plotting.importance import plot_feature_information
 from posteriori.plotting.learning_curves import plot_learning_curves
-from posteriori.plotting.ranking import plot_confusion, plot_lift, plot_precision_recall, plot_roc
-from posteriori.plotting.regions import plot_decision_regions
+from posteriori.plotting.regions import plot_covariances, plot_decision_regions, plot_discriminants
 from posteriori.plotting.waterfall import plot_explanation
 
 __all__ = [

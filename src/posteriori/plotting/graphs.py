@@ -1,24 +1,329 @@
-"""Figures of Bayesian networks and dependence trees, with parents above children."""
+"""Figures of Bayesian networks, dependence trees and trees of a forest."""
 
 from __future__ import annotations
 
 import itertools
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from posteriori.formatting import shorten
-from posteriori.networks.graph.layout import LETTER, POINTS, Layout, box_size, layered, text_length
+import numpy as np
+
+from posteriori.explain.tree_outline import TreeNode, TreeOutline
+from posteriori.networks.graph.layout import BAR, LETTER, LINE, PAD, POINTS, Layout, box_size, layered, text_length
 from posteriori.networks.notebooks import beliefs_of
-from posteriori.plotting.boxes import draw_arrow, draw_node, open_inches, scale_on
-from posteriori.plotting.canvas import GREY, INK, class_names
-from posteriori.plotting.forest_trees import draw_forest_tree
-from posteriori.plotting.outline import draw_outline, edge_width, outline_of
+from posteriori.plotting.canvas import GREY, INK, PALETTE, class_colours, class_names, draw_legend, open_axes
+from posteriori.support.formatting import percent, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from posteriori.networks import BayesianNetwork
+
+
+_MARGIN = 0.15  # inches around a drawing
+
+
+def open_inches(ax: Axes | None, width: float, height: float) -> tuple[Axes, float]:
+    """Return axes for a drawing of a size in inches, and the scale factor of its text and lines."""
+    width, height = width + 2 * _MARGIN, height + 2 * _MARGIN
+    own = ax is None
+    ax = open_axes(ax, max(width, 2.5) + 0.2, max(height, 1.2) + 0.4)
+    ax.set_axis_off()
+    ax.set(xlim=(-_MARGIN, width - _MARGIN), ylim=(-_MARGIN, height - _MARGIN), aspect="equal")
+    return ax, 1.0 if own else scale_on(ax, width, height)
+
+
+def scale_on(ax: Axes, width: float, height: float) -> float:
+    """Return the factor, at most 1, by which a drawing of a size in inches shrinks on axes."""
+    space = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    return float(min(space.width / width, space.height / height, 1.0))
+
+
+def draw_node(
+    ax: Axes,
+    centre: tuple[float, float],
+    size: tuple[float, float],
+    name: str,
+    states: Mapping[str, float],
+    is_known: bool,
+    scale: float,
+    edge: str = INK,
+) -> None:
+    """Draw a box with the name, and one bar per state."""
+    from matplotlib.patches import FancyBboxPatch, Rectangle
+
+    (x, y), (width, height) = centre, size
+    left, top = x - width / 2.0, y + height / 2.0
+    box = FancyBboxPatch(
+        (left, y - height / 2.0),
+        width,
+        height,
+        boxstyle="round,pad=0,rounding_size=0.06",
+        fc="#FFF3DC" if is_known else "white",
+        ec=PALETTE[1] if is_known else edge,
+        lw=(2.0 if is_known else 0.9) * scale,
+        zorder=3,
+    )
+    ax.add_patch(box)
+    letters: dict[str, Any] = {"va": "center", "color": INK, "zorder": 5}
+    weight = "bold" if states else "normal"
+    line = top - PAD - LINE / 2.0 if states else y
+    ax.text(x, line, shorten(name), ha="center", fontsize=POINTS * scale, fontweight=weight, **letters)
+    bar_right = left + width - PAD - 5 * LETTER
+    for state, probability in states.items():
+        line -= LINE
+        ax.text(left + PAD, line, state, ha="left", fontsize=0.9 * POINTS * scale, **letters)
+        for length, colour in ((BAR, "#EEEEEE"), (BAR * probability, PALETTE[1] if is_known else PALETTE[0])):
+            ax.add_patch(Rectangle((bar_right - BAR, line - 0.06), length, 0.12, fc=colour, lw=0, zorder=4))
+        ax.text(left + width - PAD, line, percent(probability), ha="right", fontsize=0.85 * POINTS * scale, **letters)
+
+
+def draw_arrow(
+    ax: Axes, vertices: Sequence[tuple[float, float]], codes: Sequence[Any], width: float, colour: str, scale: float
+) -> None:
+    """Draw an arrow along a path of Matplotlib; a wider arrow has a larger head."""
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    arrow = FancyArrowPatch(
+        path=Path(np.array(vertices), codes),
+        arrowstyle=f"-|>,head_length={4 + width},head_width={1.8 + 0.5 * width}",
+        lw=width * scale,
+        color=colour,
+        shrinkA=0.0,
+        shrinkB=0.0,
+        mutation_scale=scale,
+        zorder=1,
+    )
+    ax.add_patch(arrow)
+
+
+Edges = Mapping[tuple[str, str], float | None]  # (parent, child) to nats, if known
+
+_PITCH, _BOX, _INDENT = 0.34, 0.26, 0.36  # inches: from line to line, height of a box, indentation of a child
+_TRUNK = 0.15  # from the left of a box to the line down to its children
+_NEAR, _FAR = 0.2, 0.42  # an arc over n lines bulges by near + far √n inches
+_NOTE = 6 * LETTER
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Nodes from top to bottom, every parent above its children.
+
+    Attributes
+    ----------
+    box : dict from str to (left, y, width)
+        Of each node, in inches, with y upwards.
+    is_forest : bool
+        Whether no node has two parents; then a child is indented below its parent.
+    width, height : float
+        In inches.
+    """
+
+    box: dict[str, tuple[float, float, float]]
+    is_forest: bool
+    width: float
+    height: float
+
+
+def outline_of(size: Mapping[str, tuple[float, float]], edges: Edges) -> Outline:
+    """Lay out an acyclic graph as an outline.
+
+    In a forest a child follows its parent, the one with the most information first. Otherwise the order is topological:
+    a node follows its last parent as closely as this allows.
+
+    Parameters
+    ----------
+    size : mapping from str to (width, height)
+        Of the box of each node, in inches.
+    edges : mapping from (parent, child) to nats or None
+    """
+    parents: dict[str, list[str]] = {node: [] for node in size}
+    children: dict[str, list[str]] = {node: [] for node in size}
+    for parent, child in sorted(edges, key=lambda edge: -(edges[edge] or 0.0)):
+        parents[child].append(parent)
+        children[parent].append(child)
+    is_forest = all(len(of_child) <= 1 for of_child in parents.values())
+    waiting = {node: len(of_child) for node, of_child in parents.items()}
+    depth: dict[str, int] = {}
+    stack = [(node, 0) for node in reversed(list(size)) if not waiting[node]]
+    while stack:
+        node, level = stack.pop()
+        depth[node] = level if is_forest else 0
+        ready = []
+        for child in children[node]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                ready.append((child, level + 1))
+        stack += reversed(ready)
+    line = {node: k for k, node in enumerate(depth)}
+    left = 0.0 if is_forest else max((_bulge(line[child] - line[parent]) for parent, child in edges), default=0.0)
+    height = _PITCH * len(depth)
+    box = {
+        node: (left + _INDENT * level, height - _PITCH * (line[node] + 0.5), size[node][0])
+        for node, level in depth.items()
+    }
+    width = max((start + wide for start, _, wide in box.values()), default=0.0)
+    return Outline(box, is_forest, width + _NOTE, height)
+
+
+def edge_width(edges: Edges, nats: float | None) -> float:
+    """Return the line width of an edge in points, proportional to its information above a minimum."""
+    greatest = max((one for one in edges.values() if one is not None), default=0.0)
+    return 1.2 if nats is None or greatest <= 0 else 0.6 + 4.4 * max(nats, 0.0) / greatest
+
+
+def draw_outline(ax: Axes | None, outline: Outline, edges: Edges) -> tuple[Axes, float]:
+    """Draw a graph as an outline; return the axes and the scale factor of text."""
+    ax, scale = open_inches(ax, outline.width, outline.height)
+    colour = dict.fromkeys(outline.box, INK)
+    if outline.is_forest:
+        _draw_trunks(ax, outline, edges, scale)
+    else:
+        several = [node for node in outline.box if sum(parent == node for parent, _ in edges) > 1]
+        colour |= {node: PALETTE[k % len(PALETTE)] for k, node in enumerate(several)}
+    for (parent, child), nats in edges.items():
+        left, y, wide = outline.box[child]
+        if outline.is_forest:
+            vertices, codes = [(outline.box[parent][0] + _TRUNK, y), (left, y)], [1, 2]
+        else:
+            start, top, _ = outline.box[parent]
+            bulge = 4.0 / 3.0 * _bulge(round((top - y) / _PITCH))  # a cubic curve reaches 3/4 of its control points
+            vertices, codes = [(start, top), (start - bulge, top), (start - bulge, y), (left, y)], [1, 4, 4, 4]
+        line = colour[parent] if colour[parent] != INK else GREY
+        draw_arrow(ax, vertices, codes, edge_width(edges, nats), line, scale)
+        if nats is not None:
+            size = 0.8 * POINTS * scale
+            ax.text(left + wide + LETTER, y, f"{nats:.3f}", fontsize=size, color=INK, va="center")
+    for node, (left, y, wide) in outline.box.items():
+        draw_node(ax, (left + wide / 2.0, y), (wide, _BOX), node, {}, False, scale, colour[node])
+    return ax, scale
+
+
+def _bulge(lines: int) -> float:
+    return float(_NEAR + _FAR * np.sqrt(max(lines - 1, 0)))
+
+
+def _draw_trunks(ax: Axes, outline: Outline, edges: Iterable[tuple[str, str]], scale: float) -> None:
+    """Draw a vertical line from each parent down to its lowest child."""
+    lowest: dict[str, float] = {}
+    for parent, child in edges:
+        lowest[parent] = min(outline.box[child][1], lowest.get(parent, np.inf))
+    for parent, y in lowest.items():
+        left, top, _ = outline.box[parent]
+        ax.plot([left + _TRUNK] * 2, [top, y], color=GREY, lw=1.0 * scale, zorder=1)
+
+
+_TREE_PITCH, _TREE_BOX, _TREE_INDENT, _TREE_TRUNK = (
+    0.34,
+    0.26,
+    0.3,
+    0.13,
+)  # inches: line to line, box, child below its parent, trunk
+_BARS = 1.6  # width of a bar of classes
+_GAP = 2 * LETTER
+_LETTERS = 0.9 * POINTS
+_HINTING = 1.1  # pixels make letters wider than their outlines
+_THICKEST = 6.0  # points: the edge of all rows
+_THINNEST = 0.6
+
+
+def draw_forest_tree(outline: TreeOutline, names: Sequence[str], ax: Axes | None) -> Axes:
+    """Draw a tree with one node per line, indented below its parent.
+
+    Parameters
+    ----------
+    outline : TreeOutline
+    names : sequence of str
+        The display name of each class.
+    ax : matplotlib Axes or None
+        None for axes of a new figure.
+    """
+    nodes = outline.nodes
+    left = [_TREE_INDENT * node.depth for node in nodes]
+    width = [_inches(node.condition) + 2 * PAD for node in nodes]
+    folded = [_GAP / 2.0 + _inches(node.folded) if node.folded else 0.0 for node in nodes]
+    bars = max(sum(parts) for parts in zip(left, width, folded, strict=True)) + _GAP + 5 * LETTER + _GAP
+    most_probable = [_most_probable(node, names) for node in nodes]
+    total = bars + _BARS + LETTER + max(map(_inches, most_probable))
+    height = _TREE_PITCH * len(nodes)
+    own = ax is None
+    ax, scale = open_inches(ax, total, height + LINE)
+    letters: dict[str, Any] = {"va": "center", "color": INK, "fontsize": _LETTERS * scale, "zorder": 5}
+    colours = class_colours(len(names))
+    y = [height - _TREE_PITCH * (k + 0.5) for k in range(len(nodes))]
+    ax.text(0.0, height + LINE / 2.0, outline.title, **letters | {"fontsize": 1.05 * POINTS * scale})
+    ax.text(bars - _GAP, height + LINE / 2.0, "rows", ha="right", **letters)
+    ax.text(bars, height + LINE / 2.0, "classes", **letters)
+    for k, node in enumerate(nodes):
+        if node.parent >= 0:
+            _draw_edge(
+                ax, left[node.parent] + _TREE_TRUNK, y[node.parent] - _TREE_BOX / 2.0, left[k], y[k], node.share, scale
+            )
+        _draw_box(ax, left[k], y[k], width[k], node, scale)
+        ax.text(left[k] + PAD, y[k], node.condition, **letters)
+        if node.folded:
+            ax.text(left[k] + width[k] + _GAP / 2.0, y[k], node.folded, **letters)
+        ax.text(bars - _GAP, y[k], percent(node.share), ha="right", **letters)
+        _draw_bar(ax, bars, y[k], node, colours)
+        ax.text(bars + _BARS + LETTER, y[k], most_probable[k], **letters)
+    for name, colour in zip(names, colours, strict=True):
+        ax.plot([], [], "s", color=colour, label=name)
+    draw_legend(ax)
+    if own:  # the legend takes no room from the tree, so that letters fit their boxes
+        figure: Any = ax.figure
+        across, high = figure.get_size_inches()
+        legend: Any = ax.get_legend()
+        lines = -(-len(names) // legend._ncols)
+        figure.set_size_inches(across, high + 0.25 * lines)
+    return ax
+
+
+def _most_probable(node: TreeNode, names: Sequence[str]) -> str:
+    c = int(node.probabilities.argmax())
+    return f"{node.probabilities[c]:.2f} {names[c]}"
+
+
+def _inches(text: str) -> float:
+    """Return the width of a text at the size of the letters of nodes."""
+    from matplotlib.textpath import TextPath
+
+    return float(TextPath((0.0, 0.0), text, size=_LETTERS).get_extents().width) / 72.0 * _HINTING
+
+
+def _draw_edge(ax: Axes, x: float, top: float, right: float, y: float, share: float, scale: float) -> None:
+    """Draw a line down from a parent and to the child, as wide as the share of the rows."""
+    thick = max(_THICKEST * share, _THINNEST) * scale
+    ax.plot([x, x], [top, y], color=GREY, lw=_THINNEST * scale, zorder=1)
+    ax.plot([x, right], [y, y], color=GREY, lw=thick, solid_capstyle="butt", zorder=1)
+
+
+def _draw_box(ax: Axes, left: float, y: float, width: float, node: TreeNode, scale: float) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    box = FancyBboxPatch(
+        (left, y - _TREE_BOX / 2.0),
+        width,
+        _TREE_BOX,
+        boxstyle="round,pad=0,rounding_size=0.06",
+        fc="white",
+        ec=GREY if node.n_folded else INK,
+        ls="--" if node.n_folded else "-",
+        lw=0.9 * scale,
+        zorder=3,
+    )
+    ax.add_patch(box)
+
+
+def _draw_bar(ax: Axes, left: float, y: float, node: TreeNode, colours: Sequence[str]) -> None:
+    from matplotlib.patches import Rectangle
+
+    for probability, colour in zip(node.probabilities.tolist(), colours, strict=True):
+        ax.add_patch(Rectangle((left, y - 0.07), _BARS * probability, 0.14, fc=colour, lw=0, zorder=4))
+        left += _BARS * probability
+
 
 _MOST_WITH_BARS = 45
 _WIDEST = 8.0  # inches; a wider tree is an outline
@@ -73,7 +378,7 @@ def plot_network(
     layout = layered(size, network.edges)
     ax, scale = open_inches(ax, layout.width, layout.height)
     for parent, child in network.edges:
-        _draw_edge(ax, layout, size, parent, child, scale)
+        _draw_network_edge(ax, layout, size, parent, child, scale)
     for name, states in beliefs.items():
         draw_node(ax, layout.centre[name], size[name], name, states, name in known, scale)
     return ax
@@ -154,7 +459,7 @@ def plot_tree(
         ax, scale = open_inches(ax, layout.width, layout.height)
         for (parent, child), nats in edges.items():
             note = None if nats is None else f"{nats:.3f}"
-            _draw_edge(ax, layout, size, parent, child, scale, edge_width(edges, nats), note)
+            _draw_network_edge(ax, layout, size, parent, child, scale, edge_width(edges, nats), note)
         for name in names:
             draw_node(ax, layout.centre[name], size[name], name, {}, False, scale)
     target = getattr(getattr(model, "model_", None), "schema", None)
@@ -195,7 +500,7 @@ def _edges_of(model: Any, label: Any) -> tuple[dict[tuple[str, str], float | Non
     return dict(weights), tuple(tree)
 
 
-def _draw_edge(
+def _draw_network_edge(
     ax: Axes,
     layout: Layout,
     size: Mapping[str, tuple[float, float]],

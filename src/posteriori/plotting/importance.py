@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.formatting import shorten
 from posteriori.plotting.canvas import GREY, INK, PALETTE, open_axes
+from posteriori.support.formatting import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from posteriori.plotting.canvas import class_colours, draw_legend, open_axes
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,8 +18,8 @@ from posteriori.model import (
     log_marginal,
     reject_outside,
 )
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_table
-from posteriori.typing import Array
 
 _LARGEST_LOG = 500.0  # of a density; a score that is no density (`Complement`) may be larger than a float holds
 

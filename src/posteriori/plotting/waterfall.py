@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.formatting import shorten
 from posteriori.plotting.canvas import GREY, INK, class_colours, class_name, open_axes
 from posteriori.plotting.reading import class_number
-from posteriori.typing import Array
+from posteriori.support.formatting import shorten
+from posteriori.support.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,10 +15,10 @@ from posteriori.densities import Binned
 from posteriori.learning.cut_points import binned_schema
 from posteriori.model import Block, reject_outside
 from posteriori.sources import source_of
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
-from posteriori.tables.matching import matched_places
+from posteriori.tables.reading import matched_places
 from posteriori.tables.writing import write_column
-from posteriori.typing import Array
 
 
 class MDLPDiscretizer(TransformerMixin, BaseEstimator):

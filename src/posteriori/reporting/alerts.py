@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2, f, rankdata
 
-from posteriori.formatting import count, listed, plural
+from posteriori.plotting.canvas import Scale
 from posteriori.plotting.effects import cells_of, evenly, read_batch
-from posteriori.plotting.scales import Scale
-from posteriori.reporting.columns import ColumnFacts
-from posteriori.reporting.data import ReportData, take_rows
-from posteriori.reporting.markup import Html, details, joined, paragraph, table
-from posteriori.reporting.writing import number, percent
-from posteriori.typing import Array
+from posteriori.reporting.data import ColumnFacts, ReportData, take_rows
+from posteriori.reporting.markup import Html, details, joined, number, paragraph, percent, table
+from posteriori.support.formatting import count, listed, plural
+from posteriori.support.typing import Array
 
 _MOST_ROWS = 5000
 _MISSING = 0.3

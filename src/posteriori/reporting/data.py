@@ -1,24 +1,93 @@
-"""Input of a report: a fitted classifier and labelled rows."""
+"""Input of a report: a fitted classifier, labelled rows, summaries of columns, and links to rows."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 import narwhals as nw
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.parameter_groups import labels_of
-from posteriori.classifiers.validation import labels_to_learn
-from posteriori.formatting import cell_text
+from posteriori.classifiers.validation import labels_of, labels_to_learn
+from posteriori.explain.effects import column_distributions
 from posteriori.model import GenerativeModel
-from posteriori.tables import read_labels, read_table
+from posteriori.statistics import Counts
+from posteriori.statistics.description import Cells, NumericColumns
+from posteriori.support.formatting import cell_text
+from posteriori.support.typing import Array
+from posteriori.tables import Assignment, Batch, Column, read_labels, read_table
 from posteriori.tables.blocks import Blocks
-from posteriori.typing import Array
+from posteriori.tables.writing import decode
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """Summary of one feature.
+
+    Attributes
+    ----------
+    column : Column
+    distribution : str
+        Name of the density of the column; "pooled" for a pool; the kind of a column without numbers and categories.
+    cells : Cells
+        Number of missing cells, 0 for an ignored column; mean, standard deviation and range of a numeric column.
+    counts : ndarray (K,) or None
+        Number of rows of each category.
+    """
+
+    column: Column
+    distribution: str
+    cells: Cells
+    counts: Array | None = None
+
+
+@dataclass(frozen=True)
+class _Tally:
+    numbers: NumericColumns
+    counts: Counts
+
+    @classmethod
+    def of(cls, batch: Batch) -> _Tally:
+        one_component = Assignment(np.zeros(len(batch), np.int32), np.ones(len(batch)), 1)
+        return cls(NumericColumns.of(batch), Counts.of(batch.codes, one_component))
+
+    def __add__(self, other: _Tally) -> _Tally:
+        return _Tally(self.numbers + other.numbers, self.counts + other.counts)
+
+
+def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
+    """Summarize the features of a fitted estimator in a table, in one pass.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        The distribution of every column of a pool is "pooled", because its members differ.
+    X : table (n, d)
+    """
+    schema, tally = estimator.schema_, estimator._source(X).reduce(_Tally.of)
+    pooled = hasattr(estimator, "members_")
+    name_of = {} if pooled else column_distributions(estimator.model_)
+    continuous = schema.of_kind("continuous")
+    facts = []
+    for j, column in enumerate(schema.columns):
+        if column.kind not in ("continuous", "categorical"):
+            facts.append(ColumnFacts(column, column.kind, Cells(0, 0)))
+            continue
+        distribution = name_of.get(j, "pooled")
+        if column.kind == "continuous":
+            facts.append(ColumnFacts(column, distribution, tally.numbers.column(continuous.index(j))))
+            continue
+        position = schema.coded.index(j)
+        missing = round(tally.counts.missing(position)[0])
+        cells = Cells(tally.numbers.n_rows - missing, missing)
+        facts.append(ColumnFacts(column, distribution, cells, tally.counts.column(position)[0]))
+    return facts
 
 
 @dataclass(frozen=True)
@@ -166,3 +235,42 @@ def take_rows(X: Any, rows: Sequence[int] | Array) -> Any:
     if isinstance(frame, nw.DataFrame):
         return frame[positions].to_native()
     return [X[row] for row in positions]
+
+
+_SCHEMES = ("", "file", "http", "https")
+
+
+def check_address(explorer: str) -> str:
+    """Return the address of an explorer.
+
+    Raises
+    ------
+    ValueError
+        It is not an address of a file or of the web.
+    """
+    if not explorer or urlsplit(explorer).scheme.lower() not in _SCHEMES:
+        raise ValueError(f'explorer is {explorer!r}; give the address of a page, such as "explorer.html"')
+    return explorer
+
+
+def case_links(estimator: Any, X: Any, rows: Sequence[int] | Array, explorer: str | None) -> list[str | None]:
+    """Return for each of the rows the address of the explorer with its cells; None without an explorer."""
+    if explorer is None or not len(rows):
+        return [None] * len(rows)
+    found: dict[int, Array] = {}
+
+    def read(batch: Batch) -> Array:
+        found[batch.start] = decode(batch)
+        return np.empty(len(batch))
+
+    estimator._source(take_rows(X, rows)).map(read)
+    cells = np.concatenate([found[start] for start in sorted(found)])
+    names = estimator._posterior.schema.names
+    return [_address(explorer, dict(zip(names, row, strict=True))) for row in cells.tolist()]
+
+
+def _address(explorer: str, row: dict[str, Any]) -> str:
+    """Return the address with the state that the page reads: the cells that are present, as JSON."""
+    cells = {name: cell.item() if isinstance(cell, np.generic) else cell for name, cell in row.items()}
+    known = {name: cell for name, cell in cells.items() if isinstance(cell, bool | int | float | str)}
+    return f"{explorer.split('#')[0]}#{quote(json.dumps({'row': known}, ensure_ascii=False), safe='')}"

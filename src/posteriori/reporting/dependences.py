@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.formatting import cell_text, listed, plural
 from posteriori.plotting import plot_tree
 from posteriori.reporting.data import ReportData
-from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, scrolled, table
+from posteriori.reporting.markup import Html, Section, bar, details, element, joined, number, paragraph, scrolled, table
 from posteriori.reporting.pictures import draw_own
-from posteriori.reporting.writing import number
+from posteriori.support.formatting import cell_text, listed, plural
 
 _MOST_NODES = 40  # of a figure; a wide one has one column per line
 _MOST_TREES = 3

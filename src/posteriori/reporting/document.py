@@ -7,22 +7,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from posteriori.reporting.columns import ColumnFacts, column_facts
-from posteriori.reporting.data import ReportData, check_classifier, target_of
+from posteriori.reporting.data import ColumnFacts, ReportData, check_address, check_classifier, column_facts, target_of
 from posteriori.reporting.dependences import tree_section
 from posteriori.reporting.drift import TableRows
 from posteriori.reporting.drift_page import Drift, drift_sections, drift_summary
 from posteriori.reporting.features import features_section
 from posteriori.reporting.held_out import HeldOutPredictions, predict_held_out
-from posteriori.reporting.html_page import HtmlPage
-from posteriori.reporting.labels import labels_section
-from posteriori.reporting.links import check_address
-from posteriori.reporting.markup import Html, Section, details, element, page, paragraph
+from posteriori.reporting.markup import Html, HtmlPage, Section, details, element, page, paragraph
 from posteriori.reporting.overview import summary, table_section
-from posteriori.reporting.rows import explained_section, strangest_section
+from posteriori.reporting.rows import explained_section, labels_section, strangest_section
 from posteriori.reporting.scores import candidates_section, scores_section, weights_section
-from posteriori.reporting.thresholds import thresholds_section
-from posteriori.reporting.trust import calibration_section, confusion_section
+from posteriori.reporting.trust import calibration_section, confusion_section, thresholds_section
 from posteriori.reporting.two_models import TwoModels, model_sections, models_summary
 from posteriori.tables import read_table
 from posteriori.version import __version__

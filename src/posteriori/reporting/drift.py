@@ -12,13 +12,13 @@ import numpy as np
 from scipy.stats import chi2, norm, rankdata
 
 from posteriori.classifiers.validation import labels_to_learn
-from posteriori.formatting import cell_text
 from posteriori.plotting.effects import cells_of
 from posteriori.plotting.reading import Feature, posterior_of
 from posteriori.reporting.data import take_rows
+from posteriori.support.formatting import cell_text
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, read_labels, read_table
 from posteriori.tables.batch import joined
-from posteriori.typing import Array
 
 MOST_ROWS = 100_000  # of each table; more are sampled
 SIGNIFICANT = 0.01  # the probability that any column is called changed although none is

@@ -1,27 +1,69 @@
-"""Feature importance, and the effect and the class-conditional densities of every column."""
+"""Feature importance, effects and densities of features, and the words that distinguish classes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.formatting import count, plural
+from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.learning.importance import Importance
 from posteriori.plotting.canvas import class_colours
 from posteriori.plotting.effects import cells_of, read_batch
-from posteriori.reporting.charts import legend
-from posteriori.reporting.column_charts import ColumnChart
+from posteriori.reporting.charts import MOST_SHADES, ColumnChart, legend, plot_density_strips
 from posteriori.reporting.data import ReportData, take_rows
-from posteriori.reporting.density_strips import MOST_SHADES, plot_density_strips
-from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, scrolled, table
+from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, scrolled, table, times
 from posteriori.reporting.pictures import draw, figure
-from posteriori.reporting.words import word_tables
+from posteriori.support.formatting import count, plural, shortened
 
 if TYPE_CHECKING:
+    from posteriori.support.typing import Array
     from posteriori.tables import Batch
-    from posteriori.typing import Array
+
+
+_MOST_WORDS = 10  # for a class
+_MOST_AGAINST = 5
+_NO_BREAK = "\u00a0"
+_LONGEST = 30  # characters of a word
+
+
+def word_tables(subject: ReportData) -> Iterator[Html]:
+    """Yield a table for each column of counts or text: per class, the words that speak for it, and against it."""
+    model = subject.model
+    statistics = getattr(subject.main_member, "statistics_", None)
+    found = characteristic_words(model, statistics, _MOST_WORDS)
+    # With two classes, the words against one are those for the other.
+    several = len(subject.labels) > 2
+    against = characteristic_words(model, statistics, _MOST_AGAINST, against=True) if several else {}
+    for name, words in found.items():
+        column = model.schema.columns[model.schema.names.index(name)]
+        rows = [[label, _listed(of_class)] for label, of_class in zip(subject.labels, words, strict=True)]
+        for row, of_class in zip(rows, against.get(name, []), strict=False):
+            row.append(_listed(of_class))
+        titles = [subject.target, "words that speak for it", "words that speak against it"][: 2 + several]
+        title = f"Words of {name}: the most characteristic of {plural(column.width, 'word')}"
+        yield table(title, titles, rows, text=tuple(range(len(titles))), stacks=True)
+    if found:
+        yield paragraph(
+            "Behind each word: by how much one occurrence multiplies (or divides) the odds of the class against all "
+            "others, and how often it occurs in the rows of the class, or of the other classes if it speaks against "
+            "the class.",
+            class_="note",
+        )
+
+
+def _listed(words: list[CharacteristicWord]) -> str:
+    return "; ".join(_word(one) for one in words) or "none"
+
+
+def _word(one: CharacteristicWord) -> str:
+    occurrences = "" if math.isnan(one.count) else f", {count(one.count)}"
+    factor = times(one.log_odds) if one.log_odds >= 0 else times(-one.log_odds).replace("×", "÷")
+    odds = f"({factor}{occurrences})".replace(" ", _NO_BREAK)
+    return f"{shortened(one.word, _LONGEST)}{_NO_BREAK}{odds}"
+
 
 _MOST_BARS = 15
 _MOST_PICTURES = 6

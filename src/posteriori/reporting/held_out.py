@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.classifiers.parameter_groups import labels_of
 from posteriori.classifiers.rows import FINGERPRINTS, share_of_seen_rows
+from posteriori.classifiers.validation import labels_of
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import metrics
 from posteriori.model_selection import out_of_fold as cross_validate
 from posteriori.reporting.data import ReportData
-from posteriori.reporting.writing import percent
-from posteriori.typing import Array
+from posteriori.reporting.markup import percent
+from posteriori.support.typing import Array
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from posteriori.densities import column_label
-from posteriori.formatting import cell_text, count, plural
 from posteriori.reporting.alerts import alerts_table, find_alerts
-from posteriori.reporting.columns import ColumnFacts
-from posteriori.reporting.data import ReportData
+from posteriori.reporting.data import ColumnFacts, ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
-from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
-from posteriori.reporting.writing import number, percent
+from posteriori.reporting.markup import Html, Section, bar, details, element, number, paragraph, percent, table
 from posteriori.statistics.description import Cells
-from posteriori.typing import Array
+from posteriori.support.formatting import cell_text, count, plural
+from posteriori.support.typing import Array
 
 _MOST_CLASSES = 40
 _MOST_COLUMNS = 500

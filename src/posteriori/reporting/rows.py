@@ -1,26 +1,155 @@
-"""Single rows: outliers and explained predictions."""
+"""Single rows: outliers, doubtful labels, explained predictions, and what would change them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from posteriori.explain import Explanation
-from posteriori.explain.merging import merge_classes
-from posteriori.formatting import cell_text, listed, plural, shortened
+from posteriori.explain.effects import with_cells
+from posteriori.explain.sums import merge_classes
 from posteriori.plotting.effects import cells_of, read_batch
-from posteriori.plotting.reading import Feature
-from posteriori.reporting.changes import smallest_changes
-from posteriori.reporting.columns import ColumnFacts
-from posteriori.reporting.data import ReportData, take_rows
+from posteriori.plotting.reading import Feature, posterior_of
+from posteriori.reporting.data import ColumnFacts, ReportData, case_links, take_rows
 from posteriori.reporting.held_out import HeldOutPredictions
-from posteriori.reporting.links import case_links
-from posteriori.reporting.markup import Html, Section, details, element, paragraph, table
-from posteriori.reporting.writing import number, percent, times
+from posteriori.reporting.markup import Html, Section, details, element, number, paragraph, percent, table, times
+from posteriori.support.formatting import cell_text, count, listed, plural, shortened
+from posteriori.support.typing import Array
 from posteriori.tables import Batch
-from posteriori.typing import Array
+
+_VALUES = 60  # of a number
+_MOST_CATEGORIES = 60
+
+
+@dataclass(frozen=True)
+class Change:
+    """Change of one cell after which another class is the most probable one.
+
+    Attributes
+    ----------
+    column : str
+    before, after : str
+        The cells as text.
+    label : int
+        The index of the class that is predicted after the change.
+    probability : float
+        Of this class.
+    distance : float
+        For a number, the share of the rows between both values; for a category, the share of the rows that do not have
+        the new one.
+    """
+
+    column: str
+    before: str
+    after: str
+    label: int
+    probability: float
+    distance: float
+
+
+def smallest_changes(estimator: Any, rows: Batch, row: Batch, columns: Sequence[int]) -> list[Change]:
+    """Return for each column the smallest change of its cell that changes the predicted class, the smallest first.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+    rows : Batch
+        Rows whose values are tried: 60 quantiles of a number, and up to 60 categories.
+    row : Batch
+        The one row that is explained.
+    columns : sequence of int
+        Columns without such a change, and those whose cell is missing, do not appear in the result.
+    """
+    fitted = posterior_of(estimator)
+    predicted = int(np.nan_to_num(fitted.log_posterior(row), nan=-np.inf)[0].argmax())
+    changes = []
+    for j in columns:
+        own, seen = float(cells_of(row, j)[0]), cells_of(rows, j)
+        seen = seen[~np.isnan(seen)]
+        if np.isnan(own) or not len(seen):
+            continue
+        column = fitted.schema.columns[j]
+        values, distance = _values(own, seen, column.kind == "categorical")
+        if not len(values):
+            continue
+        posterior = np.nan_to_num(np.exp(fitted.log_posterior(with_cells(row, j, values))))
+        other = np.flatnonzero(posterior.argmax(axis=1) != predicted)
+        if not len(other):
+            continue
+        k = int(other[np.lexsort((-posterior[other].max(axis=1), distance[other]))[0]])
+        before, after = (
+            cell_text(column.categories[int(cell) - 1] if column.kind == "categorical" else float(cell))
+            for cell in (own, values[k])
+        )
+        label = int(posterior[k].argmax())
+        changes.append(Change(column.name, before, after, label, float(posterior[k, label]), float(distance[k])))
+    return sorted(changes, key=lambda change: change.distance)
+
+
+def _values(own: float, seen: Array, categorical: bool) -> tuple[Array, Array]:
+    """Return the values to try, all different from the own one, and the distance of each."""
+    if categorical:
+        codes, counts = np.unique(seen.astype(int), return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES]
+        order = order[codes[order] != int(own)]
+        return codes[order], 1.0 - counts[order] / len(seen)
+    # Observed values only, so that whole numbers stay whole and nothing lies out of the range.
+    values = np.unique(np.quantile(seen, np.linspace(0.0, 1.0, _VALUES), method="nearest"))
+    values = values[values != own]
+    ordered = np.sort(seen)
+    rank = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / (2 * len(seen))
+    own_rank = (np.searchsorted(ordered, own, "left") + np.searchsorted(ordered, own, "right")) / (2 * len(seen))
+    return values, np.abs(rank - own_rank)
+
+
+_MOST = 100
+_MOST_UNFOLDED = 15
+_DOUBTFUL = 0.05  # p(recorded class)
+
+
+def labels_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section | None:
+    """Return the rows with p(recorded class) below 5 %, the least probable first; None for one class."""
+    if len(subject.labels) < 2:
+        return None
+    posterior, of_truth = evaluated.posterior, evaluated.of_truth
+    doubtful = np.flatnonzero(of_truth < _DOUBTFUL)
+    order = doubtful[np.argsort(of_truth[doubtful], kind="stable")]
+    # A calibrated model gives a row a recorded class of probability p with probability p.
+    expected = float(np.where(posterior < _DOUBTFUL, posterior, 0.0).sum())
+    unseen = " by models that did not see the row" if evaluated.rows_are == "held-out rows" else ""
+    lead = (
+        f"Rows whose recorded class has a very low probability{unseen}. Some labels are wrong; others are right and "
+        "the row is unusual. Check them first where the probability is lowest."
+        + (" A model fits the labels that it was trained on, so it finds few of them." if not unseen else "")
+    )
+    found = (
+        f"The recorded class has a probability below {percent(_DOUBTFUL)} in {plural(len(order), 'row')} of "
+        f"{count(len(of_truth))}. If all labels were right and all probabilities calibrated, about "
+        f"{number(expected, 2)} would be expected."
+    )
+    contents: list[Html] = [paragraph(found)]
+    if len(order):
+        rows = [
+            [
+                f"row {evaluated.rows[position]}",
+                subject.labels[evaluated.y_true[position]],
+                percent(float(of_truth[position])),
+                subject.labels[evaluated.predicted[position]],
+                percent(float(evaluated.confidence[position])),
+            ]
+            for position in order[:_MOST].tolist()
+        ]
+        head = ["row (from 0)", f"recorded {subject.target}", "probability", "predicted", "probability of it"]
+        first = table("Least probable recorded classes", head, rows[:_MOST_UNFOLDED], text=(0, 1, 3))
+        contents.append(first)
+        if len(rows) > _MOST_UNFOLDED:
+            more = table(f"Rows {_MOST_UNFOLDED + 1} to {len(rows)}", head, rows[_MOST_UNFOLDED:], text=(0, 1, 3))
+            contents.append(details(f"{len(rows) - _MOST_UNFOLDED} more", more))
+    return Section("labels", "Doubtful labels", lead, tuple(contents))
+
 
 _STRANGEST = 10
 _USUAL_ROWS = 1000  # reference sample for unusual cells

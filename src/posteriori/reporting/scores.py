@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.pool_verdict import pool_verdict
-from posteriori.formatting import cell_text, plural
 from posteriori.model_selection import metrics
-from posteriori.model_selection.against_prior import compare_with_prior
-from posteriori.model_selection.scores import area_under_curve
+from posteriori.model_selection.metrics import area_under_curve, compare_with_prior, pool_verdict
 from posteriori.registry import describe_model
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
-from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
-from posteriori.reporting.writing import number, percent
+from posteriori.reporting.markup import Html, Section, bar, element, number, paragraph, percent, table
+from posteriori.support.formatting import cell_text, plural
 
 # Optional measures of a candidate in display order: heading, and whether the value is a share of 1.
 _MEASURES = {

@@ -11,18 +11,30 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from posteriori.formatting import cell_text, count, plural
 from posteriori.model_selection import metrics
-from posteriori.model_selection.scores import area_under_curve
+from posteriori.model_selection.metrics import area_under_curve
 from posteriori.reporting.charts import legend
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.drift import SIGNIFICANT
-from posteriori.reporting.drift_charts import AFTER, BEFORE, histograms_chart
+from posteriori.reporting.drift_page import AFTER, BEFORE, histograms_chart
 from posteriori.reporting.held_out import seen_rows
-from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
+from posteriori.reporting.markup import (
+    Html,
+    Section,
+    bar,
+    details,
+    element,
+    number,
+    p_text,
+    paragraph,
+    percent,
+    points,
+    signed,
+    table,
+)
 from posteriori.reporting.pictures import figure
-from posteriori.reporting.writing import number, p_text, percent, points, signed
-from posteriori.typing import Array
+from posteriori.support.formatting import cell_text, count, plural
+from posteriori.support.typing import Array
 
 _MOST_ROWS = 10  # on each side
 _MOST_UNFOLDED = 15  # columns

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.suggestions import closest
-from posteriori.typing import Array
+from posteriori.support.suggestions import closest
+from posteriori.support.typing import Array
 
 
 @dataclass(frozen=True)

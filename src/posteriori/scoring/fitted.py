@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.kernels.compiling import use_numba
 from posteriori.model import GenerativeModel, Pool, Posterior
 from posteriori.model_files import Content, parse, read_file, refuse_unknown, unpack
 from posteriori.scoring.posterior import ModelRows, Scorer
 from posteriori.sources import LabelledSource, source_of
+from posteriori.support.checks import check_not_negative, check_numbers, require
+from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, read_rows
-from posteriori.tables.matching import matched_places
+from posteriori.tables.reading import matched_places
 from posteriori.tables.writing import write_column
-from posteriori.typing import Array
 
 _NETWORK = "BayesianNetwork"
 _MIXTURE = "MixtureModel"

@@ -11,12 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from posteriori.model import Posterior
-from posteriori.sources.labelling import Labelling
-from posteriori.sources.row_reader import RowReader
-from posteriori.sources.table_source import warn_of_unseen
+from posteriori.sources.table_source import Labelling, RowReader, warn_of_unseen
+from posteriori.support.typing import Array
 from posteriori.tables import Schema
-from posteriori.tables.records import RecordTable, warn_of_unknown_keys
-from posteriori.typing import Array
+from posteriori.tables.reading import RecordTable, warn_of_unknown_keys
 
 _ROW = slice(0, 1)
 _NO_LABELS = Labelling()

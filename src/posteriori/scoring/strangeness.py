@@ -8,8 +8,8 @@ import numpy as np
 
 from posteriori.model import GenerativeModel, Posterior, draw_rows
 from posteriori.sources import Source
+from posteriori.support.typing import Array
 from posteriori.tables import Batch
-from posteriori.typing import Array
 
 _DRAWN = 1000  # rows that a row is compared with
 

@@ -8,9 +8,7 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
-from posteriori.lazy_polars import pl
-from posteriori.sources.composed_source import ComposedSource
-from posteriori.sources.table_source import TableSource
+from posteriori.sources.table_source import ComposedSource, TableSource
 from posteriori.statistics import (
     ColumnRanges,
     Counts,
@@ -21,14 +19,14 @@ from posteriori.statistics import (
     Pairs,
     TailMoments,
 )
-from posteriori.statistics.counts import slot_offsets
-from posteriori.statistics.joint_counts import all_pairs
-from posteriori.statistics.pair_moments import PairMoments
+from posteriori.statistics.counts import all_pairs, slot_offsets
+from posteriori.statistics.pairs import PairMoments
+from posteriori.support.lazy_polars import pl
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Labels, Schema
 from posteriori.tables.database import OutOfRangeError, Query, quoted
 from posteriori.tables.polars import PolarsTable
 from posteriori.tables.progress import start_progress
-from posteriori.typing import Array
 
 T = TypeVar("T")
 

@@ -10,15 +10,12 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
-from posteriori.sources.composed_source import ComposedSource
-from posteriori.sources.labelling import Labelling
-from posteriori.sources.row_reader import RowReader
-from posteriori.sources.table_source import TableSource, warn_of_unseen
+from posteriori.sources.table_source import ComposedSource, Labelling, RowReader, TableSource, warn_of_unseen
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Labels, Schema, Table
 from posteriori.tables.labels import KnownLabels
 from posteriori.tables.partitioned import PartitionedTable, add
 from posteriori.tables.progress import start_progress
-from posteriori.typing import Array
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, Self, TypeVar
 
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, LabelModel, Labels, PartialLabels, Schema, Table
 from posteriori.tables.labels import KnownLabels
-from posteriori.typing import Array
 
 T = TypeVar("T")
 

@@ -1,30 +1,422 @@
-"""Rows of a table that this process reads, in memory or streamed: threads work on one batch each."""
+"""Rows of a table that this process reads: cells, labels, batches, and the threads that work on them."""
 
 from __future__ import annotations
 
+import functools
 import operator
 import threading
 import time
 import warnings
-from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 
+from posteriori.engines import source_class_of
 from posteriori.model_cost import Work
-from posteriori.sources.composed_source import ComposedSource
-from posteriori.sources.labelling import Labelling
-from posteriori.sources.row_reader import CachedRows, RowReader
-from posteriori.sources.threads import in_order, n_threads
-from posteriori.tables import Bags, Batch, quote
-from posteriori.tables.blocks import TableWithCounts
-from posteriori.tables.lazy import LazyTable, StreamedTable
+from posteriori.sources.source import LabelledSource
+from posteriori.support.typing import Array
+from posteriori.tables import (
+    Assignment,
+    Bags,
+    Batch,
+    Column,
+    LabelModel,
+    Labels,
+    PartialLabels,
+    Scan,
+    Schema,
+    Table,
+    quote,
+)
+from posteriori.tables.batch import Times, read_codes, read_numbers
+from posteriori.tables.blocks import TableWithCounts, no_counts
+from posteriori.tables.labels import KnownLabels
+from posteriori.tables.messages import UnseenCategoryError
+from posteriori.tables.polars import LazyTable, StreamedTable
 from posteriori.tables.progress import start_progress
-from posteriori.typing import Array
 
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Labels, weights and folds of the rows of a table.
+
+    Attributes
+    ----------
+    labels : Labels, PartialLabels or KnownLabels, optional
+        The label of each row. Without labels but with classes, every row is unlabelled.
+    classes : Column, optional
+        The classes of the labels; None where no rows are to be learned from.
+    weight : ndarray (n,), optional
+        The weight of each row; 1 where absent.
+    folds : ndarray (n,), optional
+        The fold of each row, for statistics that are kept per fold.
+    unlabelled_weight : float
+        A factor on the weight of unlabelled rows.
+    label_model : LabelModel, optional
+        log p(label | component), where components are not the classes, or where labels may be wrong or partial.
+    components : ndarray (n,), optional
+        The class index of each row, where the labels were encoded before (`TableSource.cached`).
+    """
+
+    labels: Labels | PartialLabels | KnownLabels | None = None
+    classes: Column | None = None
+    weight: Array | None = None
+    folds: Array | None = None
+    unlabelled_weight: float = 1.0
+    label_model: LabelModel | None = None
+    components: Array | None = None
+
+    def assignment(self, rows: slice, n_rows: int) -> Assignment | None:
+        """Return the components and weights of some rows; None where there are no classes.
+
+        Raises
+        ------
+        ValueError
+            A label is missing where it must not be, or is not one of the classes.
+        """
+        if self.classes is None:
+            return None
+        weight = np.ones(n_rows) if self.weight is None else self.weight[rows]
+        component = self._encoded(self.classes, rows, n_rows)
+        allowed = self.labels.allowed(rows) if self.labels else None
+        unlabelled = component < 0 if allowed is None else allowed.all(axis=1)
+        if self.unlabelled_weight != 1.0 and unlabelled.any():
+            weight = np.where(unlabelled, self.unlabelled_weight * weight, weight)
+        if self.label_model is not None:
+            return self.label_model.assignment(component, allowed, weight)
+        return Assignment(component, weight, len(self.classes.categories))
+
+    def _encoded(self, classes: Column, rows: slice, n_rows: int) -> Array:
+        if self.components is not None:
+            return self.components[rows]
+        return self.labels.components(classes, rows) if self.labels else np.full(n_rows, -1, np.int32)
+
+    def fold(self, rows: slice) -> Array | None:
+        """Return the folds of some rows; None where there are none."""
+        return None if self.folds is None else self.folds[rows]
+
+    def column_of(self, table: Table) -> Labels | None:
+        """Return the labels if they are a column of this table, which is then read along with the features."""
+        return self.labels if isinstance(self.labels, Labels) and self.labels.table is table else None
+
+    def with_labels(self, labels: Labels, classes: Column | None = None) -> Labelling:
+        """Replace the labels, and the classes too unless they are None."""
+        return replace(self, labels=labels, classes=classes or self.classes, components=None)
+
+    def reweighted(self, factor: Array) -> Labelling:
+        """Multiply the weights of the rows by factors (n,)."""
+        return replace(self, weight=factor * (1.0 if self.weight is None else self.weight))
+
+
+@dataclass(frozen=True)
+class CachedRows:
+    """The continuous cells as numbers (n, d) and the categorical cells as codes (n, d), read before."""
+
+    numbers: Array
+    codes: Array
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """The columns of a schema in a table.
+
+    Attributes
+    ----------
+    table : Table
+    schema : Schema
+    positions : sequence of int
+        The position in the table of each column of the schema.
+    kept : CachedRows, optional
+        The cells of all rows, where they were read before.
+    first : int
+        The number of the first row, where the table is a part of a longer one: for messages.
+    unseen_is_error : bool
+        Whether a category that the schema lacks is an error, because the schema was inferred from the first rows.
+    numeric_only : bool
+        Whether categorical columns are left unread, as if all their cells were missing.
+    texts : mapping of int to Bags
+        The counts of the words of columns of text in all rows, where they were counted before, by their positions in
+        the schema.
+    """
+
+    table: Table
+    schema: Schema
+    positions: Sequence[int]
+    kept: CachedRows | None = None
+    first: int = 0
+    unseen_is_error: bool = False
+    numeric_only: bool = False
+    texts: Mapping[int, Bags] = field(default_factory=dict)
+
+    def cells(self, rows: slice) -> tuple[Array, Array, dict[str, int]]:
+        """Return the numbers (n, d) and codes (n, d) of some rows, and the number of unseen categories per column.
+
+        Raises
+        ------
+        UnseenCategoryError
+            A category is unseen, and `unseen_is_error`.
+        """
+        if self.kept is not None:
+            return self.kept.numbers[rows], self.kept.codes[rows], {}
+        # Not by `slice.indices`: the rows of a streamed part keep their numbers in the whole table.
+        n_rows = (self.table.n_rows if rows.stop is None else rows.stop) - (rows.start or 0)
+        times: Times = {}
+        numbers = self._numbers(rows, n_rows, times)
+        categorical = self.schema.of_kind("categorical")
+        if not categorical or self.numeric_only:
+            return numbers, np.zeros((n_rows, len(categorical)), np.uint8), {}
+        columns = [self.schema.columns[j] for j in categorical]
+        positions = [self.positions[j] for j in categorical]
+        codes, unseen = read_codes(self.table, positions, self.schema, columns, rows, times)
+        if unseen and self.unseen_is_error:
+            raise UnseenCategoryError(f"{quote(unseen)} holds a category that was taken not to occur")
+        return numbers, codes, unseen
+
+    def _numbers(self, rows: slice, n_rows: int, times: Times) -> Array:
+        """Return the continuous cells of some rows; columns without a value in training are missing throughout."""
+        schema = self.schema
+        continuous = schema.of_kind("continuous")
+        read = [j for j in continuous if not schema.columns[j].valueless]
+        if not read:
+            return np.full((n_rows, len(continuous)), np.nan)
+        columns = [schema.columns[j] for j in read]
+        numbers = read_numbers(self.table, [self.positions[j] for j in read], columns, rows, times)
+        if len(read) == len(continuous):
+            return numbers
+        filled = np.full((n_rows, len(continuous)), np.nan, numbers.dtype)
+        filled[:, [continuous.index(j) for j in read]] = numbers
+        return filled
+
+    def batch(self, rows: slice, labelling: Labelling) -> Batch:
+        """Return some rows as a batch, with their labels, weights and folds."""
+        numbers, codes, unseen = self.cells(rows)
+        start = self.first + (rows.start or 0)
+        assignment = labelling.assignment(rows, len(numbers))
+        bags = self._bags(rows, unseen)
+        return Batch.of(self.schema, start, numbers, codes, unseen, assignment, labelling.fold(rows), bags)
+
+    def _bags(self, rows: slice, unseen: dict[str, int]) -> tuple[Bags, ...]:
+        """Return the columns of counts and text of some rows; add the number of unseen words per column to `unseen`."""
+        read = []
+        for j in self.schema.of_kind("counts"):
+            column = self.schema.columns[j]
+            if j in self.texts:
+                read.append(self.texts[j].rows(rows))
+                continue
+            if column.text is not None:
+                read.append(column.count_words(self.table.texts(self.positions[j], rows)))
+                continue
+            if not isinstance(self.table, TableWithCounts):
+                raise no_counts(column.name)
+            bags, n_unseen = self.table.bags(self.positions[j], column, rows)
+            if n_unseen:
+                unseen[column.name] = n_unseen
+            read.append(bags)
+        return tuple(read)
+
+    def parts(self, slices: Sequence[slice], labelling: Labelling) -> Iterator[tuple[RowReader, Labelling, slice]]:
+        """Yield each slice of rows with a reader that has these rows in memory.
+
+        A streamed table is read in one pass, part by part, so that a part can be freed after its batch.
+        """
+        if self.kept is not None or not isinstance(self.table, StreamedTable):
+            yield from ((self, labelling, rows) for rows in slices)
+            return
+        label_column = labelling.column_of(self.table)
+        read = self.schema.of_kind("continuous") if self.numeric_only else self.schema.modelled
+        # The parts of a date are read from one column.
+        columns = list(dict.fromkeys(self.positions[j] for j in read))
+        positions = [columns.index(self.positions[j]) if j in read else -1 for j in range(len(self.positions))]
+        label_place = len(columns)
+        columns += [] if label_column is None else [label_column.position]
+        from_first_rows = isinstance(self.table, Scan) and self.table.from_first_rows
+        for part, rows in zip(self.table.parts(slices, columns), slices, strict=True):
+            if label_column is not None:
+                labelling = replace(labelling, labels=replace(label_column, table=part, position=label_place))
+            yield replace(self, table=part, positions=positions, unseen_is_error=from_first_rows), labelling, rows
+
+
+Part = TypeVar("Part")
 T = TypeVar("T")
+
+
+def in_order(parts: Iterable[Part], work: Callable[[Part], T], n_jobs: int) -> Generator[T, None, None]:
+    """Yield work(part) of every part, in their order; at most two parts per thread are read ahead."""
+    if n_jobs == 1:
+        yield from map(work, parts)
+        return
+    # Each part has a thread already, so BLAS must not start threads of its own.
+    with blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_jobs) as threads:
+        started: deque[Future[T]] = deque()
+        try:
+            for part in parts:
+                started.append(threads.submit(work, part))
+                if len(started) > 2 * n_jobs:
+                    yield started.popleft().result()
+            while started:
+                yield started.popleft().result()
+        finally:  # after an error or Ctrl-C no further part starts
+            for future in started:
+                future.cancel()
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for a parameter `n_jobs`: None or −1 is one per core."""
+    import joblib
+
+    return int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
+
+
+@functools.cache
+def blas() -> ThreadpoolController:
+    """Return the controller that limits the threads of BLAS."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@dataclass(frozen=True)
+class ComposedSource(ABC):
+    """Rows that a reader reads and a labelling labels.
+
+    A subclass decides where the passes over the rows run. It implements the abstract methods and overrides no other.
+
+    Attributes
+    ----------
+    reader : RowReader
+    labelling : Labelling
+    n_jobs : int, optional
+        The number of threads; None or −1 for one per core.
+    progress : callable, optional
+        Called with the number of rows of each batch that is done.
+    width : int
+        Numbers per row that the work on a batch holds in memory, beyond the cells: batches have fewer rows the more.
+    """
+
+    reader: RowReader
+    labelling: Labelling
+    n_jobs: int | None = None
+    progress: Callable[[int], None] | None = None
+    width: int = 0
+
+    @abstractmethod
+    def reduce(self, accumulate: Callable[[Batch], T]) -> T:
+        """Fold: add up accumulate(batch) over all batches."""
+
+    @abstractmethod
+    def map(self, score: Callable[[Batch], Array]) -> Array:
+        """Return score(batch) of all batches in the order of the rows; warn of categories unseen in training."""
+
+    @abstractmethod
+    def stream(self, work: Callable[[Batch], T], what: str = "scores") -> Generator[T, None, None]:
+        """Yield work(batch) of all batches, in the order of the rows; `what` names the pass for progress reports."""
+
+    @abstractmethod
+    def cached(self) -> Self:
+        """Return the same rows, with their cells kept in memory for further passes where they are few enough."""
+
+    @property
+    def table(self) -> Table:
+        """The table that holds the rows."""
+        return self.reader.table
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.reader.schema
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """The position in the table of each column of the schema."""
+        return self.reader.positions
+
+    @property
+    def labels(self) -> Labels | PartialLabels | KnownLabels | None:
+        """The labels; None where all rows are unlabelled."""
+        return self.labelling.labels
+
+    @property
+    def classes(self) -> Column | None:
+        """The classes of the labels; None where the rows are not to be learned from."""
+        return self.labelling.classes
+
+    @property
+    def weight(self) -> Array | None:
+        """The weight of each row, (n,); None where every weight is 1."""
+        return self.labelling.weight
+
+    @property
+    def folds(self) -> Array | None:
+        """The fold of each row, (n,), −1 for none; None where the rows have no folds."""
+        return self.labelling.folds
+
+    @property
+    def unlabelled_weight(self) -> float:
+        """A factor on the weight of unlabelled rows."""
+        return self.labelling.unlabelled_weight
+
+    @property
+    def label_model(self) -> LabelModel | None:
+        """The model log p(label | component); None where the label is the component."""
+        return self.labelling.label_model
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether every pass fetches the rows from elsewhere."""
+        return isinstance(self.table, LazyTable)
+
+    def batch(self, rows: slice) -> Batch:
+        """Return some rows as a batch."""
+        return self.reader.batch(rows, self.labelling)
+
+    def numeric_columns(self) -> Self:
+        """Return the same rows without reading categorical columns, as if all their cells were missing."""
+        return replace(self, reader=replace(self.reader, numeric_only=True))
+
+    def reweighted(self, factor: Array) -> Self:
+        """Return the same rows with their weights multiplied by factors (n,)."""
+        return replace(self, labelling=self.labelling.reweighted(factor))
+
+    def with_folds(self, folds: Array) -> Self:
+        """Return the same rows with the fold of each row, (n,)."""
+        return replace(self, labelling=replace(self.labelling, folds=folds))
+
+    def with_label_model(self, label_model: LabelModel | None) -> Self:
+        """Return the same rows with another label model."""
+        return replace(self, labelling=replace(self.labelling, label_model=label_model))
+
+    def with_labels(self, labels: Labels, classes: Column | None = None) -> Self:
+        """Return the same rows with other labels, and other classes unless they are None."""
+        return replace(self, labelling=self.labelling.with_labels(labels, classes))
+
+    def with_progress(self, progress: Callable[[int], None] | None) -> Self:
+        """Return the same rows; `progress` is called with the number of rows of each batch that is done."""
+        return replace(self, progress=progress)
+
+    def with_schema(self, schema: Schema) -> Self:
+        """Return the same rows under another schema of the same columns, with other cut points."""
+        return replace(self, reader=replace(self.reader, schema=schema))
+
+    def with_width(self, width: int) -> Self:
+        """Return the same rows in batches for work that holds `width` numbers per row in memory."""
+        return replace(self, width=width)
+
+    def with_unlabelled_weight(self, weight: float) -> Self:
+        """Return the same rows with another factor on the weight of unlabelled rows."""
+        return replace(self, labelling=replace(self.labelling, unlabelled_weight=weight))
+
+    def with_weight(self, weight: Array | None) -> Self:
+        """Return the same rows with other weights (n,)."""
+        return replace(self, labelling=replace(self.labelling, weight=weight))
+
 
 _TILE_BYTES = 1 << 25  # of the numbers of one batch: with less, Python's work per batch would dominate
 _MOST_ROWS = 1 << 16  # in a batch
@@ -207,3 +599,44 @@ def warn_of_unseen(unseen: Mapping[str, int]) -> None:
     """Warn of cells whose category was unseen in training, with their number per column."""
     cells = ", ".join(f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items())
     warnings.warn(f"categories unseen in training count as missing: {cells}", UserWarning, stacklevel=2)
+
+
+def source_of(
+    table: Table,
+    schema: Schema,
+    positions: Sequence[int],
+    labels: Labels | PartialLabels | None = None,
+    classes: Column | None = None,
+    weight: Array | None = None,
+    folds: Array | None = None,
+    n_jobs: int | None = None,
+    unlabelled_weight: float = 1.0,
+    label_model: LabelModel | None = None,
+    progress: Callable[[int], None] | None = None,
+    texts: Mapping[int, Bags] | None = None,
+    local: bool = False,
+) -> LabelledSource:
+    """Return the rows of a table as a source, which runs where the engine of the table runs (`engines.ENGINES`).
+
+    Parameters
+    ----------
+    table : Table
+    schema : Schema
+    positions : sequence of int
+        The position in the table of each column of the schema.
+    labels, classes, weight, folds, unlabelled_weight, label_model
+        As in `Labelling`.
+    n_jobs : int, optional
+        The number of threads; None or −1 for one per core.
+    progress : callable, optional
+        Called with the number of rows of each batch that is done.
+    texts : mapping of int to Bags, optional
+        As in `RowReader`.
+    local : bool, default False
+        Whether this process reads all batches, whatever the engine.
+    """
+    reader = RowReader(table, schema, positions, texts=texts or {})
+    labelling = Labelling(labels, classes, weight, folds, unlabelled_weight, label_model)
+    source_class = TableSource if local else source_class_of(table)
+    source: LabelledSource = source_class(reader, labelling, n_jobs, progress)
+    return source

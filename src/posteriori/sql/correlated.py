@@ -9,7 +9,7 @@ later columns (Little & Rubin, Statistical Analysis with Missing Data, 3rd ed., 
 and a missing column is skipped, which integrates it out. Whatever the pattern of missing cells, S is the covariance of
 the remaining columns given the present ones before them, r is their deviation from the conditional expectation, and
 −½(r_j² / S_jj + log 2π·S_jj) is the log density of x_j given the columns before it. That takes d³/6 short expressions,
-so wide blocks are refused (`posteriori.sql.sizes`).
+so wide blocks are refused (`posteriori.sql.translation`).
 
 A t density is a function of the same distance and determinant, and of the number p of present columns, by which its
 constant is chosen.
@@ -23,7 +23,6 @@ import numpy as np
 from sqlglot import exp
 
 from posteriori.densities import MultivariateGaussianParameters
-from posteriori.sql.cells import Cells
 from posteriori.sql.dialects import (
     Node,
     any_of,
@@ -41,7 +40,7 @@ from posteriori.sql.dialects import (
     whole,
 )
 from posteriori.sql.factors import Factor, FactorContext, independent_normals, log_tail
-from posteriori.sql.steps import Steps
+from posteriori.sql.steps import Cells, Steps
 
 
 def correlated_factors(

@@ -33,8 +33,8 @@ from posteriori.sql.dialects import (
     total,
 )
 from posteriori.sql.factors import Factor, FactorContext
+from posteriori.support.typing import Array
 from posteriori.tables.bags import LARGEST_COUNT
-from posteriori.typing import Array
 
 _SHIFT = 8  # Stirling's series is used above it
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)  # Abramowitz & Stegun 6.1.41

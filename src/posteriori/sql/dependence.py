@@ -1,26 +1,109 @@
-"""The log factors of columns with up to k parents, as joins of the cells of a row with the tables of the families.
-
-The columns are taken in topological order. A row starts as one line. A present column is joined with its table; a
-missing column with a present descendant is joined with all its categories, so that the row has one line for each value
-of the missing columns that later columns depend on. w_z is p(these values | the present columns so far, z): it is
-multiplied by p(x_j | parents, z), summed over the values that no later column depends on, and divided by its sum over
-the row. The logarithm of that sum is log p(x_j | the present columns before it, z), which is log p(x_j | parents, z)
-if the parents are present. This is exact for every pattern of missing cells, and a complete row stays one line.
-"""
+"""Log factors of columns with parents, as joins of the cells of a row with tables of numbers."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from sqlglot import exp
 
-from posteriori.densities import FamilyTables
-from posteriori.sql.dialects import column
+from posteriori.densities import AveragedParameters, FamilyTables
+from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, minus, number
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.relations import CodeRows, log_or_impossible
-from posteriori.typing import Array
+from posteriori.sql.steps import Relation, Steps
+from posteriori.support.typing import Array
+
+
+@dataclass
+class CodeRows:
+    """Common table expressions that start from the distinct rows of codes, and end in columns of the SELECT.
+
+    Attributes
+    ----------
+    steps : Steps
+    codes : sequence of str
+        The columns of the SELECT that hold the codes, NULL where a cell is missing.
+    label : str
+        Begins the name of each expression.
+    """
+
+    steps: Steps
+    codes: Sequence[str]
+    label: str
+    _tables: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Add a column with the number of each row among the distinct rows."""
+        order = exp.Order(expressions=[exp.Ordered(this=column(code), nulls_first=True) for code in self.codes])
+        number_of_row = exp.Window(this=exp.DenseRank(), order=order)
+        self._key = self.steps.define(f"{self.label}_row", number_of_row)
+        self._name = self.steps.prefix + self.label
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the SELECT."""
+        return self.steps.dialect
+
+    def distinct(self, more: Sequence[str] = ()) -> str:
+        """Add the distinct rows: their number `r`, codes `c0`, `c1`, … and more columns; return the name."""
+        codes = [f"{code} AS c{j}" for j, code in enumerate(self.codes)]
+        source = self.steps.source([*self.codes, self._key])
+        return self.add("rows", f"SELECT DISTINCT {', '.join([f'{self._key} AS r', *codes, *more])}\nFROM {source}")
+
+    def add(self, name: str, body: str) -> str:
+        """Add a common table expression; return its name."""
+        full = f"{self._name}_{name}"
+        self._tables.append(f"{full} AS {self.dialect.kept}(\n{body}\n)")
+        return full
+
+    def add_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[int | float]]) -> str:
+        """Add a table of numbers; return its name."""
+        full = f"{self._name}_{name}"
+        self._tables.append(self.dialect.table_of(full, columns, rows))
+        return full
+
+    def finish(self, source: str, results: dict[str, str], clause: str = "") -> list[str]:
+        """Join expressions of the columns of one of the tables, with one row for each row of codes.
+
+        Parameters
+        ----------
+        source : str
+            The name of the table.
+        results : dict of str to str
+            The expressions, by the names of the results.
+        clause : str
+            What stands after FROM and the table.
+
+        Returns
+        -------
+        list of str
+            The names of the columns in the SELECT.
+        """
+        names = [f"{self._name}_{name}" for name in results]
+        last = f"{self._name}_result"
+        written = [f"{node} AS {name}" for name, node in zip(names, results.values(), strict=True)]
+        lines = ",\n  ".join([f"r AS {last}_key", *written])
+        self.add("result", f"SELECT\n  {lines}\nFROM {source}{clause}")
+        relation = Relation(self._key, tuple(self._tables), last, tuple(names))
+        self.steps.join(relation, [*self.codes, self._key])
+        return names
+
+
+def log_sum_of(dialect: Dialect, z: int) -> str:
+    """Return log Σ exp l as an aggregate, of terms l whose largest is m."""
+    power = exp.Exp(this=dialect.largest([minus(column(f"l{z}"), column(f"m{z}")), number(SMALLEST_EXPONENT)]))
+    return f"MAX(m{z}) + {dialect.written(exp.Ln(this=exp.Sum(this=power)))}"
+
+
+def log_or_impossible(dialect: Dialect, name: str) -> str:
+    """Return the logarithm of a probability; −1e300 where it is 0."""
+    impossible = dialect.written(number(-np.inf))
+    log_p = dialect.written(exp.Ln(this=column(name)))
+    return f"CASE WHEN {name} > 0 THEN {log_p} ELSE {impossible} END"
 
 
 def dependence_factors(context: FactorContext, columns: Sequence[int], parameters: FamilyTables) -> Iterator[Factor]:
@@ -176,3 +259,73 @@ class _Chain:
         kept = [name for name in carried if name != f"c{j}"]
         lines = ",\n  ".join([", ".join(["r", *kept, *values]), *factors, *weights])
         return self._rows.add(f"f{j}", f"SELECT\n  {lines}\nFROM {source}")
+
+
+def averaged_factors(
+    context: FactorContext, columns: Sequence[int], parameters: AveragedParameters
+) -> Iterator[Factor]:
+    """Yield log 1/d·Σ_i Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z), over all a where x_i is missing.
+
+    Each cell of a row has a slot: that of its category, or that of code 0 where it is missing. Each cell as a parent
+    has the slots of the categories it may have. The table of pairs holds log p(child | parent, z), and
+    log p(parent | z) at the slots of the parent's own column.
+    """
+    columns = [columns[j] for j in parameters.varying]
+    if not columns:
+        return
+    if context.weighted:
+        raise ValueError(f"{context.model} has factor weights on an average of trees, which to_sql cannot write")
+    n_slots, n_components, _ = parameters.log_probability.shape
+    rows = CodeRows(context.steps, [context.cells.code(j) for j in columns], f"a{columns[0]}")
+    d, starts, components = len(columns), parameters.starts.tolist(), range(n_components)
+    base = rows.distinct()
+    positions = rows.add_table("positions", ["j"], [(j,) for j in range(d)])
+    slot_of = " ".join(f"WHEN {j} THEN COALESCE(c{j}, 0) + {start}" for j, start in enumerate(starts))
+    cells = rows.add("cells", f"SELECT r, CASE j {slot_of} END AS slot\nFROM {base} CROSS JOIN {positions}")
+    possible = rows.add_table("possible", ["slot", "parent"], list(_possible_parents(parameters)))
+    parents = rows.add(
+        "parents",
+        f"SELECT r, possible.parent * {n_slots} AS line\nFROM {cells} AS cells\n"
+        f"INNER JOIN {possible} AS possible ON possible.slot = cells.slot",
+    )
+    pairs = rows.add_table("pairs", ["pair", *(f"l{z}" for z in components)], list(_pairs(parameters)))
+    sums = ", ".join(f"SUM(l{z}) AS l{z}" for z in components)
+    terms = rows.add(
+        "terms",
+        f"SELECT parents.r, line, {sums}\nFROM {parents} AS parents\n"
+        f"INNER JOIN {cells} AS cells ON cells.r = parents.r\n"
+        f"INNER JOIN {pairs} AS pairs ON pairs.pair = line + cells.slot\nGROUP BY parents.r, line",
+    )
+    peaks = ", ".join(f"l{z}, MAX(l{z}) OVER (PARTITION BY r) AS m{z}" for z in components)
+    peaked = rows.add("peaked", f"SELECT r, {peaks}\nFROM {terms}")
+    log_d = rows.dialect.written(number(math.log(d)))
+    results = {f"z{z}": f"{log_sum_of(rows.dialect, z)} - {log_d}" for z in components}
+    for z, name in enumerate(rows.finish(peaked, results, "\nGROUP BY r")):
+        yield z, columns[0], column(name)
+
+
+def _slots(parameters: AveragedParameters) -> Iterator[tuple[int, range]]:
+    """Yield the slot of code 0 of each column that varies, and the slots of its values."""
+    for start, j in zip(parameters.starts.tolist(), parameters.varying, strict=True):
+        yield start, range(start + 1, start + parameters.cardinalities[j] + 1)
+
+
+def _possible_parents(parameters: AveragedParameters) -> Iterator[tuple[int, int]]:
+    """Yield each slot with the slots of the values that the cell may have."""
+    for start, values in _slots(parameters):
+        yield from ((start, value) for value in values)
+        yield from ((value, value) for value in values)
+
+
+def _pairs(parameters: AveragedParameters) -> Iterator[tuple[int | float, ...]]:
+    """Yield line + slot of each pair, and its log-probability under each component."""
+    of_pair = parameters.by_pair
+    n_slots = len(of_pair)
+    for start, values in _slots(parameters):
+        for parent in values:
+            line = parent * n_slots
+            yield line + start, *of_pair[parent, parent].tolist()
+            for first, children in _slots(parameters):
+                for child in children:
+                    if first != start or child == parent:
+                        yield line + child, *of_pair[parent, child].tolist()

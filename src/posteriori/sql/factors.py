@@ -14,7 +14,6 @@ from posteriori.densities import (
     GaussianParameters,
     MissingnessParameters,
 )
-from posteriori.sql.cells import Cells
 from posteriori.sql.dialects import (
     Node,
     cases,
@@ -29,8 +28,8 @@ from posteriori.sql.dialects import (
     square,
     times,
 )
-from posteriori.sql.steps import Steps
-from posteriori.typing import Array
+from posteriori.sql.steps import Cells, Steps
+from posteriori.support.typing import Array
 
 Factor = tuple[int, int, Node]  # the component, the index of the column, and its log density in nats
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from posteriori.densities import RandomTreesParameters
+from posteriori.sql.dependence import CodeRows, log_sum_of
 from posteriori.sql.dialects import column, number
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.relations import CodeRows, log_sum_of
 
 
 def forest_factors(

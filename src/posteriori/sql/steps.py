@@ -1,13 +1,30 @@
-"""A SELECT in steps: each adds columns to those columns of the previous step that are still needed."""
+"""A SELECT in steps, and the cells of a row as densities read them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from sqlglot import exp
 
-from posteriori.sql.dialects import Dialect, Node, column
+from posteriori.sql.dialects import (
+    LARGEST,
+    Dialect,
+    Node,
+    any_of,
+    cases,
+    choice,
+    column,
+    minus,
+    missing,
+    number,
+    real,
+    whole,
+)
+from posteriori.support.typing import Array
+from posteriori.tables import Column, Schema
 
 _STEP = "posteriori_"  # and a number: a name that no table is likely to have
 
@@ -132,3 +149,148 @@ def _selected(lines: list[str], source: str) -> str:
         else:
             rows.append(line)
     return "SELECT\n  " + ",\n  ".join(rows) + f"\nFROM {source}"
+
+
+_CENTRE_DIGITS = 14  # decimal digits, which every database reads as the same number
+
+
+class Cells:
+    """Reads the columns of a schema, each on first use.
+
+    A missing cell, a NaN and a category unseen in training are NULL.
+    """
+
+    def __init__(self, steps: Steps, schema: Schema) -> None:
+        self._steps = steps
+        self._schema = schema
+        self._groups: Mapping[int, Array] = {}
+        self._bad_cells: list[Node] = []  # conditions on cells of the table
+        self._refusals: list[Node] = []  # conditions on columns of the steps
+
+    def with_groups(self, groups: Mapping[int, Array]) -> Cells:
+        """Return the same cells, with codes of groups in place of those of categories in some columns.
+
+        Parameters
+        ----------
+        groups : mapping of int to ndarray (K + 1,)
+            Per column, the code of the group of each code of a category.
+        """
+        result = copy.copy(self)
+        result._groups = groups
+        return result
+
+    def of_member(self, steps: Steps, schema: Schema) -> Cells:
+        """Return the cells as another model of the same columns reads them; rows that either refuses are refused."""
+        result = Cells(steps, schema)
+        result._bad_cells, result._refusals = self._bad_cells, self._refusals
+        return result
+
+    @property
+    def _dialect(self) -> Dialect:
+        return self._steps.dialect
+
+    def column(self, j: int) -> Column:
+        """Return column j of the schema."""
+        return self._schema.columns[j]
+
+    def is_number(self, j: int) -> bool:
+        """Return whether a mixed density reads column j as numbers: it is not categorical and not binned."""
+        return j not in self._schema.coded
+
+    def number(self, j: int) -> str:
+        """Return the column that holds the numbers of column j."""
+        name = f"x{j}"
+        if self._steps.known(name) is not None:
+            return name
+        if self.column(j).valueless:
+            self._steps.read(name, exp.cast(exp.Null(), "double"))  # whatever its type and its cells are now
+        else:
+            self._read_number(name, self.column(j).name)
+        return name
+
+    def centred(self, j: int, middle: float) -> tuple[str, float]:
+        """Return the column that holds the numbers of column j about a centre near `middle`, and that centre.
+
+        The database subtracts the centre from large numbers, once and exactly, so that only small numbers are
+        multiplied. A literal that is inexact in its last place then does no harm.
+        """
+        x, centre = self.number(j), float(f"{middle:.{_CENTRE_DIGITS}g}")
+        if centre == 0.0:
+            return x, centre
+        name = f"y{j}"
+        assert self._centres.setdefault(name, centre) == centre
+        known = self._steps.known(name)
+        return known or self._steps.define(name, minus(column(x), number(centre))), centre
+
+    @cached_property
+    def _centres(self) -> dict[str, float]:
+        return {}
+
+    def code(self, j: int) -> str:
+        """Return the column that holds the codes, from 1 on, of the categories, groups or bins of column j."""
+        if j in self._groups:
+            return self._code_of_group(j)
+        return self._code_of_category(j)
+
+    def _code_of_group(self, j: int) -> str:
+        name, code = f"g{j}", self._code_of_category(j)
+        groups = [whole(group) for group in self._groups[j][1:].tolist()]
+        return self._steps.known(name) or self._steps.define(name, choice(code, groups))
+
+    def _code_of_category(self, j: int) -> str:
+        name = f"c{j}"
+        defined = self._steps.known(name)
+        if defined is not None:
+            return defined
+        known = self.column(j)
+        if known.cuts is not None:
+            x = self.number(j)
+            bins = [
+                (exp.LT(this=column(x), expression=self._dialect.exactly(cut)), whole(code))
+                for code, cut in enumerate(known.cuts, start=1)
+            ]
+            present = exp.Not(this=missing(x))
+            return self._steps.define(name, cases(*bins, (present, whole(known.cardinality))))
+        if len(known.kinds) > 1:
+            raise ValueError(
+                f"column {known.name!r} holds {' and '.join(sorted(known.kinds))}, and a column of a database is of "
+                "one type; convert its cells to one kind and train again"
+            )
+        cell = self._dialect.named(known.name)
+        ifs = [
+            exp.If(this=self._dialect.cell(category), true=whole(code))
+            for code, category in enumerate(known.categories, start=1)
+        ]
+        return self._steps.read(name, exp.Case(this=cell, ifs=ifs) if ifs else exp.cast(exp.Null(), "int"))
+
+    def present(self, j: int) -> str:
+        """Return a column that is NULL where the cell of column j is missing."""
+        return self.number(j) if self.is_number(j) else self.code(j)
+
+    def refuse(self, condition: Node) -> None:
+        """Refuse rows in which the condition holds, as `predict` refuses them."""
+        self._refusals.append(condition)
+
+    def refused(self) -> Node | None:
+        """Return the condition that `predict` refuses a row; None where it refuses no row."""
+        conditions = list(self._refusals)
+        if self._bad_cells:
+            flag = self._steps.read("strange", cases((any_of(self._bad_cells), whole(1)), default=whole(0)))
+            conditions.append(exp.EQ(this=column(flag), expression=whole(1)))
+        return any_of(conditions) if conditions else None
+
+    def _read_number(self, name: str, of: str) -> None:
+        def cell() -> Node:
+            return real(self._dialect.named(of))
+
+        # NaN is larger than every number in some databases, and compares as NULL or false in the others.
+        between = exp.Between(this=cell(), low=number(-LARGEST), high=number(LARGEST))
+        self._steps.read(name, cases((between, cell())))
+        infinities = [self._dialect.infinity(sign) for sign in ("", "-")]
+        bad: list[Node] = [exp.EQ(this=cell(), expression=node) for node in infinities if node is not None]
+        if self._dialect.loose_types:
+            kinds = [exp.Literal.string("text"), exp.Literal.string("blob")]
+            bad.append(
+                exp.In(this=exp.Anonymous(this="TYPEOF", expressions=[self._dialect.named(of)]), expressions=kinds)
+            )
+        self._bad_cells += bad

@@ -8,7 +8,8 @@ from typing import Any
 
 from posteriori import densities
 from posteriori.densities import FamilyTables, FullJointParameters, GroupedParameters
-from posteriori.sql import averaged, correlated, counts, dependence, factors, forests, trees
+from posteriori.sql import correlated, counts, dependence, factors, forests, trees
+from posteriori.sql import dependence as averaged
 from posteriori.sql.factors import Factor, FactorContext, FactorWriter
 
 

@@ -8,26 +8,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
-from posteriori.invariants import check_numbers, require
-from posteriori.statistics.column_ranges import ColumnRanges
-from posteriori.statistics.counts import Counts, Presence
-from posteriori.statistics.differences import difference
-from posteriori.statistics.exposed_counts import CountExposed, ExposedCounts
+from posteriori.statistics.counts import Counts, CountTogether, JointCounts, Presence
 from posteriori.statistics.forests import LeafCounts
 from posteriori.statistics.grouped import GroupedStatistics
-from posteriori.statistics.joint_counts import CountTogether, JointCounts
-from posteriori.statistics.moments import Moments
-from posteriori.statistics.pair_moments import PairMoments
-from posteriori.statistics.pairs import Pairs
-from posteriori.statistics.row_fingerprints import RowFingerprints
-from posteriori.statistics.row_sample import RowSample
+from posteriori.statistics.moments import ColumnRanges, Moments, TailMoments
+from posteriori.statistics.pairs import PairMoments, Pairs
+from posteriori.statistics.row_records import RowFingerprints, RowSample
 from posteriori.statistics.scatter import Scatter
-from posteriori.statistics.sums import Sums, gather
-from posteriori.statistics.tail_moments import TailMoments
-from posteriori.statistics.word_counts import ScaledWordCounts, WordCounts, WordPresence
-from posteriori.statistics.word_repeats import WordRepeats
+from posteriori.statistics.sums import Sums, difference, gather
+from posteriori.statistics.word_counts import (
+    CountExposed,
+    ExposedCounts,
+    ScaledWordCounts,
+    WordCounts,
+    WordPresence,
+    WordRepeats,
+)
+from posteriori.support.checks import check_numbers, require
+from posteriori.support.typing import Array
 from posteriori.tables import Assignment, split_by_component
-from posteriori.typing import Array
 
 __all__ = [
     "ColumnRanges",

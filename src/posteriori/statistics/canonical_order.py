@@ -8,7 +8,7 @@ import numpy as np
 
 from posteriori.kernels.hashing import splitmix64
 from posteriori.statistics.forests import CodedRows
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 _ROUNDS = 3  # of refinement; two categories that these leave equal have equal rows, or nearly so
 _HALF = np.uint64(32)

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from posteriori.statistics.moments import Moments
+from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Batch, Scan
-from posteriori.tables.names import exactly
-from posteriori.typing import Array
+from posteriori.tables.polars import exactly
 
 _BATCH_ROWS = 1 << 17
 _MAX_VALUES = 3  # distinct values are counted up to this number

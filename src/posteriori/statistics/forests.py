@@ -10,16 +10,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_numbers, check_places, require, require_kind
 from posteriori.kernels.descent import BOTH, DEEPEST, LEFT, RIGHT
 from posteriori.kernels.hashing import splitmix64
-from posteriori.statistics.axes import Axes, check_axes
 from posteriori.statistics.counts import Counts
-from posteriori.statistics.differences import exceeds
-from posteriori.statistics.sums import Sums, gather
+from posteriori.statistics.sums import Axes, Sums, check_axes, exceeds, gather
+from posteriori.support.checks import check_numbers, check_places, require, require_kind
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.columns import Column
-from posteriori.typing import Array
+from posteriori.tables.schema import Column
 
 _MOST_ROWS = 200_000  # that trees grow on
 _MOST_CELLS = 1 << 25

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.invariants import check_equal, require, require_kind
 from posteriori.statistics.counts import Counts
-from posteriori.statistics.left_out import less
-from posteriori.statistics.moments import Moments
+from posteriori.statistics.moments import Moments, less
 from posteriori.statistics.sums import Sums, check_sums
+from posteriori.support.checks import check_equal, require, require_kind
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes, Mixed
-from posteriori.tables.columns import Column, smallest_code_type
-from posteriori.typing import Array
+from posteriori.tables.schema import Column, smallest_code_type
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,23 @@
-"""Weights, means and scatters (unnormalised variances) of numbers."""
+"""Sums over numbers of single columns: moments, ranges and tails."""
 
 from __future__ import annotations
 
 import functools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import LARGEST_SQUARE, check_numbers
-from posteriori.statistics.axes import Axes, check_axes
-from posteriori.statistics.differences import (
+from posteriori.statistics.sums import (
+    Axes,
+    Sums,
+    check_axes,
     difference,
     exceeds,
+    gather,
     no_more_than_rounding,
     ratio,
     slack_of,
@@ -23,12 +25,88 @@ from posteriori.statistics.differences import (
     squares_left,
     variance_of_all,
 )
-from posteriori.statistics.sums import Sums, gather
-from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.columns import Column
-from posteriori.typing import Array
+from posteriori.support.checks import LARGEST_SQUARE, check_equal, check_numbers, require
+from posteriori.support.typing import Array
+from posteriori.tables.batch import Assignment, Batch, Numbers
+from posteriori.tables.schema import Column
 
-_LARGEST = 1e150  # largest magnitude of a mean, so that squared differences between means are finite
+_LARGEST = 1e75  # products of two variances of such numbers stay finite
+
+
+@dataclass(frozen=True)
+class ColumnRanges:
+    """The smallest and the largest number of every column, and whether all of its numbers are integers.
+
+    It covers all rows of positive weight, with or without a label, of all classes. + is associative, commutative
+    and idempotent, and `empty` is its identity. Subtraction is not possible: after `unlearn` a range may be wider
+    than that of the remaining rows.
+
+    Attributes
+    ----------
+    lowest, highest : ndarray (d,)
+        In data units, columns in the order of the schema; inf and −inf in a column without any number, such as
+        a categorical one.
+    whole : ndarray (d,)
+        Booleans; True in a column without any number.
+    """
+
+    lowest: Array
+    highest: Array
+    whole: Array
+
+    def check_against(self, n_columns: int) -> None:
+        """Raise ValueError unless there is one range per column."""
+        check_numbers("the lowest numbers", self.lowest, (n_columns,), -np.inf, np.inf)
+        check_numbers("the highest numbers", self.highest, (n_columns,), -np.inf, np.inf)
+        empty = (self.lowest == np.inf) & (self.highest == -np.inf)
+        filled = np.isfinite(self.lowest) & np.isfinite(self.highest) & (self.lowest <= self.highest)
+        require(bool((empty | filled).all()), "a range is not empty and does not run from a lower to a higher number")
+        require(
+            self.whole.shape == (n_columns,) and self.whole.dtype == np.bool_,
+            "there is not one flag per column for whole numbers",
+        )
+
+    @classmethod
+    def empty(cls, n_columns: int) -> ColumnRanges:
+        """Return the ranges of no row."""
+        return cls(np.full(n_columns, np.inf), np.full(n_columns, -np.inf), np.ones(n_columns, np.bool_))
+
+    @classmethod
+    def of(cls, batch: Batch) -> ColumnRanges:
+        """Return the ranges of the rows of a batch. O(n·d), one read."""
+        ranges = cls.empty(len(batch.schema.columns))
+        continuous = list(batch.schema.of_kind("continuous"))
+        if continuous:
+            weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
+            parts = ranges.lowest[continuous], ranges.highest[continuous], ranges.whole[continuous]
+            kernels.widen_ranges(batch.numbers.values, weight, *parts)
+            for array, part in zip((ranges.lowest, ranges.highest, ranges.whole), parts, strict=True):
+                array[continuous] = part
+        return ranges
+
+    def __add__(self, other: ColumnRanges) -> ColumnRanges:
+        return ColumnRanges(
+            np.minimum(self.lowest, other.lowest), np.maximum(self.highest, other.highest), self.whole & other.whole
+        )
+
+    @property
+    def has_numbers(self) -> Array:
+        """Which columns have a number in some row, (d,) booleans."""
+        return self.lowest <= self.highest
+
+    @property
+    def has_finite_squares(self) -> Array:
+        """In which columns sums of squares stay finite, (d,) booleans."""
+        extreme = np.where(self.has_numbers, np.maximum(np.abs(self.lowest), np.abs(self.highest)), 0.0)
+        return np.asarray(extreme <= _LARGEST)
+
+    def take(self, columns: Sequence[int]) -> ColumnRanges:
+        """Return the ranges of some columns, by their positions."""
+        positions = list(columns)
+        return ColumnRanges(self.lowest[positions], self.highest[positions], self.whole[positions])
+
+
+_LARGEST_SQUARE = 1e150  # largest magnitude of a mean, so that squared differences between means are finite
 
 
 @dataclass(frozen=True)
@@ -138,7 +216,7 @@ class Moments(Sums):
 
     def finite(self) -> Array:
         """Return which columns had no infinite cell and none so large that squared differences overflow."""
-        return np.asarray(((np.abs(self.mean) < _LARGEST) & np.isfinite(self.scatter)).all(axis=0))
+        return np.asarray(((np.abs(self.mean) < _LARGEST_SQUARE) & np.isfinite(self.scatter)).all(axis=0))
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
@@ -165,3 +243,162 @@ def sums_from_responsibilities(responsibilities: Array) -> Array:
     total = np.zeros(responsibilities.shape[1])
     kernels.add_responsibilities(responsibilities, total)
     return total
+
+
+@dataclass(frozen=True)
+class TailMoments(Sums):
+    """Per component and binned column: the moments of the distances below the first cut and above the last.
+
+    Attributes
+    ----------
+    cuts : tuple of tuple of float
+        The cut points of each column.
+    excess : Moments of (Z, 2·d)
+        First, for each column, the moments of first cut − x where positive; then of x − last cut where not negative.
+        For a column without cuts the first are the moments of x, and the second are empty.
+    """
+
+    cuts: tuple[tuple[float, ...], ...]
+    excess: Moments
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
+        check_equal("the cut points of the sums", self.cuts, tuple(column.cuts for column in columns))
+        self.excess.check_shape(n_components, 2 * len(columns))
+
+    @classmethod
+    def of(cls, tile: Numbers, assignment: Assignment) -> TailMoments:
+        """Return the sums of the rows of a tile. O(n·d), one read."""
+        cuts, excess = _excess(tile)
+        return cls(cuts, Moments.of(excess, assignment))
+
+    @classmethod
+    def from_responsibilities(cls, tile: Numbers, responsibilities: Array) -> TailMoments:
+        """Return the sums of rows weighted by their responsibilities, (n, Z). O(n·Z·d)."""
+        cuts, excess = _excess(tile)
+        return cls(cuts, Moments.from_responsibilities(excess, responsibilities))
+
+    def would_go_negative(self, other: TailMoments) -> Array:
+        """Return where other holds more than these sums, (Z, d)."""
+        below, above = np.split(self.excess.would_go_negative(other.excess), 2, axis=1)
+        return np.asarray(below | above)
+
+    def finite(self) -> Array:
+        """Return which columns had no infinite cell, and none whose square overflows, (d,)."""
+        return np.asarray(self.excess.finite().reshape(2, -1).all(axis=0))
+
+    def observed(self) -> Array:
+        """Return the weight of the cells in outer bins, (Z, d)."""
+        below, above = np.split(self.excess.observed(), 2, axis=1)
+        return np.asarray(below + above)
+
+    def placed(self, positions: Sequence[int], cuts: tuple[tuple[float, ...], ...]) -> TailMoments:
+        """Return the sums of other columns with these cuts, by their indices here, −1 for one without present cells."""
+        d = len(self.cuts)
+        above = [position + d if position >= 0 else -1 for position in positions]
+        return TailMoments(cuts, self.excess.placed([*positions, *above]))
+
+
+def _excess(tile: Numbers) -> tuple[tuple[tuple[float, ...], ...], Numbers]:
+    """Return the cut points, and the distances of each cell below the first and above the last."""
+    cuts = tuple(points or () for points in tile.cuts)
+    first, last = (np.array([points[end] if points else np.nan for points in cuts]) for end in (0, -1))
+    excess = np.empty((len(tile.values), 2 * len(cuts)))
+    kernels.add_tail_moments(tile.values, first, last, excess)
+    return cuts, Numbers(excess)
+
+
+@dataclass(frozen=True)
+class QuarticNorms:
+    """The sums of a second pass over the rows: Σ w·‖(x − centre_z) / scale_z‖⁴ of each component, (Z,).
+
+    Parameters
+    ----------
+    centre, scale : ndarray (Z, d)
+        In data units; a column of scale 0 is omitted.
+    """
+
+    centre: Array
+    scale: Array
+
+    def of(self, tile: Numbers, assignment: Assignment) -> Array:
+        """Return the sums of the rows of a tile, where rows of positive weight have no missing cell."""
+        total = np.zeros(len(self.centre))
+        factor = np.where(self.scale > 0, 1.0 / np.where(self.scale > 0, self.scale, 1.0), 0.0)
+        kernels.add_quartic_norms(tile.values, assignment.component, assignment.weight, self.centre, factor, total)
+        return total
+
+
+@dataclass(frozen=True)
+class OfComplete:
+    """A statistics factory restricted to complete rows: rows with a missing cell get weight 0.
+
+    Parameters
+    ----------
+    sufficient_statistics : object with a method ``of(tile, assignment)``
+    """
+
+    sufficient_statistics: Any
+
+    def of(self, tile: Numbers, assignment: Assignment) -> Any:
+        """Return the statistics of the complete rows of a tile."""
+        complete = ~np.isnan(tile.values).any(axis=1)
+        return self.sufficient_statistics.of(tile, replace(assignment, weight=assignment.weight * complete))
+
+
+_ROUNDING = 1e-12  # a difference below this share of the total is rounding error
+
+
+def less(total: Array, part: Array) -> Array:
+    """Return total − part, and 0 where the difference is rounding error."""
+    rest = total - part
+    return np.where(rest > _ROUNDING * total, rest, 0.0)
+
+
+def weights_left(weight: Array, assignment: Assignment) -> Array:
+    """Return the weight of each component without each row, (n, Z), from the weights of all rows, (Z,)."""
+    left = np.tile(weight, (len(assignment.component), 1))
+    observed = np.arange(len(left)), assignment.component
+    left[observed] = less(left[observed], assignment.weight)
+    return left
+
+
+def moments_left(statistics: Moments, tile: Numbers, assignment: Assignment) -> Moments:
+    """Return the moments without each row of a tile, with arrays (n, Z, d): Chan's update, backwards."""
+    n = len(tile.values)
+    shape = (n, *statistics.weight.shape)
+    rows, z = np.arange(n), assignment.component
+    weight, shift, scatter = statistics.weight[z], statistics.shift[z], statistics.scatter[z]
+    deviation = (tile.values - shift) - statistics.offset[z]
+    present = ~np.isnan(deviation)
+    deviation[~present] = 0.0
+    removed = assignment.weight[:, np.newaxis] * present
+    rest = less(weight, removed)
+    step = removed * deviation / np.where(rest > 0, rest, 1.0)
+    parts = [np.broadcast_to(part, shape).copy() for part in (statistics.weight, statistics.offset, statistics.scatter)]
+    parts[0][rows, z] = rest
+    parts[1][rows, z] -= step
+    parts[2][rows, z] = np.where(rest > 0, less(scatter, weight * step * deviation), 0.0)
+    return Moments(parts[0], np.broadcast_to(statistics.shift, shape), parts[1], parts[2])
+
+
+def moments_without(statistics: Moments, tile: Numbers, assignment: Assignment) -> Moments:
+    """Return the moments without the one row of a tile.
+
+    If all remaining cells of a column are equal, the means of all components are exactly equal too.
+    """
+    left = moments_left(statistics, tile, assignment)
+    constant, value = constant_left(statistics, tile, assignment)
+    shift, offset = np.where(constant, value, left.shift[0]), np.where(constant, 0.0, left.offset[0])
+    return Moments(left.weight[0], shift, offset, np.where(constant, 0.0, left.scatter[0]))
+
+
+def constant_left(statistics: Moments, tile: Numbers, assignment: Assignment) -> tuple[Array, Array]:
+    """Return which columns are constant without the one row of a tile, (d,), and their value."""
+    left = moments_left(statistics.pooled(), tile, as_one_component(assignment))
+    return (left.scatter[0, 0] <= 0) & (left.weight[0, 0] > 0), left.mean[0, 0]
+
+
+def as_one_component(assignment: Assignment) -> Assignment:
+    """Return the rows assigned to a single component."""
+    return Assignment(np.zeros_like(assignment.component), assignment.weight, 1)

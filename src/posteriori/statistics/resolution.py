@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 MOST_WHOLE_NUMBERS = 10  # most distinct values of an integer column that is a code, a grade or a small count
 _ROUNDING = 1e-9  # share of the range of a column: values closer than this count as equal

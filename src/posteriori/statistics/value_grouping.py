@@ -9,7 +9,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.model_cost import MOST_GROUPS
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 _MOST_VALUES = 128  # groups that the greedy search starts from; its cost is quadratic in them
 _EXACT_STIRLING = 4096  # number of categories above which S(n, k) is replaced by its leading term kⁿ / k!

@@ -3,17 +3,22 @@
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Batch, Codes, LabelLikelihood, Numbers, Tile, split_by_component
 from posteriori.tables.blocks import Blocks
-from posteriori.tables.columns import Cell, Column
 from posteriori.tables.database import Query, scan_sql
 from posteriori.tables.files import Scan, scan
-from posteriori.tables.label_model import LabelModel
-from posteriori.tables.labels import Labels, PartialLabels, read_labels, read_teaching_labels
+from posteriori.tables.labels import (
+    LabelModel,
+    Labels,
+    PartialLabels,
+    TargetCuts,
+    check_weights,
+    quantile_classes,
+    read_labels,
+    read_teaching_labels,
+)
 from posteriori.tables.messages import IgnoredColumnWarning, quote
 from posteriori.tables.reading import infer_schema, open_table, read_rows, read_table
-from posteriori.tables.schema import Schema
+from posteriori.tables.schema import Cell, Column, Schema
 from posteriori.tables.table import Table
-from posteriori.tables.targets import TargetCuts, quantile_classes
-from posteriori.tables.weights import check_weights
 
 __all__ = [
     "Assignment",

@@ -1,35 +1,303 @@
-"""NumPy arrays as tables."""
+"""Tables of NumPy arrays and Python objects, and their cells as codes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import itertools
+import reprlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from posteriori.tables.columns import Column, categorical_column
-from posteriori.tables.encoding import (
-    distinct_integers,
-    distinct_numbers,
-    encode_integer_tile,
-    encode_numbers,
-)
+from posteriori import kernels
+from posteriori.support.typing import Array
 from posteriori.tables.messages import unusable
 from posteriori.tables.missing import is_missing
-from posteriori.tables.objects import (
-    encode_objects,
-    hash_strings,
-    object_column,
-    object_numbers,
-    object_strings,
-    plain_cell,
-    whole_numbers,
-)
-from posteriori.tables.schema import Schema
+from posteriori.tables.schema import Cell, Column, Schema, categorical_column, kind_of
 from posteriori.tables.times import TimeType, times_of_array, type_of_array, type_of_objects
-from posteriori.typing import Array
+
+_DENSE_RANGE = 1 << 17  # a wider range of integers is sorted, not marked in an array of flags
+
+
+def distinct_numbers(values: Array) -> list[Cell]:
+    """Return the distinct numbers of a one-dimensional array, sorted, without NaN."""
+    if values.dtype.kind == "b":
+        return [False, True]
+    if values.dtype.kind == "f":
+        return list(np.unique(values[~np.isnan(values)]).tolist())
+    return list(distinct_integers(values.reshape(-1, 1))[0])
+
+
+def distinct_integers(values: Array) -> list[list[int]]:
+    """Return the distinct integers of every column of an (n, d) array, sorted.
+
+    The array is read once if all integers lie within 256 of those in the first row, otherwise three times.
+    """
+    n, d = values.shape
+    if not n:
+        return [[] for _ in range(d)]
+    if values.dtype == np.uint64 and values.max() > np.iinfo(np.int64).max:
+        return [np.unique(values[:, j]).tolist() for j in range(d)]
+    low, width = values[0].astype(np.int64) - 256, np.full(d, 512)
+    seen = _seen_integers(values, low, width)
+    if seen is None:
+        high = np.full(d, np.iinfo(np.int64).min)
+        low = np.full(d, np.iinfo(np.int64).max)
+        for block in _integer_blocks(values):
+            kernels.integer_ranges(block, low, high)
+        # In Python's integers, because the width of a range may overflow 64 bits.
+        spans = [int(h) - int(least) + 1 for least, h in zip(low, high, strict=True)]
+        width = np.array([span if span <= _DENSE_RANGE else 0 for span in spans])
+        seen = _seen_integers(values, low, width, partly=True)
+        assert seen is not None
+    starts = np.concatenate([[0], np.cumsum(width)])
+    return [
+        (np.flatnonzero(seen[starts[j] : starts[j + 1]]) + low[j]).tolist()
+        if width[j]
+        else np.unique(values[:, j]).tolist()
+        for j in range(d)
+    ]
+
+
+def _seen_integers(values: Array, low: Array, width: Array, partly: bool = False) -> Array | None:
+    """Mark the integers from low[j] on that each column holds; return None if it holds others, unless `partly`."""
+    starts = np.concatenate([[0], np.cumsum(width)])
+    seen = np.zeros(starts[-1], np.bool_)
+    for block in _integer_blocks(values):
+        if not kernels.mark_integers(block, low, starts, seen) and not partly:
+            return None
+    return seen
+
+
+def _integer_blocks(values: Array) -> Iterator[Array]:
+    rows = max(1, (1 << 20) // values.shape[1])
+    return (_integers(values[start : start + rows]) for start in range(0, len(values), rows))
+
+
+def encode_numbers(values: Array, column: Column) -> tuple[Array, int]:
+    """Return the codes of a one-dimensional numeric array, and the number of cells of an unseen category.
+
+    Raises
+    ------
+    ValueError
+        The categories are not numbers.
+    """
+    kind = values.dtype.kind
+    missing = int(np.count_nonzero(np.isnan(values))) if kind == "f" else 0
+    dense = column.dense_lookup
+    if dense is None or (values.dtype == np.uint64 and dense[0] < 0):
+        codes = _search(values, column)
+    else:
+        low, lookup = dense
+        fits = None
+        if kind == "f":
+            fits = (values >= low) & (values <= low + len(lookup) - 1) & (values == np.floor(values))
+            values = np.where(fits, values, 0).astype(np.int64)
+        codes = np.empty((len(values), 1), column.code_type)
+        starts = np.array([0, len(lookup)])
+        kernels.encode_integers(_integers(values.reshape(-1, 1)), np.array([low]), lookup, starts, codes)
+        codes = codes[:, 0]
+        if fits is not None:
+            codes[~fits] = 0
+    unmatched = len(codes) - int(np.count_nonzero(codes)) - missing
+    if unmatched:
+        column.require_kinds(["booleans" if kind == "b" else "numbers"])
+    return codes, unmatched
+
+
+def _search(values: Array, column: Column) -> Array:
+    if values.dtype.kind not in "iu":
+        values = values.astype(np.float64)
+    known, code = column.numbers_as(values.dtype.newbyteorder("="))
+    if not len(known):
+        return np.zeros(len(values), column.code_type)
+    position = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[position] == values, code[position], 0).astype(column.code_type)
+
+
+def encode_present(values: Array, present: Array, column: Column) -> tuple[Array, int]:
+    """Return the codes of a column from its present cells, and the number of cells of an unseen category."""
+    codes = np.zeros(len(present), column.code_type)
+    codes[present], unmatched = encode_numbers(values, column)
+    return codes, unmatched
+
+
+def encode_integer_tile(values: Array, columns: Sequence[Column], codes: Array) -> bool:
+    """Encode (n, d) integers at once; return False if the categories of a column need another way."""
+    dense = [column.dense_lookup for column in columns]
+    lookups = [pair for pair in dense if pair is not None]
+    if len(lookups) < len(dense):
+        return False
+    low = np.array([pair[0] for pair in lookups])
+    if values.dtype == np.uint64 and low.min() < 0:  # the largest would wrap around to negative categories
+        return False
+    starts = np.concatenate([[0], np.cumsum([len(pair[1]) for pair in lookups])])
+    lookup = np.concatenate([pair[1] for pair in lookups])
+    kernels.encode_integers(_integers(values), low, lookup, starts, codes)
+    return True
+
+
+def encode_distinct(distinct: Sequence[Any], column: Column) -> Array:
+    """Return the code of each distinct cell, and 0 as the last entry, which a local code of −1 reads."""
+    return np.array([*(column.lookup.get(cell, 0) for cell in distinct), 0], column.code_type)
+
+
+def _integers(values: Array) -> Array:
+    return np.require(values, np.int64, ["C", "A", "W"])
+
+
+FEW_CELLS = 1000  # look-ups of so many cells one by one beat the set-up of an Enum or a hash table
+
+
+def plain_cell(cell: Any, name: str) -> Cell:
+    """Return a cell as a Python str, bool, int or float.
+
+    Raises
+    ------
+    TypeError
+        The cell is of another type.
+    """
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, str | bool | int | float):
+        return cell
+    raise TypeError(
+        f"column {name!r} holds a {type(cell).__name__} ({reprlib.repr(cell)}); "
+        "cells must be numbers, strings or booleans"
+    )
+
+
+def object_column(name: str, cells: list[Any], categorical: bool) -> Column:
+    """Infer a column from its cells, as a categorical one even if they are numbers if `categorical`.
+
+    Raises
+    ------
+    TypeError
+        A cell is not a number, a string or a boolean.
+    ValueError
+        The cells are of several kinds.
+    """
+    present = [cell for cell in cells if not is_missing(cell)]
+    types = set(map(type, present))
+    if not categorical and all(map(_is_number, types)):
+        return Column(name, "continuous", dtype="object")
+    try:
+        distinct = {plain_cell(cell, name) for cell in set(present)}
+    except TypeError:  # an unhashable cell, which `plain_cell` names
+        distinct = {plain_cell(cell, name) for cell in present}
+    # From the types, because True and 1 are one element of a set of cells.
+    kinds = {"strings" if issubclass(t, str) else "numbers" if _is_number(t) else "booleans" for t in types}
+    if len(kinds) > 1 and not categorical:
+        raise ValueError(
+            f"column {name!r} mixes {' and '.join(sorted(kinds, reverse=True))}; convert it to one of them, "
+            "or name it in categorical_features"
+        )
+    if kinds == {"booleans"}:
+        return categorical_column(name, [False, True], "object")
+    return categorical_column(name, distinct, "object")
+
+
+def object_numbers(cells: list[Any], column: Column, start: int) -> Array:
+    """Return the cells of a continuous column as floats: NaN where missing, 1 where true. The first row is `start`.
+
+    Raises
+    ------
+    TypeError
+        A cell is not a number, a string or a boolean.
+    ValueError
+        A cell is not a number, or is too large for a float.
+    """
+    if not all(issubclass(kind, Real | np.bool_) for kind in set(map(type, cells))):
+        cells = [np.nan if is_missing(cell) else cell for cell in cells]
+        for row, cell in enumerate(cells, start):
+            if not isinstance(cell, Real | np.bool_):
+                plain_cell(cell, column.name)
+                raise ValueError(
+                    f"column {column.name!r} was numeric in training but holds {cell!r} in row {row}; convert it"
+                )
+    try:
+        return np.array(cells, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"column {column.name!r} holds an integer too large for a float; rescale the column") from None
+
+
+def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
+    """Return the codes of a list of Python cells, and the number of cells of an unseen category.
+
+    Raises
+    ------
+    TypeError
+        A cell is not a number, a string or a boolean.
+    ValueError
+        A cell of an unseen category is of a kind that no category has.
+    """
+    found = map(column.lookup.get, cells, itertools.repeat(0))
+    try:
+        codes = np.fromiter(found, dtype=column.code_type, count=len(cells))
+    except TypeError:  # an unhashable cell, which `plain_cell` names
+        for cell in cells:
+            if not is_missing(cell):
+                plain_cell(cell, column.name)
+        raise
+    unmatched = np.flatnonzero(codes == 0)
+    if len(unmatched) == cells.count(None):
+        return codes, 0
+    unseen = [cell for cell in (cells[i] for i in unmatched) if not is_missing(cell)]
+    column.require_kinds({kind_of(plain_cell(cell, column.name)) for cell in unseen})
+    return codes, len(unseen)
+
+
+def object_strings(cells: list[Any], name: str) -> list[str | None]:
+    """Return the strings of a column of text, None where missing.
+
+    Raises
+    ------
+    ValueError
+        A cell is not a string.
+    """
+    for row, cell in enumerate(cells):
+        if not isinstance(cell, str) and not is_missing(cell):
+            raise no_text(name, f"{reprlib.repr(cell)} in row {row} of a batch")
+    return [cell if isinstance(cell, str) else None for cell in cells]
+
+
+def no_text(name: str, found: str) -> ValueError:
+    """Return the error for a column of text that holds something else."""
+    return ValueError(f"column {name!r} is read as text, which is strings, but holds {found}; convert it to strings")
+
+
+def whole_numbers(cells: list[Any]) -> Array | None:
+    """Return the integers among cells of which some are missing; None if another cell is among them, or one too large.
+
+    Cells without a value are none of either kind: the result is None.
+    """
+    present = [cell for cell in cells if not is_missing(cell)]
+    kinds = set(map(type, present))
+    if not kinds or not all(issubclass(kind, Integral) and not issubclass(kind, bool) for kind in kinds):
+        return None
+    try:
+        return np.array(present, dtype=np.int64)
+    except OverflowError:
+        return None
+
+
+def hash_strings(cells: list[Any]) -> Array | None:
+    """Return a hash of 64 bits of each present cell, the same in every process; None unless all are strings."""
+    present = [cell for cell in cells if not is_missing(cell)]
+    if not present or not all(issubclass(kind, str) for kind in set(map(type, present))):
+        return None
+    hashes = b"".join(
+        hashlib.blake2b(cell.encode("utf-8", "surrogatepass"), digest_size=8).digest() for cell in present
+    )
+    return np.frombuffer(hashes, np.uint64)
+
+
+def _is_number(kind: type[Any]) -> bool:
+    return issubclass(kind, Real) and not issubclass(kind, bool | np.bool_)
 
 
 @dataclass(frozen=True)

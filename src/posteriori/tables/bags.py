@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 LARGEST_COUNT = 1e15  # larger numbers of float64 are not all whole numbers
 

@@ -9,13 +9,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from posteriori.support.typing import Array
 from posteriori.tables.bags import Bags
-from posteriori.tables.columns import Column
-from posteriori.tables.lazy import LazyTable
-from posteriori.tables.schema import Schema
+from posteriori.tables.polars import LazyTable
+from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table
 from posteriori.tables.times import TimeType
-from posteriori.typing import Array
 
 _ALONE = "counts"  # the name of a sparse matrix that is not given with one
 

@@ -11,11 +11,11 @@ import dask.base
 import numpy as np
 from dask.delayed import delayed
 
+from posteriori.support.typing import Array
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.pandas import pandas_table
 from posteriori.tables.partitioned import PartitionedTable, Task, add
 from posteriori.tables.table import Table, name_twice
-from posteriori.typing import Array
 
 T = TypeVar("T")
 

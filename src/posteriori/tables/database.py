@@ -10,11 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from posteriori.lazy_polars import pl
-from posteriori.tables.columns import MAX_CATEGORIES
-from posteriori.tables.lazy import StreamedTable, too_many_categories
+from posteriori.support.lazy_polars import pl
 from posteriori.tables.messages import quote
-from posteriori.tables.polars import PolarsTable
+from posteriori.tables.polars import PolarsTable, StreamedTable, too_many_categories
+from posteriori.tables.schema import MAX_CATEGORIES
 from posteriori.tables.table import name_twice
 
 _READ_AHEAD = 1 << 17  # rows that the database is asked for at a time

@@ -1,4 +1,4 @@
-"""How a text file spells its cells: separator, decimal mark and encoding, as given or as detected."""
+"""The spelling of text files: separators, quotes, encodings and numbers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import codecs
 import csv
 import gzip
 import re
+import shutil
+import tempfile
+import warnings
+import weakref
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from posteriori.support.lazy_polars import pl
 
 CURRENCY = "[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -209,3 +215,184 @@ def common_decimal(found: Sequence[tuple[Dialect, bool]]) -> list[Dialect]:
     known = {dialect.decimal for dialect, is_known in found if is_known}
     shared = known.pop() if len(known) == 1 else "."
     return [dialect if is_known else replace(dialect, decimal=shared) for dialect, is_known in found]
+
+
+_MAGIC = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"PK\x03\x04": ".xlsx",
+    b"\x1f\x8b": ".csv.gz",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+    b"{": ".ndjson",
+}
+
+
+class _TemporaryFolder:
+    """A folder for copies, which is removed with the last reference to this object, or when the process ends."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="posteriori-"))
+        self._removal = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file of a table.
+
+    Attributes
+    ----------
+    path : Path
+        Its name in messages.
+    kind : {"csv", "tsv", "ndjson", "parquet", "arrow"}
+        The format of the file that is read.
+    readable : Path
+        The file that polars reads: the file itself, or a temporary copy of it.
+    dialect : Dialect
+        How the file spells its cells, if it is CSV or TSV.
+    """
+
+    path: Path
+    kind: str
+    readable: Path
+    dialect: Dialect = UTF8_WITH_COMMAS
+    _folder: Any = field(default=None, repr=False, compare=False)  # of the copy; removed with its last reference
+
+    @property
+    def packing(self) -> str:
+        """The suffix of the compression, in lower case: .gz, .zst, or another one where there is none."""
+        return self.readable.suffix.lower()
+
+
+def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple[TableFile, ...]:
+    """Return files as polars can read them.
+
+    Raises
+    ------
+    ValueError
+        A file is not text, or not a spreadsheet, or an option on text is given for files that are none.
+    """
+    asked.check()
+    if kind not in SEPARATORS and asked.states_something:
+        raise ValueError(
+            f"separator, decimal and encoding are options for CSV and TSV files, which {str(paths[0])!r} is not; "
+            "leave them out"
+        )
+    if kind == "excel":
+        return tuple(_copy_of_spreadsheet(path) for path in paths)
+    if kind not in SEPARATORS:
+        return tuple(TableFile(path, kind, path) for path in paths)
+    dialects = common_decimal([detect(path, kind, asked) for path in paths])
+    files = [TableFile(path, kind, path, dialect) for path, dialect in zip(paths, dialects, strict=True)]
+    return tuple(one if one.dialect.encoding in ("utf-8", "ascii") else _copy_in_utf8(one) for one in files)
+
+
+def _copy_in_utf8(file: TableFile) -> TableFile:
+    if file.packing == ".zst":
+        raise ValueError(f"{str(file.path)!r} is {file.dialect.encoding} packed by zstd; unpack it first")
+    folder = _TemporaryFolder()
+    copy = folder.path / f"copy.{file.kind}"
+    encoding = file.dialect.encoding
+    opened: Any = gzip.open if file.packing == ".gz" else open
+    try:
+        with (
+            opened(file.readable, "rt", encoding=encoding, newline="") as text,
+            copy.open("w", encoding="utf-8", newline="") as out,
+        ):
+            shutil.copyfileobj(text, out, 1 << 20)
+    except UnicodeError:
+        raise ValueError(f"cannot read {str(file.path)!r}: it is not {encoding} text; state its encoding") from None
+    return replace(file, readable=copy, _folder=folder)
+
+
+def _copy_of_spreadsheet(path: Path) -> TableFile:
+    """Return the first sheet of a spreadsheet as CSV, so that its cells are read as those of other text files are."""
+    try:
+        import fastexcel
+    except ImportError:
+        raise ValueError(
+            f"{str(path)!r} is a spreadsheet, which fastexcel reads: pip install fastexcel, or write the sheet as CSV"
+        ) from None
+    try:
+        sheets = fastexcel.read_excel(path).sheet_names
+        frame = pl.read_excel(path, sheet_name=sheets[0], engine="calamine", raise_if_empty=False)
+    except (fastexcel.FastExcelError, pl.exceptions.PolarsError, OSError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise ValueError(f"cannot read {str(path)!r}: it is not a spreadsheet ({reason})") from None
+    if len(sheets) > 1:
+        warnings.warn(
+            f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, is read", UserWarning, stacklevel=5
+        )
+    folder = _TemporaryFolder()
+    copy = folder.path / "copy.csv"
+    frame.write_csv(copy)
+    return TableFile(path, "csv", copy, _folder=folder)
+
+
+def spooled(stream: Any, name: str = "stdin") -> tuple[Path, Any]:
+    """Copy a binary stream to a temporary file; return the file, and an object that keeps it.
+
+    The first bytes give the format: Parquet, Arrow, Excel, packed or newline-delimited JSON, and else CSV.
+    """
+    folder = _TemporaryFolder()
+    copy = folder.path / name
+    with copy.open("wb") as out:
+        shutil.copyfileobj(stream, out, 1 << 20)
+    with copy.open("rb") as file:
+        head = file.read(1 << 10)
+    suffix = next((suffix for magic, suffix in _MAGIC.items() if head.lstrip().startswith(magic)), ".csv")
+    with suppress(FileNotFoundError):
+        copy = copy.rename(copy.with_name(name + suffix))
+    return copy, folder
+
+
+_SPACE = "[  \u202f]"
+_GROUP = {".": "[,'’  \u202f]", ",": "[.'’  \u202f]"}  # between thousands, by decimal mark
+
+
+# For type checkers a data type of polars. At run time it is none, because polars is imported when it is first used.
+_DataType: Any = pl.String if TYPE_CHECKING else object
+
+
+@dataclass(frozen=True)
+class WrittenNumber(_DataType):
+    """The type of a text column of written numbers: it is read as strings, which `as_number` converts."""
+
+    decimal: str
+
+
+def _pattern(decimal: str, parts: tuple[str, str, str] = ("", "", "")) -> str:
+    """Return the pattern of a written number, with groups around the signs before, the number and the unit behind."""
+    number = rf"(?:\d{{1,3}}(?:{_GROUP[decimal]}\d{{3}})+|\d+)(?:[{decimal}]\d+)?"
+    before, behind = rf"(?:{CURRENCY})?", rf"(?:{CURRENCY}|%)?"
+    open_group = [f"(?P<{name}>" if name else "(?:" for name in parts]
+    return (
+        rf"^{_SPACE}*[+-]?{_SPACE}*{open_group[0]}{before}){_SPACE}*[+-]?{open_group[1]}{number}){_SPACE}*"
+        rf"{open_group[2]}{behind}){_SPACE}*$"
+    )
+
+
+def is_written_number(cells: pl.Expr, decimal: str) -> pl.Expr:
+    """Return whether each string is a number, possibly with a unit and separators of thousands."""
+    return cells.str.contains(_pattern(decimal))
+
+
+def holds_written_numbers(cells: pl.Expr, decimal: str) -> pl.Expr:
+    """Return whether all present strings of a column are numbers with one unit, or with separators of thousands."""
+    units = [
+        cells.str.extract(_pattern(decimal, (*([""] * place), "unit", *([""] * (2 - place)))))  # type: ignore[arg-type]
+        for place in (0, 2)
+    ]
+    unit = pl.concat_str([part.fill_null("") for part in units])
+    stated = unit.filter(cells.is_not_null() & (unit != ""))
+    return is_written_number(cells, decimal).all() & (cells.count() > 0) & (stated.n_unique() <= 1)
+
+
+def as_number(cells: pl.Expr, decimal: str) -> pl.Expr:
+    """Return written numbers as floats; another string is an error of polars that names it."""
+    digits = cells.str.replace_all(rf"[^0-9{decimal}+-]", "").str.replace(",", ".", literal=True)
+    return pl.when(is_written_number(cells, decimal)).then(digits).otherwise(cells).cast(pl.Float64)
+
+
+def without_marker(dtype: Any) -> Any:
+    """Return the type of the cells that are read: Float64 for written numbers."""
+    return pl.Float64() if isinstance(dtype, WrittenNumber) else dtype

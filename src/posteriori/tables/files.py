@@ -10,28 +10,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from posteriori.lazy_polars import pl
-from posteriori.tables.columns import MAX_CATEGORIES
-from posteriori.tables.dialects import SEPARATORS, AskedDialect
-from posteriori.tables.forking import require_threads
-from posteriori.tables.lazy import StreamedTable, too_many_categories
+from posteriori.support.lazy_polars import pl
+from posteriori.tables.dialects import SEPARATORS, AskedDialect, TableFile, WrittenNumber, without_marker
+from posteriori.tables.labels import TargetCuts
 from posteriori.tables.messages import quote
-from posteriori.tables.names import exactly
-from posteriori.tables.opening import TableFile
-from posteriori.tables.polars import PolarsTable
+from posteriori.tables.polars import PolarsTable, StreamedTable, exactly, require_threads, too_many_categories
 from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
+    Types,
     common_types,
     date_formats,
     joined_frame,
     lazily,
+    reason_of,
     resolve_files,
     resolve_types,
+    short_row,
 )
-from posteriori.tables.targets import TargetCuts
-from posteriori.tables.text import Types, reason_of, short_row
+from posteriori.tables.schema import MAX_CATEGORIES
 from posteriori.tables.times import TimeType, dtype_of_format, parsed
-from posteriori.tables.written_numbers import WrittenNumber, without_marker
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
 _HEAD_ROWS = 1 << 18  # rows that `head_sample` takes the categories from

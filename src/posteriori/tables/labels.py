@@ -1,22 +1,310 @@
-"""Class labels: an array, a series, or the name of a column of the table itself."""
+"""The column of labels: classes, label models, row weights and numeric targets."""
 
 from __future__ import annotations
 
+import itertools
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from posteriori.support.checks import check_numbers, require
+from posteriori.support.lazy_polars import pl
+from posteriori.support.typing import Array
 from posteriori.tables.arrays import ArrayTable, plain_array
-from posteriori.tables.columns import Column, categorical_column
-from posteriori.tables.lazy import LazyTable
+from posteriori.tables.batch import Assignment, LabelLikelihood
 from posteriori.tables.messages import UnseenCategoryError, quote
+from posteriori.tables.missing import is_missing
 from posteriori.tables.pandas import PandasTable
-from posteriori.tables.polars import PolarsTable
-from posteriori.tables.schema import Schema
+from posteriori.tables.polars import LazyTable, PolarsTable, exactly
+from posteriori.tables.schema import Column, Schema, categorical_column
 from posteriori.tables.table import Table
-from posteriori.typing import Array
+
+_CORRECT = 0.9  # prior probability of a correct label
+_PSEUDO_ROWS = 10.0  # weight of that prior per class, in rows
+
+
+@dataclass(frozen=True)
+class LabelModel:
+    """The likelihood of each component of the mixture given the label of a row.
+
+    A row has a recorded class, no label, or a set of possible classes. The likelihood of component z is
+    p(recorded | class of z), which is 0 or 1 without label noise. For a set it is 1 if the class is in the set, else 0.
+
+    Attributes
+    ----------
+    of_class : tuple of int (Z,)
+        The class of each component, ascending.
+    confusion : ndarray (C, C), optional
+        p(recorded class | true class), with one row per true class; None where all labels are correct.
+    learned : bool
+        Whether the confusions are estimated along with the model.
+    """
+
+    of_class: tuple[int, ...]
+    confusion: Array | None = None
+    learned: bool = False
+
+    @classmethod
+    def learning(cls, of_class: tuple[int, ...]) -> LabelModel:
+        """Return a model that learns the confusions, and starts with 90% correct labels."""
+        return cls(of_class, _prior_confusion(of_class[-1] + 1), learned=True)
+
+    def assignment(self, recorded: Array, allowed: Array | None, weight: Array) -> Assignment:
+        """Return the component of each row, −1 where several are possible, and the log-likelihood of its label.
+
+        Parameters
+        ----------
+        recorded : ndarray (n,)
+            The class index of each row; −1 where it has no label.
+        allowed : ndarray (n, C) or None
+            The possible classes of each row; None where `recorded` determines them.
+        weight : ndarray (n,)
+        """
+        positions, n_classes = list(self.of_class), self.of_class[-1] + 1
+        with np.errstate(divide="ignore"):
+            if allowed is not None:
+                log_likelihood = np.log(allowed[:, positions].astype(np.float64))
+            else:
+                confusion = np.eye(n_classes) if self.confusion is None else self.confusion
+                # An unlabelled row has the index −1, which reads the last row of the table: every class is possible.
+                table = np.vstack([np.log(confusion.T[:, positions]), np.zeros(len(positions))])
+                log_likelihood = table[recorded]
+        possible = log_likelihood > -np.inf
+        component = np.where(possible.sum(axis=1) == 1, possible.argmax(axis=1), -1).astype(np.int32)
+        return Assignment(component, weight, len(positions), LabelLikelihood(recorded, log_likelihood, n_classes))
+
+    def updated(self, weight: Array) -> LabelModel:
+        """Estimate the confusions from the expected weights (C, Z) of recorded class and component.
+
+        The M-step of EM: posterior mean under a Dirichlet prior of 10 pseudo-rows per true class.
+        """
+        if not self.learned:
+            return self
+        counts = np.zeros((len(weight), len(weight)))
+        np.add.at(counts, list(self.of_class), weight.T)
+        prior = _PSEUDO_ROWS * _prior_confusion(len(weight))
+        return replace(self, confusion=(counts + prior) / (counts + prior).sum(axis=1, keepdims=True))
+
+
+def _prior_confusion(n_classes: int) -> Array:
+    if n_classes == 1:
+        return np.ones((1, 1))
+    wrong = (1.0 - _CORRECT) / (n_classes - 1)
+    return np.full((n_classes, n_classes), wrong) + (_CORRECT - wrong) * np.eye(n_classes)
+
+
+_SMALLEST, _LARGEST = 1e-100, 1e50  # products of sums of other weights could underflow or overflow
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
+    """Return the weights as float64, (n,).
+
+    Raises
+    ------
+    ValueError
+        The weights are not one per row, a weight that is not 0 is no number from 1e-100 to 1e50, or all are zero.
+    """
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight)
+    try:
+        if weight.dtype.kind not in "biufO":
+            raise TypeError
+        weight = weight.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight holds a cell that is not a number; give one number per row") from None
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight per row")
+    reject_extreme_weights(weight)
+    if n_rows and not weight.any():
+        raise ValueError("every sample_weight is zero; at least one row must have some weight")
+    return np.require(weight, requirements=["C", "A", "W"])
+
+
+def reject_extreme_weights(weight: Array) -> None:
+    """Raise ValueError if a weight that is not 0 is no number from 1e-100 to 1e50."""
+    bad = np.flatnonzero(~((weight == 0) | ((weight >= _SMALLEST) & (weight <= _LARGEST))))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must be 0, or lie between {_SMALLEST:g} "
+            f"and {_LARGEST:g}"
+        )
+
+
+_FEW_VALUES = 20  # so many distinct values are classes in any case
+_ENOUGH_ROWS = 100  # mean number of rows per value, from which on values are classes
+_are_classes: ContextVar[bool] = ContextVar("whole numbers are classes", default=False)
+
+
+def looks_like_a_quantity(labels: Sequence[Any], n_rows: float) -> bool:
+    """Return whether distinct labels look like a quantity to be predicted, and not like names of classes.
+
+    That is so if they are more than 20 whole numbers with fewer than 100 rows each on average, and are not consecutive
+    numbers from 0 or 1 on. Strings and booleans never are a quantity.
+    """
+    if len(labels) <= _FEW_VALUES or n_rows >= _ENOUGH_ROWS * len(labels) or _are_classes.get():
+        return False
+    if not all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
+        return False
+    lowest, highest = min(labels), max(labels)
+    return not (lowest in (0, 1) and highest - lowest + 1 == len(labels))
+
+
+@contextmanager
+def numbers_as_classes() -> Iterator[None]:
+    """Take whole numbers for classes in this context, however many there are."""
+    before = _are_classes.set(True)
+    try:
+        yield
+    finally:
+        _are_classes.reset(before)
+
+
+@dataclass(frozen=True)
+class TargetCuts:
+    """Cut points of a target of numbers: class k holds cuts[k − 1] < y ≤ cuts[k].
+
+    Attributes
+    ----------
+    cuts : tuple of float
+        Strictly increasing, one fewer than there are classes; in the units of the target.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> cuts = po.tables.TargetCuts((18.5, 25.0))
+    >>> cuts
+    TargetCuts(cuts=(18.5, 25.0))
+    """
+
+    cuts: tuple[float, ...]
+
+    def check(self) -> None:
+        """Raise ValueError unless the cuts are finite and strictly increasing."""
+        check_numbers("the cuts of the target", np.array(self.cuts, np.float64), (len(self.cuts),))
+        require(all(a < b for a, b in itertools.pairwise(self.cuts)), "the cuts of the target do not increase")
+
+    @classmethod
+    def of(cls, values: Any, classes: int) -> TargetCuts:
+        """Return cuts at quantiles of the target, for classes of about equal size.
+
+        Raises
+        ------
+        ValueError
+            `classes` is below 2, or there are fewer than two distinct numbers.
+        """
+        if isinstance(classes, bool) or not isinstance(classes, int | np.integer) or classes < 2:
+            raise ValueError(f"classes is {classes!r}; give a whole number, at least 2")
+        numbers = _numbers(values)
+        present = numbers[~np.isnan(numbers)]
+        if not len(present):
+            raise ValueError("the target has no value to cut; give at least two distinct numbers")
+        shares = np.arange(1, classes) / classes
+        quantiles = np.unique(np.quantile(present, shares, method="inverted_cdf"))
+        cuts = tuple(quantiles[quantiles < present.max()].tolist())  # none at the maximum: no class lies above it
+        if not cuts:
+            distinct = np.unique(present)
+            if len(distinct) == 1:
+                raise ValueError(f"the target is {distinct[0]:g} in every row, which is one class; choose another")
+            cuts = (float(distinct[-2]),)  # the largest value alone fills more than one class
+        return cls(cuts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the classes: "≤ 100", "100 to 250", "> 250"."""
+        cuts = _written(self.cuts)
+        inner = (f"{low} to {high}" for low, high in itertools.pairwise(cuts))
+        return (f"≤ {cuts[0]}", *inner, f"> {cuts[-1]}")
+
+    def expression(self, name: str) -> pl.Expr:
+        """Return the polars expression that replaces the numbers of a column by the names of their classes."""
+        number = exactly(name).cast(pl.Float64).fill_nan(None)
+        *others, last = self.names
+        named = pl.lit(last)
+        for cut, class_name in reversed(list(zip(self.cuts, others, strict=True))):
+            named = pl.when(number <= cut).then(pl.lit(class_name)).otherwise(named)
+        return pl.when(number.is_not_null()).then(named).alias(name)
+
+    def apply(self, values: Any) -> Array:
+        """Return the name of the class of each number, (n,) objects; None where it is missing."""
+        numbers = _numbers(values)
+        position = np.searchsorted(self.cuts, numbers, side="left")  # NaN sorts last
+        named = np.array(self.names, dtype=object)[position]
+        named[np.isnan(numbers)] = None
+        return named
+
+
+def quantile_classes(y: Any, classes: int | None = None, *, cuts: Sequence[float] | None = None) -> Array:
+    """Cut a target of numbers into classes of about equal size, by default four.
+
+    Parameters
+    ----------
+    y : array-like (n,)
+        Numbers; None and NaN are missing.
+    classes : int, default 4
+        The number of classes; repeated values may give fewer.
+    cuts : sequence of float, optional
+        The numbers at which to cut, strictly increasing, in place of quantiles. The cuts of the training rows
+        (`TargetCuts.of`) cut new rows in the same way.
+
+    Returns
+    -------
+    ndarray (n,) of str
+        The name of the class of each row, None where y is missing: "≤ 100", "100 to 250", "> 250". A number equal to
+        a cut is in the class below it.
+
+    Raises
+    ------
+    ValueError
+        y holds other cells than numbers, or fewer than two distinct numbers; `classes` is below 2; both `classes` and
+        `cuts` are given; the cuts do not increase.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> po.tables.quantile_classes([50, 120, 90, 400, 260, 100], 3).tolist()
+    ['≤ 90', '90 to 120', '≤ 90', '> 120', '> 120', '90 to 120']
+    """
+    if cuts is None:
+        return TargetCuts.of(y, 4 if classes is None else classes).apply(y)
+    points = np.asarray(cuts, dtype=np.float64)
+    if classes is not None:
+        raise ValueError("classes and cuts both say where to cut; give one of them")
+    if points.ndim != 1 or not len(points) or not np.isfinite(points).all() or (np.diff(points) <= 0).any():
+        raise ValueError(f"cuts is {cuts!r}; give finite numbers in increasing order")
+    return TargetCuts(tuple(points.tolist())).apply(y)
+
+
+def _numbers(values: Any) -> Array:
+    """Return the cells of a target as floats, NaN where missing."""
+    cells = values.tolist() if hasattr(values, "tolist") else list(values)
+    try:
+        numbers = np.array([np.nan if is_missing(cell) else float(cell) for cell in cells], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"only a target of numbers can be cut into classes: {error}") from None
+    if any(isinstance(cell, str) for cell in cells):
+        raise ValueError("only a target of numbers can be cut into classes, and this one holds strings")
+    if np.isinf(numbers).any():
+        raise ValueError("the target holds an infinite number; replace or leave out such rows")
+    return numbers
+
+
+def _written(cuts: Sequence[float]) -> list[str]:
+    """Write whole cuts in full, and others with as few digits as keep them distinct."""
+    if all(cut.is_integer() and abs(cut) < 1e15 for cut in cuts):
+        return [str(int(cut)) for cut in cuts]
+    for digits in range(4, 18):
+        written = [f"{cut:.{digits}g}" for cut in cuts]
+        if len(set(written)) == len(cuts):
+            break
+    return written
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from posteriori.tables.columns import MAX_CATEGORIES, Column
-from posteriori.tables.lazy import LazyTable, too_many_categories
-from posteriori.tables.schema import Schema
+from posteriori.support.typing import Array
+from posteriori.tables.polars import LazyTable, too_many_categories
+from posteriori.tables.schema import MAX_CATEGORIES, Column, Schema
 from posteriori.tables.table import Table
-from posteriori.typing import Array
 
 T = TypeVar("T")
 

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from posteriori.support.typing import Array
 from posteriori.tables.partitioned import PartitionedTable, Task, add, add_in_pairs
 from posteriori.tables.polars import PolarsTable, needs_cells
 from posteriori.tables.table import Table, name_twice
-from posteriori.typing import Array
 
 T = TypeVar("T")
 

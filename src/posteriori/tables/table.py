@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from posteriori.tables.columns import Column
-from posteriori.tables.schema import Schema
+from posteriori.support.typing import Array
+from posteriori.tables.schema import Column, Schema
 from posteriori.tables.times import TimeType
-from posteriori.typing import Array
 
 
 class Table(Protocol):

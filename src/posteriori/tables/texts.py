@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.tables.arrays import hash_strings
 from posteriori.tables.bags import Bags
 from posteriori.tables.blocks import in_vocabulary
-from posteriori.tables.columns import Column
-from posteriori.tables.folding import Look, fold_rows
-from posteriori.tables.identifiers import FEWEST_CELLS, Occurrences
-from posteriori.tables.lazy import LazyTable, StreamedTable
+from posteriori.tables.column_kinds import FEWEST_CELLS, Look, Occurrences, fold_rows
 from posteriori.tables.messages import UnseenCategoryError
-from posteriori.tables.objects import hash_strings
 from posteriori.tables.partitioned import PartitionedTable
-from posteriori.tables.polars import PolarsTable
+from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
+from posteriori.tables.schema import Column
 from posteriori.tables.table import Table
 from posteriori.tables.tokenizer import Tokenizer
 

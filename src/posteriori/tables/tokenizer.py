@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from posteriori.invariants import require
-from posteriori.suggestions import similar
+from posteriori.support.checks import require
+from posteriori.support.suggestions import similar
 
 _OF_VOCABULARY = ("min_df", "max_df", "max_features")
 _MOST_HASHES = 1 << 31  # scikit-learn's indices have 32 bits
@@ -64,7 +64,7 @@ class Tokenizer:
         ValueError
             There is no such setting, or it has a wrong value.
         """
-        from posteriori.conformity import check_fields
+        from posteriori.support.checks import check_fields
 
         if not isinstance(options, Mapping):
             raise ValueError(f"text gives {options!r} for a column; give its settings, such as {{'min_df': 2}}")

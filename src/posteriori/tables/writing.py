@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.tables.arrow import type_of_name
+from posteriori.support.typing import Array
 from posteriori.tables.batch import Batch
 from posteriori.tables.blocks import Blocks
-from posteriori.tables.columns import Column
-from posteriori.tables.forking import require_threads
-from posteriori.tables.schema import Schema
+from posteriori.tables.pandas import type_of_name
+from posteriori.tables.polars import require_threads
+from posteriori.tables.schema import Column, Schema
 from posteriori.tables.times import TimeType, polars_times, python_times
-from posteriori.typing import Array
 
 if TYPE_CHECKING:
     import polars as pl

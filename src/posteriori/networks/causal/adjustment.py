@@ -6,10 +6,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from posteriori.networks.graph.dag import DAG
-from posteriori.networks.graph.interventions import without_edges
+from posteriori.networks.graph.dag import DAG, active_trails
 from posteriori.networks.graph.naming import as_names, require_variable
-from posteriori.networks.graph.trails import active_trails
+from posteriori.networks.graph.specification import without_edges
 
 Sets = tuple[tuple[str, ...], ...]
 _MOST_SETS = 20

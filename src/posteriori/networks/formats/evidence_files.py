@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posteriori.atomic_write import atomic_write
 from posteriori.networks.graph.naming import require_variable, state_code
 from posteriori.networks.network import BayesianNetwork
+from posteriori.support.atomic_write import atomic_write
 from posteriori.tables import Cell
 
 _MOST_BYTES = 1 << 24

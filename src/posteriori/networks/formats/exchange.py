@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.formats.identifiers import states_as_text
+from posteriori.networks.formats.reading import states_as_text
 from posteriori.networks.graph.cpt import CPT
 from posteriori.networks.graph.dag import DAG
 from posteriori.networks.graph.linear_gaussian import LinearGaussian

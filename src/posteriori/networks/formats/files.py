@@ -1,4 +1,4 @@
-"""Network files: BIF, XMLBIF and the formats of other tools, plain or compressed, and model files."""
+"""Network files: all formats by their endings, plain or compressed, and model files."""
 
 from __future__ import annotations
 
@@ -9,17 +9,47 @@ import re
 import zlib
 from io import BufferedIOBase, BytesIO
 from pathlib import Path
+from typing import Any
 
-from posteriori.atomic_write import write_whole
+from posteriori.model_files import Content, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.bif import BIF, read_bif
 from posteriori.networks.formats.block_formats import DNE, NET
-from posteriori.networks.formats.model_file import read_model_file, write_model_file
 from posteriori.networks.formats.plain_formats import DOT, JSON, UAI
 from posteriori.networks.formats.reading import MAX_TABLE_SIZE, Reading
-from posteriori.networks.formats.xdsl import XDSL
-from posteriori.networks.formats.xmlbif import XMLBIF, parse_xml
+from posteriori.networks.formats.xml_formats import XDSL, XMLBIF, parse_xml
 from posteriori.networks.graph.specification import table_size
 from posteriori.networks.network import BayesianNetwork
+from posteriori.support.atomic_write import write_whole
+from posteriori.support.typing import Array
+
+_KIND = "BayesianNetwork"
+
+
+def write_model_file(network: BayesianNetwork, path: Path) -> None:
+    """Write a network to a model file."""
+    arrays: dict[str, Array] = {}
+    write_file(path, {"model": _KIND, "parameters": pack(network.to_parameters(), "parameters", arrays)}, arrays)
+
+
+def read_model_file(path: Path) -> BayesianNetwork:
+    """Read a network from a model file; ValueError if it holds another model, or is damaged."""
+    metadata, arrays = read_file(path)
+    with refuse_unknown(path):
+        content = parse(metadata["content"])
+        kind = content["model"]
+        if kind == _KIND:
+            return network_of_content(content, arrays)
+    raise ValueError(f"{str(path)!r} holds a {kind}, not a network; read it by posteriori.load")
+
+
+def network_of_content(content: Content, arrays: dict[str, Array]) -> BayesianNetwork:
+    """Return the network of the content of a model file and its arrays."""
+    return BayesianNetwork(**unpack(content["parameters"], arrays, _no_estimator))
+
+
+def _no_estimator(content: Content, arrays: dict[str, Array]) -> Any:
+    raise ValueError("an estimator stands where a value of a network is expected")
+
 
 _GZIP = b"\x1f\x8b"
 _MOST_BYTES = 1 << 30  # of unpacked text: a small .gz may unpack to more than fits in memory

@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.formats.format import Format
-from posteriori.networks.formats.reading import Reading
-from posteriori.networks.graph.cpt import CPT, check_states
-from posteriori.networks.graph.decimals import as_numbers
+from posteriori.networks.formats.reading import Format, Reading
+from posteriori.networks.graph.cpt import CPT, as_numbers, check_states
 from posteriori.networks.graph.linear_gaussian import LinearGaussian
 from posteriori.networks.graph.naming import States, first_repeated
 from posteriori.networks.network import BayesianNetwork
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 _WORD = re.compile(r"#[^\n]*|[^\s#]+")  # pyAgrum writes comments
 _SCOPE_OF_PYAGRUM = re.compile(r"^[0-9][0-9 ]*# \S", re.MULTILINE)

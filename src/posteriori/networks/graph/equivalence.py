@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori.networks.graph.dag import DAG
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 # A partially directed graph as a matrix: [u, v] is set for u → v, and [u, v] and [v, u] for u — v.
 

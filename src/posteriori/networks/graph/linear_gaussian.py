@@ -12,7 +12,7 @@ import numpy as np
 from posteriori.networks.graph.cpt import check_states
 from posteriori.networks.graph.naming import States, first_repeated, state_by_state
 from posteriori.networks.inference.printing import aligned
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 _MOST_ROWS = 40
 

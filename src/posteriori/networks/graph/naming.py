@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from posteriori.suggestions import closest
+from posteriori.support.suggestions import closest
 from posteriori.tables import Cell
 
 States = tuple[Cell, ...]

@@ -11,7 +11,7 @@ import numpy as np
 
 from posteriori.networks.graph.linear_gaussian import LinearGaussian
 from posteriori.networks.graph.naming import States
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _ROUNDING = 2.0**-49  # of a conditional variance beside the variance, per observed variable

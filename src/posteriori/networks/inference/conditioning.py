@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posteriori.networks.inference.clique_tables import Factor
+from posteriori.networks.inference.clique_tables import Factor, triangulate
 from posteriori.networks.inference.evidence import Evidence
 from posteriori.networks.inference.junction_tree import JunctionTree, compile_tree
 from posteriori.networks.inference.table_inference import TableInference, require_possible
-from posteriori.networks.inference.triangulation import triangulate
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 _MOST_RUNS = 1 << 20  # configurations of the cutset
 _CANDIDATES = 12  # of a clique that are tried as the next variable of the cutset

@@ -13,8 +13,8 @@ from posteriori.networks.graph.naming import require_findings, require_variable,
 from posteriori.networks.inference.evidence import Evidence, read_evidence
 from posteriori.networks.inference.printing import aligned
 from posteriori.networks.inference.table_inference import TableInference, require_possible
+from posteriori.support.typing import Array
 from posteriori.tables import Cell
-from posteriori.typing import Array
 
 Costs = Mapping[Any, Mapping[Any, float]]
 _SHOWN = 20

@@ -8,16 +8,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from posteriori.draws import generator
 from posteriori.networks.inference.clg import Component
 from posteriori.networks.inference.conditioning import Conditioned
-from posteriori.networks.inference.distributions import Distribution
+from posteriori.networks.inference.distributions import Distribution, GaussianMixture, MixedDistribution, mixed
 from posteriori.networks.inference.evidence import Evidence
-from posteriori.networks.inference.gaussian_mixture import GaussianMixture, MixedDistribution, mixed
 from posteriori.networks.inference.inference import Compiled, Inference
 from posteriori.networks.inference.sampling import Estimate, draw, relative_weight, weighted_frequencies, weighted_mean
 from posteriori.networks.inference.table_inference import TableInference, require_possible
-from posteriori.typing import Array
+from posteriori.support.draws import generator
+from posteriori.support.typing import Array
 
 Interval = tuple[str, float | None, float | None]  # a continuous variable, and the ends of its values
 

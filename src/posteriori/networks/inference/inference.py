@@ -13,10 +13,11 @@ from posteriori.networks.graph.dag import DAG
 from posteriori.networks.graph.linear_gaussian import LinearGaussian
 from posteriori.networks.graph.naming import States
 from posteriori.networks.inference.clg import Component, split_components
+from posteriori.networks.inference.clique_tables import Factor
 from posteriori.networks.inference.evidence import Evidence
-from posteriori.networks.inference.junction_tree import Factor, JunctionTree
+from posteriori.networks.inference.junction_tree import JunctionTree
 from posteriori.networks.inference.table_inference import TableInference
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 _MOST_CONFIGURATIONS = 1 << 12  # of a component of several discrete parents: its indicator has their square in cells
 _MOST_COMPILED = 64

@@ -1,31 +1,101 @@
-"""Exact inference by junction tree: messages along a tree of cliques, for many rows of evidence at once."""
+"""Junction trees: messages between cliques, for one case or for many rows."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import joblib
 import numpy as np
 
 from posteriori.kernels.few_rows import LANES
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
-from posteriori.networks.graph.decimals import cell_count, how_to_set
+from posteriori.networks.graph.cpt import cell_count, how_to_set
 from posteriori.networks.inference.clique_tables import (
     CliqueTables,
     Factor,
     Skeleton,
+    Triangulation,
     build_skeleton,
     fill_tables,
     most_bytes,
+    triangulate,
 )
-from posteriori.networks.inference.rows import encode_evidence, map_in_threads, slices_of, take
-from posteriori.networks.inference.triangulation import Triangulation, triangulate
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 __all__ = ["Factor", "JunctionTree", "compile_tree"]
+
+
+T = TypeVar("T")
+
+
+def encode_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[int, Array]) -> Evidence:
+    """Return the codes, the likelihoods of all variables side by side, and where each variable begins.
+
+    Parameters
+    ----------
+    cardinalities : tuple of int (V,)
+    codes : ndarray of int (n, V)
+        −1 for an unknown state.
+    soft : mapping from int to ndarray (n, K) or (K,)
+
+    Raises
+    ------
+    ValueError
+        A code is no state of its variable, or the codes or a likelihood have another shape.
+    """
+    codes = np.asarray(codes)
+    if codes.dtype != np.int64 or not codes.flags.carray:  # read-only arrays would compile the kernels again
+        codes = np.require(codes, np.int64, ["C", "W"])
+    if codes.ndim != 2 or codes.shape[1] != len(cardinalities):
+        raise ValueError(f"the codes have shape {codes.shape}; each of {len(cardinalities)} variables needs a column")
+    out_of_range = codes >= _as_array(cardinalities)
+    if out_of_range.any():
+        i, v = np.argwhere(out_of_range)[0]
+        raise ValueError(f"code {codes[i, v]} in row {i} is none of the {cardinalities[v]} states of variable {v}")
+    n = len(codes)
+    soft_at = np.full(len(cardinalities), -1, np.int64)
+    likelihoods = np.empty((n, sum(cardinalities[v] for v in soft)))
+    start = 0
+    for v, likelihood in soft.items():
+        stop = start + cardinalities[v]
+        if np.shape(likelihood) not in ((cardinalities[v],), (n, cardinalities[v])):
+            raise ValueError(
+                f"the likelihood of variable {v} has shape {np.shape(likelihood)}; ({cardinalities[v]},) or "
+                f"({n}, {cardinalities[v]}) is needed"
+            )
+        likelihoods[:, start:stop] = likelihood
+        soft_at[v], start = start, stop
+    return Evidence(codes, likelihoods, soft_at)
+
+
+@functools.lru_cache(maxsize=64)
+def _as_array(cardinalities: tuple[int, ...]) -> Array:
+    return np.array(cardinalities, np.int64)
+
+
+def take(evidence: Evidence, rows: slice) -> Evidence:
+    """Return the evidence of a slice of rows."""
+    return Evidence(evidence.codes[rows], evidence.soft[rows], evidence.soft_at)
+
+
+def slices_of(n: int, size: int) -> Iterator[slice]:
+    """Yield consecutive slices of n rows."""
+    return (slice(start, min(start + size, n)) for start in range(0, n, max(size, 1)))
+
+
+def map_in_threads(work: Callable[[slice], T], slices: list[slice], n_jobs: int | None = None) -> list[T]:
+    """Return the result of work on each slice, in order, with one thread per slice but at most n_jobs."""
+    n_jobs = len(slices) if n_jobs is None else min(n_jobs, len(slices))
+    if n_jobs <= 1:
+        return [work(rows) for rows in slices]
+    with ThreadPoolExecutor(n_jobs) as threads:
+        return list(threads.map(work, slices))
+
 
 Soft: TypeAlias = Mapping[int, Array] | None
 

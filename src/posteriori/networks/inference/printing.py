@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.formatting import probability
-from posteriori.typing import Array
+from posteriori.support.formatting import probability
+from posteriori.support.typing import Array
 
 _MOST_ROWS = 40
 _MOST_COLUMNS = 12

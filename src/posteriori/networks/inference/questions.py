@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.draws import check_draw, generator
 from posteriori.networks.graph.naming import States, as_names, require_findings, require_variable
 from posteriori.networks.inference.distributions import ConditionalDistribution, Marginals, MostProbable
 from posteriori.networks.inference.engines import Exact, Interval, engine_of
@@ -15,7 +14,8 @@ from posteriori.networks.inference.evidence import Evidence, read_evidence, read
 from posteriori.networks.inference.inference import Compiled, Inference
 from posteriori.networks.inference.sampling import draw
 from posteriori.networks.inference.table_inference import require_possible, warn_of_impossible
-from posteriori.typing import Array
+from posteriori.support.draws import check_draw, generator
+from posteriori.support.typing import Array
 
 Given = Mapping[str, Any]  # evidence as the caller writes it
 

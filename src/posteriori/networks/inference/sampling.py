@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from posteriori.networks.graph.cpt import CPT
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 
 def draw(

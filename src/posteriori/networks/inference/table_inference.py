@@ -13,9 +13,10 @@ import numpy as np
 from posteriori.networks.graph.cpt import CPT
 from posteriori.networks.graph.dag import DAG
 from posteriori.networks.graph.naming import States
+from posteriori.networks.inference.clique_tables import Factor
 from posteriori.networks.inference.evidence import Evidence
-from posteriori.networks.inference.junction_tree import Factor, JunctionTree, compile_tree
-from posteriori.typing import Array
+from posteriori.networks.inference.junction_tree import JunctionTree, compile_tree
+from posteriori.support.typing import Array
 
 # Messages take about a nanosecond per cell and row, compiling a smaller tree takes milliseconds: below this many cells
 # times rows the whole tree, which is compiled once, is faster.

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.draws import generator
 from posteriori.networks.graph.cpt import check_states
 from posteriori.networks.graph.dag import DAG
 from posteriori.networks.graph.equivalence import any_extension, consistent_extension, cpdag, direct_implied
 from posteriori.networks.inference.printing import aligned
 from posteriori.networks.learning.cases import open_cases
-from posteriori.networks.learning.constraints import Edges
+from posteriori.networks.learning.constraint_based import Edges
 from posteriori.networks.learning.family_statistics import CaseRows
 from posteriori.networks.learning.structure_search import as_search
-from posteriori.typing import Array
+from posteriori.support.draws import generator
+from posteriori.support.typing import Array
 
 _DECIDED = 2 / 3  # the share of graphs that decides the direction of an edge
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from posteriori.networks.graph.naming import States
 from posteriori.sources import LabelledSource, source_of
-from posteriori.suggestions import closest
+from posteriori.support.suggestions import closest
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Codes, Column, Schema, Table, check_weights, read_table
 from posteriori.tables.blocks import BlockTable, needs_dense
-from posteriori.tables.columns import categorical_column
-from posteriori.tables.lazy import LazyTable
-from posteriori.typing import Array
+from posteriori.tables.polars import LazyTable
+from posteriori.tables.schema import categorical_column
 
 _ALL = Column("", "categorical", ("row",))  # one class, so that batches have the weights of their rows
 MOST_INTEGER_STATES = 32  # a column of more different integers is taken for a measurement

@@ -1,16 +1,287 @@
-"""Constraint-based structure learning: PC-stable, and the candidate parents of MMHC."""
+"""Structure by tests of conditional independence, under constraints on the edges."""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import Protocol
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
+from scipy.special import gammaincc
 
+from posteriori.networks.graph.dag import DAG
 from posteriori.networks.graph.equivalence import direct_implied
-from posteriori.networks.learning.constraints import EdgeConstraints
-from posteriori.typing import Array
+from posteriori.statistics.row_records import DistinctRows
+from posteriori.support.suggestions import closest
+from posteriori.support.typing import Array
+
+Edges = Iterable[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class EdgeConstraints:
+    """Which edges a graph must have and which it may have.
+
+    Attributes
+    ----------
+    required : ndarray of bool (d, d)
+        [u, v]: the edge u → v must be present.
+    permitted : ndarray of bool (d, d)
+        [u, v]: the edge u → v may be present.
+    max_parents : int
+    """
+
+    required: Array
+    permitted: Array
+    max_parents: int
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        allowed: Edges | None = None,
+        forbidden: Edges = (),
+        required: Edges = (),
+        max_parents: int | None = None,
+        tiers: Iterable[Iterable[str]] | None = None,
+    ) -> EdgeConstraints:
+        """Check constraints by name and return them as matrices.
+
+        Raises
+        ------
+        ValueError
+            They name no variable or contradict each other: an edge is required and not allowed, the required edges
+            form a cycle, or a variable has more required parents than max_parents.
+        """
+        needed = _edges(required, names, "required")
+        banned = _edges(forbidden, names, "forbidden")
+        for u, v in needed:
+            if (u, v) in banned:
+                raise ValueError(f"the edge {u!r} → {v!r} is required and forbidden; leave it out of one")
+        permitted = np.ones((len(names), len(names)), np.bool_)
+        if allowed is not None:
+            listed = _edges(allowed, names, "allowed")
+            for u, v in needed:
+                if (u, v) not in listed:
+                    raise ValueError(f"the edge {u!r} → {v!r} is required but not among the allowed ones; add it there")
+            permitted = _matrix(listed, names)
+        permitted &= ~_matrix(banned, names)
+        if tiers is not None:
+            backwards = _against(tiers, names)
+            for u, v in needed:
+                if backwards[names.index(u), names.index(v)]:
+                    raise ValueError(f"the edge {u!r} → {v!r} is required, but {u!r} is in a later tier; change one")
+            permitted &= ~backwards
+        np.fill_diagonal(permitted, False)
+        try:
+            dag = DAG.of(needed, names)
+        except ValueError as error:
+            raise ValueError(f"in the required edges: {error}") from None
+        most = len(names) if max_parents is None else max_parents
+        if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
+            raise ValueError(f"max_parents is {max_parents!r}; it must be a whole number of at least 0")
+        for name, parents in dag.parents.items():
+            if len(parents) > most:
+                raise ValueError(
+                    f"{name!r} has {len(parents)} required parents, more than max_parents = {most}; raise it, or "
+                    "require fewer"
+                )
+        return cls(_matrix(needed, names), permitted, int(most))
+
+
+def _edges(edges: Any, names: Sequence[str], parameter: str) -> tuple[tuple[str, str], ...]:
+    pairs = tuple(dict.fromkeys(tuple(edge) if not isinstance(edge, str) else (edge,) for edge in edges))
+    for pair in pairs:
+        if len(pair) != 2:
+            raise TypeError(f"{parameter} holds {pair!r}, which is no edge; an edge is a pair (parent, child)")
+        for name in pair:
+            if name not in names:
+                raise ValueError(f"{parameter} names {name!r}, which is no variable; {closest(name, names)}")
+        if pair[0] == pair[1]:
+            raise ValueError(f"{parameter} has an edge from {pair[0]!r} to itself; leave it out")
+    return pairs
+
+
+def _against(tiers: Iterable[Iterable[str]], names: Sequence[str]) -> Array:
+    """Return the edges from a later tier to an earlier one; variables in no tier are free."""
+    tier: dict[str, int] = {}
+    for k, listed in enumerate(tiers):
+        if isinstance(listed, str):
+            raise TypeError(f"the tier {listed!r} is a string; give each tier as a list of variables")
+        for name in listed:
+            if name not in names:
+                raise ValueError(f"tiers names {name!r}, which is no variable; {closest(name, names)}")
+            if name in tier:
+                raise ValueError(f"{name!r} is in two tiers; leave it out of one")
+            tier[name] = k
+    level = np.array([tier.get(name, -1) for name in names])
+    known = level >= 0
+    return (level[:, np.newaxis] > level) & known[:, np.newaxis] & known
+
+
+def _matrix(edges: Iterable[tuple[str, str]], names: Sequence[str]) -> Array:
+    position = {name: v for v, name in enumerate(names)}
+    matrix = np.zeros((len(names), len(names)), np.bool_)
+    for u, v in edges:
+        matrix[position[u], position[v]] = True
+    return matrix
+
+
+Statistic = Callable[[Array, Array], float]
+
+
+def chi_squared(observed: Array, expected: Array) -> float:
+    """Return Pearson's Σ (o − e)² / e over the cells with e > 0."""
+    possible = expected > 0
+    return float(((observed - expected)[possible] ** 2 / expected[possible]).sum())
+
+
+def g_squared(observed: Array, expected: Array) -> float:
+    """Return G² = 2 Σ o·log(o / e) = 2 n times the mutual information of the shares, in nats."""
+    seen = observed > 0
+    return float(2.0 * (observed[seen] * np.log(observed[seen] / expected[seen])).sum())
+
+
+TESTS: dict[str, Statistic] = {"chi2": chi_squared, "g2": g_squared, "mutual_information": g_squared}
+
+
+def as_statistic(test: str) -> Statistic:
+    """Return the statistic of a test by its name; ValueError for others."""
+    if test not in TESTS:
+        raise ValueError(f"test is {test!r}; {closest(test, TESTS)}")
+    return TESTS[test]
+
+
+@dataclass(frozen=True)
+class CategoricalTests:
+    """Tests of x ⟂ y | z on rows of categories, each on the rows in which x, y and z are known.
+
+    Attributes
+    ----------
+    codes : ndarray (m, d)
+        The distinct rows; 0 is a missing cell.
+    weight : ndarray (m,)
+    cardinalities : tuple of int (d,)
+    statistic : callable
+    """
+
+    codes: Array
+    weight: Array
+    cardinalities: tuple[int, ...]
+    statistic: Statistic
+    _known: dict[tuple[int, int, tuple[int, ...]], float] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, rows: DistinctRows, test: str) -> CategoricalTests:
+        """Return the tests on rows, by name: "chi2", "g2" or "mutual_information"."""
+        codes = np.ascontiguousarray(rows.codes.values.T).astype(np.int64)
+        return cls(codes, rows.weight, tuple(rows.cardinalities), as_statistic(test))
+
+    @property
+    def n_variables(self) -> int:
+        """The number of variables."""
+        return len(self.cardinalities)
+
+    @property
+    def n_tests(self) -> int:
+        """The number of tests so far."""
+        return len(self._known)
+
+    def p_value(self, x: int, y: int, z: Sequence[int]) -> float:
+        """Return the probability of at least this dependence between x and y given z if they are independent.
+
+        The degrees of freedom are Σ_z (r_z − 1)(c_z − 1), with the states of x and y that occur in stratum z; where
+        there are none, nothing speaks against independence, and the result is 1.
+        """
+        key = (min(x, y), max(x, y), tuple(sorted(z)))
+        if key not in self._known:
+            self._known[key] = self._tested(*key)
+        return self._known[key]
+
+    def _tested(self, x: int, y: int, z: tuple[int, ...]) -> float:
+        table = self._counts(x, y, z)
+        rows, columns = table.sum(axis=2), table.sum(axis=1)
+        total = rows.sum(axis=1)
+        expected = rows[:, :, np.newaxis] * columns[:, np.newaxis, :] / total[:, np.newaxis, np.newaxis]
+        freedom = int((((rows > 0).sum(axis=1) - 1) * ((columns > 0).sum(axis=1) - 1)).sum())
+        if freedom <= 0:
+            return 1.0
+        return float(gammaincc(freedom / 2.0, max(self.statistic(table, expected), 0.0) / 2.0))
+
+    def _counts(self, x: int, y: int, z: tuple[int, ...]) -> Array:
+        """Return the weights (strata that occur, K_x, K_y)."""
+        k_x, k_y = self.cardinalities[x], self.cardinalities[y]
+        known = (self.codes[x] > 0) & (self.codes[y] > 0)
+        for v in z:
+            known &= self.codes[v] > 0
+        chosen: slice | Array = slice(None) if known.all() else known
+        cell = (self.codes[x, chosen] - 1) * k_y + self.codes[y, chosen] - 1
+        if z:
+            stratum = np.zeros(len(cell), np.int64)
+            size = 1
+            for v in z:
+                size *= self.cardinalities[v]
+                stratum = stratum * self.cardinalities[v] + self.codes[v, chosen] - 1
+                if size > 1 << 20:  # few of so many strata occur
+                    stratum = np.unique(stratum, return_inverse=True)[1]
+                    size = int(stratum.max(initial=0)) + 1
+            cell += stratum * (k_x * k_y)
+        else:
+            size = 1
+        table = np.bincount(cell, self.weight[chosen], size * k_x * k_y).reshape(size, k_x, k_y)
+        return table[table.any(axis=(1, 2))] if z else table
+
+
+@dataclass(frozen=True)
+class PartialCorrelationTests:
+    """Fisher's z test of zero partial correlation, from a covariance matrix.
+
+    Attributes
+    ----------
+    covariance : ndarray (d, d)
+    n : float
+        The number of rows.
+
+    References
+    ----------
+    Fisher (1924), The distribution of the partial correlation coefficient, Metron 3.
+    """
+
+    covariance: Array
+    n: float
+    _known: dict[tuple[int, int, tuple[int, ...]], float] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def n_variables(self) -> int:
+        """The number of variables."""
+        return len(self.covariance)
+
+    @property
+    def n_tests(self) -> int:
+        """The number of tests so far."""
+        return len(self._known)
+
+    def p_value(self, x: int, y: int, z: Sequence[int]) -> float:
+        """Return the probability of at least this partial correlation if there is none."""
+        key = (min(x, y), max(x, y), tuple(sorted(z)))
+        if key not in self._known:
+            places = [x, y, *z]
+            part = self.covariance[np.ix_(places, places)]
+            scale = np.sqrt(np.diag(part))
+            scale[scale == 0] = 1.0
+            inverse = np.linalg.pinv(part / np.outer(scale, scale), hermitian=True)
+            product = inverse[0, 0] * inverse[1, 1]
+            r = -inverse[0, 1] / math.sqrt(product) if product > 0 else 0.0
+            freedom = self.n - len(z) - 3
+            if freedom <= 0:
+                self._known[key] = 1.0
+            else:
+                r = min(max(r, -1 + 1e-15), 1 - 1e-15)
+                self._known[key] = math.erfc(math.sqrt(freedom) * abs(math.atanh(r)) / math.sqrt(2.0))
+        return self._known[key]
+
 
 _LARGEST_TRIED = 3  # variables of a separator that is tried beside the first one found
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from posteriori.networks.graph.dag import DAG
 from posteriori.networks.learning.cases import Cases
-from posteriori.statistics.distinct_rows import DistinctRows
-from posteriori.statistics.joint_counts import CountTogether, JointCounts, Scope
+from posteriori.statistics.counts import CountTogether, JointCounts, Scope
+from posteriori.statistics.row_records import DistinctRows
+from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Codes, Column
-from posteriori.typing import Array
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posteriori.networks.learning.constraints import EdgeConstraints
+from posteriori.networks.learning.constraint_based import EdgeConstraints
 from posteriori.networks.learning.family_scores import FamilyScores
-from posteriori.typing import Array
+from posteriori.support.typing import Array
 
 _ROUNDING = 1e-10  # relative to the score: a smaller gain may be rounding
 _PATIENCE = 3  # the search stops after this many times tabu moves without a better graph

@@ -8,10 +8,9 @@ from typing import Any, Literal
 from posteriori.networks.graph.cpt import check_states
 from posteriori.networks.graph.dag import DAG
 from posteriori.networks.learning.cases import open_cases
-from posteriori.networks.learning.constraints import Edges
-from posteriori.networks.learning.family_scores import complete_scores
+from posteriori.networks.learning.constraint_based import Edges
+from posteriori.networks.learning.family_scores import as_score, complete_scores
 from posteriori.networks.learning.family_statistics import CaseRows
-from posteriori.networks.learning.scores import as_score
 from posteriori.networks.learning.structure_search import LearnedStructure, as_search
 from posteriori.networks.network import BayesianNetwork
 

@@ -1,0 +1,409 @@
+"""Tables in files: read part by part or into memory, in any spelling, and written."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import inspect
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from glob import has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+
+import typer
+
+from posteriori.cli.messages import UserError, as_user_errors, note
+from posteriori.support.atomic_write import atomic_write
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from posteriori.tables import Column, Scan, Schema
+    from posteriori.tables.dialects import AskedDialect
+
+
+STDIN = "-"  # the table that a command reads from its standard input
+_TABS = {"tab": "\t", "\\t": "\t"}
+_OPTIONS = {
+    "sep": Annotated[
+        str | None,
+        typer.Option("--sep", metavar="CHAR", help="Separator: , ; | or tab. Default: detected."),
+    ],
+    "decimal": Annotated[
+        str | None,
+        typer.Option("--decimal", metavar="CHAR", help="Decimal mark. Default: detected."),
+    ],
+    "encoding": Annotated[
+        str | None,
+        typer.Option(
+            "--encoding",
+            metavar="NAME",
+            help="utf-8, latin-1, cp1252, utf-16, … Default: detected.",
+        ),
+    ],
+}
+
+
+class _Reading:
+    """What a command was asked about text files, its copy of stdin, and the notes that it has printed."""
+
+    def __init__(self, sep: str | None, decimal: str | None, encoding: str | None) -> None:
+        from posteriori.tables.dialects import AskedDialect
+
+        self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding)
+        self.stdin: Path | None = None
+        self.kept: Any = None  # keeps the copy
+        self.notes: set[str] = set()
+
+
+_CURRENT: ContextVar[_Reading | None] = ContextVar("reading", default=None)
+
+
+def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the options --sep, --decimal and --encoding, which hold for all tables that it reads."""
+
+    @functools.wraps(command)
+    def run_command(
+        *arguments: Any, sep: str | None = None, decimal: str | None = None, encoding: str | None = None, **more: Any
+    ) -> None:
+        reading = _Reading(sep, decimal, encoding)
+        with as_user_errors():
+            reading.asked.check()
+        token = _CURRENT.set(reading)
+        try:
+            command(*arguments, **more)
+        finally:
+            _CURRENT.reset(token)
+
+    run: Any = run_command
+    signature = inspect.signature(command, eval_str=True)
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _OPTIONS.items()
+    ]
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])
+    del run.__wrapped__
+    run.__annotations__ = {name: one.annotation for name, one in run.__signature__.parameters.items()}
+    return cast(Callable[..., None], run)
+
+
+def asked_dialect() -> AskedDialect:
+    """Return what the running command was asked about text files."""
+    from posteriori.tables.dialects import AskedDialect
+
+    current = _CURRENT.get()
+    return AskedDialect() if current is None else current.asked
+
+
+def stdin_copy() -> Path:
+    """Return a temporary file with the standard input of the running command, which is read once."""
+    from posteriori.tables.dialects import spooled
+
+    current = _CURRENT.get()
+    assert current is not None, "a command that reads stdin is made by with_text_options"
+    if current.stdin is None:
+        current.stdin, current.kept = spooled(sys.stdin.buffer)
+    return current.stdin
+
+
+def shown_names() -> dict[Path, Path]:
+    """Return the names in messages of files that are temporary copies."""
+    current = _CURRENT.get()
+    return {} if current is None or current.stdin is None else {current.stdin: Path("stdin")}
+
+
+def note_on_reading(title: str, scan: Scan) -> None:
+    """Print how text files are read if it is not as comma-separated UTF-8 text with decimal points."""
+    current = _CURRENT.get()
+    sentences = []
+    if scan.dialect:
+        sentences.append(f"{title} is read with {scan.dialect} (--sep, --decimal and --encoding change that)")
+    if scan.written_numbers:
+        columns = ", ".join(map(repr, sorted(scan.written_numbers)))
+        sentences.append(f"{title}: the cells of {columns} are read as numbers, without units and thousands separators")
+    for sentence in sentences:
+        if current is None or sentence not in current.notes:
+            note(sentence)
+        if current is not None:
+            current.notes.add(sentence)
+
+
+_SHIPPED = ("penguins.csv",)
+_TEXT = ("csv", "tsv", "ndjson", "excel")
+
+T = TypeVar("T")
+
+
+def names_table(path: Path) -> bool:
+    """Return whether a path has the suffix of a table format."""
+    from posteriori.tables.scanning import format_of
+
+    try:
+        format_of(path)
+    except ValueError:
+        return False
+    return True
+
+
+def stem_of(tables: Sequence[str]) -> str:
+    """Return the name of a table's file without its suffixes, or that of the common folder of several files."""
+    from posteriori.tables.scanning import format_of
+
+    if list(tables) == [STDIN]:
+        return "stdin"
+    if len(tables) == 1 and not os.path.isdir(tables[0]) and (os.path.exists(tables[0]) or not has_magic(tables[0])):
+        path = Path(tables[0])
+        with as_user_errors():
+            format_of(path)
+        return Path(path.stem).stem if path.suffix.lower() in (".gz", ".zst") else path.stem
+    with as_user_errors():
+        folders = [path if path.is_dir() else path.parent for path in map(Path, _files(tables))]
+    return Path(os.path.commonpath([folder.resolve() for folder in folders])).name or "table"
+
+
+def title_of(tables: Sequence[str]) -> str:
+    """Return the name of a table in messages: that of its file, or of the first one and the number of the others."""
+    if list(tables) == [STDIN]:
+        return "stdin"
+    return Path(tables[0]).name if len(tables) == 1 else f"{tables[0]} and {len(tables) - 1} more"
+
+
+def read_frame(path: Path, schema: Schema | None = None, target: Column | None = None) -> pl.DataFrame:
+    """Read a table into memory.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or the name of a table that the library ships.
+    schema, target : Schema and Column, optional
+        Columns of a model. Columns of text files that were strings in training are read as strings.
+
+    Raises
+    ------
+    UserError
+        The file cannot be read, or has no rows.
+    """
+    import polars as pl
+
+    from posteriori.tables.polars import exactly
+
+    with as_user_errors():
+        text = _are_text([str(path)])
+    _, frame = open_and_summarise([str(path)], _collected, schema, target)
+    nothing = [name for name in frame.columns if text and frame[name].null_count() == frame.height]
+    return frame.with_columns(exactly(name).cast(pl.Null) for name in nothing)
+
+
+def _collected(scan: Scan) -> pl.DataFrame:
+    return next(scan.parts([slice(0, scan.n_rows)], range(len(scan.names)))).frame.rechunk()
+
+
+def open_and_summarise(
+    tables: Sequence[str], look: Callable[[Scan], T], schema: Schema | None = None, target: Column | None = None
+) -> tuple[Scan, T]:
+    """Open files and apply a function to them; return the opened files and its result.
+
+    The types of the columns of text files are inferred from the first rows. If a later row contradicts them, they are
+    inferred from all rows, and the function is applied again.
+
+    Raises
+    ------
+    UserError
+        The files cannot be read, or have no rows.
+    """
+    with as_user_errors():
+        try:
+            scan = open_table(tables, schema, target)
+            found = look(scan)
+        except ValueError:
+            if not _are_text(tables):
+                raise
+            scan = open_table(tables, schema, target, whole=True)
+            found = look(scan)
+    note_on_reading(title_of(tables), scan)
+    return scan, found
+
+
+def _are_text(tables: Sequence[str]) -> bool:
+    """Return whether the types of columns are inferred from the cells of the files."""
+    from posteriori.tables.scanning import format_of, paths_of
+
+    return any(format_of(path) in _TEXT for path in paths_of(_files(tables)))
+
+
+def open_table(
+    tables: Sequence[str], schema: Schema | None = None, target: Column | None = None, whole: bool = False
+) -> Scan:
+    """Open files that are read part by part; with `whole`, infer the types of text files from all rows.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `posteriori.scan`, or there are no rows.
+    """
+    from posteriori.tables.files import open_scan
+
+    known = (*schema.columns, *([target] if target else [])) if schema is not None else ()
+    strings = {column.name for column in known if column.holds_strings}
+    numbers = {column.name for column in known if column.kind == "continuous"}
+    # Dates of a model are read in the format of its training rows.
+    written = {column.part.of for column in known if column.part is not None and column.part.type.format}
+
+    def retype(of_file: Mapping[Path, dict[str, pl.DataType]]) -> dict[str, Any]:
+        import polars as pl
+
+        for path, found in of_file.items():
+            _warn_of_doubles(path.name, found)
+        types: dict[str, set[Any]] = {}
+        for found in of_file.values():
+            for name, dtype in found.items():
+                types.setdefault(name, set()).add(dtype)
+        new: dict[str, Any] = {}
+        for name, held in types.items():
+            if name in strings:
+                new[name] = pl.String()
+            elif held == {pl.Null()} or (name in numbers and held <= {pl.Int64(), pl.Null()}):
+                new[name] = pl.Float64()
+        return new
+
+    not_dates = strings | written
+    scanned = open_scan(
+        _files(tables), asked_dialect(), not_dates=not_dates, retype=retype, whole=whole, shown=shown_names()
+    )
+    if not scanned.n_rows:
+        raise ValueError(f"{title_of(tables)!r} has no rows")
+    return scanned
+
+
+def open_as_written(tables: Sequence[str]) -> Scan:
+    """Open files with the cells of CSV and TSV files as strings, as they are written there: 007 stays 007."""
+    from posteriori.tables.files import open_scan
+
+    def strings(of_file: Mapping[Path, dict[str, pl.DataType]]) -> dict[str, Any]:
+        import polars as pl
+
+        is_csv = next(iter(of_file)).suffix.lower() not in (".ndjson", ".jsonl")
+        return {name: pl.String() for found in of_file.values() for name in found} if is_csv else {}
+
+    with as_user_errors():
+        return open_scan(_files(tables), asked_dialect(), not_dates=None, retype=strings, shown=shown_names())
+
+
+def _files(tables: Sequence[str]) -> list[str]:
+    """Return the paths of the files; for a name without a file, that of the table that the library ships."""
+    from importlib.resources import files
+
+    shipped = {name: str(files("posteriori").joinpath("datasets", name)) for name in _SHIPPED}
+    return [
+        str(stdin_copy()) if name == STDIN else shipped.get(name, name) if not os.path.exists(name) else name
+        for name in tables
+    ]
+
+
+def _warn_of_doubles(name: str, columns: Iterable[str]) -> None:
+    known = set(columns)
+    for column in [match[1] for one in columns if (match := re.fullmatch(r"(.+)_duplicated_\d+", one))]:
+        if column in known:
+            warnings.warn(
+                f"{name} has the column {column!r} twice; the second is called {column + '_duplicated_0'!r}",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def page_beside(model: Path, suffix: str) -> Path:
+    """Return the path of a page about a model: its own, with another suffix; UserError if it names a folder."""
+    if not model.name or model.is_dir():
+        raise UserError(f"{str(model)!r} is a folder; name the file of a model")
+    return model.with_suffix(suffix)
+
+
+def check_place(path: Path, *sources: Path) -> None:
+    """Check that a file can be written at a path.
+
+    Raises
+    ------
+    UserError
+        The folder does not exist, the path is a folder, or the file is one of the sources.
+    """
+    if any(source.exists() and path.exists() and path.samefile(source) for source in sources):
+        raise UserError(f"the output would overwrite {str(path)!r}; name another file")
+    if not path.parent.is_dir():
+        raise UserError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
+    if path.is_dir():
+        raise UserError(f"{str(path)!r} is a folder; name a file")
+
+
+def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame], Any]:
+    """Return a function that writes a frame to a file in the format of its suffix, or to stdout as CSV."""
+    if output is None:
+        return lambda frame: write_out(_csv_text(frame))
+    check_output(output, *sources)
+    write_file = writer_of(output)
+
+    def write(frame: pl.DataFrame) -> None:
+        with atomic_write(output) as position:
+            write_file(frame, position)
+
+    return write
+
+
+def _csv_text(frame: pl.DataFrame, separator: str = ",") -> str:
+    from posteriori.tables.writing import csv_text
+
+    with as_user_errors():
+        return csv_text(frame, separator)
+
+
+def write_out(text: str) -> None:
+    """Write to stdout; an OSError names it."""
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "stdout") from None
+
+
+def check_output(path: Path, *sources: Path) -> None:
+    """Raise UserError if the format of a file is unknown, or if no file can be written there, as `check_place` does."""
+    writer_of(path)
+    check_place(path, *sources)
+
+
+def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
+    """Return the function that writes a frame in the format of a path's suffix.
+
+    Raises
+    ------
+    UserError
+        The suffix is unknown, or the format cannot be written.
+    """
+    from posteriori.tables.dialects import SEPARATORS
+    from posteriori.tables.scanning import format_of
+
+    with as_user_errors():
+        kind = format_of(path)
+    if kind == "excel":
+        raise UserError(f"{str(path)!r} is a spreadsheet, which is not written; write .csv or .parquet")
+    packed = path.suffix.lower()
+    if packed == ".zst":
+        raise UserError(
+            f"{str(path)!r} asks for compression by zstd, which is not supported; write .csv, .csv.gz or .parquet"
+        )
+
+    def write(frame: pl.DataFrame, position: Path) -> None:
+        if kind == "parquet":
+            frame.write_parquet(position)
+        elif kind == "arrow":
+            frame.write_ipc(position)
+        else:
+            text = _csv_text(frame, SEPARATORS[kind]) if kind in SEPARATORS else frame.write_ndjson()
+            position.write_bytes(gzip.compress(text.encode()) if packed == ".gz" else text.encode())
+
+    return write

@@ -1,0 +1,174 @@
+"""Checks of values and of the fields of dataclasses, which may come from a file that somebody crafted."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from posteriori.support.typing import Array
+
+LARGEST = 1e150  # in magnitude, so that squares of differences are finite
+LARGEST_SQUARE = 1e305  # so that sums of a few are finite
+
+
+def require(holds: bool | np.bool_, sentence: str) -> None:
+    """Raise ValueError with this sentence unless it holds."""
+    if not holds:
+        raise ValueError(sentence)
+
+
+def require_kind(value: Any, kind: type[Any]) -> None:
+    """Raise ValueError unless a value is of this class."""
+    if not isinstance(value, kind):
+        raise ValueError(f"a {type(value).__name__} stands where a {kind.__name__} is expected")
+
+
+def check_numbers(
+    name: str,
+    values: Array,
+    shape: Sequence[int],
+    low: float = -LARGEST,
+    high: float = LARGEST,
+) -> None:
+    """Raise ValueError unless an array of float64 has this shape, and all its numbers are in range and no NaN.
+
+    Parameters
+    ----------
+    name : str
+        For the message.
+    values : ndarray
+    shape : sequence of int
+    low, high : float
+        The range, both ends included.
+    """
+    _check_shape(name, values, shape, np.dtype(np.float64))
+    if not values.size:
+        return
+    least, most = float(values.min()), float(values.max())  # NaN if any is
+    if not (low <= least and most <= high):
+        raise ValueError(f"{name} holds numbers from {least:g} to {most:g}, which cannot be")
+
+
+def check_places(name: str, values: Array, shape: Sequence[int], low: int, high: int) -> None:
+    """Raise ValueError unless an array of int64 has this shape and its numbers are at least low and below high."""
+    _check_shape(name, values, shape, np.dtype(np.int64))
+    if values.size and not (low <= values.min() and values.max() < high):
+        raise ValueError(f"{name} holds {values.min()} to {values.max()}, and the range is {low} to {high - 1}")
+
+
+def check_equal(name: str, found: Any, expected: Any) -> None:
+    """Raise ValueError unless two values, or two arrays of one type and shape, are equal."""
+    if isinstance(expected, np.ndarray):
+        _check_shape(name, found, expected.shape, expected.dtype)
+        same = bool(np.array_equal(found, expected))
+    else:
+        same = found == expected
+    if not same:
+        raise ValueError(f"{name} does not agree with the columns of the model")
+
+
+def check_share(name: str, share: float) -> None:
+    """Raise ValueError unless a number is from 0 to 1."""
+    require(0 <= share <= 1, f"{name} is {share}, and not from 0 to 1")
+
+
+def check_not_negative(name: str, number: float) -> None:
+    """Raise ValueError if a number is negative or NaN."""
+    require(number >= 0, f"{name} is {number}, and not 0 or more")
+
+
+def check_pseudo_count(name: str, number: float) -> None:
+    """Raise ValueError if a number is negative, NaN, or so large that sums of it would overflow."""
+    require(0 <= number <= LARGEST, f"{name} is {number}, and not from 0 to {LARGEST}")
+
+
+def _check_shape(name: str, values: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+    if values.shape != tuple(shape) or values.dtype != dtype:
+        raise ValueError(
+            f"{name} is of shape {values.shape} and type {values.dtype}, and has to be of {tuple(shape)} and {dtype}"
+        )
+
+
+_Check = Callable[[Any], bool]
+_SCALARS: dict[Any, set[type[Any]]] = {float: {float, int}, types.NoneType: {types.NoneType}, None: {types.NoneType}}
+_SCALARS |= {kind: {kind} for kind in (int, bool, str)}
+
+
+def check_fields(kind: Any, fields: Mapping[str, Any]) -> None:
+    """Raise ValueError if a value is not of the type that the dataclass declares for its field."""
+    checks = _checks(kind)
+    for name, value in fields.items():
+        check = checks.get(name)
+        if check is None:
+            raise ValueError(f"a {kind.__name__} has no field {name!r}")
+        if not check(value):
+            raise ValueError(f"{name!r} of a {kind.__name__} is a {type(value).__name__} of the wrong kind")
+
+
+def conforms(value: Any, annotation: Any) -> bool:
+    """Return whether a value is of an annotated type: a class, a union, a literal, a protocol, a container of these.
+
+    A whole number is a float, and a boolean is neither. Of protocols only the names of the members are looked at.
+    """
+    return _check_of(annotation)(value)
+
+
+@functools.cache
+def _checks(kind: Any) -> dict[str, _Check]:
+    hints = get_type_hints(kind)
+    return {field.name: _check_of(hints[field.name]) for field in dataclasses.fields(kind)}
+
+
+@functools.cache
+def _check_of(hint: Any) -> _Check:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # an alias made by a `type` statement: NDArray of NumPy 2.5 on Python 3.12
+        origin = get_origin(origin.__value__) or origin.__value__
+    scalars = _scalars(hint)
+    if scalars is not None:
+        return lambda value: type(value) in scalars
+    if hint is Any:
+        return lambda value: True
+    if origin is Literal:
+        return lambda value: any(type(value) is type(one) and value == one for one in arguments)
+    if origin in (Union, types.UnionType):
+        choices = [_check_of(one) for one in arguments]
+        return lambda value: any(check(value) for check in choices)
+    if origin is tuple and arguments[-1:] == (...,):
+        return _check_of_items(tuple, arguments[0])
+    if origin is list:
+        return _check_of_items(list, arguments[0])
+    if origin in (dict, Mapping):
+        of_keys, of_values = (_check_of_items(list, one) for one in arguments)
+        return lambda value: isinstance(value, dict) and of_keys(list(value)) and of_values(list(value.values()))
+    if getattr(hint, "_is_protocol", False):
+        members = [name for name in dir(hint) if not name.startswith("_")]
+        return lambda value: not isinstance(value, type) and all(hasattr(type(value), name) for name in members)
+    kind = origin or hint
+    return lambda value: isinstance(value, kind)
+
+
+def _check_of_items(container: type[Any], hint: Any) -> _Check:
+    """Return the check of a container whose items are all of one annotated type."""
+    scalars, check = _scalars(hint), _check_of(hint)
+
+    def alike(items: Iterable[Any]) -> bool:
+        return set(map(type, items)) <= scalars if scalars is not None else all(map(check, items))
+
+    return lambda value: isinstance(value, container) and alike(value)
+
+
+def _scalars(hint: Any) -> set[type[Any]] | None:
+    """Return the classes of a scalar type or a union of such; None if the type is another."""
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    if get_origin(hint) in (Union, types.UnionType):
+        each = [_scalars(one) for one in get_args(hint)]
+        if all(one is not None for one in each):
+            return set().union(*(one for one in each if one is not None))
+    return None
