@@ -1,6 +1,7 @@
 """Reports on drift and on two models: their measures against other implementations, and their pages."""
 
 import json
+import math
 import re
 from urllib.parse import unquote
 
@@ -22,6 +23,7 @@ from posteriori.reporting.drift import (
     corrected_divergence,
     holm,
     homogeneity_p_value,
+    mean_change,
     merge_rare_states,
     rank_sum_p_value,
 )
@@ -281,3 +283,10 @@ def test_summary_names_the_numbers(model):
     text = re.sub(r"<[^>]*>", " ", "".join(map(str, drift_summary(drift))))
     assert f"{len(EARLIER)} → {len(LATER)}" in text
     assert len(list(drift_sections(drift))) == 4
+
+
+def test_the_mean_change_of_huge_numbers_has_a_finite_error():
+    before, after = np.array([-1e200, -3e200, 0.0]), np.array([1.0, 2.0])
+    change, error = mean_change(before, after)
+    assert change == pytest.approx(4e200 / 3)
+    assert error == pytest.approx(1e200 * math.sqrt(np.var([1.0, 3.0, 0.0], ddof=1) / 3))

@@ -424,8 +424,8 @@ class MixtureModel(DensityMixin, BaseEstimator):
 
     @property
     def _ranges(self) -> ColumnRanges | None:
-        """Ranges of the columns in the training rows."""
-        return self.statistics_.ranges
+        """Ranges of the columns in the training rows; None if they are unknown."""
+        return self.statistics_.ranges if self._trained else None
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:

@@ -276,11 +276,11 @@ def _binned(frame: pl.DataFrame) -> pl.DataFrame:
 
     columns = []
     for series in frame:
-        present = series.drop_nulls()
-        if not series.dtype.is_numeric() or present.n_unique() <= _BINS:
+        if not series.dtype.is_numeric() or series.drop_nulls().n_unique() <= _BINS:
             columns.append(series)
             continue
-        numbers = present.cast(pl.Float64).to_numpy()
+        series = series.cast(pl.Float64)  # a decimal cannot be compared with every cut point
+        numbers = series.drop_nulls().to_numpy()
         cuts = quantile_cuts(numbers, numbers * 0.0 + 1.0, _BINS).tolist()
         labels = list(map(str, Column(series.name, "continuous", cuts=tuple(cuts)).labels))
         position = sum((series >= cut).cast(pl.UInt32) for cut in cuts)

@@ -160,5 +160,5 @@ def print_parameter_count(out: Console, facts: Facts) -> None:
 
 
 def bar(value: float, greatest: float, width: int = 24) -> str:
-    """Return a horizontal bar, of this width in characters for the greatest value."""
-    return "█" * round(width * value / greatest) if greatest > 0 else ""
+    """Return a horizontal bar, of this width in characters for the greatest value; none for a negative one."""
+    return "█" * round(width * max(value, 0.0) / greatest) if greatest > 0 else ""

@@ -185,9 +185,9 @@ class DealtRows:
     def _of_single_trees(self, weighed: WeighedTrees, judged: Array, folds: Array, prior: Array) -> Array:
         """Return the strengths with the greatest likelihood of the judged rows by trees that did not see them, (L,)."""
         trees, n_paths = weighed.trees, len(judged) * len(folds) // self.folds
-        paths = []
+        paths, step = [], max(-(-n_paths // _MOST_PATHS), 1)
         for k in np.unique(folds).tolist():
-            mine = judged[self.fold[judged] == k][:: -(-n_paths // _MOST_PATHS)]
+            mine = judged[self.fold[judged] == k][::step]
             first, last = np.searchsorted(folds, [k, k + 1]).tolist()
             if len(mine):
                 paths.append(Paths.of(weighed, self.rows.take(mine), trees.roots[first : last + 1], prior))

@@ -218,7 +218,10 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _validate(self, X: Any, *y: Any, reset: bool) -> Any:
         # Cells are checked to be finite per batch, while they are in cache: another pass would double the cost.
         accept_sparse = "csr" if self.__sklearn_tags__().input_tags.sparse else False
-        return validate_data(self, X, *y, reset=reset, accept_sparse=accept_sparse, ensure_all_finite=False)
+        try:
+            return validate_data(self, X, *y, reset=reset, accept_sparse=accept_sparse, ensure_all_finite=False)
+        except OverflowError:
+            raise ValueError("X holds an integer too large for a float; rescale its column") from None
 
     def _update(self, rows: LabelledRows) -> None:
         statistics = self._statistics(rows)

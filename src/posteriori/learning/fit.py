@@ -324,7 +324,7 @@ def fit_from(
     # EM maximises the likelihood of plain Gaussians. Their parameters are integrated out at its end.
     blocks = tuple(map(with_estimates, asked))
     steps = EMSteps(blocks, prior, past, statistics, estimated)
-    if start is None:
+    if start is None or not _has_structure(start, blocks):
         start = first_model(source.schema, blocks, prior, steps.with_past(statistics))
     start = replace(start, blocks=blocks, parameters=tuple(map(estimated_parameters, start.parameters)))
     if not steps.has_hidden_labels:
@@ -335,6 +335,15 @@ def fit_from(
     if asked == blocks:
         return found
     return replace(found, model=estimate(source.schema, asked, prior, found.statistics))
+
+
+def _has_structure(model: GenerativeModel, blocks: tuple[Block, ...]) -> bool:
+    """Return whether a model has the trees that blocks fix; the model of all rows may have others than a fold."""
+    fixed = (getattr(block.density, "forest", None) for block in blocks)
+    return all(
+        forest is None or forest.parents == parameters.forest.parents
+        for forest, parameters in zip(fixed, model.parameters, strict=True)
+    )
 
 
 @dataclass(frozen=True)

@@ -466,16 +466,9 @@ def compare_with_prior(y_true: Array, posterior: Array, prior: Array, weight: Ar
     rows = np.arange(len(y_true))
     log_posterior = np.log(np.maximum(fill_undefined(posterior, prior), _SMALLEST))
     log_ratio = log_posterior - np.log(np.maximum(prior, _SMALLEST))
-    difference, error = _against_prior_mean(-log_ratio[rows, y_true], weight)
-    trend, trend_error = _against_prior_mean(log_ratio[rows, y_true] - (prior * log_ratio).sum(axis=1), weight)
+    difference, error = _mean(-log_ratio[rows, y_true], weight)
+    trend, trend_error = _mean(log_ratio[rows, y_true] - (prior * log_ratio).sum(axis=1), weight)
     return AgainstPrior(difference, error, trend, trend_error)
-
-
-def _against_prior_mean(values: Array, weight: Array) -> tuple[float, float]:
-    """Return a weighted mean and its standard error over rows."""
-    share = weight / weight.sum()
-    mean = float(share @ values)
-    return mean, float(np.sqrt(share**2 @ (values - mean) ** 2))
 
 
 def pool_verdict(cv_results: Mapping[str, Sequence[Any]]) -> str:

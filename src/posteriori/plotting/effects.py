@@ -22,6 +22,7 @@ from posteriori.plotting.canvas import (
     open_axes,
 )
 from posteriori.plotting.reading import Feature, class_number, class_numbers, posterior_of
+from posteriori.support.checks import LARGEST
 from posteriori.support.formatting import shorten
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -431,12 +432,16 @@ def read_batch(model: Any, X: Any) -> Batch:
 
 
 def cells_of(rows: Batch, column: int) -> Array:
-    """Return the cells of a column as numbers or codes, NaN where missing; all NaN in another kind of column."""
+    """Return the cells of a column as numbers or codes, NaN where missing; all NaN in another kind of column.
+
+    Numbers beyond ±1e150 are that: a column that no density models may hold infinity, which has no place on an axis.
+    """
     schema = rows.schema
     if schema.columns[column].kind not in ("continuous", "categorical"):
         return np.full(len(rows), np.nan)
     if schema.columns[column].kind == "continuous":
-        return rows.numbers.values[:, schema.of_kind("continuous").index(column)].astype(np.float64)
+        values = rows.numbers.values[:, schema.of_kind("continuous").index(column)].astype(np.float64)
+        return np.clip(values, -LARGEST, LARGEST)
     codes = rows.codes.values[:, schema.coded.index(column)]
     return np.where(codes == 0, np.nan, codes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -314,8 +315,9 @@ def holm(p_values: Sequence[float]) -> Array:
 
 def mean_change(before: Array, after: Array) -> tuple[float, float]:
     """Return the difference of two means, and its standard error; 0 for a single row."""
-    error = sum(float(one.var(ddof=1)) / len(one) for one in (before, after) if len(one) > 1)
-    return float(after.mean() - before.mean()), float(np.sqrt(error))
+    unit = max(float(np.abs(one).max(initial=0.0)) for one in (before, after)) or 1.0  # keeps squares finite
+    error = sum(float((one / unit).var(ddof=1)) / len(one) for one in (before, after) if len(one) > 1)
+    return float(after.mean() - before.mean()), unit * math.sqrt(error)
 
 
 def unseen_cells(rows: TableRows) -> Iterator[tuple[str, int]]:

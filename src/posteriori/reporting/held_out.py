@@ -125,7 +125,10 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPre
             "out_of_fold is not of these rows: its classes differ from their labels; give the table it was made from"
         )
     posterior = metrics.fill_undefined(out_of_fold.posterior, out_of_fold.prior)
-    importance = getattr(out_of_fold, "estimator", estimator).importance_
+    judged = getattr(out_of_fold, "estimator", estimator)
+    if judged.schema_.names != estimator.schema_.names:  # the table reads otherwise than the training rows
+        judged = estimator
+    importance = judged.importance_
     weight = out_of_fold.weight
     return HeldOutPredictions(y_true, posterior, out_of_fold.prior, weight, rows, _how(out_of_fold), importance)
 

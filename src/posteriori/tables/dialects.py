@@ -301,6 +301,8 @@ def _copy_in_utf8(file: TableFile) -> TableFile:
             shutil.copyfileobj(text, out, 1 << 20)
     except UnicodeError:
         raise ValueError(f"cannot read {str(file.path)!r}: it is not {encoding} text; state its encoding") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"cannot read {str(file.path)!r}: it is damaged ({error})") from None
     return replace(file, readable=copy, _folder=folder)
 
 

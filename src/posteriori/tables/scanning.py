@@ -9,6 +9,7 @@ import os
 import re
 import reprlib
 import warnings
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -132,7 +133,7 @@ def _records(file: TableFile) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line of each row of a CSV or TSV file, and its cells; the header comes first."""
     if file.kind not in ("csv", "tsv") or file.packing == ".zst":
         return
-    with suppress(OSError, EOFError, csv.Error), _opened(file) as text:
+    with suppress(OSError, EOFError, zlib.error, csv.Error), _opened(file) as text:
         rows, line = csv.reader(text, delimiter=file.dialect.separator), 1
         for cells in rows:
             yield line, cells
@@ -146,7 +147,7 @@ def _in_row(file: TableFile, is_bad: Callable[[list[str]], bool]) -> str:
 
 def _in_line(file: TableFile, text: str) -> str:
     """Return "in line 7 " for the first line that holds a text; an empty string where the line is not known."""
-    with suppress(OSError, EOFError), _opened(file) as lines:
+    with suppress(OSError, EOFError, zlib.error), _opened(file) as lines:
         return next((f"in line {number} " for number, line in enumerate(lines, 1) if text in line), "")
     return ""
 

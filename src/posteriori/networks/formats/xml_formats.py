@@ -289,7 +289,7 @@ def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
     cpts = []
     for node in nodes.children:
         try:
-            cpts.append(_xdsl_cpt(node, states, reading, first_is_fastest))
+            cpts.append(_cpt_of_node(node, states, reading, first_is_fastest))
         except ValueError as error:
             if str(error).startswith(reading.shown):
                 raise
@@ -308,7 +308,7 @@ def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
     return reading.network(root.line, names.values(), renamed(cpts, names, titles), name, properties)
 
 
-def _xdsl_cpt(node: Element, states: dict[str, States], reading: Reading, first_is_fastest: bool) -> CPT:
+def _cpt_of_node(node: Element, states: dict[str, States], reading: Reading, first_is_fastest: bool) -> CPT:
     names = _words(node, "PARENTS")
     parents = reading.parents(node.id, names[::-1] if first_is_fastest else names, states, "node")
     if node.tag == "DETERMINISTIC":

@@ -107,7 +107,8 @@ class _Accumulate:
         numbers = np.empty((n, 0))
         if "continuous" in self.kinds:
             numbers = self._placed(np.asarray(batch.numbers.values, np.float64), "continuous", np.nan)
-            too_large = np.abs(batch.numbers.values) >= _LARGEST  # False for NaN, a missing cell
+            values = batch.numbers.values.astype(np.float64, copy=False)
+            too_large = np.abs(values) >= _LARGEST  # False for NaN, a missing cell
             if too_large.any():
                 row, position = np.argwhere(too_large)[0]
                 name = batch.schema.names[batch.schema.of_kind("continuous")[position]]
