@@ -160,7 +160,9 @@ def _checked(model: Any, name: str, given: Mapping[str, Any]) -> Any:
     may_be_undefined = announced and (constant or bool(given.get("may be undefined")))
     if name == "predict_proba":
         check_posteriors(answer, may_be_undefined)
-    logs = {"predict_joint_log_proba", *(() if may_be_undefined else ("predict_log_proba",))}
+    logs = () if constant and announced else ("predict_joint_log_proba",)
+    if not may_be_undefined:
+        logs += ("predict_log_proba",)
     if name in logs and np.isnan(answer).any():
         raise AssertionError(f"{name} holds NaN")
     return answer
