@@ -21,7 +21,7 @@ _NOBODY = 65534
 _PACKAGE = Path(posteriori.__file__).parent
 _PREDICT = """
 import warnings
-from posteriori import compilation
+from posteriori.support import compilation
 compiled = []
 with warnings.catch_warnings(record=True) as caught, compilation.notified(lambda: compiled.append(1)):
     warnings.simplefilter("always", UserWarning)
