@@ -66,72 +66,94 @@ def families_left_out(codes, component, weight, families, counts, first, out):
 
 @kernel
 def sum_out_left_out(codes, component, weight, rows, upto, families, counts, most_cells, summed):
-    """Write the sums of `sum_out_families` to summed (e, Z), under the tables without row rows[e]."""
+    """Write the sums of `sum_out_families` to summed (e, Z), under the tables without row rows[e].
+
+    The table of a factor is written once for the entries of a row that follow each other: its hidden columns are the
+    same in all, unless columns are dropped.
+    """
     n_components = summed.shape[1]
     factors = allocate_factors(codes, rows, families)
     asked = np.empty(codes.shape[1], np.int64)
+    written = np.empty(codes.shape[1], np.int64)  # the first cell of the table of each column, or −1
     pool = np.empty((1, n_components))
+    free = np.int64(0)  # not a literal, for each of which Numba compiles the calls once more
+    shares = False
     for e in range(len(rows)):
         i = rows[e]
         drop_empty(families, factors)
         m, n_factors = prepare_row(codes[i], upto[e], families, most_cells, factors)
+        shared, shares = shares, True
+        for j in range(codes.shape[1]):
+            shares &= not factors.dropped[j] or families.cardinalities[j] == 0
+        if not (shared and shares and e > 0 and rows[e - 1] == i):
+            written[:] = -1
+            free = np.int64(0)
         if not m:
             continue
-        n_cells = 0
-        for each in range(n_factors):
-            n_cells += _factor_cells(each, m, families, factors)
-        if n_cells + message_cells(m, families, factors) > len(pool):
-            pool = np.empty((n_cells + message_cells(m, families, factors), n_components))
-        f = free = np.int64(0)  # not literals, for each of which Numba compiles the calls once more
+        f = np.int64(0)
         for step in range(upto[e]):
             j = families.order[step]
             if (codes[i, j] == 0 and factors.position[j] < 0) or not reads_hidden(j, families, factors):
                 continue
-            for column in range(len(asked)):  # an assignment to a slice takes seconds to compile
-                asked[column] = codes[i, column]
-            size = _factor_cells(f, m, families, factors)
-            factors.base[f], factors.pooled[f] = free, True
-            _write_factor(
-                j, f, m, codes[i], asked, weight[i], component[i], families, counts, factors, pool[free : free + size]
-            )
-            free += size
+            size = _lay_out_factor(j, f, families, factors)
+            if written[j] < 0:
+                pool = _grown(pool, free + size)
+                for column in range(len(asked)):  # an assignment to a slice takes seconds to compile
+                    asked[column] = codes[i, column]
+                cells = pool[free : free + size]
+                _write_factor(j, codes[i], asked, weight[i], component[i], families, counts, factors, cells)
+                written[j] = free
+                free += size
+            factors.base[f], factors.pooled[f] = written[j], True
             f += 1
+        pool = _grown(pool, free + message_cells(m, families, factors))
         eliminate(m, n_factors, free, families, factors, pool, pool, summed[e])
 
 
 @kernel
-def _factor_cells(f, m, families, factors):
-    """Return the number of cells of a factor: the combinations of its hidden columns."""
+def _grown(pool, n_cells):
+    """Return the pool, or if it has fewer cells a copy with twice as many as are needed."""
+    if n_cells <= len(pool):
+        return pool
+    grown = np.empty((2 * n_cells, pool.shape[1]))
+    for cell in range(len(pool)):
+        for z in range(pool.shape[1]):
+            grown[cell, z] = pool[cell, z]
+    return grown
+
+
+@kernel
+def _lay_out_factor(j, f, families, factors):
+    """Write the strides of a factor, its members in turn, the first the fastest; return its number of cells."""
     size = 1
-    for a in range(m):
-        if factors.stride[f, a] > 0:
-            size *= families.cardinalities[factors.hidden[a]]
+    for t in range(families.starts[j], families.starts[j + 1]):
+        member = families.members[t]
+        if factors.position[member] >= 0:
+            factors.stride[f, factors.position[member]] = size
+            size *= families.cardinalities[member]
     return size
 
 
 @kernel
-def _write_factor(j, f, m, own, asked, w, y, families, counts, factors, cells):
-    """Write the table of a family without a row, (combinations of the hidden columns, Z), and its strides.
+def _write_factor(j, own, asked, w, y, families, counts, factors, cells):
+    """Write the table of a family without a row, (combinations of the hidden columns, Z), as `_lay_out_factor` says.
 
     asked is the row, and is left with the last combination.
     """
-    size = 1
-    for a in range(m):
-        if factors.stride[f, a] > 0:
-            factors.stride[f, a] = size
-            size *= families.cardinalities[factors.hidden[a]]
-            asked[factors.hidden[a]] = 1
-    for c in range(size):
+    for t in range(families.starts[j], families.starts[j + 1]):
+        if factors.position[families.members[t]] >= 0:
+            asked[families.members[t]] = 1
+    for c in range(len(cells)):
         _write_probabilities(j, own, asked, w, y, families, counts, 0, cells[c])
         for z in range(cells.shape[1]):
             cells[c, z] = math.log(cells[c, z]) if cells[c, z] > 0.0 else -math.inf
-        for a in range(m):
-            if factors.stride[f, a] > 0:
-                hidden = factors.hidden[a]
-                asked[hidden] += 1
-                if asked[hidden] <= families.cardinalities[hidden]:
+        for t in range(families.starts[j], families.starts[j + 1]):
+            member = families.members[t]
+            if factors.position[member] >= 0:
+                asked[member] += 1
+                if asked[member] <= families.cardinalities[member]:
                     break
-                asked[hidden] = 1
+                asked[member] = 1
 
 
 @kernel
