@@ -3,7 +3,7 @@
 import math
 import re
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -332,6 +332,22 @@ def test_if_every_candidate_fails_one_error_lists_the_reasons():
     members = {one: po.NaiveBayes(distributions={one: Exponential()}) for one in ("wait", "other")}
     with pytest.raises(ValueError, match=r"no candidate can be fitted.*wait: .*'wait'.*; other: .*'other'"):
         po.GenerativeClassifier(members).fit(frame, y)
+
+
+@dataclass(frozen=True)
+class Faulty(Exponential):
+    """A density with a fault that no table explains."""
+
+    def estimate(self, statistics):
+        raise AssertionError("a fault")
+
+
+@pytest.mark.parametrize("options", [{}, {"time_budget": 60.0}])
+def test_a_fault_of_a_candidate_is_not_hidden(options):
+    frame, y = with_waits(12.5)
+    faulty = po.NaiveBayes(distributions={"wait": Faulty()})
+    with pytest.raises(AssertionError, match="a fault"):
+        po.GenerativeClassifier({"nb": "nb", "faulty": faulty}, **options).fit(frame, y)
 
 
 # One registry ------------------------------------------------------------------------------------------------------
