@@ -326,6 +326,16 @@ def test_a_candidate_that_fails_is_skipped_and_the_others_are_what_they_would_be
     assert "waits" in po.GenerativeClassifier({"waits": refuses, "nb": "nb"}).fit(frame, y).cv_results_["member"]
 
 
+def test_a_candidate_that_fails_within_a_time_budget_is_skipped_for_the_same_reason():
+    frame, y = with_waits(-12.5)
+    members = {"waits": po.NaiveBayes(distributions={"wait": Exponential()}), "nb": "nb"}
+    skipped = []
+    for options in ({}, {"time_budget": 60.0}):
+        with pytest.warns(UserWarning, match="candidate 'waits' is skipped"):
+            skipped.append(po.GenerativeClassifier(members, **options).fit(frame, y).skipped_)
+    assert skipped[0] == skipped[1]
+
+
 def test_if_every_candidate_fails_one_error_lists_the_reasons():
     frame, y = with_waits(-12.5)
     frame = frame.with_columns(other=-frame["wait"])

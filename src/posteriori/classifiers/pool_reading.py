@@ -17,6 +17,7 @@ from posteriori.classifiers.candidates import (
     CandidateFits,
     CandidateFitter,
     MemberOptions,
+    reason_of,
     resolve_members,
     select_candidates,
     summarise_table,
