@@ -38,13 +38,13 @@ class CountsOfFamilies:
     counts: Array
 
     @classmethod
-    def of(cls, parents: Parents, tables: list[Array]) -> CountsOfFamilies:
-        """Return the counts from one table of weights per column, (Z, K_1 + 1, …, K + 1)."""
+    def of(cls, parents: Parents, tables: list[Array], order: tuple[int, ...] | None = None) -> CountsOfFamilies:
+        """Return the counts from one table of weights per column, (Z, K_1 + 1, …, K + 1); see `FamilyTables.of`."""
         summed = []
         for table in tables:
             seen = with_sums(table[..., 1:])
             summed.append(np.concatenate([seen.sum(axis=-1, keepdims=True), seen], axis=-1))
-        side_by_side = FamilyTables.of(parents, summed)
+        side_by_side = FamilyTables.of(parents, summed, order)
         return cls(side_by_side.families, side_by_side.log_probability)
 
     def left_out(
@@ -132,6 +132,8 @@ class FamilyTables:
         The parents of each column, the most important first.
     cardinalities : tuple of int
         K of each column.
+    order : tuple of int
+        The columns, parents before their children: that of the factors of the chain rule.
     offsets : ndarray (d,)
         The first slot of the table of each column.
     log_probability : ndarray (slots, Z)
@@ -141,25 +143,30 @@ class FamilyTables:
 
     parents: tuple[tuple[int, ...], ...]
     cardinalities: tuple[int, ...]
+    order: tuple[int, ...]
     offsets: Array
     log_probability: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
-        check_parents(self.parents, len(columns))
+        check_parents(self.parents, len(columns), self.order)
         sizes = [math.prod(self.cardinalities[i] + 1 for i in (*parents, j)) for j, parents in enumerate(self.parents)]
         shape = (sum(sizes), n_components)
         check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
         check_equal("the offsets of the tables", self.offsets, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
 
     @classmethod
-    def of(cls, parents: tuple[tuple[int, ...], ...], tables: list[Array]) -> FamilyTables:
-        """Return the tables (Z, K_1 + 1, …, K + 1) of each column side by side."""
+    def of(cls, parents: Parents, tables: list[Array], order: tuple[int, ...] | None = None) -> FamilyTables:
+        """Return the tables (Z, K_1 + 1, …, K + 1) of each column side by side.
+
+        By default the order is that of the longest paths to a root.
+        """
+        order = parents_before_children(parents) if order is None else order
         offsets = np.cumsum([0, *(table[0].size for table in tables)])
         slots = np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
         cardinalities = tuple(table.shape[-1] - 1 for table in tables)
-        return cls(parents, cardinalities, offsets[:-1], np.ascontiguousarray(slots.T))
+        return cls(parents, cardinalities, order, offsets[:-1], np.ascontiguousarray(slots.T))
 
     @classmethod
     def of_joint(cls, log_joint: Array) -> FamilyTables:
@@ -255,7 +262,7 @@ class FamilyTables:
             strides += [int(np.prod(widths[position + 1 :])) for position in range(len(widths))]
             starts.append(len(members))
         return kernels.Families(
-            np.array(parents_before_children(self.parents), np.int64),
+            np.array(self.order, np.int64),
             np.array(members, np.int64),
             np.array(starts, np.int64),
             np.array(strides, np.int64),
@@ -279,12 +286,12 @@ class FamilyTables:
         return n_components * total
 
 
-def parents_before_children(parents: Parents) -> list[int]:
+def parents_before_children(parents: Parents) -> tuple[int, ...]:
     """Return the columns in a topological order: by the length of the longest path to a root."""
     depth = [0] * len(parents)
     for j in TopologicalSorter(dict(enumerate(parents))).static_order():
         depth[j] = max((depth[parent] + 1 for parent in parents[j]), default=0)
-    return sorted(range(len(parents)), key=depth.__getitem__)
+    return tuple(sorted(range(len(parents)), key=depth.__getitem__))
 
 
 def lost_cells(columns: Array, counts: JointCounts, tile: Codes, assignment: Assignment) -> Array:
@@ -304,10 +311,12 @@ def lost_cells(columns: Array, counts: JointCounts, tile: Codes, assignment: Ass
     return result
 
 
-def check_parents(parents: Parents, n_columns: int) -> None:
-    """Raise ValueError unless the parents form an acyclic graph over this number of columns without duplicates."""
+def check_parents(parents: Parents, n_columns: int, order: tuple[int, ...]) -> None:
+    """Raise ValueError unless each column has distinct parents, all before it in the order."""
     require(len(parents) == n_columns, f"there are parents of {len(parents)} columns, and {n_columns} columns")
+    require(sorted(order) == list(range(n_columns)), f"the order of columns does not hold each of {n_columns} once")
+    place = {j: at for at, j in enumerate(order)}
     for j, of_j in enumerate(parents):
         require(len(set(of_j)) == len(of_j), f"a parent of column {j} occurs twice")
         require(not of_j or (min(of_j) >= 0 and max(of_j) < n_columns), f"a parent of column {j} is no column")
-    TopologicalSorter(dict(enumerate(parents))).prepare()  # raises CycleError, a ValueError
+        require(all(place[parent] < place[j] for parent in of_j), f"a parent of column {j} is not before it")

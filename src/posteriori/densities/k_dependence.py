@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +41,8 @@ class KDependence(BaseDensity):
     smoothing : BackOff
     parents : tuple of tuple of int, optional
         The parents of each column, the most important first. None until `refine` has selected them.
+    order : tuple of int
+        The columns in the order of the chain rule, parents before their children; empty without parents.
 
     Notes
     -----
@@ -53,9 +55,9 @@ class KDependence(BaseDensity):
     their other parents, p(x_j | other parents, z). This repeats until the rest fits. `approximated` returns which
     columns are dropped, and a model warns about them.
 
-    Factors follow the chain rule in topological order: each column is conditioned on the present columns before it.
-    The factor is p(x_j | parents, z) if the parents are present, and otherwise a quotient of two sums over the missing
-    ancestors. The factors of a row always add up to log p(x | z).
+    Factors follow the chain rule in the order in which parents were chosen: each column is conditioned on the present
+    columns before it. The factor is p(x_j | parents, z) if the parents are present, and otherwise a quotient of two
+    sums over the missing ancestors. The factors of a row always add up to log p(x | z).
 
     References
     ----------
@@ -67,6 +69,7 @@ class KDependence(BaseDensity):
     k: int
     smoothing: BackOff
     parents: Parents | None = None
+    order: tuple[int, ...] = field(default=(), compare=False)  # densities of the same parents have the same sums
     name = "k-dependence"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
@@ -77,11 +80,12 @@ class KDependence(BaseDensity):
         """Raise ValueError if k is negative or the parents form no acyclic graph."""
         check_not_negative("k", self.k)
         if self.parents is not None:
-            check_parents(self.parents, len(self.parents))
+            check_parents(self.parents, len(self.parents), self.order)
 
     def check_fitted(self, parameters: FamilyTables) -> None:
         """Raise ValueError unless the tables have the parents of the density."""
         check_equal("the parents of the tables", parameters.parents, self.parents)
+        check_equal("the order of the tables", parameters.order, self.order)
         self.smoothing.check_columns(len(parameters.parents))
 
     @property
@@ -100,8 +104,8 @@ class KDependence(BaseDensity):
         """
         if self.parents is not None:
             return self, statistics
-        refined = replace(self, parents=choose_parents(statistics, self.k))
-        scopes = _scopes(refined.parents or ())
+        parents, order = choose_parents(statistics, self.k)
+        refined, scopes = replace(self, parents=parents, order=order), _scopes(parents)
         if self.k <= 1:
             return refined, _among_pairs(statistics, scopes)
         return refined, look(CountTogether(scopes))
@@ -113,7 +117,7 @@ class KDependence(BaseDensity):
         tables = [
             self.smoothing.log_conditional(statistics.table((*parents, j)), j) for j, parents in enumerate(self.parents)
         ]
-        return FamilyTables.of(self.parents, tables)
+        return FamilyTables.of(self.parents, tables, self.order)
 
     def log_density(self, parameters: FamilyTables, tile: Codes) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells summed out."""
@@ -142,7 +146,7 @@ class KDependence(BaseDensity):
         """
         assert self.parents is not None
         tables = [statistics.table(scope) for scope in _scopes(self.parents)]
-        known = CountsOfFamilies.of(self.parents, tables)
+        known = CountsOfFamilies.of(self.parents, tables, self.order)
         factors = known.left_out(self.smoothing, tile, assignment)
         summed = _SummedCells.of(parameters, tile.values)
         sums = known.sums_left_out(self.smoothing, tile, assignment, summed.rows, summed.upto, MOST_CELLS)
@@ -181,8 +185,8 @@ class KDependence(BaseDensity):
         return [(of_j, without_missing(parameters.table(j))) for j, of_j in enumerate(parameters.parents)]
 
 
-def choose_parents(statistics: JointCounts, k: int) -> Parents:
-    """Return up to k parents of each column, the most important first, from the counts of all pairs."""
+def choose_parents(statistics: JointCounts, k: int) -> tuple[Parents, tuple[int, ...]]:
+    """Return up to k parents of each column, the most important first, and the order of the columns."""
     singles = statistics.singles()
     shared = as_compared(dependence_of_categories(statistics).shared().information[0])
     order = order_of_columns(information_about_component(singles), shared, contents_of(singles))
@@ -191,7 +195,7 @@ def choose_parents(statistics: JointCounts, k: int) -> Parents:
         before = order[:rank]
         best = before[np.argsort(-shared[j, before], kind="stable")[:k]]
         parents[j] = tuple(best.tolist())
-    return tuple(parents)
+    return tuple(parents), tuple(order.tolist())
 
 
 @dataclass(frozen=True)
