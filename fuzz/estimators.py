@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import traceback
 import warnings
 from collections.abc import Callable, Hashable, Mapping
 from numbers import Integral
@@ -22,7 +21,7 @@ from sklearn.utils._param_validation import Interval, Options, make_constraint
 
 import posteriori as po
 from fuzz.tables import EDGE_NUMBERS, Rng, mutate_table, pick, valid_table
-from fuzz.target import UNDEFINED, Target, check_posteriors, check_sentence
+from fuzz.target import UNDEFINED, Target, check_posteriors, check_sentence, is_on_purpose
 from posteriori.classifiers.validation import ParameterGroup
 from posteriori.registry import MODELS
 
@@ -189,17 +188,11 @@ def is_refused(do: Callable[[], Any], kind: Any) -> bool:
         if is_drop_in and not isinstance(error, AttributeError | IndexError):
             return True  # with the words of scikit-learn, which it checks rows with
         foreseen = (ValueError, TypeError, AttributeError, *((IndexError,) if is_drop_in else ()))
-        if not isinstance(error, foreseen) or not _is_on_purpose(error):
+        if not isinstance(error, foreseen) or not is_on_purpose(error):
             raise
         check_sentence(str(error))
         return True
     return False
-
-
-def _is_on_purpose(error: BaseException) -> bool:
-    """Whether an exception was raised by a statement of posteriori or scikit-learn, rather than by an operation."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return "raise " in (frames[-1].line or "") and any(one in frames[-1].filename for one in ("posteriori", "sklearn"))
 
 
 def _mutate(rng: Rng, what: str, parameters: dict[str, Any], given: dict[str, Any], kind: Any) -> None:

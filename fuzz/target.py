@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers import candidates, pool_reading
+from posteriori.cli import messages
 from posteriori.model.generative_model import GenerativeModel
 from posteriori.networks import BayesianNetwork
 
@@ -56,7 +59,9 @@ def _counted(kind: Any) -> None:
 
 
 def watch() -> None:
-    """Count from now on the models that are made in this process."""
+    """Count from now on the models that are made in this process, and reveal errors that are worded for the user."""
+    messages.sentence_of = _revealing(messages.sentence_of)
+    candidates.reason_of = pool_reading.reason_of = _revealing(candidates.reason_of)
     for kind in (GenerativeModel, BayesianNetwork):
         if not hasattr(kind.__init__, "__wrapped__"):
             _counted(kind)
@@ -80,6 +85,25 @@ def outcome(target: Target, rng: np.random.Generator, folder: Path) -> str:
         warnings.simplefilter("ignore", UserWarning)  # the category of posteriori's own
         answered = target.run(rng, folder)
     return ANSWER if answered else MODEL if _Watch.made else DOOR
+
+
+def is_on_purpose(error: BaseException) -> bool:
+    """Whether an exception was raised by a statement of posteriori or scikit-learn, rather than by an operation."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return "raise " in (frames[-1].line or "") and any(one in frames[-1].filename for one in ("posteriori", "sklearn"))
+
+
+def _revealing(message_of: Callable[[Exception], str]) -> Callable[[Exception], str]:
+    """Make a function that words an error for the user raise the error instead, where no line raises it on purpose."""
+
+    @functools.wraps(message_of)
+    def check(error: Exception) -> str:
+        cause = error if isinstance(error, ValueError) else error.__cause__
+        if isinstance(cause, ValueError | TypeError) and not is_on_purpose(cause):
+            raise cause
+        return message_of(error)
+
+    return check
 
 
 def check_sentence(sentence: str) -> None:

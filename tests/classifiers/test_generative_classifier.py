@@ -3,7 +3,7 @@
 import math
 import re
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -326,12 +326,38 @@ def test_a_candidate_that_fails_is_skipped_and_the_others_are_what_they_would_be
     assert "waits" in po.GenerativeClassifier({"waits": refuses, "nb": "nb"}).fit(frame, y).cv_results_["member"]
 
 
+def test_a_candidate_that_fails_within_a_time_budget_is_skipped_for_the_same_reason():
+    frame, y = with_waits(-12.5)
+    members = {"waits": po.NaiveBayes(distributions={"wait": Exponential()}), "nb": "nb"}
+    skipped = []
+    for options in ({}, {"time_budget": 60.0}):
+        with pytest.warns(UserWarning, match="candidate 'waits' is skipped"):
+            skipped.append(po.GenerativeClassifier(members, **options).fit(frame, y).skipped_)
+    assert skipped[0] == skipped[1]
+
+
 def test_if_every_candidate_fails_one_error_lists_the_reasons():
     frame, y = with_waits(-12.5)
     frame = frame.with_columns(other=-frame["wait"])
     members = {one: po.NaiveBayes(distributions={one: Exponential()}) for one in ("wait", "other")}
     with pytest.raises(ValueError, match=r"no candidate can be fitted.*wait: .*'wait'.*; other: .*'other'"):
         po.GenerativeClassifier(members).fit(frame, y)
+
+
+@dataclass(frozen=True)
+class Faulty(Exponential):
+    """A density with a fault that no table explains."""
+
+    def estimate(self, statistics):
+        raise AssertionError("a fault")
+
+
+@pytest.mark.parametrize("options", [{}, {"time_budget": 60.0}])
+def test_a_fault_of_a_candidate_is_not_hidden(options):
+    frame, y = with_waits(12.5)
+    faulty = po.NaiveBayes(distributions={"wait": Faulty()})
+    with pytest.raises(AssertionError, match="a fault"):
+        po.GenerativeClassifier({"nb": "nb", "faulty": faulty}, **options).fit(frame, y)
 
 
 # One registry ------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from posteriori.cli import files as reading
 from posteriori.cli import files as writing
 from posteriori.cli import fit as fitting
 from posteriori.cli.commands import app
+from posteriori.cli.tables import bar
 from posteriori.datasets import load_penguins
 from posteriori.explain.sums import merge_classes
 from posteriori.model_selection import metrics, out_of_fold
@@ -931,3 +932,8 @@ def test_messages_are_one_line_and_said_once():
         for _ in range(2):
             warnings.warn("a\n  b", UserWarning, stacklevel=1)
     assert err.getvalue() == "warning: a b\n"
+
+
+def test_a_bar_has_the_length_of_its_share_and_a_negative_number_none():
+    assert [bar(value, 2.0, width=8) for value in (2.0, 1.0, 0.0, -1.0)] == ["█" * 8, "█" * 4, "", ""]
+    assert bar(-1e300, 1e-300) == ""

@@ -2,6 +2,7 @@
 
 import json
 import re
+from decimal import Decimal
 
 import polars as pl
 import pytest
@@ -316,3 +317,12 @@ def test_intervals_keep_the_order_of_their_numbers(tmp_path, capsys):
             {one["states"]["side"]: one["probability"] for one in by_name["answer"]}
         )
     assert run(capsys, "query", path, "P(side | z=nan)")[0] == 2
+
+
+def test_decimals_are_cut_too(tmp_path, capsys):
+    cells = [Decimal(10**12 * k + 1).scaleb(-9) for k in range(40)]  # the cuts have more digits than their type
+    table = pl.DataFrame({"z": pl.Series(cells, dtype=pl.Decimal(38, 9)), "side": ["left", "right"] * 20})
+    table.write_parquet(tmp_path / "z.parquet")
+    path = tmp_path / "z.bif"
+    assert run(capsys, "network", "learn", tmp_path / "z.parquet", "--binned", "--output", path)[0] == 0
+    assert len(po.read_network(path).states("z")) == 4

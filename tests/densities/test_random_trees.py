@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.stats import chisquare
 
+import posteriori as po
 from posteriori.densities import RandomTrees
 from posteriori.densities.tree_growing import LEVELS, Growth, Paths, WeighedTrees, trees_for
 from posteriori.kernels.descent import DEEPEST
@@ -396,3 +398,8 @@ def test_categories_that_a_node_has_not_seen_have_one_side_unless_splits_above_k
             for k in (1, 2):
                 inside = {code for code in cell[j] if side[code] == k}
                 waiting.append((child + k - 1, [*cell[:j], inside, *cell[j + 1 :]]))
+
+
+def test_a_forest_grows_on_fewer_rows_than_folds():
+    model = po.GenerativeForest(n_trees=1).fit(pl.DataFrame({"x": ["a", "b"]}), ["u", "v"])
+    assert_allclose(model.predict_proba(pl.DataFrame({"x": [None]}, schema={"x": pl.String})), 0.5)

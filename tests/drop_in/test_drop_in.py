@@ -621,3 +621,10 @@ def test_scores_that_a_user_sets_are_checked():
 def test_a_category_beyond_31_bits_is_refused_in_one_sentence():
     with pytest.raises(ValueError, match=r"counts every number from 0 to the largest in X, 1e\+300"):
         CategoricalNB().fit([[1e300], [0.0]], [0, 1])
+
+
+def test_an_integer_beyond_floats_is_refused_in_one_sentence():
+    X = [[10**400], [1]]
+    for cells in (X, np.array(X, dtype=object)):
+        with pytest.raises(ValueError, match="integer too large for a float; rescale"):
+            GaussianNB().fit(cells, [0, 1])

@@ -90,3 +90,12 @@ def test_squarem_extrapolates_from_three_models_and_returns_when_rejected(monkey
     assert not rejected.is_extrapolated
     assert rejected.proposal is rejected.last is models[-1]
     assert rejected.max_length == max(1.0, squarem.max_length / 4)
+
+
+def test_folds_whose_trees_differ_from_that_of_all_rows_start_from_their_own():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24, 3))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y = np.arange(24) % 2
+    found = po.model_selection.out_of_fold(po.TreeAugmentedNaiveBayes(missing="em"), X, y, folds=3)
+    assert_allclose(found.posterior.sum(axis=1), 1.0)

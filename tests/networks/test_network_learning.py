@@ -556,3 +556,10 @@ def test_rows_beyond_memory_give_the_same_network(rows_in_engines, engine):
         assert_allclose(fitted[0].cpt(name).probabilities, fitted[1].cpt(name).probabilities, rtol=1e-12)
     with pytest.raises(ValueError, match="which is no state of 'a'"):
         po.BayesianNetwork(expected.edges, states={"a": ["x", "z"]}).fit(engines[engine])
+
+
+def test_narrow_numbers_are_compared_with_the_largest_without_overflow():
+    x = np.random.default_rng(0).normal(size=40)
+    wide = pl.DataFrame({"a": x, "b": 2.0 * x + 1.0})
+    narrow, expected = (po.learn_network(frame) for frame in (wide.cast(pl.Float32), wide))
+    assert narrow.edges == expected.edges == (("a", "b"),)

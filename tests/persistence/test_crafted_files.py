@@ -328,3 +328,11 @@ def test_a_file_that_does_not_say_whether_classes_are_closed_leaves_them_open(pa
     assert content["state"].pop("_classes_closed") is False
     fuzzed.forge(path, header, json.dumps(content), arrays)
     assert po.load(path).partial_fit([[0.0] * 3] * 2, [0, 2]).classes_.tolist() == [0, 1, 2]
+
+
+def test_a_mixture_without_sums_knows_no_ranges(path):
+    header, content, arrays = parts_of("mixture")
+    del content["state"]["statistics_"]
+    fuzzed.forge(path, header, json.dumps(content), arrays)
+    rows, component = po.load(path).sample(4, random_state=0)
+    assert rows.height == len(component) == 4

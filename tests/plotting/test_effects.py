@@ -14,6 +14,7 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.plotting import plot_effect
 from posteriori.plotting.canvas import Scale
+from posteriori.plotting.effects import cells_of, read_batch
 
 PENGUINS = load_penguins().drop("year")
 TWO = PENGUINS.filter(pl.col("species") != "Gentoo")
@@ -110,3 +111,10 @@ def test_a_scale_of_numbers_near_the_largest_stays_finite():
         numbers = scale.number(beyond * ends)
         assert np.isfinite(numbers).all()
         assert np.isfinite(scale.per_unit_of_axis(numbers, np.ones(2))).all()
+
+
+def test_infinite_cells_have_a_place_on_an_axis():
+    x = np.arange(12.0)[:, np.newaxis]
+    model = po.NaiveBayes(distributions="binned", bins=3).fit(x, list("ab") * 6)
+    rows = read_batch(model, np.array([[-np.inf], [3.0], [np.nan], [np.inf]]))
+    assert_allclose(cells_of(rows, 0), [-1e150, 3.0, np.nan, 1e150])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import html
 import json
 import re
@@ -550,3 +551,14 @@ def test_given_probabilities_are_not_called_held_out():
     evaluated = predict_held_out(subject, model.predict_proba(PENGUINS))
     assert evaluated.rows_are == "rows"
     assert "If their model was trained on these rows, they are too optimistic" in evaluated.how
+
+
+def test_rows_whose_dates_have_other_parts_are_reported_on():
+    hours = [dt.datetime(2020 + k % 3, 1 + k % 7, 1 + k, k % 24) for k in range(28)]
+    rows = pl.DataFrame({"when": hours, "x": np.random.default_rng(0).normal(size=28)})
+    model = po.NaiveBayes().fit(rows, ["a", "b"] * 14)
+    assert "when.hour" in model.schema_.names
+    same_day = rows.with_columns(when=pl.lit(dt.datetime(2020, 1, 1)))
+    with pytest.warns(UserWarning, match="when"):
+        page = check(po.report(model, same_day, ["a", "b"] * 14))
+    assert "when.hour" in page.text

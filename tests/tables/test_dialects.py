@@ -9,7 +9,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import posteriori as po
-from posteriori.tables.dialects import spooled
+from posteriori.tables.dialects import TableFile, head_of, spooled
+from posteriori.tables.scanning import reason_of
 
 ROWS = pl.DataFrame(
     {
@@ -154,3 +155,43 @@ def test_a_damaged_compressed_file_is_refused(tmp_path):
     path.write_bytes(packed)
     with pytest.raises(ValueError, match="cannot read"):
         po.NaiveBayes().fit(po.scan(path), "art")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_text_that_is_not_in_the_stated_encoding_is_refused(encoding, tmp_path):
+    (tmp_path / "rows.csv").write_text(ROWS.write_csv())
+    with pytest.raises(ValueError, match=rf"cannot read '.*rows\.csv': it is not {encoding} text; state its encoding"):
+        po.scan(tmp_path / "rows.csv", encoding=encoding)
+
+
+def spoiled(name):
+    """Return a table packed by gzip, and broken: cut off, of another checksum, or with zeros in the middle."""
+    lines = "".join(f"{k},{k % 7}\n" for k in range(3000))
+    packed = gzip.compress(f"a,b\n1,2,3\n{lines}".encode("utf-16" if name == "utf-16" else "utf-8"), mtime=0)
+    middle = len(packed) // 2
+    broken = {"cut": packed[:middle], "checksum": packed[:-8] + bytes(8)}
+    return broken.get(name, packed[:middle] + bytes(64) + packed[middle + 64 :])
+
+
+@pytest.mark.parametrize("name", ["cut", "checksum", "zeros"])
+def test_the_beginning_of_a_damaged_file_raises_nothing(name, tmp_path):
+    (tmp_path / "rows.csv.gz").write_bytes(spoiled(name))
+    head_of(tmp_path / "rows.csv.gz")
+    with pytest.raises(ValueError, match="cannot read"):
+        po.NaiveBayes().fit(po.scan(tmp_path / "rows.csv.gz"), "b")
+
+
+def test_a_damaged_file_in_another_encoding_is_refused(tmp_path):
+    (tmp_path / "rows.csv.gz").write_bytes(spoiled("utf-16"))
+    with pytest.raises(ValueError, match="it is damaged"):
+        po.scan(tmp_path / "rows.csv.gz", encoding="utf-16")
+
+
+def test_the_line_of_a_fault_is_sought_in_what_a_damaged_file_still_holds(tmp_path):
+    path = tmp_path / "rows.csv.gz"
+    path.write_bytes(spoiled("zeros"))
+    file = TableFile(path, "csv", path)
+    error = pl.exceptions.ComputeError("found more fields than defined in 'Schema'")
+    assert "there are more cells than in the header" in reason_of(error, file)
+    error = pl.exceptions.ComputeError("could not parse `\"open` as dtype `str` at column 'a' (column number 1)")
+    assert "where quotes do not pair" in reason_of(error, file)

@@ -27,6 +27,8 @@ from posteriori.tables.progress import report_score, without_passes
 
 T = TypeVar("T")
 OF_COUNTS = frozenset(entry.density.name for entry in REGISTRY if entry.density.kind == "counts")
+# What a candidate raises on a table that it cannot be fitted to; any other exception is a fault of the library.
+CANNOT_FIT = (ValueError, MemoryError)
 _MOST_VALUES = 16  # of a column, to be counted
 
 
@@ -305,10 +307,12 @@ def fit_or_skip(
     ------
     ValueError
         Every candidate failed; the message lists the reasons. A single candidate raises its own exception.
+    Exception
+        Any other than `CANNOT_FIT`.
     """
     try:
         return estimators, fit(list(estimators.values())), {}
-    except Exception as error:
+    except CANNOT_FIT as error:
         if len(estimators) == 1:
             raise
         together = error
@@ -316,11 +320,11 @@ def fit_or_skip(
     for name, estimator in estimators.items():
         try:
             fit([clone(estimator)])
-        except Exception as error:
+        except CANNOT_FIT as error:
             failures[name] = error
     if not failures:  # no candidate fails by itself
         raise together
-    reasons = {name: _reason(error) for name, error in failures.items()}
+    reasons = {name: reason_of(error) for name, error in failures.items()}
     if len(failures) == len(estimators):
         if len(set(reasons.values())) == 1:  # the table is at fault, and the error names the remedy
             raise together
@@ -330,7 +334,8 @@ def fit_or_skip(
     return fitted, fit(list(fitted.values())), reasons
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return in one line why a candidate cannot be fitted."""
     message = " ".join(str(error).split())
     return message if isinstance(error, ValueError) and message else f"{type(error).__name__}: {message}"
 

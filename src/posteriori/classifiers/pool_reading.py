@@ -12,10 +12,12 @@ import numpy as np
 from sklearn.base import clone
 
 from posteriori.classifiers.candidates import (
+    CANNOT_FIT,
     OF_COUNTS,
     CandidateFits,
     CandidateFitter,
     MemberOptions,
+    reason_of,
     resolve_members,
     select_candidates,
     summarise_table,
@@ -212,7 +214,7 @@ def fit_within(
                 continue
             try:
                 suited, expected = forecast.affordable(one, budget)
-            except Exception as error:
+            except CANNOT_FIT as error:
                 errors[name] = error
                 continue
             if suited is None:
@@ -226,7 +228,7 @@ def fit_within(
         begun = clock()
         try:
             found = fitter.fit({name: candidate})
-        except Exception as error:
+        except CANNOT_FIT as error:
             errors[name] = error
             continue
         seconds = clock() - begun
@@ -236,7 +238,7 @@ def fit_within(
         fits = found if fits is None else fits.joined(found)
     if fits is None:
         raise next(iter(errors.values()))
-    failed = {name: " ".join(str(error).split()) or type(error).__name__ for name, error in errors.items()}
+    failed = {name: reason_of(error) for name, error in errors.items()}
     return replace(fits, failed=fits.failed | failed), skipped
 
 

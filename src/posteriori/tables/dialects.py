@@ -25,6 +25,7 @@ _CANDIDATES = (",", ";", "\t", "|")
 _HEAD = 1 << 22  # bytes that are looked at
 _ROWS = 200  # rows that separator and decimal mark are judged by
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged file packed by gzip raises
 _UNIT = re.compile(rf"{CURRENCY}|[%\s]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")  # characters that no table holds: the file is not text
 _WITH_POINT, _WITH_COMMA = re.compile(r"[+-]?\d*\.\d+"), re.compile(r"[+-]?\d*,\d+")
@@ -111,7 +112,7 @@ def head_of(path: Path) -> bytes:
     try:
         with cast(IO[bytes], opened(path, "rb")) as file:
             return file.read(_HEAD)
-    except (EOFError, zlib.error):  # a later read says that the file is damaged
+    except _DAMAGED:  # a later read says that the file is damaged
         return b""
 
 
@@ -198,16 +199,23 @@ def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[Dialect, bool]:
     Raises
     ------
     ValueError
-        The file is not text.
+        The file is not text, or not in the encoding that was asked for.
     """
     head = head_of(path)
     encoding = asked.encoding or encoding_of(head)
     if encoding is None:
         raise ValueError(f"cannot read {str(path)!r}: it is not text in UTF-8, UTF-16 or Windows-1252")
     encoding = codecs.lookup(encoding).name
-    separator = asked.separator or separator_of(head, encoding, SEPARATORS[kind])
-    decimal = asked.decimal or decimal_of(rows_of(head, encoding, separator), separator)
+    try:
+        separator = asked.separator or separator_of(head, encoding, SEPARATORS[kind])
+        decimal = asked.decimal or decimal_of(rows_of(head, encoding, separator), separator)
+    except UnicodeError:  # UTF-16 or UTF-32 without the mark at the beginning
+        raise _not_in(encoding, path) from None
     return Dialect(separator, decimal or ".", encoding), decimal is not None
+
+
+def _not_in(encoding: str, path: Path) -> ValueError:
+    return ValueError(f"cannot read {str(path)!r}: it is not {encoding} text; state its encoding")
 
 
 def common_decimal(found: Sequence[tuple[Dialect, bool]]) -> list[Dialect]:
@@ -300,8 +308,8 @@ def _copy_in_utf8(file: TableFile) -> TableFile:
         ):
             shutil.copyfileobj(text, out, 1 << 20)
     except UnicodeError:
-        raise ValueError(f"cannot read {str(file.path)!r}: it is not {encoding} text; state its encoding") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise _not_in(encoding, file.path) from None
+    except _DAMAGED as error:
         raise ValueError(f"cannot read {str(file.path)!r}: it is damaged ({error})") from None
     return replace(file, readable=copy, _folder=folder)
 
