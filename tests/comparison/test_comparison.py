@@ -442,8 +442,8 @@ def test_refusals_of_tables_and_models(found):
 
 
 def test_titles():
-    assert list(chosen_models(["nb", discriminative("logistic")])) == ["naive Bayes", "logistic regression"]
-    assert list(chosen_models([discriminative(GaussianNB())])) == ["GaussianNB"]
+    assert list(chosen_models(["nb", discriminative("logistic")], {})) == ["naive Bayes", "logistic regression"]
+    assert list(chosen_models([discriminative(GaussianNB())], {})) == ["GaussianNB"]
 
 
 def test_text_is_read_as_tf_idf_by_logistic_regression_and_left_out_by_trees():

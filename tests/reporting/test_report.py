@@ -22,7 +22,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.model_selection import metrics, out_of_fold
-from posteriori.reporting import features, markup, pictures
+from posteriori.reporting import markup, pictures
 from posteriori.reporting.data import ReportData, column_facts, take_rows
 from posteriori.reporting.held_out import predict_held_out
 from posteriori.reporting.markup import percent
@@ -194,7 +194,7 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore:.*EM:UserWarning", "ignore:.*converge:UserWarning")
 def test_every_kind_of_model(name, monkeypatch):
-    monkeypatch.setattr(features, "_MOST_PICTURES", 1)
+    monkeypatch.setattr(markup, "_MOST_PICTURES", 1)
     some = PENGUINS.select("island", "bill_length_mm", "sex", "species")[::4]
     report = po.report(MODELS[name].fit(some, "species"), some, "species")
     page = check(report)
@@ -234,7 +234,7 @@ KINDS = ["one column", "categories", "26 classes", "one class", "lists", "pandas
 @pytest.mark.parametrize("kind", [*KINDS, "impossible rows"])
 @pytest.mark.filterwarnings("ignore:.*(no value|missing throughout|no cell):UserWarning")
 def test_any_table(kind, monkeypatch):
-    monkeypatch.setattr(features, "_MOST_PICTURES", 2)
+    monkeypatch.setattr(markup, "_MOST_PICTURES", 2)
     X, y, model = table(kind)
     page = check(po.report(model.fit(X, y), X, y))
     if kind == "far away":
@@ -246,7 +246,7 @@ def test_any_table(kind, monkeypatch):
 
 
 def test_rows_without_label(monkeypatch):
-    monkeypatch.setattr(features, "_MOST_PICTURES", 1)
+    monkeypatch.setattr(markup, "_MOST_PICTURES", 1)
     labels = [None if row % 3 else label for row, label in enumerate(PENGUINS["species"])]
     X = PENGUINS.select("bill_length_mm", "flipper_length_mm", "island")
     model = po.GaussianDiscriminant(labels=po.Labels(unlabelled="learn")).fit(X, labels)
@@ -370,7 +370,7 @@ def test_weights():
 
 
 def test_a_pool(monkeypatch):
-    monkeypatch.setattr(features, "_MOST_PICTURES", 1)
+    monkeypatch.setattr(markup, "_MOST_PICTURES", 1)
     pool = po.GenerativeClassifier(["tan", "lda"]).fit(PENGUINS, "species")
     page = check(po.report(pool, PENGUINS, "species"))
     ids = [attributes["id"] for attributes in page.of("h2")]
@@ -402,12 +402,11 @@ def test_under_a_heading_stands_the_answer_that_it_is_about():
     y = rng.integers(0, 2, 60)
     rows = pl.DataFrame(rng.normal(0.5 * y, size=(6, 60)).T).with_columns(y=pl.Series(y).cast(pl.String))
     model = po.GaussianDiscriminant(pooling="per_class").fit(rows, "y")
-    evaluated = predict_held_out(ReportData.of(model, rows, "y"))
+    subject = ReportData.of(model, rows, "y")
+    evaluated = predict_held_out(subject)
     page = check(po.report(model, rows, "y"))
-    for title, position in (
-        (one.title, one.position) for one in choose_examples(ReportData.of(model, rows, "y"), evaluated)
-    ):
-        part = page.text.split(f"{title}: row {evaluated.rows[position]}")[1].split("Its factors")[0]
+    for title, position in ((one.title, one.position) for one in choose_examples(subject, evaluated)):
+        part = page.text.split(f"{title}: row {subject.labelled[position]}")[1].split("Its factors")[0]
         said = " ".join(percent(evaluated.confidence[position]).replace("\N{NARROW NO-BREAK SPACE}", " ").split())
         truth, predicted = (model.classes_[k] for k in (evaluated.y_true[position], evaluated.predicted[position]))
         assert f"True class: {truth}. Held-out predictions: {predicted}: {said}" in part

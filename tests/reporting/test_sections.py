@@ -12,10 +12,11 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.plotting.canvas import Scale, histogram_edges
 from posteriori.plotting.effects import read_batch
-from posteriori.reporting import features
-from posteriori.reporting.charts import ColumnChart, Panel, nice_ticks, scale_ticks
+from posteriori.reporting import features, markup
+from posteriori.reporting.charts import Panel, nice_ticks, scale_ticks
+from posteriori.reporting.column_charts import ColumnChart
 from posteriori.reporting.data import ReportData, column_facts
-from posteriori.reporting.held_out import predict_held_out
+from posteriori.reporting.held_out import importance_of, predict_held_out
 from posteriori.reporting.rows import explained_section, labels_section, smallest_changes, strangest_section
 from posteriori.reporting.scores import scores_section
 from posteriori.reporting.trust import confusion_section, thresholds_section
@@ -62,7 +63,7 @@ def test_wrong_labels_are_the_first_of_the_list(two):
     first = [int(row) for row in re.findall(r"row (\d+) (?:Adelie|Chinstrap)", written)][:3]
     assert set(first) == {3, 50, 200}
     count = int((evaluated.of_truth < 0.05).sum())
-    assert f"below 5.0 % in {count} rows of {len(evaluated.rows)}" in written
+    assert f"below 5.0 % in {count} rows of {len(evaluated.y_true)}" in written
 
 
 def test_a_change_changes_the_prediction_and_a_tiny_part_of_it_does_not(two):
@@ -87,7 +88,7 @@ def test_a_change_changes_the_prediction_and_a_tiny_part_of_it_does_not(two):
 
 
 def test_every_column_has_a_chart_and_the_most_important_are_not_folded(monkeypatch):
-    monkeypatch.setattr(features, "_MOST_PICTURES", 2)
+    monkeypatch.setattr(markup, "_MOST_PICTURES", 2)
     model = po.NaiveBayes().fit(PENGUINS, "species")
     subject = ReportData.of(model, PENGUINS, "species")
     section = features.features_section(subject, model.importance_)
@@ -95,7 +96,7 @@ def test_every_column_has_a_chart_and_the_most_important_are_not_folded(monkeypa
     charts = written.count('class="chart"')
     assert charts == len(PENGUINS.columns) - 1
     assert written[: written.index("<details")].count('class="chart"') == 2
-    monkeypatch.setattr(features, "_BUDGET", 1)
+    monkeypatch.setattr(markup, "_BUDGET", 1)
     assert str(features.features_section(subject, model.importance_).write()).count('class="chart"') == 1
 
 
@@ -157,7 +158,7 @@ def test_a_model_of_text_lists_the_words_of_each_class():
     rows = pl.DataFrame({"message": texts, "kind": ["spam", "ham"] * 16})
     subject = ReportData.of(po.NaiveBayes(columns=po.Columns(text=["message"])).fit(rows, "kind"), rows, "kind")
     evaluated = predict_held_out(subject, None)
-    written = text(features.features_section(subject, evaluated.importance)).replace("\u00a0", " ")
+    written = text(features.features_section(subject, importance_of(subject, evaluated))).replace("\u00a0", " ")
     assert "words that speak against it" not in written  # those for the other class
     assert "Words of message: the most characteristic of 14 words" in written
     assert re.search(r"ham at \(× [\d.]+, 16\); me \(× [\d.]+, 16\); meet", written)
@@ -169,7 +170,7 @@ def test_with_several_classes_the_words_against_each_are_listed():
     texts = ["aa bb bb", "cc bb", "dd dd bb"] * 10
     rows = pl.DataFrame({"message": texts, "kind": ["x", "y", "z"] * 10})
     subject = ReportData.of(po.NaiveBayes(columns=po.Columns(text=["message"])).fit(rows, "kind"), rows, "kind")
-    written = text(features.features_section(subject, predict_held_out(subject, None).importance))
+    written = text(features.features_section(subject, importance_of(subject, predict_held_out(subject, None))))
     assert re.search(r"x aa.\(×.[\d.]+,.10\).*dd.\(÷.[\d.]+,.20\)", written)
 
 

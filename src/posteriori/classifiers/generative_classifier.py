@@ -37,7 +37,7 @@ from posteriori.model_selection.folded_data import (
     held_out_rows,
     sample_of,
 )
-from posteriori.model_selection.held_out_predictions import OutOfFold, results_of
+from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
 from posteriori.registry import MODELS
 from posteriori.sources.table_source import blas
@@ -119,7 +119,7 @@ class GenerativeClassifier(Classifier):
         the difference from the log-loss of the pool on the same rows, whose standard error,
         ``log_loss_above_pool_se``, is that of paired differences. The weights of the pool are fitted without the fold
         on which they are evaluated. If `priors` are given, all scores are those of posteriors under these priors.
-    out_of_fold_ : OutOfFold
+    out_of_fold_ : HeldOut
         Out-of-fold posteriors of the pool; not kept in files.
     importance_ : Importance
         Feature importance: the increase of the pool's log-loss on at most 2,000 held-out rows when a column is unknown,
@@ -422,7 +422,7 @@ class GenerativeClassifier(Classifier):
             )
             prior = np.broadcast_to(self.class_prior_, pooled.shape)
             found_out_of_fold = replace(found_out_of_fold, prior=prior)
-        self.out_of_fold_: OutOfFold = found_out_of_fold
+        self.out_of_fold_: HeldOut = found_out_of_fold
         each = [*np.exp(np.moveaxis(log_posteriors, 2, 0)), np.exp(pooled)]
         found = [scores_of(folded.y_true, one, folded.weight, self.out_of_fold_.prior, folded.fold) for one in each]
         self.cv_results_: dict[str, list[Any]] = {

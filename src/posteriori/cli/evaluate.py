@@ -49,6 +49,7 @@ def evaluate(
     from posteriori.classifiers.rows import share_of_seen_rows
     from posteriori.cli import evaluation, tables
     from posteriori.cli.facts import labels_of
+    from posteriori.model_selection import HeldOut
     from posteriori.tables import read_labels, read_table
     from posteriori.tables.polars import exactly
 
@@ -72,6 +73,6 @@ def evaluate(
         "table": str(table),
         "target": target,
         "share_of_training_rows": seen,
-        **evaluation.evaluation_facts(estimator, y_true, log_posterior),
+        **evaluation.evaluation_facts(estimator, HeldOut.given(estimator, y_true, log_posterior)),
     }
     (tables.print_json if as_json else evaluation.print_evaluation)(found)

@@ -5,35 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Console
 
 from posteriori.cli.facts import Facts, labels_of, scores
 from posteriori.cli.tables import console, fits, label_text, new_table, print_scores, print_table
-from posteriori.model_selection import metrics
+from posteriori.model_selection import HeldOut, metrics
 from posteriori.support.formatting import probability
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
-    from posteriori.support.typing import Array
 
 _MOST_MISTAKES = 20
 
 
-def evaluation_facts(estimator: GenerativeEstimator, y_true: Array, log_posterior: Array) -> Facts:
-    """Return the scores of predictions: overall, per class, and per bin of confidence.
-
-    Parameters
-    ----------
-    estimator : fitted classifier
-    y_true : ndarray (n,)
-        Index of the true class of each row.
-    log_posterior : ndarray (n, C)
-        log p(y | x); NaN in a row that no class can produce.
-    """
-    prior = np.broadcast_to(estimator.class_prior_, log_posterior.shape)
-    of_model, of_prior = scores(y_true, log_posterior, prior)
-    posterior = metrics.fill_undefined(np.exp(log_posterior), prior)
+def evaluation_facts(estimator: GenerativeEstimator, judged: HeldOut) -> Facts:
+    """Return the scores of predictions: overall, per class, and per bin of confidence."""
+    of_model, of_prior = scores(judged)
+    y_true, posterior, _ = judged.judged
     per_class = metrics.precision_recall(y_true, posterior)
     bins = metrics.calibration(y_true, posterior)
     return {

@@ -13,7 +13,7 @@ from posteriori.explain.effects import column_distributions
 from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.learning.importance import mutual_information
 from posteriori.model import log_marginal_of_codes
-from posteriori.model_selection import metrics
+from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve, pool_verdict
 from posteriori.parameter_count import count_full_joint
 from posteriori.registry import describe_model
@@ -59,20 +59,13 @@ def labels_of(estimator: GenerativeEstimator) -> list[Any]:
     return list(write_column(estimator.target_).tolist())
 
 
-def scores(y_true: Array, log_posterior: Array, prior: Array) -> tuple[Facts, Facts]:
+def scores(judged: HeldOut) -> tuple[Facts, Facts]:
     """Return the scores of predictions and of their class prior, with posteriors of a block of rows in memory.
 
     The scores are accuracy, log-loss in nats, Brier score, AUC, and the means over classes of precision, recall and F1.
-
-    Parameters
-    ----------
-    y_true : ndarray (n,)
-        The index of the true class of each row.
-    log_posterior : ndarray (n, C)
-        log p(y | x); NaN in a row that no class can produce, which counts as its prior.
-    prior : ndarray (n, C)
-        p(y) for each row.
+    A row that no class can produce counts as its prior.
     """
+    y_true, log_posterior, prior = judged.y_true, judged.log_posterior, judged.prior
     n_rows, n_classes = log_posterior.shape
     found: list[Facts] = [{"accuracy": 0.0, "log_loss": 0.0, "brier_score": 0.0} for _ in range(2)]
     confusion = np.zeros((2, n_classes, n_classes))

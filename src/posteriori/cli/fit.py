@@ -49,7 +49,7 @@ from posteriori.registry import ModelSpec, names_with
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.model_selection import OutOfFold
+    from posteriori.model_selection import HeldOut
     from posteriori.statistics.description import ScannedTable
     from posteriori.tables import Scan, TargetCuts
 
@@ -315,7 +315,7 @@ def _record_rows(estimator: Any, rows: pl.LazyFrame) -> None:
         record_rows(estimator, rows.head(_RECORDED).collect(engine="streaming"))
 
 
-def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int) -> OutOfFold:
+def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int) -> HeldOut:
     from posteriori.model_selection import out_of_fold
     from posteriori.model_selection.folded_data import MOST_EVALUATED
     from posteriori.tables import IgnoredColumnWarning
@@ -325,7 +325,7 @@ def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, fo
     with as_user_errors(), numbers_as_classes(), warnings.catch_warnings():
         warnings.simplefilter("ignore", IgnoredColumnWarning)  # a hint on the page names the columns
         if spec.name == "pool":
-            pooled: OutOfFold = estimator.set_params(folds=folds).fit(rows, target).out_of_fold_
+            pooled: HeldOut = estimator.set_params(folds=folds).fit(rows, target).out_of_fold_
             return pooled
         return out_of_fold(estimator, rows, target, folds=folds, most=MOST_EVALUATED)
 

@@ -27,7 +27,7 @@ from posteriori.tables.texts import SAMPLED, looks_like_text
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
-    from posteriori.model_selection import OutOfFold
+    from posteriori.model_selection import HeldOut
     from posteriori.statistics.description import Cells, ScannedTable
     from posteriori.tables import Scan
     from posteriori.tables.times import DatePart
@@ -138,11 +138,11 @@ def _is_number(cells: pl.Expr) -> pl.Expr:
 _FIRST_CATEGORIES = 12
 
 
-def fit_facts(scan: Scan, description: ScannedTable, scored: OutOfFold) -> Facts:
+def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut) -> Facts:
     """Return the facts about a fit: columns, hints, scores, number of parameters and feature importance."""
     estimator = scored.estimator
     schema = estimator.schema_
-    model, class_prior = scores(scored.y_true, scored.log_posterior, scored.prior)
+    model, class_prior = scores(scored)
     return {
         "rows": description.n_rows,
         "target": schema.target,
@@ -153,8 +153,8 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: OutOfFold) -> Facts
         "columns": _column_facts(description, estimator),
         "hints": list(hints(scan, description, schema)),
         "cross_validation": {
-            "folds": int(scored.fold.max()) + 1,
-            "rows": len(scored.fold),
+            "folds": scored.folds,
+            "rows": len(scored.y_true),
             "model": model,
             "class_prior": class_prior,
             **_against_prior(scored),
@@ -167,7 +167,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: OutOfFold) -> Facts
     }
 
 
-def _against_prior(scored: OutOfFold) -> Facts:
+def _against_prior(scored: HeldOut) -> Facts:
     """Return the log-loss minus that of the class prior, with its standard error and a verdict on the columns."""
     found = compare_with_prior(scored.y_true, scored.posterior, scored.prior, scored.weight)
     return {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import GenerativeEstimator
-    from posteriori.model_selection import OutOfFold
+    from posteriori.model_selection import HeldOut
 
 
 _SUFFIXES = (".html", ".htm")
@@ -43,7 +43,7 @@ def check_report(path: Path, tables: Sequence[Path], model: Path) -> None:
         raise UserError("--report needs matplotlib: pip install matplotlib")
 
 
-def write_report(scored: OutOfFold, frame: pl.DataFrame, target: str, path: Path, title: str) -> None:
+def write_report(scored: HeldOut, frame: pl.DataFrame, target: str, path: Path, title: str) -> None:
     """Write the report on a model and its training rows, with scores from the out-of-fold predictions."""
     from posteriori.reporting import report
 

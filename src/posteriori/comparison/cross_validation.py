@@ -11,12 +11,12 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.classifiers import GenerativeEstimator
-from posteriori.comparison.models import Rows, chosen_models, read_rows, rows_for, with_parameters
+from posteriori.comparison.models import Rows, chosen_models, read_rows, rows_for, with_all_classes
 from posteriori.comparison.result import text_table
 from posteriori.learning.folds import assign_folds
-from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score, held_out_prior
-from posteriori.model_selection.held_out_predictions import TrainableEstimator
-from posteriori.model_selection.metrics import area_under_curve, fill_undefined, scores_of
+from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
+from posteriori.model_selection.held_out_predictions import HeldOut, TrainableEstimator, results_of
+from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.support.formatting import table as html_table
 from posteriori.support.typing import Array
 from posteriori.tables import check_weights
@@ -36,8 +36,8 @@ class CrossValidation:
         as ``log_loss_se``: over rows, and for auc and calibration_error over folds.
     posteriors : dict
         For each title p(y | x) of each row, (n, C), by the model of the other folds.
-    components, fold, weight : ndarray (n,)
-        The class index, the fold, and the weight of each row. `components` is the same as `y_true`.
+    y_true, fold, weight : ndarray (n,)
+        The class index, the fold, and the weight of each row.
     classes : ndarray (C,)
         The classes, in the order of the columns of the posteriors.
 
@@ -55,15 +55,10 @@ class CrossValidation:
 
     table: pl.DataFrame
     posteriors: dict[str, Array]
-    components: Array
+    y_true: Array
     fold: Array
     weight: Array
     classes: Array
-
-    @property
-    def y_true(self) -> Array:
-        """The class index of each row, (n,)."""
-        return self.components
 
     def __str__(self) -> str:
         return text_table(*self._head_and_lines())
@@ -163,76 +158,30 @@ def cross_validate(
     common = {"categorical_features": categorical_features, "keep": keep, "dates": dates, "text": text}
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         del common["categorical_features"]  # the pool has another default
-    titled = _titled(models, common)
+    if isinstance(models, str) or not isinstance(models, Mapping | Sequence):
+        models = [models]
+    titled = chosen_models(models, common)
     exact = {title: clone(model) for title, model in titled.items() if isinstance(model, GenerativeEstimator)}
     refitted = {title: model for title, model in titled.items() if title not in exact}
-    posteriors: dict[str, Array] = {}
-    assigned: list[_HeldOut] = []
+    held_out: dict[str, HeldOut] = {}
     options = {"stratified": stratified, "groups": groups, "random_state": random_state}
     for folded, estimators in _by_schema(exact, X, y, sample_weight, folds, options):
-        posteriors |= _exact_posteriors(folded, estimators, progress)
-        classes = np.array(folded.target.categories)
-        assigned.append(_HeldOut(folded.y_true, folded.fold, folded.weight, classes))
+        plans = [estimator.training_plan(folded.source.schema, folded.target) for estimator in estimators.values()]
+        log_posterior, fitted = cross_fit_and_score(plans, folded, progress)
+        held_out |= {title: results_of(folded, log_posterior[:, :, m], fitted[m]) for m, title in enumerate(estimators)}
     if refitted:
         rows = read_rows(X, y, categorical_features, keep, dates, text, reads_counts=True)
         given = check_weights(sample_weight, len(rows.y_true))
         fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, seed=random_state)
         for title, model in refitted.items():
             learner = clone(model)
-            suited = rows_for(title, learner, rows, text)
-            posteriors[title] = _refitted_posterior(title, learner, suited, fold, given, progress)
-        weight = np.ones(len(rows.y_true)) if given is None else given
-        assigned.append(_HeldOut(rows.y_true, fold, weight, rows.classes))
-    rows_of_all = assigned[0]  # the same for all models: equal labels, folds and seed
-    table = [{"model": title} | _scores(rows_of_all, posteriors[title]) for title in titled]
-    ordered = {title: posteriors[title] for title in titled}
+            held_out[title] = _refitted(title, learner, rows_for(title, learner, rows, text), fold, given, progress)
+    table = pl.DataFrame([{"model": title} | _scores(held_out[title]) for title in titled])
+    one = next(iter(held_out.values()))  # labels, folds and weights are the same for all models
+    assert one.fold is not None
     return CrossValidation(
-        pl.DataFrame(table), ordered, rows_of_all.y_true, rows_of_all.fold, rows_of_all.weight, rows_of_all.classes
+        table, {title: held_out[title].filled for title in titled}, one.y_true, one.fold, one.weight, one.classes
     )
-
-
-@dataclass(frozen=True)
-class _HeldOut:
-    """The class index, fold and weight of each evaluated row, (n,), and the classes, (C,)."""
-
-    y_true: Array
-    fold: Array
-    weight: Array
-    classes: Array
-
-
-def _titled(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the models by title; models given by name have the common parameters that they know."""
-    if isinstance(models, str) or not isinstance(models, Mapping | Sequence):
-        models = [models]
-    if isinstance(models, Mapping):
-        pairs: list[tuple[Any, Any]] = list(models.items())
-    else:
-        pairs = [(None, model) for model in models]
-    titled: dict[str, Any] = {}
-    for title, model in pairs:
-        resolved = chosen_models({title: model} if title else [model])
-        if isinstance(model, str):
-            resolved = {name: with_parameters(made, common) for name, made in resolved.items()}
-        repeated = set(resolved) & set(titled)
-        if repeated:
-            raise ValueError(
-                f"two models have the title {repeated.pop()!r}; give a mapping from distinct titles to the models"
-            )
-        titled |= resolved
-    if not titled:
-        raise ValueError("models is empty; name at least one")
-    return titled
-
-
-def _exact_posteriors(
-    folded: FoldedData, estimators: Mapping[str, TrainableEstimator], progress: Callable[[int], None] | None
-) -> dict[str, Array]:
-    """Return held-out posteriors (n, C) by title, all from one pass."""
-    plans = [estimator.training_plan(folded.source.schema, folded.target) for estimator in estimators.values()]
-    log_posterior, fitted = cross_fit_and_score(plans, folded, progress)
-    prior = held_out_prior(folded, fitted[0])
-    return {title: fill_undefined(np.exp(log_posterior[:, :, m]), prior) for m, title in enumerate(estimators)}
 
 
 def _by_schema(
@@ -270,39 +219,41 @@ def _reads_equal_rows(first: FoldedData, second: FoldedData) -> bool:
     )
 
 
-def _refitted_posterior(
+def _refitted(
     title: str, model: Any, rows: Rows, fold: Array, weight: Array | None, progress: Callable[[int], None] | None
-) -> Array:
-    """Return p(y | x) of each row, (n, C), by a model that is refitted to the rows of the other folds."""
-    posterior = np.zeros((len(fold), len(rows.classes)))
-    positions = {label: position for position, label in enumerate(rows.classes.tolist())}
+) -> HeldOut:
+    """Return the predictions of each row by a model that is refitted to the rows of the other folds."""
+    posterior, prior = np.empty((2, len(fold), len(rows.classes)))
+    each = np.ones(len(fold)) if weight is None else weight
     for k in range(int(fold.max()) + 1):
         held_out, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         learner = clone(model)
+        weights = {} if weight is None else {"sample_weight": weight[others]}
         try:
-            if weight is None:
-                learner.fit(rows.features(others), rows.labels[others])
-            else:
-                learner.fit(rows.features(others), rows.labels[others], sample_weight=weight[others])
+            learner.fit(rows.features(others), rows.labels[others], **weights)
         except TypeError as error:
             if weight is None:
                 raise
             raise ValueError(
                 f"{title!r} does not accept sample_weight ({error}); leave out the model or the weights"
             ) from error
-        columns = np.array([positions[label] for label in np.asarray(learner.classes_).tolist()])
-        posterior[held_out[:, np.newaxis], columns] = learner.predict_proba(rows.features(held_out))
+        found = learner.predict_proba(rows.features(held_out))
+        posterior[held_out] = with_all_classes(found, learner.classes_, rows.classes)
+        prior[held_out] = np.bincount(rows.y_true[others], each[others], len(rows.classes)) / each[others].sum()
         if progress is not None:
             progress(2 * len(held_out))
-    return posterior
+    with np.errstate(divide="ignore"):
+        log_posterior = np.log(posterior)
+    return HeldOut(log_posterior, prior, rows.y_true, each, rows.classes, "Refitted to the other folds.", fold)
 
 
-def _scores(rows: _HeldOut, posterior: Array) -> dict[str, float]:
+def _scores(held_out: HeldOut) -> dict[str, float]:
     """Return the scores of a model, and the standard error of each."""
-    y_true, weight = rows.y_true, rows.weight
-    by_row = scores_of(y_true, posterior, weight, None, rows.fold)
-    held_out = [np.flatnonzero(rows.fold == k) for k in range(int(rows.fold.max()) + 1)]
-    areas = np.array([area_under_curve(y_true[part], posterior[part], weight[part]) for part in held_out])
+    assert held_out.fold is not None
+    y_true, posterior, weight = held_out.judged
+    by_row = scores_of(y_true, posterior, weight, None, held_out.fold)
+    parts = [np.flatnonzero(held_out.fold == k) for k in range(held_out.folds)]
+    areas = np.array([area_under_curve(y_true[part], posterior[part], weight[part]) for part in parts])
     areas = areas[~np.isnan(areas)]  # folds with one class only
     spread = float(np.std(areas, ddof=1) / np.sqrt(len(areas))) if len(areas) > 1 else float("nan")
     scores = {name: getattr(by_row, name) for name in by_row.names()}

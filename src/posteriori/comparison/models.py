@@ -249,13 +249,14 @@ class ProbabilisticClassifier(Protocol):
         """Return p(y | x), (n, C), in the order of `classes_`."""
 
 
-def chosen_models(models: Any) -> dict[str, Any]:
-    """Return models by title.
+def chosen_models(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
+    """Return models by title; those given by name with the common parameters that they know.
 
     Parameters
     ----------
     models : None, sequence of names and classifiers, or mapping of a title to a name or classifier
         Names are those of `posteriori.registry.MODELS`; None for `posteriori.registry.COMPARED`.
+    common : mapping of str to object
 
     Raises
     ------
@@ -271,9 +272,9 @@ def chosen_models(models: Any) -> dict[str, Any]:
             f"models is {models!r}; give a list of names and classifiers, or a mapping from titles to these"
         )
     if isinstance(models, Mapping):
-        pairs = [(str(title), _titled_model(model)[1]) for title, model in models.items()]
+        pairs = [(str(title), _titled_model(model, common)[1]) for title, model in models.items()]
     else:
-        pairs = [_titled_model(model) for model in models]
+        pairs = [_titled_model(model, common) for model in models]
     if not pairs:
         raise ValueError("models is empty; name at least one")
     titles = [title for title, _ in pairs]
@@ -316,11 +317,19 @@ def with_parameters(model: Any, parameters: Mapping[str, Any]) -> Any:
     return model.set_params(**own)
 
 
-def _titled_model(model: Any) -> tuple[str, Any]:
+def _titled_model(model: Any, common: Mapping[str, Any]) -> tuple[str, Any]:
     if not isinstance(model, str):
         return _title(model), model
     spec = find_model(model)
-    return spec.title, spec.make()
+    return spec.title, with_parameters(spec.make(), common)
+
+
+def with_all_classes(posterior: Any, known: Any, classes: Array) -> Array:
+    """Return probabilities with one column per class; 0 for a class without training rows."""
+    positions = {label: position for position, label in enumerate(classes.tolist())}
+    wide = np.zeros((len(posterior), len(classes)))
+    wide[:, [positions[label] for label in np.asarray(known).tolist()]] = posterior
+    return wide
 
 
 def _title(model: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -25,7 +25,7 @@ from posteriori.comparison.models import (
     rows_for,
     stratified_order,
     training_rows,
-    with_parameters,
+    with_all_classes,
 )
 from posteriori.comparison.result import Comparison
 from posteriori.model_selection.metrics import accuracy, brier_score, fill_undefined, log_loss
@@ -131,14 +131,10 @@ def compare(
     >>> result.generative, result.discriminative
     (('naive Bayes',), ('logistic regression',))
     """
-    chosen = chosen_models(models)
+    chosen = chosen_models(models, {"keep": keep, "dates": dates})
     for name, value in (("repeats", repeats), ("n_jobs", n_jobs)):
         if not isinstance(value, Integral) or not 1 <= value <= _MOST:
             raise ValueError(f"{name} is {value!r}; give a whole number from 1 to {_MOST}")
-    named = models if isinstance(models, Mapping) else {} if models is None else dict(zip(chosen, models, strict=True))
-    for title, model in chosen.items():
-        if isinstance(named.get(title, title), str):
-            with_parameters(model, {"keep": keep, "dates": dates})
     rows = read_rows(X, y, categorical_features, keep, dates, text)
     training_sizes = check_sizes(sizes, rows, test_share)
     n_training = training_rows(rows.frame.height, test_share)
@@ -199,7 +195,7 @@ class _Trials:
                 raise _failure(title, size, error) from error
             end = time.perf_counter()
         frequencies = np.bincount(rows.y_true[training], minlength=len(rows.classes)) / size
-        posterior = fill_undefined(_with_all_classes(posterior, learner.classes_, rows.classes), frequencies)
+        posterior = fill_undefined(with_all_classes(posterior, learner.classes_, rows.classes), frequencies)
         y_true = rows.y_true[test]
         scores = {
             "accuracy": accuracy(y_true, posterior),
@@ -228,14 +224,6 @@ def _with_default(model: Any, parameter: str, value: int) -> Any:
     parameters = model.get_params().items()
     names = [name for name, current in parameters if current is None and name.rpartition("__")[2] == parameter]
     return model.set_params(**dict.fromkeys(names, value))
-
-
-def _with_all_classes(posterior: Any, known: Any, classes: Array) -> Array:
-    """Return probabilities with one column per class; 0 for a class without training rows."""
-    positions = {label: position for position, label in enumerate(classes.tolist())}
-    wide = np.zeros((len(posterior), len(classes)))
-    wide[:, [positions[label] for label in np.asarray(known).tolist()]] = posterior
-    return wide
 
 
 def _failure(title: str, size: int, error: Exception) -> ValueError:

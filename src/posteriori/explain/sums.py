@@ -159,9 +159,9 @@ class Explanation:
         Raises
         ------
         ValueError
-            A label is not one of the classes, or there is only one class.
+            A label is not one of the classes, both are the same, or there is only one class.
         """
-        first, second = self._pair(row, label, against)
+        first, second = self.pair(row, label, against)
         with np.errstate(invalid="ignore"):
             prior = float(self.log_prior[first] - self.log_prior[second])
             factors = self.log_factors[row, first] - self.log_factors[row, second]
@@ -212,21 +212,26 @@ class Explanation:
         hidden = len(self.values) - len(parts)
         return "".join(parts) + (paragraph(f"… and {hidden:,} more rows") if hidden else "")
 
-    def _pair(self, row: int, label: Any, against: Any) -> tuple[int, int]:
-        ranked = list(np.argsort(-self.log_joint[row], kind="stable"))
-        first = ranked[0] if label is None else self._class_index(label)
-        if against is not None:
-            return first, self._class_index(against)
-        others = [position for position in ranked if position != first]
-        if not others:
-            raise ValueError(f"the model has one class only, {self.classes[0]!r}: there are no odds")
-        return first, others[0]
+    def pair(self, row: int = 0, label: Any = None, against: Any = None) -> tuple[int, int]:
+        """Return the positions of two classes; by default the most and the second most probable one of a row.
 
-    def _class_index(self, label: Any) -> int:
-        positions = np.flatnonzero(self.classes == label)
-        if not len(positions):
-            raise ValueError(f"{label!r} is not a class; the classes are {list(self.classes)}")
-        return int(positions[0])
+        Raises
+        ------
+        ValueError
+            As `log_odds`.
+        """
+        classes, ranked = self.classes.tolist(), np.argsort(-self.log_joint[row], kind="stable").tolist()
+        if len(classes) < 2:
+            raise ValueError(f"the model has one class only, {classes[0]!r}: there are no odds")
+        for one in (label, against):
+            if one is not None and one not in classes:
+                raise ValueError(f"{one!r} is not a class; the classes are {classes}")
+        second = None if against is None else classes.index(against)
+        first = next(c for c in ranked if c != second) if label is None else classes.index(label)
+        second = next(c for c in ranked if c != first) if second is None else second
+        if first == second:
+            raise ValueError(f"label and against are both {label!r}; give two classes")
+        return first, second
 
     def bayes_table(self, row: int = 0) -> str:
         """Return Bayes' rule for one row as a table: prior × likelihood, evidence, posterior.

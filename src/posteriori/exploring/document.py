@@ -6,7 +6,6 @@ import base64
 import hashlib
 import os
 import zlib
-from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,12 +18,13 @@ from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.export import javascript_object, joined, page_json
 from posteriori.model import GenerativeModel, draw_rows
 from posteriori.networks import BayesianNetwork
-from posteriori.reporting.markup import Html, HtmlPage, element
+from posteriori.plotting.reading import parents_of
+from posteriori.reporting.markup import Html, HtmlPage, document_head, element
 from posteriori.statistics import ColumnRanges
 from posteriori.support.draws import generator
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Schema, read_labels, read_rows
+from posteriori.tables import Schema, read_labels, read_rows
 from posteriori.tables.writing import decode
 
 _DRAWN = 500  # rows of a model without ranges
@@ -89,30 +89,16 @@ def dependences(estimator: Any, names: list[str]) -> list[dict[str, Any]]:
         members, names = {None: estimator}, [None]  # type: ignore[list-item]
     found = []
     for name in names:
-        member = members[name]
-        for given, parents in _parents_by_class(member):
-            found.append({"member": name, "given": given, "parents": parents})
+        for label, parents in parents_of(members[name]).items():
+            of_columns = {child: [[one, nats] for one, nats in above.items()] for child, above in parents.items()}
+            found.append({"member": name, "given": _given(label), "parents": of_columns})
     return found
 
 
-def _parents_by_class(model: Any) -> Iterator[tuple[str | None, dict[str, list[Any]]]]:
-    """Yield the name of a class, None for all, and the parents of each column with their information."""
-    if hasattr(model, "parents_"):
-        yield None, {child: [[parent, None] for parent in of_child] for child, of_child in model.parents_.items()}
-        return
-    tree = getattr(model, "tree_", {})
-    if any(isinstance(one, dict) for one in tree.values()):
-        for label, of_class in tree.items():
-            given = f"{cell_text(label[0])}, component {label[1]}" if isinstance(label, tuple) else cell_text(label)
-            yield given, _parents(of_class, model.edge_information_[label])
-    elif tree:
-        yield None, _parents(tree, model.edge_information_)
-
-
-def _parents(tree: dict[str, str | None], information: dict[tuple[str, str], float]) -> dict[str, list[Any]]:
-    return {
-        child: [] if parent is None else [[parent, float(information[parent, child])]] for child, parent in tree.items()
-    }
+def _given(label: Any) -> str | None:
+    if isinstance(label, tuple):
+        return f"{cell_text(label[0])}, component {label[1]}"
+    return None if label is None else cell_text(label)
 
 
 def sampled_rows(estimator: Any, X: Any, y: Any, most: int) -> dict[str, Any]:
@@ -123,15 +109,7 @@ def sampled_rows(estimator: Any, X: Any, y: Any, most: int) -> dict[str, Any]:
     ValueError
         A label is not one of the classes.
     """
-    source = estimator._source(X)
-    found: dict[int, Array] = {}
-
-    def read(batch: Batch) -> Array:
-        found[batch.start] = decode(batch)
-        return np.empty(len(batch))
-
-    source.map(read)
-    cells = np.concatenate([found[start] for start in sorted(found)])  # threads may finish in any order
+    cells = estimator._source(X).map(decode)
     labels = _labels(estimator, X, y, len(cells))
     chosen = np.arange(len(cells))
     if len(cells) > most:
@@ -325,15 +303,6 @@ def _document(shown: dict[str, Any]) -> str:
         f"default-src 'none'; script-src '{_hash_of(script)}'; style-src '{_hash_of(style)}'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("link", rel="icon", href="data:,"),
-        element("title", shown["title"]),
-        element("style", Html(style)),
-    )
     body = element(
         "body",
         element("noscript", element("p", "This page computes in the browser; allow its script to run.")),
@@ -341,7 +310,7 @@ def _document(shown: dict[str, Any]) -> str:
         _data(shown),
         Html(f'<script type="module">{script}</script>'),
     )
-    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+    return f"<!DOCTYPE html>\n{element('html', document_head(shown['title'], style, policy), body, lang='en')}\n"
 
 
 def _data(shown: dict[str, Any]) -> Html:

@@ -144,7 +144,7 @@ class _PlanFit:
         """
         full = self._unweighted
         hidden = bool(subset.prepared.statistics.hidden) or subset.source.label_model is not None
-        return full.model if full.trace and full.model.schema == subset.schema and not hidden else None
+        return full.model if full.trace and self.all_rows.schema == subset.schema and not hidden else None
 
     def _learn(self, subset: _Subset, start: GenerativeModel | None) -> FitResult:
         plan, of_rows = self.plan, subset.prepared

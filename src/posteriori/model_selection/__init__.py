@@ -1,15 +1,14 @@
 """Evaluation of estimators on rows that they were not trained on."""
 
 from posteriori.model_selection.held_out_predictions import (
+    HeldOut,
     LearnedEstimator,
-    LeaveOneOut,
-    OutOfFold,
     TrainableEstimator,
     leave_one_out,
     out_of_fold,
 )
 
-__all__ = ["LearnedEstimator", "LeaveOneOut", "OutOfFold", "TrainableEstimator", "leave_one_out", "out_of_fold"]
+__all__ = ["HeldOut", "LearnedEstimator", "TrainableEstimator", "leave_one_out", "out_of_fold"]
 
 
 def __dir__() -> list[str]:

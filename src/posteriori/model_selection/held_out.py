@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 
 from posteriori.learning.fit import Plan, TrainingRows
-from posteriori.model_selection import metrics
-from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score, held_out_prior
+from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
+from posteriori.model_selection.held_out_predictions import results_of
 
 # Descending: argmin returns the first of equal losses, which belongs to the greatest weight.
 WEIGHT_GRID = (1.0, 0.3, 0.1, 0.01, 0.0)
@@ -57,5 +57,4 @@ def held_out_weight(rows: TrainingRows, plan: Plan) -> float:
 def _log_loss(rows: TrainingRows, plan: Plan, folds: int) -> float:
     folded = FoldedData.of(rows, folds)
     log_posterior, (fitted,) = cross_fit_and_score([plan], folded)
-    posterior = metrics.fill_undefined(np.exp(log_posterior[:, :, 0]), held_out_prior(folded, fitted))
-    return metrics.log_loss(folded.y_true, posterior, None if rows.source.weight is None else folded.weight)
+    return results_of(folded, log_posterior[:, :, 0], fitted).log_loss

@@ -26,6 +26,7 @@ from posteriori.model_selection.folded_data import (
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema
+from posteriori.tables.writing import write_column
 
 
 class TrainableEstimator(Protocol):
@@ -63,64 +64,125 @@ class LearnedEstimator(Protocol):
 
 
 @dataclass(frozen=True)
-class LeaveOneOut:
-    """Predictions of the training rows, each by the model of all other rows.
+class HeldOut:
+    """Predictions of labelled rows by models that were not trained on them.
 
     Attributes
     ----------
-    posterior : ndarray (n, C)
-        p(y | x) of each row; NaN if no class can produce it.
-    log_joint : ndarray (n, C)
-        log p(x, y) in nats, without the terms that do not depend on the class: the position of a number in its bin.
+    log_posterior : ndarray (n, C)
+        log p(y | x) of each row in nats; NaN if no class can produce the row.
     prior : ndarray (n, C)
-        p(y) without the row: the prediction that uses no feature.
-    components : ndarray (n,)
-        The class index of each row; the same as `y_true`.
-    weight : ndarray (n,)
-        The weight of each row.
+        p(y) under the same model: the prediction that uses no feature.
+    y_true, weight : ndarray (n,)
+        The class index and the weight of each row.
     classes : ndarray (C,)
         The classes, in the order of the columns above.
+    how : str
+        One sentence on how the rows were held out.
+    fold : ndarray (n,), optional
+        The fold of each row, whose model was trained on the other folds.
+    estimator : estimator, optional
+        The estimator, fitted to all rows in the same pass.
+    log_joint : ndarray (n, C), optional
+        log p(x, y) in nats, without the terms that do not depend on the class: the position of a number in its bin.
+    rows_are : {"held-out rows", "training rows", "rows"}
+        What a page calls the rows; "rows" if nobody knows whether the model was trained on them.
     """
 
-    posterior: Array
-    log_joint: Array
+    log_posterior: Array
     prior: Array
-    components: Array
+    y_true: Array
     weight: Array
     classes: Array
+    how: str
+    fold: Array | None = None
+    estimator: Any = None
+    log_joint: Array | None = None
+    rows_are: str = "held-out rows"
+
+    @classmethod
+    def given(cls, estimator: Any, y_true: Array, log_posterior: Array) -> HeldOut:
+        """Return the predictions of a fitted classifier for rows of which nothing is known."""
+        prior = np.broadcast_to(np.asarray(estimator.class_prior_), log_posterior.shape)
+        weight, how = np.ones(len(y_true)), "The rows were given."
+        return cls(log_posterior, prior, y_true, weight, estimator.classes_, how, rows_are="rows")
+
+    @cached_property
+    def posterior(self) -> Array:
+        """p(y | x) of each row, (n, C); NaN if no class can produce the row."""
+        return np.exp(self.log_posterior)
+
+    @cached_property
+    def filled(self) -> Array:
+        """p(y | x) of each row, (n, C), and p(y) where no class can produce the row."""
+        return metrics.fill_undefined(self.posterior, self.prior)
 
     @property
-    def y_true(self) -> Array:
-        """The class index of each row, (n,)."""
-        return self.components
+    def folds(self) -> int:
+        """The number of folds, that of the rows if each was left out alone."""
+        return len(self.y_true) if self.fold is None else int(self.fold.max()) + 1
+
+    @property
+    def predictions_are(self) -> str:
+        """What a page calls the predictions: held-out predictions, for example."""
+        return self.rows_are.replace("rows", "predictions") if self.rows_are != "rows" else "given predictions"
+
+    @property
+    def predicted(self) -> Array:
+        """The index of the most probable class of each row, (n,)."""
+        predicted: Array = self.filled.argmax(axis=1)
+        return predicted
 
     @property
     def predictions(self) -> Array:
         """The most probable class of each row, (n,)."""
-        predicted: Array = self.classes[self._posterior.argmax(axis=1)]
+        predicted: Array = self.classes[self.predicted]
         return predicted
+
+    @property
+    def confidence(self) -> Array:
+        """The probability of the predicted class of each row, (n,)."""
+        confidence: Array = self.filled.max(axis=1)
+        return confidence
+
+    @property
+    def of_truth(self) -> Array:
+        """The probability of the true class of each row, (n,)."""
+        return self.filled[np.arange(len(self.y_true)), self.y_true]
+
+    @property
+    def right(self) -> Array:
+        """Whether the predicted class of each row is the true class, (n,)."""
+        right: Array = self.predicted == self.y_true
+        return right
+
+    def standard_error(self, losses: Array) -> float:
+        """Return the standard error of the weighted mean of the losses, (n,)."""
+        share = self.weight / self.weight.sum()
+        return float(np.sqrt((share**2) @ (losses - share @ losses) ** 2))
+
+    @property
+    def judged(self) -> tuple[Array, Array, Array]:
+        """The arguments of the metrics: the true classes, the posteriors, and the weights of the rows."""
+        return self.y_true, self.filled, self.weight
 
     @property
     def log_loss(self) -> float:
         """The log-loss −(1/n) Σ_i log p(y_i | x_i) in nats."""
-        return metrics.log_loss(self.y_true, self._posterior, self.weight)
+        return metrics.log_loss(*self.judged)
 
     @property
     def accuracy(self) -> float:
         """The accuracy: the share of rows whose most probable class is the true one."""
-        return metrics.accuracy(self.y_true, self._posterior, self.weight)
+        return metrics.accuracy(*self.judged)
 
     @property
     def brier_score(self) -> float:
         """The Brier score (1/n) Σ_i Σ_c (p(c | x_i) − [c = y_i])², in [0, 2]."""
-        return metrics.brier_score(self.y_true, self._posterior, self.weight)
-
-    @property
-    def _posterior(self) -> Array:
-        return metrics.fill_undefined(self.posterior, self.prior)
+        return metrics.brier_score(*self.judged)
 
 
-def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = None) -> LeaveOneOut:
+def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = None) -> HeldOut:
     r"""Predict each row by the model of all other rows, without refitting.
 
     .. math:: p_{-i}(y \mid x_i) \propto p_{-i}(y) \prod_j p_{-i}(x_{ij} \mid y)
@@ -143,7 +205,7 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
 
     Returns
     -------
-    LeaveOneOut
+    HeldOut
 
     Raises
     ------
@@ -216,10 +278,11 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
 
     log_joint, log_prior, scored = source.map(left_out).swapaxes(0, 1)
     with np.errstate(invalid="ignore"):
-        posterior = np.exp(scored - log_sum(np.ascontiguousarray(scored))[:, np.newaxis])
+        log_posterior = scored - log_sum(np.ascontiguousarray(scored))[:, np.newaxis]
     y_true = rows.y_true
     weight = np.ones(len(y_true)) if source.weight is None else source.weight
-    return LeaveOneOut(posterior, log_joint, np.exp(log_prior), y_true, weight, model.classes_)
+    how = "Each row was predicted by a model trained on all others (leave-one-out)."
+    return HeldOut(log_posterior, np.exp(log_prior), y_true, weight, model.classes_, how, log_joint=log_joint)
 
 
 def _check_learned(rows: TrainingRows, statistics: JointStatistics) -> None:
@@ -246,42 +309,6 @@ def _check_within(batch: Batch, learned: ColumnRanges) -> None:
         )
 
 
-@dataclass(frozen=True)
-class OutOfFold:
-    """Predictions of rows by models that were not trained on them.
-
-    Attributes
-    ----------
-    log_posterior : ndarray (n, C)
-        log p(y | x) of each row in nats, by the model of the other folds; NaN if no class can produce the row.
-    prior : ndarray (n, C)
-        p(y) under that model: the prediction that uses no feature.
-    y_true : ndarray (n,)
-        The class index of each row.
-    fold : ndarray (n,)
-        The fold of each row.
-    weight : ndarray (n,)
-        The weight of each row.
-    classes : ndarray (C,)
-        The classes, in the order of the columns above.
-    estimator : estimator
-        The estimator, fitted to all rows in the same pass.
-    """
-
-    log_posterior: Array
-    prior: Array
-    y_true: Array
-    fold: Array
-    weight: Array
-    classes: Array
-    estimator: Any
-
-    @cached_property
-    def posterior(self) -> Array:
-        """p(y | x) of each row, (n, C)."""
-        return np.exp(self.log_posterior)
-
-
 def out_of_fold(
     estimator: TrainableEstimator,
     X: Any,
@@ -292,7 +319,7 @@ def out_of_fold(
     random_state: int = 0,
     most: int | None = None,
     progress: Callable[[int], None] | None = None,
-) -> OutOfFold:
+) -> HeldOut:
     """Predict every row by the model of the folds it is not in, and fit the estimator to all of them.
 
     The model of fold k is estimated from the statistics of the rows outside it, which one pass adds up for all folds. A
@@ -333,7 +360,7 @@ def out_of_fold(
 
     Returns
     -------
-    OutOfFold
+    HeldOut
         Of the evaluated rows.
 
     Raises
@@ -352,9 +379,13 @@ def out_of_fold(
     return results_of(folded, log_posterior[:, :, 0], fitted, estimator)
 
 
-def results_of(
-    folded: FoldedData, log_posterior: Array, fitted: CrossFitted, estimator: TrainableEstimator
-) -> OutOfFold:
+def results_of(folded: FoldedData, log_posterior: Array, fitted: CrossFitted, estimator: Any = None) -> HeldOut:
     """Return out-of-fold predictions (m, C) of one estimator, with the labels, folds and weights of the rows."""
+    how = (
+        f"The rows were split into {folded.folds} folds, and each fold was predicted by a model trained on the other "
+        "folds (cross-validation)."
+    )
     prior = held_out_prior(folded, fitted)
-    return OutOfFold(log_posterior, prior, folded.y_true, folded.fold, folded.weight, estimator.classes_, estimator)
+    return HeldOut(
+        log_posterior, prior, folded.y_true, folded.weight, write_column(folded.target), how, folded.fold, estimator
+    )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 INK, GREY = "#333333", "#8C8C8C"
 OBSERVED = "observed"
+TURNED: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}  # names under an axis
 
 _LETTERS_PER_INCH = 11.0
 _MARGIN = 0.1  # inches around a figure, so that labels do not touch its edge

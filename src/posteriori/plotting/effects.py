@@ -13,6 +13,7 @@ from posteriori.plotting.canvas import (
     INK,
     OBSERVED,
     PALETTE,
+    TURNED,
     Scale,
     class_colours,
     class_name,
@@ -21,7 +22,8 @@ from posteriori.plotting.canvas import (
     histogram_edges,
     open_axes,
 )
-from posteriori.plotting.reading import Feature, class_number, class_numbers, posterior_of
+from posteriori.plotting.reading import Feature, class_number, evenly, given_class_numbers, posterior_of
+from posteriori.sources.table_source import warn_of_unseen
 from posteriori.support.checks import LARGEST
 from posteriori.support.formatting import shorten
 from posteriori.support.typing import Array
@@ -94,10 +96,8 @@ def plot_densities(
     ('body_mass_g', 'density p(body_mass_g | species)')
     """
     drawn = Feature.of(model, feature)
-    if X is None and y is not None:
-        raise ValueError("y needs X; give the rows that it labels too")
+    component = given_class_numbers(model.classes_, y, X)
     cells = None if X is None else drawn.read(model, X)
-    component = None if y is None else class_numbers(model.classes_, y, X)
     seen = _known(cells)
     scale = Scale() if drawn.whole else Scale.of(seen)
     points = _points(drawn, len(model.classes_), seen, scale)
@@ -115,8 +115,7 @@ def plot_densities(
         ends = drawn.training_range(model) if not len(seen) else (float(seen.min()), float(seen.max()))
         limit_to(ax, ends, scale)
     if drawn.categorical:
-        look: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if turned else {}
-        ax.set_xticks(points, names, **look)
+        ax.set_xticks(points, names, **(TURNED if turned else {}))
     name, given = shorten(drawn.column.name), shorten(drawn.fitted.schema.target or "class")
     what = f"p({name}, {given})" if joint else f"p({name} | {given})"
     per = "" if scale.width is None else "\nper unit of the axis"
@@ -301,17 +300,7 @@ def _posterior_points(feature: Feature, cells: Array, resolution: int) -> Array:
     """Return every category; for numbers, a grid slightly wider than the cells, with points beside each jump."""
     if feature.categorical:
         return np.arange(1, len(feature.column.categories) + 1)
-    if np.isnan(cells).all():
-        raise ValueError(f"column {feature.column.name!r} of X has no cell with a value, so no range")
-    low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
-    margin = 0.06 * (high - low) or 1.0
-    points = np.linspace(low - margin, high + margin, resolution)
-    if feature.whole:
-        points = np.unique(points.round())
-    else:
-        cuts = feature.cuts[(feature.cuts > low) & (feature.cuts < high)]
-        points = np.unique(np.concatenate([points, cuts, np.nextafter(cuts, -np.inf)]))
-    return points[~feature.out_of_support(points)]
+    return feature.along(np.linspace(*feature.around(cells), resolution))
 
 
 _ROWS = 100
@@ -383,8 +372,7 @@ def plot_effect(
     classes = model.classes_
     if len(classes) < 2:
         raise ValueError(f"the model has one class only, {classes[0]!r}: there are no odds")
-    if X is None and y is not None:
-        raise ValueError("y needs X; give the rows that it labels too")
+    given_class_numbers(classes, y, X)  # raises errors now instead of after the effect
     pairs = _pairs(classes, label, against)
     rows = read_batch(model, model.sample(_ROWS, random_state=0)[0] if X is None else X)
     cells = cells_of(rows, drawn.position)
@@ -420,15 +408,11 @@ def effect_of(model: Any, rows: Batch, column: int, cells: Array) -> ColumnEffec
 
 
 def read_batch(model: Any, X: Any) -> Batch:
-    """Return rows as one batch of numbers and codes."""
-    batches: dict[int, Batch] = {}
-
-    def keep(batch: Batch) -> Array:
-        batches[batch.start] = batch
-        return np.empty((len(batch), 0))
-
-    model._source(X).map(keep)
-    return joined([batches[start] for start in sorted(batches)]).with_schema(posterior_of(model).schema)
+    """Return rows as one batch of numbers and codes; warn of categories unseen in training."""
+    batch = joined(list(model._source(X).stream(lambda batch: batch)))
+    if batch.unseen:
+        warn_of_unseen(batch.unseen)
+    return batch.with_schema(posterior_of(model).schema)
 
 
 def cells_of(rows: Batch, column: int) -> Array:
@@ -446,24 +430,12 @@ def cells_of(rows: Batch, column: int) -> Array:
     return np.where(codes == 0, np.nan, codes)
 
 
-def evenly(n: int, most: int) -> Array:
-    """Return at most so many positions of n rows, evenly spaced."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
-
-
 def effect_points(feature: Feature, cells: Array, scale: Scale, most: int = _POINTS) -> Array:
     """Return every category; for numbers, a grid over the range of the cells, with points beside each jump."""
     if feature.categorical:
         return np.arange(1, len(feature.column.categories) + 1)
     ends = float(np.nanmin(cells)), float(np.nanmax(cells))
-    points = scale.grid(*ends, most)
-    if feature.whole:
-        points = np.unique(points.round())
-    else:
-        cuts = feature.cuts[(feature.cuts > ends[0]) & (feature.cuts < ends[1])]
-        cuts = cuts[evenly(len(cuts), _MOST_JUMPS)] if len(cuts) else cuts
-        points = np.unique(np.concatenate([points, cuts, np.nextafter(cuts, -np.inf)]))
-    return points[~feature.out_of_support(points)]
+    return feature.along(scale.grid(*ends, most), _MOST_JUMPS)
 
 
 def _pairs(classes: Array, label: Any, against: Any) -> list[tuple[int, int | None]]:

@@ -14,6 +14,7 @@ from posteriori.explain.tree_outline import TreeNode, TreeOutline
 from posteriori.networks.graph.layout import BAR, LETTER, LINE, PAD, POINTS, Layout, box_size, layered, text_length
 from posteriori.networks.notebooks import beliefs_of
 from posteriori.plotting.canvas import GREY, INK, PALETTE, class_colours, class_names, draw_legend, open_axes
+from posteriori.plotting.reading import parents_of
 from posteriori.support.formatting import percent, shorten
 
 if TYPE_CHECKING:
@@ -52,21 +53,14 @@ def draw_node(
     edge: str = INK,
 ) -> None:
     """Draw a box with the name, and one bar per state."""
-    from matplotlib.patches import FancyBboxPatch, Rectangle
+    from matplotlib.patches import Rectangle
 
     (x, y), (width, height) = centre, size
     left, top = x - width / 2.0, y + height / 2.0
-    box = FancyBboxPatch(
-        (left, y - height / 2.0),
-        width,
-        height,
-        boxstyle="round,pad=0,rounding_size=0.06",
-        fc="#FFF3DC" if is_known else "white",
-        ec=PALETTE[1] if is_known else edge,
-        lw=(2.0 if is_known else 0.9) * scale,
-        zorder=3,
-    )
-    ax.add_patch(box)
+    if is_known:
+        _draw_box(ax, left, y, size, fc="#FFF3DC", ec=PALETTE[1], lw=2.0 * scale)
+    else:
+        _draw_box(ax, left, y, size, fc="white", ec=edge, lw=0.9 * scale)
     letters: dict[str, Any] = {"va": "center", "color": INK, "zorder": 5}
     weight = "bold" if states else "normal"
     line = top - PAD - LINE / 2.0 if states else y
@@ -78,6 +72,13 @@ def draw_node(
         for length, colour in ((BAR, "#EEEEEE"), (BAR * probability, PALETTE[1] if is_known else PALETTE[0])):
             ax.add_patch(Rectangle((bar_right - BAR, line - 0.06), length, 0.12, fc=colour, lw=0, zorder=4))
         ax.text(left + width - PAD, line, percent(probability), ha="right", fontsize=0.85 * POINTS * scale, **letters)
+
+
+def _draw_box(ax: Axes, left: float, y: float, size: tuple[float, float], **look: Any) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    corner = left, y - size[1] / 2.0
+    ax.add_patch(FancyBboxPatch(corner, *size, boxstyle="round,pad=0,rounding_size=0.06", zorder=3, **look))
 
 
 def draw_arrow(
@@ -262,7 +263,8 @@ def draw_forest_tree(outline: TreeOutline, names: Sequence[str], ax: Axes | None
             _draw_edge(
                 ax, left[node.parent] + _TREE_TRUNK, y[node.parent] - _TREE_BOX / 2.0, left[k], y[k], node.share, scale
             )
-        _draw_box(ax, left[k], y[k], width[k], node, scale)
+        line = {"ec": GREY, "ls": "--"} if node.n_folded else {"ec": INK, "ls": "-"}
+        _draw_box(ax, left[k], y[k], (width[k], _TREE_BOX), fc="white", lw=0.9 * scale, **line)
         ax.text(left[k] + PAD, y[k], node.condition, **letters)
         if node.folded:
             ax.text(left[k] + width[k] + _GAP / 2.0, y[k], node.folded, **letters)
@@ -298,23 +300,6 @@ def _draw_edge(ax: Axes, x: float, top: float, right: float, y: float, share: fl
     thick = max(_THICKEST * share, _THINNEST) * scale
     ax.plot([x, x], [top, y], color=GREY, lw=_THINNEST * scale, zorder=1)
     ax.plot([x, right], [y, y], color=GREY, lw=thick, solid_capstyle="butt", zorder=1)
-
-
-def _draw_box(ax: Axes, left: float, y: float, width: float, node: TreeNode, scale: float) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    box = FancyBboxPatch(
-        (left, y - _TREE_BOX / 2.0),
-        width,
-        _TREE_BOX,
-        boxstyle="round,pad=0,rounding_size=0.06",
-        fc="white",
-        ec=GREY if node.n_folded else INK,
-        ls="--" if node.n_folded else "-",
-        lw=0.9 * scale,
-        zorder=3,
-    )
-    ax.add_patch(box)
 
 
 def _draw_bar(ax: Axes, left: float, y: float, node: TreeNode, colours: Sequence[str]) -> None:
@@ -483,21 +468,18 @@ def plot_tree(
 
 def _edges_of(model: Any, label: Any) -> tuple[dict[tuple[str, str], float | None], tuple[str, ...]]:
     """Return the edges of the tree of a model with their information if known, and all features."""
-    if hasattr(model, "parents_"):
-        parents = model.parents_
-        return {(parent, child): None for child, of_child in parents.items() for parent in of_child}, tuple(parents)
-    if not hasattr(model, "tree_"):
+    found = parents_of(model)
+    if not found:
         raise TypeError(f"a {type(model).__name__} that is not fitted, or that has no tree, cannot be drawn as one")
-    tree, weights = model.tree_, model.edge_information_
-    if any(isinstance(one, dict) for one in tree.values()):
-        if label is None:
-            raise ValueError(f"each class has a tree of its own; say which: label={next(iter(tree))!r}")
-        if label not in tree:
-            raise ValueError(f"{label!r} is not a class; the classes are {list(tree)}")
-        tree, weights = tree[label], weights[label]
-    elif label is not None:
+    if None in found and label is not None:
         raise ValueError(f"all classes share the tree; leave label={label!r} out")
-    return dict(weights), tuple(tree)
+    if None not in found and label is None:
+        raise ValueError(f"each class has a tree of its own; say which: label={next(iter(found))!r}")
+    if label not in found:
+        raise ValueError(f"{label!r} is not a class; the classes are {list(found)}")
+    parents = found[label]
+    edges = {(parent, child): nats for child, above in parents.items() for parent, nats in above.items()}
+    return edges, tuple(parents)
 
 
 def _draw_network_edge(

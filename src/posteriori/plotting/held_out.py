@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.model_selection.metrics import confusion_matrix
 from posteriori.model_selection.ranking import Ranking
-from posteriori.plotting.canvas import GREY, INK, class_colours, class_names, draw_legend, open_axes
+from posteriori.plotting.canvas import GREY, INK, TURNED, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.reading import class_number, class_numbers
 from posteriori.support.formatting import count, shorten
 from posteriori.support.typing import Array
@@ -91,21 +91,10 @@ def plot_calibration(
 
     Parameters
     ----------
-    model : fitted classifier
-        Of this library or of scikit-learn.
-    X : array-like or data frame (n, d)
-        Rows that the model has not learned from; not needed with proba.
-    y : array-like (n,) or str
-        Labels, or the column of X that holds them.
-    proba : array-like (n, C), optional
-        p(y | x) to use instead of that of the model, for example out-of-fold predictions; classes in the order of
-        ``model.classes_``.
+    model, X, y, proba, label, ax : as in `plot_roc`
     n_bins : int, default 10
     strategy : {"quantile", "uniform"}, default "quantile"
         Bins of equally many rows, or of equal width. Empty bins are not drawn.
-    label : class label, optional
-        Draw only this class. Default: the second of two classes; all classes if there are more.
-    ax : matplotlib Axes, optional
 
     Returns
     -------
@@ -391,8 +380,7 @@ def plot_confusion(model: Any, X: Any = None, y: Any = None, *, proba: Any = Non
             ax.text(p, t, count(float(counts[t, p])), ha="center", va="center", color=colour, fontsize="small")
     names = [shorten(label) for label in model.classes_.tolist()]
     turned = sum(map(len, names)) > 8 * size
-    look: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if turned else {}
-    ax.set_xticks(range(n_classes), names, **look)
+    ax.set_xticks(range(n_classes), names, **(TURNED if turned else {}))
     ax.set_yticks(range(n_classes), names)
     ax.tick_params(length=0)
     ax.spines[["left", "bottom"]].set_visible(False)

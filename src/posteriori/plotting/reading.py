@@ -24,6 +24,15 @@ from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_ta
 _LARGEST_LOG = 500.0  # of a density; a score that is no density (`Complement`) may be larger than a float holds
 
 
+_MARGIN = 0.06  # of the range of the numbers
+_MOST_CUTS = 1000  # that are drawn as jumps
+
+
+def evenly(n: int, most: int) -> Array:
+    """Return at most so many positions of n rows, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
+
+
 def posterior_of(model: Any) -> Posterior:
     """Return the posterior of a fitted classifier, under the class prior of its training rows."""
     check_is_fitted(model)
@@ -94,6 +103,24 @@ class Feature:
         """Return p(y | x_j), (n, C), with all other columns missing; NaN if no class can produce the cell."""
         return np.exp(self.fitted.log_posterior(batch_of_column(self.fitted.schema, self.position, cells)))
 
+    def around(self, cells: Array) -> tuple[float, float]:
+        """Return the range of the cells of some rows with a margin; ValueError if all are missing."""
+        if np.isnan(cells).all():
+            raise ValueError(f"column {self.column.name!r} of X has no cell with a value, so no range")
+        low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
+        margin = _MARGIN * (high - low) or 1.0
+        return low - margin, high + margin
+
+    def along(self, points: Array, most_cuts: int = _MOST_CUTS) -> Array:
+        """Return the points of a curve within the support: whole numbers, or two points beside each jump."""
+        if self.whole:
+            points = np.unique(points.round())
+        else:
+            cuts = self.cuts[(self.cuts > points[0]) & (self.cuts < points[-1])]
+            cuts = cuts[evenly(len(cuts), most_cuts)]
+            points = np.unique(np.concatenate([points, cuts, np.nextafter(cuts, -np.inf)]))
+        return points[~self.out_of_support(points)]
+
     def training_range(self, model: Any) -> tuple[float, float] | None:
         """Return the smallest and the largest number of the training rows; None if they are unknown."""
         ranges = next(iter(getattr(model, "members_", {"": model}).values()))._ranges
@@ -142,12 +169,40 @@ def _position(schema: Schema, feature: Any) -> int:
     return position
 
 
+Parents = dict[str, dict[str, float | None]]  # of each column, with their information in nats where it is known
+
+
+def parents_of(model: Any) -> dict[Any, Parents]:
+    """Return the parents of each column by class; the key None if all classes share them; empty for other models."""
+    if hasattr(model, "parents_"):
+        return {None: {child: dict.fromkeys(of_child) for child, of_child in model.parents_.items()}}
+    if not hasattr(model, "tree_"):
+        return {}
+
+    def informed(tree: Any, nats: Any) -> Parents:
+        return {child: {} if one is None else {one: float(nats[one, child])} for child, one in tree.items()}
+
+    tree, nats = model.tree_, model.edge_information_
+    if any(isinstance(one, dict) for one in tree.values()):
+        return {label: informed(tree[label], nats[label]) for label in tree}
+    return {None: informed(tree, nats)}
+
+
 def class_number(classes: Array, label: Any) -> int:
     """Return the index of a label among the classes; raise ValueError if it is unknown."""
     labels: list[Any] = classes.tolist()
     if label not in labels:
         raise ValueError(f"{label!r} is not a class; the classes are {labels}")
     return labels.index(label)
+
+
+def given_class_numbers(classes: Array, y: Any, X: Any) -> Array | None:
+    """Return the class index of each row, (n,), and None without labels; ValueError if there are labels and no rows."""
+    if y is None:
+        return None
+    if X is None:
+        raise ValueError("y needs X; give the rows that it labels too")
+    return class_numbers(classes, y, X)
 
 
 def class_numbers(classes: Array, y: Any, X: Any) -> Array:

@@ -13,7 +13,7 @@ from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
 from posteriori.model import Posterior
 from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.effects import plot_posterior_along
-from posteriori.plotting.reading import Feature, class_numbers, posterior_of
+from posteriori.plotting.reading import Feature, class_numbers, given_class_numbers, posterior_of
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, quote
 
@@ -89,7 +89,7 @@ def plot_decision_regions(
     if single is not None:
         return plot_posterior_along(model, Feature.of(model, single), X, y, resolution, ax)
     pair = two_continuous(model, features)
-    component = None if y is None else class_numbers(model.classes_, y, X)
+    component = given_class_numbers(model.classes_, y, X)
     cells = [feature.read(model, X) for feature in pair]
     ticks = [_ticks(feature, seen, resolution) for feature, seen in zip(pair, cells, strict=True)]
     across, up = np.meshgrid(*ticks)
@@ -134,11 +134,7 @@ def two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[Fe
 
 def _ticks(feature: Feature, cells: Array, resolution: int) -> Array:
     """Return points along an axis, slightly beyond the range of the cells; whole numbers for counts."""
-    if np.isnan(cells).all():
-        raise ValueError(f"column {feature.column.name!r} of X has no cell with a value, so no range")
-    low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
-    margin = 0.06 * (high - low) or 1.0
-    ticks = np.linspace(low - margin, high + margin, resolution)
+    ticks = np.linspace(*feature.around(cells), resolution)
     if feature.whole:
         ticks = np.unique(ticks.round())
     return ticks[~feature.out_of_support(ticks)]
@@ -248,14 +244,12 @@ def plot_covariances(
     ('bill_length_mm', 'bill_depth_mm')
     """
     model, title = _gaussian_of(model)
-    if X is None and y is not None:
-        raise ValueError("y needs X; give the rows of these labels")
     if not all(0.0 < share < 1.0 for share in shares):
         raise ValueError(f"shares={tuple(shares)} must lie between 0 and 1, as 0.95 does")
     pair = two_continuous(model, features)
     continuous = model.model_.schema.of_kind("continuous")
     positions = [continuous.index(feature.position) for feature in pair]
-    component = None if y is None else class_numbers(model.classes_, y, X)
+    component = given_class_numbers(model.classes_, y, X)
     cells = None if X is None else [feature.read(model, X) for feature in pair]
 
     ax = open_axes(ax, height=4.8)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posteriori.plotting.canvas import GREY, INK, class_colours, class_name, open_axes
-from posteriori.plotting.reading import class_number
 from posteriori.support.formatting import shorten
 from posteriori.support.typing import Array
 
@@ -74,7 +73,7 @@ def plot_explanation(
         raise IndexError(f"row is {row}, but {n_rows} rows are explained, counted from 0")
     if max_features < 1:
         raise ValueError(f"max_features is {max_features}; draw at least one")
-    pair = _two_classes(explanation, row, label, against)
+    pair = explanation.pair(row, label, against)
     names, steps = _steps(explanation, row, pair, max_features)
     colours = class_colours(len(explanation.classes))
     first, second = (class_name(explanation.classes.tolist()[c]) for c in pair)
@@ -99,19 +98,6 @@ def _explain(explanation_or_model: Any, X: Any) -> Explanation:
             raise ValueError("X is needed with a model; give the rows to explain")
         explanation = explanation_or_model.explain(X)
     return explanation
-
-
-def _two_classes(explanation: Explanation, row: int, label: Any, against: Any) -> tuple[int, int]:
-    """Return the indices of the two classes of the odds; by default the two most probable."""
-    classes, ranked = explanation.classes, np.argsort(-explanation.log_joint[row], kind="stable").tolist()
-    if len(classes) < 2:
-        raise ValueError(f"the model has one class only, {classes[0]!r}: there are no odds")
-    b = None if against is None else class_number(classes, against)
-    a = next(c for c in ranked if c != b) if label is None else class_number(classes, label)
-    b = next(c for c in ranked if c != a) if b is None else b
-    if a == b:
-        raise ValueError(f"label and against are both {label!r}; give two classes")
-    return a, b
 
 
 def _steps(explanation: Explanation, row: int, pair: tuple[int, int], most: int) -> tuple[list[str], Array]:

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.stats import chi2, f, rankdata
 
 from posteriori.plotting.canvas import Scale
-from posteriori.plotting.effects import cells_of, evenly, read_batch
+from posteriori.plotting.effects import cells_of, read_batch
+from posteriori.plotting.reading import evenly
 from posteriori.reporting.data import ColumnFacts, ReportData, take_rows
 from posteriori.reporting.markup import Html, details, joined, number, paragraph, percent, table
 from posteriori.support.formatting import count, listed, plural

@@ -149,7 +149,7 @@ class ReportData:
     @cached_property
     def labels(self) -> list[str]:
         """Class names as text."""
-        return [cell_text(label) for label in self.estimator.classes_.tolist()]
+        return class_texts(self.estimator)
 
     @cached_property
     def label_phrases(self) -> list[str]:
@@ -191,6 +191,11 @@ class ReportData:
             if any(hasattr(one, attribute) for attribute in attributes):
                 return one
         return None
+
+
+def class_texts(estimator: Any) -> list[str]:
+    """Return the classes of a classifier as text."""
+    return [cell_text(label) for label in estimator.classes_.tolist()]
 
 
 def check_classifier(estimator: Any) -> tuple[str | None, Any]:
@@ -257,14 +262,7 @@ def case_links(estimator: Any, X: Any, rows: Sequence[int] | Array, explorer: st
     """Return for each of the rows the address of the explorer with its cells; None without an explorer."""
     if explorer is None or not len(rows):
         return [None] * len(rows)
-    found: dict[int, Array] = {}
-
-    def read(batch: Batch) -> Array:
-        found[batch.start] = decode(batch)
-        return np.empty(len(batch))
-
-    estimator._source(take_rows(X, rows)).map(read)
-    cells = np.concatenate([found[start] for start in sorted(found)])
+    cells = estimator._source(take_rows(X, rows)).map(decode)
     names = estimator._posterior.schema.names
     return [_address(explorer, dict(zip(names, row, strict=True))) for row in cells.tolist()]
 

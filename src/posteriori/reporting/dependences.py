@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from posteriori.plotting import plot_tree
+from posteriori.plotting.reading import Parents, parents_of
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import Html, Section, bar, details, element, joined, number, paragraph, scrolled, table
 from posteriori.reporting.pictures import draw_own
@@ -48,7 +49,9 @@ def _trees(model: Any) -> Iterator[Html]:
     if len(names) < 2:
         yield paragraph("There is only one column.")
         return
-    labels = _tree_labels(model)
+    found = parents_of(model)
+    frequent = np.argsort(-model.model_.class_log_prior, kind="stable")
+    labels = [None] if None in found else model.classes_[frequent].tolist()
     for position, label in enumerate(labels[:_MOST_TREES]):
         given = "the class" if label is None else cell_text(label)
         if len(names) <= _MOST_NODES:
@@ -59,12 +62,18 @@ def _trees(model: Any) -> Iterator[Html]:
             )
             yield scrolled(picture, f"tree given {given}")
         elif label is None:
-            yield from _written(model, label)
+            yield from _written(found[label])
         else:
-            yield details(f"Given {given}", *_written(model, label))
+            yield details(f"Given {given}", *_written(found[label]))
     if len(labels) > _MOST_TREES:
         yield paragraph(f"{plural(len(labels) - _MOST_TREES, 'more class')} with separate trees are not shown.")
-    edges = _edges(model, labels[0])
+    edges = [
+        (parent, child, nats)
+        for child, above in found[labels[0]].items()
+        for parent, nats in above.items()
+        if nats is not None
+    ]
+    edges.sort(key=lambda edge: -edge[2])
     if edges:
         rows = [
             [f"{child}", f"{parent}", number(nats, 3), bar(nats / max(edges[0][2], 1e-300))]
@@ -77,12 +86,11 @@ def _trees(model: Any) -> Iterator[Html]:
         )
 
 
-def _written(model: Any, label: Any) -> Iterator[Html]:
+def _written(parents: Parents) -> Iterator[Html]:
     """Yield the dependences as text: an outline of a tree, or each column with its parents."""
-    parents = _parents(model, label)
     if all(len(of_child) <= 1 for of_child in parents.values()):
         yield paragraph("Each column is indented below the column that it depends on.", class_="note")
-        yield _outline(parents, {(parent, child): nats for parent, child, nats in _edges(model, label)})
+        yield _outline(parents)
         return
     rows = [[child, listed(list(of_child), 6) if of_child else "only the class"] for child, of_child in parents.items()]
     shown = rows[:_MOST_LINES]
@@ -91,45 +99,17 @@ def _written(model: Any, label: Any) -> Iterator[Html]:
     yield details("Parents of each column", grid) if len(rows) > _MOST_FOLDED else grid
 
 
-def _parents(model: Any, label: Any) -> dict[str, tuple[str, ...]]:
-    """Return the parents of each column; the class is a parent of all and is not named."""
-    if hasattr(model, "parents_"):
-        return {child: tuple(of_child) for child, of_child in model.parents_.items()}
-    tree = model.tree_ if label is None else model.tree_[label]
-    return {child: () if parent is None else (parent,) for child, parent in tree.items()}
-
-
-def _outline(parents: Mapping[str, tuple[str, ...]], information: Mapping[tuple[str, str], float]) -> Html:
+def _outline(parents: Parents) -> Html:
     """Return a tree as nested lists, the strongest branches first, each with its information in nats."""
-    children: dict[str | None, list[str]] = {}
-    for child, of_child in parents.items():
-        children.setdefault(of_child[0] if of_child else None, []).append(child)
-
-    def nats(parent: str | None, child: str) -> float:
-        return information.get((parent, child), 0.0) if parent is not None else 0.0
+    children: dict[str | None, list[tuple[str, float | None]]] = {}
+    for child, above in parents.items():
+        parent, nats = next(iter(above.items()), (None, None))
+        children.setdefault(parent, []).append((child, nats))
 
     def items(parent: str | None) -> Iterator[Html]:
-        for child in sorted(children.get(parent, []), key=lambda one: -nats(parent, one)):
-            known = (parent or "", child) in information
-            note = element("span", f" {number(nats(parent, child), 2)}", class_="note") if known else None
+        for child, nats in sorted(children.get(parent, []), key=lambda one: -(one[1] or 0.0)):
+            note = None if nats is None else element("span", f" {number(nats, 2)}", class_="note")
             below = element("ul", *items(child)) if child in children else None
             yield element("li", joined([child, note, below]))
 
     return element("ul", *items(None), class_="outline")
-
-
-def _tree_labels(model: Any) -> list[Any]:
-    """Return the classes with separate trees, the most frequent first; [None] if all share one tree."""
-    tree = getattr(model, "tree_", {})
-    if not any(isinstance(one, dict) for one in tree.values()):
-        return [None]
-    order = np.argsort(-model.model_.class_log_prior, kind="stable")
-    return [model.classes_.tolist()[c] for c in order]
-
-
-def _edges(model: Any, label: Any) -> list[tuple[str, str, float]]:
-    weights = getattr(model, "edge_information_", None)
-    if not weights:
-        return []
-    weights = weights if label is None else weights[label]
-    return sorted(((parent, child, nats) for (parent, child), nats in weights.items()), key=lambda edge: -edge[2])

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from posteriori.model_selection import HeldOut
 from posteriori.reporting.data import ColumnFacts, ReportData, check_address, check_classifier, column_facts, target_of
 from posteriori.reporting.dependences import tree_section
 from posteriori.reporting.drift import TableRows
 from posteriori.reporting.drift_page import Drift, drift_sections, drift_summary
 from posteriori.reporting.features import features_section
-from posteriori.reporting.held_out import HeldOutPredictions, predict_held_out
+from posteriori.reporting.held_out import importance_of, predict_held_out
 from posteriori.reporting.markup import Html, HtmlPage, Section, details, element, page, paragraph
 from posteriori.reporting.overview import summary, table_section
 from posteriori.reporting.rows import explained_section, labels_section, strangest_section
@@ -124,7 +125,7 @@ def report(
         `against`, labels are not needed.
     path : path, optional
         File to write the page to. Default: write no file.
-    out_of_fold : OutOfFold, LeaveOneOut or array-like (n, C), optional
+    out_of_fold : HeldOut or array-like (n, C), optional
         Out-of-fold predictions, as returned by `model_selection.out_of_fold` and `leave_one_out`; or p(y | x), as
         ``estimator.predict_proba(X)`` for rows that are not training rows: the page calls training rows by that name
         if the model has a record of them, as those of the command line do. Default: the estimator's
@@ -209,7 +210,7 @@ def _model_report(estimator: Any, X: Any, y: Any, out_of_fold: Any, explorer: st
     facts = column_facts(estimator, X)
     title = title or f"{type(estimator).__name__}: predicting {subject.target}"
     header = summary(subject, evaluated, facts)
-    sections = list(_sections(subject, evaluated, facts, explorer))
+    sections = [one for one in _sections(subject, evaluated, facts, explorer) if one is not None]
     return Report(title, str(page(title, header, sections, _footer(estimator, _WORDS), explorer)))
 
 
@@ -248,8 +249,8 @@ def require_matplotlib() -> None:
 
 
 def _sections(
-    subject: ReportData, evaluated: HeldOutPredictions, facts: list[ColumnFacts], explorer: str | None
-) -> Iterator[Section]:
+    subject: ReportData, evaluated: HeldOut, facts: list[ColumnFacts], explorer: str | None
+) -> Iterator[Section | None]:
     estimator = subject.estimator
     yield table_section(subject, facts)
     yield scores_section(subject, evaluated)
@@ -259,26 +260,18 @@ def _sections(
         yield weights_section(estimator.member_weights_, estimator.class_bias_, estimator.classes_.tolist())
     yield calibration_section(subject, evaluated)
     yield confusion_section(subject, evaluated)
-    yield from _present(thresholds_section(subject, evaluated))
-    yield features_section(subject, evaluated.importance)
-    yield from _present(tree_section(subject))
-    yield from _present(strangest_section(subject, facts, explorer))
-    yield from _present(labels_section(subject, evaluated))
+    yield thresholds_section(subject, evaluated)
+    yield features_section(subject, importance_of(subject, evaluated))
+    yield tree_section(subject)
+    yield strangest_section(subject, facts, explorer)
+    yield labels_section(subject, evaluated)
     yield explained_section(subject, evaluated, explorer)
 
 
-def _present(section: Section | None) -> Iterator[Section]:
-    if section is not None:
-        yield section
-
-
 def _footer(estimator: Any, glossary: Mapping[str, str]) -> list[Html]:
+    one_line = " ".join(repr(estimator).split())
     words = (part for word, text in glossary.items() for part in (element("dt", word), element("dd", text)))
     return [
         details("Glossary", element("dl", *words, class_="words")),
-        paragraph(f"Written by posteriori {__version__} about ", element("code", _one_line(estimator)), "."),
+        paragraph(f"Written by posteriori {__version__} about ", element("code", one_line), "."),
     ]
-
-
-def _one_line(estimator: Any) -> str:
-    return " ".join(repr(estimator).split())

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2, norm, rankdata
+from scipy.stats import chi2_contingency, mannwhitneyu
 
 from posteriori.classifiers.validation import labels_to_learn
-from posteriori.plotting.effects import cells_of
-from posteriori.plotting.reading import Feature, posterior_of
+from posteriori.plotting.effects import cells_of, read_batch
+from posteriori.plotting.reading import Feature
 from posteriori.reporting.data import take_rows
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, read_labels, read_table
-from posteriori.tables.batch import joined
 
 MOST_ROWS = 100_000  # of each table; more are sampled
 SIGNIFICANT = 0.01  # the probability that any column is called changed although none is
@@ -39,8 +37,6 @@ class TableRows:
         Of the whole table.
     batch : Batch
         The rows, or a random sample of them.
-    unseen : dict
-        The number of cells per column, by name, whose category was unseen in training.
     log_evidence : ndarray (n,) or None
         Log p(x) in nats; None if the model has none.
     log_posterior : ndarray (n, C)
@@ -51,7 +47,6 @@ class TableRows:
 
     n_rows: int
     batch: Batch
-    unseen: dict[str, int]
     log_evidence: Array | None
     log_posterior: Array
     components: Array | None
@@ -77,30 +72,12 @@ class TableRows:
         if n_rows > MOST_ROWS:
             chosen = np.sort(np.random.default_rng(0).choice(n_rows, MOST_ROWS, replace=False))
             X, components = take_rows(X, chosen), None if components is None else components[chosen]
-        batch, unseen = _read(estimator, X)
         with warnings.catch_warnings():  # the page counts unseen categories and rows that no class can produce
             warnings.simplefilter("ignore", UserWarning)
+            batch = read_batch(estimator, X)
             log_evidence = np.asarray(estimator.score_samples(X)) if estimator._posterior.has_density else None
             log_posterior = np.asarray(estimator.predict_log_proba(X))
-        return cls(n_rows, batch, unseen, log_evidence, log_posterior, components)
-
-
-def _read(estimator: Any, X: Any) -> tuple[Batch, dict[str, int]]:
-    """Return rows as one batch, and the number of cells per column whose category is unknown to the model."""
-    batches: dict[int, Batch] = {}
-
-    def keep(batch: Batch) -> Array:
-        batches[batch.start] = batch
-        return np.empty((len(batch), 0))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        estimator._source(X).map(keep)
-    ordered = [batches[start] for start in sorted(batches)]
-    unseen: Counter[str] = Counter()
-    for one in ordered:
-        unseen.update(one.unseen)
-    return joined(ordered).with_schema(posterior_of(estimator).schema), dict(unseen)
+        return cls(n_rows, batch, log_evidence, log_posterior, components)
 
 
 @dataclass(frozen=True)
@@ -173,7 +150,7 @@ def _compare(estimator: Any, j: int, before: TableRows, after: TableRows) -> Col
     column = before.batch.schema.columns[j]
     cells = cells_of(before.batch, j), cells_of(after.batch, j)
     known = [one[~np.isnan(one)] for one in cells]
-    unseen = [float(rows.unseen.get(column.name, 0)) for rows in (before, after)]
+    unseen = [float(rows.batch.unseen.get(column.name, 0)) for rows in (before, after)]
     empty = [len(one) - len(some) - u for one, some, u in zip(cells, known, unseen, strict=True)]
     if column.kind == "categorical":
         of_cells = np.stack([np.bincount(one.astype(int), minlength=len(column.categories) + 1)[1:] for one in known])
@@ -274,8 +251,7 @@ def homogeneity_p_value(counts: Array) -> float:
     counts = counts[:, counts.sum(axis=0) > 0]
     if counts.shape[1] < 2:
         return 1.0
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
-    return float(chi2.sf(((counts - expected) ** 2 / expected).sum(), counts.shape[1] - 1))
+    return float(chi2_contingency(counts, correction=False).pvalue)
 
 
 def rank_sum_p_value(before: Array, after: Array) -> float:
@@ -288,14 +264,10 @@ def rank_sum_p_value(before: Array, after: Array) -> float:
     >>> rank_sum_p_value(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
     1.0
     """
-    n, m = len(before), len(after)
-    if not n or not m:
+    if not len(before) or not len(after):
         return 1.0
-    ranks = rankdata(np.concatenate([before, after]))
-    centred = ranks - (n + m + 1) / 2.0
-    # The rank sum is that of m draws without replacement from all ranks, with or without ties.
-    variance = n * m / (n + m) * float((centred**2).sum()) / (n + m - 1)
-    return 1.0 if variance <= 0.0 else float(2.0 * norm.sf(abs(float(centred[n:].sum())) / np.sqrt(variance)))
+    p = float(mannwhitneyu(before, after, use_continuity=False, method="asymptotic").pvalue)
+    return 1.0 if math.isnan(p) else p  # all numbers are equal
 
 
 def holm(p_values: Sequence[float]) -> Array:
@@ -318,8 +290,3 @@ def mean_change(before: Array, after: Array) -> tuple[float, float]:
     unit = max(float(np.abs(one).max(initial=0.0)) for one in (before, after)) or 1.0  # keeps squares finite
     error = sum(float((one / unit).var(ddof=1)) / len(one) for one in (before, after) if len(one) > 1)
     return float(after.mean() - before.mean()), unit * math.sqrt(error)
-
-
-def unseen_cells(rows: TableRows) -> Iterator[tuple[str, int]]:
-    """Yield the columns with unseen categories, and the number of such cells, the most first."""
-    yield from sorted(rows.unseen.items(), key=lambda one: -one[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.rows import FINGERPRINTS
-from posteriori.model_selection import metrics
-from posteriori.plotting.canvas import Scale, histogram_edges
+from posteriori.model_selection import HeldOut, metrics
 from posteriori.plotting.effects import cells_of
-from posteriori.reporting.charts import WIDTH, Panel, chart, legend, n_bins, rectangle
+from posteriori.reporting.charts import AFTER, BEFORE, WIDTH, chart, figure, histograms_chart, legend, rectangle
+from posteriori.reporting.data import class_texts
 from posteriori.reporting.drift import (
     LARGE,
     MODERATE,
@@ -25,14 +25,15 @@ from posteriori.reporting.drift import (
     homogeneity_p_value,
     mean_change,
     merge_rare_states,
-    unseen_cells,
 )
 from posteriori.reporting.markup import (
     Html,
     Section,
+    affordable,
     bar,
-    details,
+    cards,
     element,
+    gallery,
     joined,
     number,
     p_text,
@@ -41,17 +42,15 @@ from posteriori.reporting.markup import (
     points,
     signed,
     table,
+    tables,
 )
-from posteriori.reporting.pictures import figure
 from posteriori.statistics.row_records import hash_rows
-from posteriori.support.formatting import cell_text, count, listed, plural, shortened
+from posteriori.support.formatting import count, listed, plural, shortened
 from posteriori.support.typing import Array
 
-BEFORE, AFTER = "var(--quiet)", "var(--blue)"
-_TOP, _HEIGHT, _BELOW = 20.0, 120.0, 22.0  # pixels
+_TOP = 20.0  # pixels
 _NAMES, _SHARES, _GROUP = 130.0, 138.0, 22.0
 _MOST_STATES = 14
-_MARGIN = 0.02
 
 
 def drift_chart(drift: ColumnDrift, before: TableRows, after: TableRows, label: str) -> Html:
@@ -61,28 +60,6 @@ def drift_chart(drift: ColumnDrift, before: TableRows, after: TableRows, label: 
     cells = [cells_of(rows.batch, drift.position) for rows in (before, after)]
     before_known, after_known = (one[~np.isnan(one)] for one in cells)
     return histograms_chart(before_known, after_known, label)
-
-
-def histograms_chart(before: Array, after: Array, label: str, title: str = "density") -> Html:
-    """Return histograms of two samples of numbers over one axis, each of area 1."""
-    both = np.concatenate([before, after])
-    scale = Scale.of(both)
-    positions = [scale.position(one) for one in (before, after)]
-    whole = scale.width is None and not (both != np.floor(both)).any()
-    edges = histogram_edges(scale.position(both), n_bins(len(both)), whole)
-    margin = _MARGIN * float(edges[-1] - edges[0]) or 0.5
-    heights = [np.histogram(one, edges)[0] / (max(len(one), 1) * np.diff(edges)) for one in positions]
-    top = max(float(one.max(initial=0.0)) for one in heights) or 1.0
-    panel = Panel(_TOP, _HEIGHT, (float(edges[0] - margin), float(edges[-1] + margin)), (0.0, top))
-
-    def parts() -> Iterator[Html]:
-        yield from panel.axes(title if scale.width is None else f"{title} per unit of the axis", scale)
-        for height, colour in zip(heights, (BEFORE, AFTER), strict=True):
-            yield panel.histogram(edges, height, colour)
-            steps = np.concatenate([[0.0], np.repeat(height, 2), [0.0]])
-            yield panel.line(np.repeat(edges, 2), steps, colour)
-
-    return chart(parts(), _TOP + _HEIGHT + _BELOW, label)
 
 
 def _of_states(drift: ColumnDrift, label: str) -> Html:
@@ -111,8 +88,7 @@ def _of_states(drift: ColumnDrift, label: str) -> Html:
 
 
 _MOST_UNFOLDED = 15  # columns of the table
-_MOST_PICTURES, _MOST_DRAWN = 6, 100
-_BUDGET = 1_100_000  # bytes of figures
+_MOST_DRAWN = 100
 _MOST_CLASSES = 40
 _TAIL = 0.01  # of the rows before
 
@@ -152,7 +128,7 @@ class Drift:
     @cached_property
     def labels(self) -> list[str]:
         """Class names as text."""
-        return [cell_text(label) for label in self.estimator.classes_.tolist()]
+        return class_texts(self.estimator)
 
     @cached_property
     def posteriors(self) -> tuple[Array, Array]:
@@ -185,26 +161,23 @@ def drift_summary(drift: Drift) -> list[Html]:
         if changed
         else f"None of {plural(n, 'column')} differs between the two tables beyond chance."
     )
-    cards = [
+    shown = [
         ("Rows", f"{count(drift.before.n_rows)} → {count(drift.after.n_rows)}", "before and after"),
         ("Columns changed", f"{changed} of {n}", f"{large} by a large amount"),
     ]
     if drift.evidence is not None:
         change, error = mean_change(*drift.evidence)
-        cards.append(("Change of mean log p(x)", signed(change), f"± {number(error, 2)} nats per row"))
+        shown.append(("Change of mean log p(x)", signed(change), f"± {number(error, 2)} nats per row"))
     scores = _scores_of(drift)
     if scores is not None:
         (loss_before, _), (loss_after, _) = scores["log-loss"]
-        cards.append(("Log-loss", f"{number(loss_before, 3)} → {number(loss_after, 3)}", "nats; lower is better"))
-    boxes = (
-        element("div", element("dt", name), element("dd", value, element("small", note))) for name, value, note in cards
-    )
+        shown.append(("Log-loss", f"{number(loss_before, 3)} → {number(loss_after, 3)}", "nats; lower is better"))
     sampled = [
         paragraph(f"Of a table of more rows, {count(MOST_ROWS)} are compared, drawn at random.", class_="note")
         for rows in (drift.before, drift.after)
         if len(rows) < rows.n_rows
     ][:1]
-    return [paragraph(what), element("dl", *boxes, class_="cards"), *sampled]
+    return [paragraph(what), cards(shown), *sampled]
 
 
 def drift_sections(drift: Drift) -> Iterator[Section]:
@@ -230,15 +203,9 @@ def _columns_section(drift: Drift) -> Section:
     rows = [_column_row(one, greatest) for one in drift.columns]
     head = ["column", "drift (nats)", "", "change", "p", "before → after", "missing", "log p(xⱼ)"]
 
-    def grid(title: str, chosen: Sequence[Sequence[Any]]) -> Html:
-        return table(title, head, chosen, text=(0, 3, 5), stacks=True)
-
-    contents: list[Html] = []
-    if rows:
-        contents.append(grid("Drift of the columns, the largest first", rows[:_MOST_UNFOLDED]))
-    if len(rows) > _MOST_UNFOLDED:
-        rest = rows[_MOST_UNFOLDED:]
-        contents.append(details(f"{plural(len(rest), 'more column')}", grid("The other columns", rest)))
+    captions = "Drift of the columns, the largest first", "The other columns"
+    more = f"{plural(len(rows) - _MOST_UNFOLDED, 'more column')}"
+    contents = [*tables(captions, head, rows, _MOST_UNFOLDED, more, text=(0, 3, 5), stacks=True)]
     contents.append(
         paragraph(
             "“log p(xⱼ)” is the change of the mean log-density of the cells under the model, in nats: below 0, the new "
@@ -280,7 +247,8 @@ def _before_after(one: ColumnDrift) -> str:
 
 
 def _notes(drift: Drift) -> Iterator[Html]:
-    found = [f"{name} ({count(cells)})" for name, cells in unseen_cells(drift.after)]
+    by_number = sorted(drift.after.batch.unseen.items(), key=lambda one: -one[1])
+    found = [f"{name} ({count(cells)})" for name, cells in by_number]
     if found:
         text = (
             "Cells after with a category that was unseen in training, which the model takes as missing: "
@@ -301,32 +269,22 @@ def _notes(drift: Drift) -> Iterator[Html]:
 
 def _pictures(drift: Drift) -> Iterator[Html]:
     """Yield the distributions of the columns that drifted most, and those of the others folded."""
-    drawn: list[Html] = []
-    left = _BUDGET
-    drawable = [one for one in drift.columns if _has_cells(one)]
-    for one in drawable[:_MOST_DRAWN]:
-        label = f"Distribution of {one.column.name} before and after"
-        caption = joined([element("strong", one.column.name), f": drift {one.divergence:.4f} nats, {one.size}"])
-        picture = element("div", figure(drift_chart(one, drift.before, drift.after, label), caption))
-        left -= len(picture)
-        if left < 0:
-            break
-        drawn.append(picture)
+    drawable = [one for one in drift.columns if one.column.kind == "categorical" or one.medians is not None]
+    drawn = affordable(_picture(drift, one) for one in drawable[:_MOST_DRAWN])
     if not drawn:
         return
     yield legend(["before", "after"], [BEFORE, AFTER])
-    yield element("div", *drawn[:_MOST_PICTURES], class_="pictures")
-    if len(drawn) > _MOST_PICTURES:
-        rest = element("div", *drawn[_MOST_PICTURES:], class_="pictures")
-        yield details(f"{plural(len(drawn) - _MOST_PICTURES, 'more picture')}", rest)
+    yield from gallery(drawn, "more picture")
     if len(drawn) < len(drawable):
         yield paragraph(
             f"The other {plural(len(drawable) - len(drawn), 'column')} drifted least and are not drawn.", class_="note"
         )
 
 
-def _has_cells(one: ColumnDrift) -> bool:
-    return one.column.kind == "categorical" or one.medians is not None
+def _picture(drift: Drift, one: ColumnDrift) -> Html:
+    label = f"Distribution of {one.column.name} before and after"
+    caption = joined([element("strong", one.column.name), f": drift {one.divergence:.4f} nats, {one.size}"])
+    return element("div", figure(drift_chart(one, drift.before, drift.after, label), caption))
 
 
 def _evidence_section(drift: Drift, before: Array, after: Array) -> Section:
@@ -410,14 +368,13 @@ def _class_counts(rows: TableRows, n_classes: int) -> Array | None:
 def _scores_of(drift: Drift) -> dict[str, list[tuple[float, float]]] | None:
     """Return means and standard errors of accuracy and log-loss, before and after; None without labels of both."""
     found: dict[str, list[tuple[float, float]]] = {"accuracy": [], "log-loss": []}
-    for rows, posterior in zip((drift.before, drift.after), drift.posteriors, strict=True):
+    for rows in (drift.before, drift.after):
         if rows.components is None or not (rows.components >= 0).any():
             return None
         known = np.flatnonzero(rows.components >= 0)
-        truth = rows.components[known]
-        of_truth = np.maximum(posterior[known, truth], np.finfo(np.float64).tiny)
-        right = (posterior[known].argmax(axis=1) == truth).astype(np.float64)
-        for name, values in (("accuracy", right), ("log-loss", -np.log(of_truth))):
+        judged = HeldOut.given(drift.estimator, rows.components[known], rows.log_posterior[known])
+        losses = -np.log(np.maximum(judged.of_truth, np.finfo(np.float64).tiny))
+        for name, values in (("accuracy", judged.right.astype(np.float64)), ("log-loss", losses)):
             found[name].append((float(values.mean()), float(values.std() / np.sqrt(len(values)))))
     return found
 

@@ -12,10 +12,23 @@ from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.learning.importance import Importance
 from posteriori.plotting.canvas import class_colours
 from posteriori.plotting.effects import cells_of, read_batch
-from posteriori.reporting.charts import MOST_SHADES, ColumnChart, legend, plot_density_strips
+from posteriori.reporting.charts import figure, legend
+from posteriori.reporting.column_charts import MOST_SHADES, ColumnChart, plot_density_strips
 from posteriori.reporting.data import ReportData, take_rows
-from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, scrolled, table, times
-from posteriori.reporting.pictures import draw, figure
+from posteriori.reporting.markup import (
+    Html,
+    Section,
+    affordable,
+    bar,
+    element,
+    gallery,
+    joined,
+    paragraph,
+    scrolled,
+    table,
+    times,
+)
+from posteriori.reporting.pictures import draw
 from posteriori.support.formatting import count, plural, shortened
 
 if TYPE_CHECKING:
@@ -66,13 +79,11 @@ def _word(one: CharacteristicWord) -> str:
 
 
 _MOST_BARS = 15
-_MOST_PICTURES = 6
 _MOST_ROWS = 5000  # drawn behind the curves as histograms
 _MOST_CURVES = 8  # classes in one chart; more are drawn as shaded strips
 _MOST_CATEGORIES = 80  # in one picture
 _MOST_DRAWN = 100  # columns
 _MOST_STRIPS = 12  # columns, if there are many classes
-_BUDGET = 1_100_000  # bytes of figures
 
 
 def features_section(subject: ReportData, importance: Importance) -> Section:
@@ -113,20 +124,13 @@ def _pictures(subject: ReportData, order: Sequence[int], importance: Importance)
     batch, components = read_batch(subject.estimator, X), subject.components[rows]
     most = _MOST_DRAWN if _has_effects(subject) else _MOST_STRIPS
     chosen = [j for j in order[:most] if not np.isnan(cells_of(batch, j)).all()]
-    left = _BUDGET
     if _has_effects(subject):
         yield legend(subject.label_phrases, class_colours(len(subject.labels)))
-    drawn: list[Html] = []
-    for position, j in enumerate(chosen):
-        drawn.append(_of_column(subject, j, X, batch, components, position, importance))
-        left -= len(drawn[-1])
-        if left < 0:
-            break
-    yield element("div", *drawn[:_MOST_PICTURES], class_="pictures")
-    yield paragraph(_how_to_read(subject, len(rows)), class_="note")
-    if len(drawn) > _MOST_PICTURES:
-        rest = element("div", *drawn[_MOST_PICTURES:], class_="pictures")
-        yield details(f"{plural(len(drawn) - _MOST_PICTURES, 'more column')}", rest)
+    drawn = affordable(
+        _of_column(subject, j, X, batch, components, position, importance) for position, j in enumerate(chosen)
+    )
+    first, *folded = gallery(drawn, "more column")
+    yield from (first, paragraph(_how_to_read(subject, len(rows)), class_="note"), *folded)
     if len(drawn) < len(chosen) or len(order) > most:
         yield paragraph(
             f"The other {plural(len(order) - len(drawn), 'column')} matter least and are not drawn; "

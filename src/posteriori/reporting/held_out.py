@@ -1,9 +1,9 @@
-"""Predictions of the rows of a report, with the true classes, and whether the model was trained on these rows."""
+"""Predictions of the rows of a report, and whether the model was trained on these rows."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,92 +12,27 @@ from sklearn.base import clone
 from posteriori.classifiers.rows import FINGERPRINTS, share_of_seen_rows
 from posteriori.classifiers.validation import labels_of
 from posteriori.learning.importance import Importance
-from posteriori.model_selection import metrics
+from posteriori.model_selection import HeldOut
 from posteriori.model_selection import out_of_fold as cross_validate
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import percent
 from posteriori.support.typing import Array
 
 
-@dataclass(frozen=True)
-class HeldOutPredictions:
-    """True classes and predictions of the labelled rows, of models that did not see the rows unless they are given.
-
-    Attributes
-    ----------
-    y_true : ndarray (m,)
-        Index of the true class of each row.
-    posterior, prior : ndarray (m, C)
-        p(y | x), and p(y), the baseline prediction without features.
-    weight : ndarray (m,)
-    rows : ndarray (m,)
-        Positions of the rows in the table.
-    how : str
-        One sentence on how the predictions were made.
-    importance : Importance
-        Feature importance, on held-out rows if the models of the folds are available.
-    rows_are : {"held-out rows", "training rows", "rows"}
-        What the page calls the rows; "rows" if nobody knows whether the model was trained on them.
-    """
-
-    y_true: Array
-    posterior: Array
-    prior: Array
-    weight: Array
-    rows: Array
-    how: str
-    importance: Importance
-    rows_are: str = "held-out rows"
-
-    @property
-    def predictions_are(self) -> str:
-        """What the page calls the predictions: held-out predictions, for example."""
-        return self.rows_are.replace("rows", "predictions") if self.rows_are != "rows" else "given predictions"
-
-    @property
-    def predicted(self) -> Array:
-        """Index of the most probable class of each row."""
-        predicted: Array = self.posterior.argmax(axis=1)
-        return predicted
-
-    @property
-    def confidence(self) -> Array:
-        """Probability of the predicted class."""
-        confidence: Array = self.posterior.max(axis=1)
-        return confidence
-
-    @property
-    def of_truth(self) -> Array:
-        """Probability of the true class."""
-        return self.posterior[np.arange(len(self.y_true)), self.y_true]
-
-    @property
-    def right(self) -> Array:
-        """Whether the predicted class is the true class."""
-        right: Array = self.predicted == self.y_true
-        return right
-
-    def standard_error(self, losses: Array) -> float:
-        """Return the standard error of the weighted mean of the losses, (m,)."""
-        share = self.weight / self.weight.sum()
-        return float(np.sqrt((share**2) @ (losses - share @ losses) ** 2))
-
-
-def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPredictions:
+def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOut:
     """Return held-out predictions of the labelled rows, by cross-validation if none are given.
 
     Parameters
     ----------
     subject : ReportData
-    out_of_fold : OutOfFold, LeaveOneOut or array-like (n, C), optional
+    out_of_fold : HeldOut or array-like (n, C), optional
 
     Raises
     ------
     ValueError
         out_of_fold belongs to other rows, or there are no held-out predictions and none can be made.
     """
-    estimator = subject.estimator
-    labels = subject.estimator.classes_[subject.components]
+    estimator, rows = subject.estimator, subject.labelled
     if out_of_fold is None:
         out_of_fold = getattr(estimator, "out_of_fold_", None)
     if out_of_fold is None and hasattr(estimator, "members_"):
@@ -106,7 +41,6 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPre
         how = "The parameters of the model were given, not learned from these rows, so no refit is needed."
         return replace(_of_array(subject, estimator.predict_proba(subject.X)), how=how, rows_are="held-out rows")
     if out_of_fold is None:
-        rows = subject.labelled
         if len(rows) < 2:
             raise ValueError("there is only one labelled row; cross-validation needs at least two")
         absent = np.setdiff1d(np.arange(len(subject.labels)), subject.components[rows])
@@ -115,28 +49,29 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPre
                 f"no row is of class {estimator.classes_[absent[0]]!r}, which no refit predicts; give rows of every "
                 "class, or out_of_fold"
             )
-        out_of_fold = _cross_validated(subject, labels)
-    if not hasattr(out_of_fold, "posterior"):
+        out_of_fold = _cross_validated(subject)
+    if not isinstance(out_of_fold, HeldOut):
         return _of_array(subject, out_of_fold)
-    rows = subject.labelled
-    y_true = out_of_fold.y_true
-    if not np.array_equal(y_true, subject.components[rows]):
+    if not np.array_equal(out_of_fold.y_true, subject.components[rows]):
         raise ValueError(
             "out_of_fold is not of these rows: its classes differ from their labels; give the table it was made from"
         )
-    posterior = metrics.fill_undefined(out_of_fold.posterior, out_of_fold.prior)
-    judged = getattr(out_of_fold, "estimator", estimator)
-    if judged.schema_.names != estimator.schema_.names:  # the table reads otherwise than the training rows
-        judged = estimator
-    importance = judged.importance_
-    weight = out_of_fold.weight
-    return HeldOutPredictions(y_true, posterior, out_of_fold.prior, weight, rows, _how(out_of_fold), importance)
+    return out_of_fold
 
 
-def _cross_validated(subject: ReportData, labels: Array) -> Any:
+def importance_of(subject: ReportData, evaluated: HeldOut) -> Importance:
+    """Return the feature importance, on held-out rows if the models of the folds are available."""
+    judged = evaluated.estimator
+    if judged is None or judged.schema_.names != subject.estimator.schema_.names:  # the table reads otherwise
+        judged = subject.estimator
+    importance: Importance = judged.importance_
+    return importance
+
+
+def _cross_validated(subject: ReportData) -> HeldOut:
     """Cross-validate a copy of the estimator; unlabelled rows are used for training as in `fit`."""
     learner = clone(subject.estimator)
-    labels = np.asarray(labels, dtype=object)
+    labels = np.asarray(subject.estimator.classes_[subject.components], dtype=object)
     unlabelled = labels_of(learner).unlabelled
     labels[subject.components < 0] = None if unlabelled in ("learn", "error") else unlabelled
     schema = subject.model.schema
@@ -148,17 +83,7 @@ def _cross_validated(subject: ReportData, labels: Array) -> Any:
     return cross_validate(learner, X, labels, folds=min(5, len(subject.labelled)))
 
 
-def _how(out_of_fold: Any) -> str:
-    fold = getattr(out_of_fold, "fold", None)
-    if fold is None:
-        return "Each row was predicted by a model trained on all others (leave-one-out)."
-    return (
-        f"The rows were split into {int(np.max(fold)) + 1} folds, and each fold was predicted by a model trained on "
-        "the other folds (cross-validation)."
-    )
-
-
-def _of_array(subject: ReportData, proba: Any) -> HeldOutPredictions:
+def _of_array(subject: ReportData, proba: Any) -> HeldOut:
     posterior = np.asarray(proba, dtype=np.float64)
     shape = (len(subject.components), len(subject.labels))
     if posterior.shape != shape:
@@ -166,16 +91,10 @@ def _of_array(subject: ReportData, proba: Any) -> HeldOutPredictions:
     rows = subject.labelled
     prior = np.tile(np.exp(subject.model.class_log_prior), (len(rows), 1))
     rows_are, how = _relation_to_training(subject, posterior)
-    return HeldOutPredictions(
-        subject.components[rows],
-        metrics.fill_undefined(posterior[rows], prior),
-        prior,
-        np.ones(len(rows)),
-        rows,
-        how,
-        subject.estimator.importance_,
-        rows_are,
-    )
+    with np.errstate(divide="ignore"):
+        log_posterior = np.log(posterior[rows])
+    y_true, weight = subject.components[rows], np.ones(len(rows))
+    return HeldOut(log_posterior, prior, y_true, weight, subject.estimator.classes_, how, rows_are=rows_are)
 
 
 def _relation_to_training(subject: ReportData, posterior: Array) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from posteriori.support import formatting
 from posteriori.support.atomic_write import write_whole
+from posteriori.support.formatting import plural
 
 _NARROW = "\N{NARROW NO-BREAK SPACE}"
 
@@ -148,6 +149,8 @@ class HtmlPage:
 
 
 _SHORT = 16  # rows
+_MOST_PICTURES = 6  # unfolded
+_BUDGET = 1_100_000  # bytes of pictures
 _VOID = frozenset({"br", "link", "meta"})
 # Second line of defence: if a cell were ever taken for markup, the browser would load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -239,6 +242,48 @@ def table(
     return scrolled(content, caption, class_of_box)
 
 
+def tables(
+    captions: tuple[str, str], head: Sequence[Any], rows: Sequence[Sequence[Any]], most: int, summary: str, **look: Any
+) -> Iterator[Html]:
+    """Yield the first rows as a table, and the others folded, with a caption of their own."""
+    if rows:
+        yield table(captions[0], head, rows[:most], **look)
+    if len(rows) > most:
+        yield details(summary, table(captions[1], head, rows[most:], **look))
+
+
+def gallery(pictures: Sequence[Html], noun: str) -> Iterator[Html]:
+    """Yield the first pictures side by side, and the others folded."""
+    yield element("div", *pictures[:_MOST_PICTURES], class_="pictures")
+    if len(pictures) > _MOST_PICTURES:
+        rest = element("div", *pictures[_MOST_PICTURES:], class_="pictures")
+        yield details(f"{plural(len(pictures) - _MOST_PICTURES, noun)}", rest)
+
+
+def affordable(pictures: Iterable[Html]) -> list[Html]:
+    """Return the first pictures, until they exceed the budget of a page."""
+    left, drawn = _BUDGET, []
+    for picture in pictures:
+        drawn.append(picture)
+        left -= len(picture)
+        if left < 0:
+            break
+    return drawn
+
+
+def document_head(title: str, style: str, policy: str) -> Html:
+    """Return the head of a document that loads nothing."""
+    return element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("link", rel="icon", href="data:,"),
+        element("title", title),
+        element("style", Html(style)),
+    )
+
+
 def scrolled(content: Html, label: str, class_: str | None = None) -> Html:
     """Return content that scrolls sideways if the page is too narrow for it."""
     return element("div", content, class_=class_ or "scroll", tabindex=0, role="region", aria_label=label)
@@ -248,6 +293,14 @@ def bar(share: float, class_: str = "") -> Html:
     """Return a bar that fills a share of its cell; hidden from screen readers, which read the number."""
     width = f"width:{100.0 * min(max(share, 0.0), 1.0):.1f}%"
     return element("span", element("i", style=width), class_=f"bar {class_}".strip(), aria_hidden="true")
+
+
+def cards(facts: Iterable[tuple[str, str, str]]) -> Html:
+    """Return key figures as cards, each with its name and a note."""
+    boxes = (
+        element("div", element("dt", name), element("dd", value, element("small", note))) for name, value, note in facts
+    )
+    return element("dl", *boxes, class_="cards")
 
 
 def details(summary: str, *contents: Any) -> Html:
@@ -285,17 +338,8 @@ def page(
     explorer: str | None = None,
 ) -> Html:
     """Return a self-contained document: no other files, no network, no scripts."""
-    style = Html(files(__package__).joinpath("page.css").read_text(encoding="utf-8"))
+    style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     links = (element("li", element("a", section.title, href=f"#{section.anchor}")) for section in sections)
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        element("link", rel="icon", href="data:,"),
-        element("title", title),
-        element("style", style),
-    )
     body = element(
         "body",
         element("header", element("h1", title), *header),
@@ -303,4 +347,4 @@ def page(
         element("main", *(section.write(explorer) for section in sections)),
         element("footer", *footer),
     )
-    return Html(f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n")
+    return Html(f"<!DOCTYPE html>\n{element('html', document_head(title, style, _POLICY), body, lang='en')}\n")

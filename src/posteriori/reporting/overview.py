@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from posteriori.densities import column_label
+from posteriori.model_selection import HeldOut
 from posteriori.reporting.alerts import alerts_table, find_alerts
 from posteriori.reporting.data import ColumnFacts, ReportData
-from posteriori.reporting.held_out import HeldOutPredictions
-from posteriori.reporting.markup import Html, Section, bar, details, element, number, paragraph, percent, table
+from posteriori.reporting.markup import Html, Section, bar, cards, details, element, number, paragraph, percent, table
 from posteriori.statistics.description import Cells
 from posteriori.support.formatting import cell_text, count, plural
 from posteriori.support.typing import Array
@@ -21,7 +21,7 @@ _MOST_UNFOLDED = 40  # columns
 _MOST_CATEGORIES = 5
 
 
-def summary(subject: ReportData, evaluated: HeldOutPredictions, facts: Sequence[ColumnFacts]) -> list[Html]:
+def summary(subject: ReportData, evaluated: HeldOut, facts: Sequence[ColumnFacts]) -> list[Html]:
     """Return the opening sentence of the page and the cards with its key figures."""
     n_rows = len(subject.components)
     accuracy = float(np.average(evaluated.right, weights=evaluated.weight))
@@ -38,7 +38,7 @@ def summary(subject: ReportData, evaluated: HeldOutPredictions, facts: Sequence[
         + (f" {evaluated.how}" if evaluated.rows_are != "held-out rows" else ""),
     )
     truth = float(np.exp(_mean_log(evaluated)))
-    cards = [
+    facts_shown = [
         ("Rows", count(n_rows), _unlabelled(n_rows - len(subject.labelled))),
         ("Columns", str(len(facts)), f"{percent(missing / cells)} of cells missing" if missing else "no missing cells"),
         ("Classes", str(len(subject.labels)), f"“{subject.labels[commonest]}” is the most frequent"),
@@ -49,10 +49,7 @@ def summary(subject: ReportData, evaluated: HeldOutPredictions, facts: Sequence[
             f"geometric mean; {percent(_chance(evaluated))} by the class prior",
         ),
     ]
-    boxes = (
-        element("div", element("dt", name), element("dd", value, element("small", note))) for name, value, note in cards
-    )
-    return [sentence, element("dl", *boxes, class_="cards")]
+    return [sentence, cards(facts_shown)]
 
 
 def _of_hundred(share: float) -> str:
@@ -64,12 +61,12 @@ def _unlabelled(rows: int) -> str:
     return f"{count(rows)} without label" if rows else "all labelled"
 
 
-def _mean_log(evaluated: HeldOutPredictions) -> float:
+def _mean_log(evaluated: HeldOut) -> float:
     with np.errstate(divide="ignore"):
         return float(np.average(np.maximum(np.log(evaluated.of_truth), -36.0), weights=evaluated.weight))
 
 
-def _chance(evaluated: HeldOutPredictions) -> float:
+def _chance(evaluated: HeldOut) -> float:
     of_truth = evaluated.prior[np.arange(len(evaluated.y_true)), evaluated.y_true]
     return float(np.exp(np.average(np.log(np.maximum(of_truth, 1e-16)), weights=evaluated.weight)))
 

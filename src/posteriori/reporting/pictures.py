@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from posteriori.plotting.canvas import INK
-from posteriori.reporting.markup import Html, element, escaped
+from posteriori.reporting.markup import Html, escaped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,11 +63,6 @@ def draw_own(paint: Callable[[], Axes], label: str, name: str) -> Html:
             return _svg_of(figure, label, name)
         finally:
             plt.close(figure)
-
-
-def figure(picture: Html, caption: Any) -> Html:
-    """Return a picture with a caption."""
-    return element("figure", picture, element("figcaption", caption))
 
 
 @contextmanager

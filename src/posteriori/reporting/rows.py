@@ -11,11 +11,23 @@ import numpy as np
 from posteriori.explain import Explanation
 from posteriori.explain.effects import with_cells
 from posteriori.explain.sums import merge_classes
+from posteriori.model_selection import HeldOut
 from posteriori.plotting.effects import cells_of, read_batch
 from posteriori.plotting.reading import Feature, posterior_of
 from posteriori.reporting.data import ColumnFacts, ReportData, case_links, take_rows
-from posteriori.reporting.held_out import HeldOutPredictions
-from posteriori.reporting.markup import Html, Section, details, element, number, paragraph, percent, table, times
+from posteriori.reporting.held_out import importance_of
+from posteriori.reporting.markup import (
+    Html,
+    Section,
+    details,
+    element,
+    number,
+    paragraph,
+    percent,
+    table,
+    tables,
+    times,
+)
 from posteriori.support.formatting import cell_text, count, listed, plural, shortened
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -110,11 +122,11 @@ _MOST_UNFOLDED = 15
 _DOUBTFUL = 0.05  # p(recorded class)
 
 
-def labels_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section | None:
+def labels_section(subject: ReportData, evaluated: HeldOut) -> Section | None:
     """Return the rows with p(recorded class) below 5 %, the least probable first; None for one class."""
     if len(subject.labels) < 2:
         return None
-    posterior, of_truth = evaluated.posterior, evaluated.of_truth
+    posterior, of_truth = evaluated.filled, evaluated.of_truth
     doubtful = np.flatnonzero(of_truth < _DOUBTFUL)
     order = doubtful[np.argsort(of_truth[doubtful], kind="stable")]
     # A calibrated model gives a row a recorded class of probability p with probability p.
@@ -134,7 +146,7 @@ def labels_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sectio
     if len(order):
         rows = [
             [
-                f"row {evaluated.rows[position]}",
+                f"row {subject.labelled[position]}",
                 subject.labels[evaluated.y_true[position]],
                 percent(float(of_truth[position])),
                 subject.labels[evaluated.predicted[position]],
@@ -143,11 +155,9 @@ def labels_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sectio
             for position in order[:_MOST].tolist()
         ]
         head = ["row (from 0)", f"recorded {subject.target}", "probability", "predicted", "probability of it"]
-        first = table("Least probable recorded classes", head, rows[:_MOST_UNFOLDED], text=(0, 1, 3))
-        contents.append(first)
-        if len(rows) > _MOST_UNFOLDED:
-            more = table(f"Rows {_MOST_UNFOLDED + 1} to {len(rows)}", head, rows[_MOST_UNFOLDED:], text=(0, 1, 3))
-            contents.append(details(f"{len(rows) - _MOST_UNFOLDED} more", more))
+        captions = "Least probable recorded classes", f"Rows {_MOST_UNFOLDED + 1} to {len(rows)}"
+        summary = f"{len(rows) - _MOST_UNFOLDED} more"
+        contents += tables(captions, head, rows, _MOST_UNFOLDED, summary, text=(0, 1, 3))
     return Section("labels", "Doubtful labels", lead, tuple(contents))
 
 
@@ -270,11 +280,11 @@ class Example:
     position: int
 
 
-def choose_examples(subject: ReportData, evaluated: HeldOutPredictions) -> list[Example]:
+def choose_examples(subject: ReportData, evaluated: HeldOut) -> list[Example]:
     """Choose up to five rows by their predictions: typical, confident, uncertain, wrong, and an outlier."""
     truth, right, sure = evaluated.of_truth, evaluated.right, evaluated.confidence
-    ranked = np.sort(evaluated.posterior, axis=1)
-    margin = ranked[:, -1] - ranked[:, -2] if evaluated.posterior.shape[1] > 1 else ranked[:, -1]
+    ranked = np.sort(evaluated.filled, axis=1)
+    margin = ranked[:, -1] - ranked[:, -2] if evaluated.filled.shape[1] > 1 else ranked[:, -1]
     wanted = [
         ("A typical row", np.argsort(np.abs(truth - np.median(truth)), kind="stable")),
         ("Most confident and correct", np.argsort(np.where(right, -sure, np.inf), kind="stable")),
@@ -282,7 +292,7 @@ def choose_examples(subject: ReportData, evaluated: HeldOutPredictions) -> list[
         ("Most confident and wrong", np.argsort(np.where(right, np.inf, -sure), kind="stable")),
     ]
     if subject.log_evidence is not None:
-        wanted.append(("Strongest outlier", np.argsort(subject.log_evidence[evaluated.rows], kind="stable")))
+        wanted.append(("Strongest outlier", np.argsort(subject.log_evidence[subject.labelled], kind="stable")))
     if right.all():
         wanted[3] = ("Correct with the lowest probability", np.argsort(truth, kind="stable"))
     taken: list[Example] = []
@@ -293,7 +303,7 @@ def choose_examples(subject: ReportData, evaluated: HeldOutPredictions) -> list[
     return taken
 
 
-def explained_section(subject: ReportData, evaluated: HeldOutPredictions, explorer: str | None = None) -> Section:
+def explained_section(subject: ReportData, evaluated: HeldOut, explorer: str | None = None) -> Section:
     """Return some rows with the contribution of each cell to the prediction."""
     lead = (
         "How the model computes a prediction. It starts from the prior odds of the two most probable classes; each "
@@ -302,12 +312,12 @@ def explained_section(subject: ReportData, evaluated: HeldOutPredictions, explor
         f"the {evaluated.predictions_are}; the factors are those of the final model."
     )
     examples = choose_examples(subject, evaluated)
-    X = take_rows(subject.X, evaluated.rows[[one.position for one in examples]])
+    X = take_rows(subject.X, subject.labelled[[one.position for one in examples]])
     explanation = subject.estimator.explain(X)
     ruled = explanation if subject.lens_name is None else subject.main_member.explain(X)
     batch = read_batch(subject.estimator, X)
     usual = read_batch(subject.estimator, take_rows(subject.X, subject.sampled(_USUAL_ROWS)))
-    importance = evaluated.importance.information
+    importance = importance_of(subject, evaluated).information
     modelled = np.array(subject.estimator.schema_.modelled)
     columns = modelled[np.argsort(-importance[modelled], kind="stable")][:_MOST_CHANGED].tolist()
     links = case_links(subject.estimator, X, range(len(examples)), explorer)
@@ -325,7 +335,7 @@ def explained_section(subject: ReportData, evaluated: HeldOutPredictions, explor
 
 def _article(
     subject: ReportData,
-    evaluated: HeldOutPredictions,
+    evaluated: HeldOut,
     explanation: Explanation,
     row: int,
     example: Example,
@@ -334,10 +344,10 @@ def _article(
     posterior = np.nan_to_num(explanation.posterior[row])
     order = np.argsort(-explanation.log_joint[row], kind="stable")
     position, truth = example.position, subject.label_phrases[evaluated.y_true[example.position]]
-    yield element("h3", f"{example.title}: ", _linked(f"row {evaluated.rows[position]}", link))
+    yield element("h3", f"{example.title}: ", _linked(f"row {subject.labelled[position]}", link))
     after = [f"{subject.label_phrases[c]}: {percent(posterior[c])}" for c in order[:3]]
-    ranked = np.argsort(-evaluated.posterior[position], kind="stable")
-    before = [f"{subject.label_phrases[c]}: {percent(float(evaluated.posterior[position, c]))}" for c in ranked[:3]]
+    ranked = np.argsort(-evaluated.filled[position], kind="stable")
+    before = [f"{subject.label_phrases[c]}: {percent(float(evaluated.filled[position, c]))}" for c in ranked[:3]]
     kind = evaluated.predictions_are.capitalize()
     yield paragraph("True class: ", element("strong", truth), f". {kind}: {listed(before)}.")
     yield paragraph(f"Prediction of the final model: {listed(after)}. Its factors:", class_="note")

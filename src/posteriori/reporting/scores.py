@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model_selection import metrics
+from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve, compare_with_prior, pool_verdict
 from posteriori.registry import describe_model
 from posteriori.reporting.data import ReportData
-from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, element, number, paragraph, percent, table
 from posteriori.support.formatting import cell_text, plural
 
@@ -25,13 +24,13 @@ _MEASURES = {
 _POOL = "pool"
 
 
-def scores_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
+def scores_section(subject: ReportData, evaluated: HeldOut) -> Section:
     """Return the scores of the model compared with the class prior."""
     lead = (
         f"How well the model predicts {evaluated.rows_are}. {evaluated.how} The baseline predicts the class prior, the "
         "frequencies of the classes, for every row."
     )
-    arguments = evaluated.y_true, evaluated.posterior, evaluated.weight
+    arguments = evaluated.judged
     guess = evaluated.y_true, evaluated.prior, evaluated.weight
     losses = [metrics.log_loss(*arguments), metrics.log_loss(*guess)]
     rows = [
@@ -59,9 +58,9 @@ def scores_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sectio
         ],
         *_by_class(subject, metrics.precision_recall(*arguments)),
     ]
-    caption = f"Scores on {plural(len(evaluated.rows), 'row')}"
+    caption = f"Scores on {plural(len(evaluated.y_true), 'row')}"
     contents = [table(caption, ["score", "model", "class prior", "meaning"], rows, text=(0, 3))]
-    found = compare_with_prior(evaluated.y_true, evaluated.posterior, evaluated.prior, evaluated.weight)
+    found = compare_with_prior(evaluated.y_true, evaluated.filled, evaluated.prior, evaluated.weight)
     if found.verdict == "uninformative":
         loss, of_prior = number(losses[0], 4), number(losses[1], 4)
         words = f"log-loss {loss} against {of_prior} for the class prior"

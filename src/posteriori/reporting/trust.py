@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model_selection import metrics
+from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.ranking import Ranking
 from posteriori.plotting import plot_calibration
 from posteriori.plotting.canvas import Scale, class_colours
-from posteriori.plotting.effects import evenly
-from posteriori.reporting.charts import Panel, chart, legend
+from posteriori.plotting.reading import evenly
+from posteriori.reporting.charts import Panel, chart, figure, legend
 from posteriori.reporting.data import ReportData
-from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, details, element, joined, number, paragraph, percent, table
-from posteriori.reporting.pictures import draw, figure
+from posteriori.reporting.pictures import draw
 from posteriori.support.formatting import count
 from posteriori.support.typing import Array
 
@@ -26,7 +25,7 @@ _MOST_POINTS = 100
 _TOP, _SIZE, _WIDTH = 20.0, 210.0, 300.0  # pixels
 
 
-def thresholds_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section | None:
+def thresholds_section(subject: ReportData, evaluated: HeldOut) -> Section | None:
     """Return the curves of each class against the others, and tables of thresholds; None for fewer than two classes."""
     counts = np.bincount(evaluated.y_true, evaluated.weight, len(subject.labels))
     if np.count_nonzero(counts) < 2:
@@ -37,7 +36,7 @@ def thresholds_section(subject: ReportData, evaluated: HeldOutPredictions) -> Se
         f"{evaluated.predictions_are}."
     )
     classes = [1] if len(counts) == 2 else [int(c) for c in np.argsort(-counts, kind="stable")[:_MOST_CURVES]]
-    rankings = {c: Ranking.of(evaluated.y_true, evaluated.posterior, c, evaluated.weight) for c in classes if counts[c]}
+    rankings = {c: Ranking.of(evaluated.y_true, evaluated.filled, c, evaluated.weight) for c in classes if counts[c]}
     contents = [
         legend([subject.label_phrases[c] for c in rankings], [class_colours(len(counts))[c] for c in rankings]),
         element("div", *_curves(subject, rankings), class_="pictures three"),
@@ -111,9 +110,9 @@ _MOST_LETTERS, _MOST_LETTERS_WIDE = 24, 105  # of all names together, on a narro
 _MOST_MISTAKES = 10
 
 
-def calibration_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
+def calibration_section(subject: ReportData, evaluated: HeldOut) -> Section:
     """Return accuracy against confidence, in bins of confidence."""
-    bins = metrics.calibration(evaluated.y_true, evaluated.posterior, evaluated.weight)
+    bins = metrics.calibration(*evaluated.judged)
     lead = (
         "Do the predicted probabilities match the observed frequencies? Of 100 rows predicted with a probability of "
         "80 %, about 80 should be correct. Confidence is the probability of the predicted class. In each line the bar "
@@ -149,7 +148,7 @@ def _against(accuracy: float, confidence: float) -> Html:
     return element("span", filled, mark, class_="bar", aria_hidden="true")
 
 
-def _verdict(evaluated: HeldOutPredictions, expected_error: float) -> str:
+def _verdict(evaluated: HeldOut, expected_error: float) -> str:
     confidence = float(np.average(evaluated.confidence, weights=evaluated.weight))
     accuracy = float(np.average(evaluated.right, weights=evaluated.weight))
     error = evaluated.standard_error(evaluated.right - evaluated.confidence)
@@ -161,10 +160,10 @@ def _verdict(evaluated: HeldOutPredictions, expected_error: float) -> str:
     return f"{averages}: {verdict}. Expected calibration error: {percent(expected_error)}."
 
 
-def _picture(subject: ReportData, evaluated: HeldOutPredictions) -> Html:
+def _picture(subject: ReportData, evaluated: HeldOut) -> Html:
     labels = subject.estimator.classes_[evaluated.y_true]
     picture = draw(
-        lambda ax: plot_calibration(subject.estimator, y=labels, proba=evaluated.posterior, ax=ax),
+        lambda ax: plot_calibration(subject.estimator, y=labels, proba=evaluated.filled, ax=ax),
         4.8,
         4.6,
         "Observed frequency of each class against its mean predicted probability, in ten bins; the diagonal is ideal",
@@ -177,9 +176,9 @@ def _picture(subject: ReportData, evaluated: HeldOutPredictions) -> Html:
     return details("Calibration curve per class", figure(picture, caption))
 
 
-def confusion_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
+def confusion_section(subject: ReportData, evaluated: HeldOut) -> Section:
     """Return the confusion matrix, the most frequent errors, and precision and recall per class."""
-    confusion = metrics.confusion_matrix(evaluated.y_true, evaluated.posterior, evaluated.weight)
+    confusion = metrics.confusion_matrix(*evaluated.judged)
     lead = (
         "Rows by true and predicted class. Each line holds the rows of one true class, each column the rows of one "
         "predicted class. Correct predictions are on the diagonal (blue), errors off the diagonal (orange)."
@@ -253,10 +252,10 @@ def _mistakes(subject: ReportData, confusion: np.ndarray) -> Html:
     return table(f"Most frequent errors{more}", head, rows, text=(0, 1))
 
 
-def _by_class(subject: ReportData, evaluated: HeldOutPredictions) -> Html:
-    found = metrics.precision_recall(evaluated.y_true, evaluated.posterior, evaluated.weight)
+def _by_class(subject: ReportData, evaluated: HeldOut) -> Html:
+    found = metrics.precision_recall(*evaluated.judged)
     areas = [
-        Ranking.of(evaluated.y_true, evaluated.posterior, c, evaluated.weight).area for c in range(len(subject.labels))
+        Ranking.of(evaluated.y_true, evaluated.filled, c, evaluated.weight).area for c in range(len(subject.labels))
     ]
     rows = [
         [label, count(support), percent(precision), percent(recall), number(f1, 3), number(area, 3)]

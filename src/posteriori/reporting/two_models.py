@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from posteriori.model_selection import metrics
+from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve
-from posteriori.reporting.charts import legend
+from posteriori.reporting.charts import AFTER, BEFORE, figure, histograms_chart, legend
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.drift import SIGNIFICANT
-from posteriori.reporting.drift_page import AFTER, BEFORE, histograms_chart
 from posteriori.reporting.held_out import seen_rows
 from posteriori.reporting.markup import (
     Html,
@@ -31,9 +30,9 @@ from posteriori.reporting.markup import (
     points,
     signed,
     table,
+    tables,
 )
-from posteriori.reporting.pictures import figure
-from posteriori.support.formatting import cell_text, count, plural
+from posteriori.support.formatting import count, plural
 from posteriori.support.typing import Array
 
 _MOST_ROWS = 10  # on each side
@@ -47,25 +46,18 @@ class TwoModels:
 
     Attributes
     ----------
-    first, second : fitted classifier
-        Of the same classes.
+    models : tuple of ReportData
+        Two fitted classifiers of the same classes, with the rows.
     names : tuple of str
-    rows : ndarray (m,)
-        Positions of the labelled rows in the table.
-    y_true : ndarray (m,)
-        Index of the true class of each row.
-    posteriors : tuple of ndarray (m, C)
-        p(y | x) by each model.
+    held_out : tuple of HeldOut
+        Their predictions of the labelled rows.
     seen_shares : tuple of float or None
         The share of all rows that each model was trained on; None if it has no record of its training rows.
     """
 
-    first: Any
-    second: Any
+    models: tuple[ReportData, ReportData]
     names: tuple[str, str]
-    rows: Array
-    y_true: Array
-    posteriors: tuple[Array, Array]
+    held_out: tuple[HeldOut, HeldOut]
     seen_shares: tuple[float | None, float | None]
 
     @classmethod
@@ -77,31 +69,23 @@ class TwoModels:
         ValueError
             The classes of the models differ, or no row has a label.
         """
-        data = [ReportData.of(model, X, y) for model in (first, second)]
+        models = ReportData.of(first, X, y), ReportData.of(second, X, y)
         if not np.array_equal(first.classes_, second.classes_):
             raise ValueError(
                 f"the models have different classes, {first.classes_.tolist()} and {second.classes_.tolist()}; compare "
                 "models of the same classes"
             )
-        rows = data[0].labelled
-        if not len(rows):
+        if not len(models[0].labelled):
             raise ValueError("no row has a label; give labelled rows to compare two models")
-        posteriors = []
-        for model in (first, second):
-            prior = np.broadcast_to(np.asarray(model.class_prior_), (len(rows), len(model.classes_)))
-            with warnings.catch_warnings():  # a column of the other model
-                warnings.filterwarnings("ignore", message=".*was not trained on; ignored")
-                posterior = np.asarray(model.predict_proba(X))
-            posteriors.append(metrics.fill_undefined(posterior[rows], prior))
         kinds = [type(model).__name__ for model in (first, second)]
         names = (kinds[0], kinds[1]) if kinds[0] != kinds[1] else (f"{kinds[0]} (new)", f"{kinds[1]} (against)")
-        seen = (seen_rows(first, X), seen_rows(second, X))
-        return cls(first, second, names, rows, data[0].components[rows], (posteriors[0], posteriors[1]), seen)
+        held_out = _predicted(models[0]), _predicted(models[1])
+        return cls(models, names, held_out, (seen_rows(first, X), seen_rows(second, X)))
 
     @property
     def target(self) -> str:
         """Name of the target."""
-        return self.first.schema_.target or "class"
+        return self.models[0].target
 
     @property
     def seen(self) -> str:
@@ -115,21 +99,24 @@ class TwoModels:
         return "Neither model was trained on these rows."
 
     @cached_property
-    def labels(self) -> list[str]:
-        """Class names as text."""
-        return [cell_text(label) for label in self.first.classes_.tolist()]
-
-    @cached_property
     def of_truth(self) -> tuple[Array, Array]:
         """Log p(true class) by each model, in nats."""
-        first, second = (np.log(np.maximum(one[np.arange(len(one)), self.y_true], _TINY)) for one in self.posteriors)
+        first, second = (np.log(np.maximum(one.of_truth, _TINY)) for one in self.held_out)
         return first, second
 
-    @cached_property
-    def right(self) -> tuple[Array, Array]:
-        """Whether each model predicts the true class."""
-        first, second = (one.argmax(axis=1) == self.y_true for one in self.posteriors)
-        return first, second
+    @property
+    def n_rows(self) -> int:
+        """The number of labelled rows."""
+        return len(self.held_out[0].y_true)
+
+
+def _predicted(subject: ReportData) -> HeldOut:
+    """Return the predictions of the labelled rows, whether or not the model was trained on them."""
+    model, rows = subject.estimator, subject.labelled
+    with warnings.catch_warnings():  # a column of the other model
+        warnings.filterwarnings("ignore", message=".*was not trained on; ignored")
+        log_posterior = np.asarray(model.predict_log_proba(subject.X))[rows]
+    return HeldOut.given(model, subject.components[rows], log_posterior)
 
 
 def models_summary(both: TwoModels) -> list[Html]:
@@ -146,7 +133,7 @@ def models_summary(both: TwoModels) -> list[Html]:
             element("strong", both.names[0]),
             " and ",
             element("strong", both.names[1]),
-            f" predict the same {plural(len(both.rows), 'row')}. {verdict}",
+            f" predict the same {plural(both.n_rows, 'row')}. {verdict}",
         )
     ]
 
@@ -170,13 +157,13 @@ def _scores_section(both: TwoModels) -> Section:
         "Scores on the same rows. The difference is the first model less the second, ± the standard error of paired "
         "differences, which is usually small because both models see the same easy and hard rows. "
     ) + both.seen
-    accuracy, error = _paired(*both.right)
+    first, second = both.held_out
+    accuracy, error = _paired(first.right, second.right)
     loss, loss_error = _paired(both.of_truth[1], both.of_truth[0])
-    arguments = [(both.y_true, posterior) for posterior in both.posteriors]
     rows = [
         [
             "Accuracy",
-            *(percent(metrics.accuracy(*one)) for one in arguments),
+            *(percent(one.accuracy) for one in both.held_out),
             f"{points(accuracy)} ± {100 * error:.1f} points",
             "share of correct predictions; higher is better",
         ],
@@ -191,10 +178,10 @@ def _scores_section(both: TwoModels) -> Section:
         ("Brier score", metrics.brier_score, 3, "squared error of the probabilities, 0 to 2; lower is better"),
         ("AUC", area_under_curve, 3, "area under the ROC curve; higher is better"),
     ):
-        found = [float(score(*one)) for one in arguments]
+        found = [float(score(*one.judged)) for one in both.held_out]
         rows.append([name, *(number(one, digits) for one in found), signed(found[0] - found[1]), meaning])
     head = ["score", *both.names, "difference", "meaning"]
-    grid = table(f"Scores on {plural(len(both.rows), 'row')}", head, rows, text=(0, 4), stacks=True)
+    grid = table(f"Scores on {plural(both.n_rows, 'row')}", head, rows, text=(0, 4), stacks=True)
     return Section("scores", "Scores", lead, (grid,))
 
 
@@ -203,14 +190,14 @@ def _differences_section(both: TwoModels) -> Section:
         "Rows that one model predicts correctly and the other does not. The test of McNemar asks whether one of them "
         "is right more often there than by the toss of a coin."
     )
-    one, other = both.right
+    one, other = (model.right for model in both.held_out)
     counts = [
         int((one & other).sum()),
         int((one & ~other).sum()),
         int((~one & other).sum()),
         int((~one & ~other).sum()),
     ]
-    total = len(both.rows)
+    total = both.n_rows
     kinds = ["both are correct", f"only {both.names[0]}", f"only {both.names[1]}", "both are wrong"]
     rows = [[kind, count(n), percent(n / total), bar(n / total)] for kind, n in zip(kinds, counts, strict=True)]
     contents = [table("Correct predictions", ["", "rows", "share", ""], rows)]
@@ -238,10 +225,12 @@ def _differences_section(both: TwoModels) -> Section:
 def _rows_table(both: TwoModels, chosen: list[int], title: str) -> Html:
     rows = []
     for k in chosen:
-        cells = [f"row {both.rows[k]}", both.labels[both.y_true[k]]]
-        for posterior in both.posteriors:
-            c = int(posterior[k].argmax())
-            cells.append(f"{both.labels[c]}: {percent(float(posterior[k, c]))}")
+        one = both.models[0]
+        row = one.labelled[k]
+        cells = [f"row {row}", one.labels[one.components[row]]]
+        for held_out in both.held_out:
+            c = int(held_out.filled[k].argmax())
+            cells.append(f"{one.labels[c]}: {percent(float(held_out.filled[k, c]))}")
         cells += [percent(float(np.exp(of_truth[k]))) for of_truth in both.of_truth]
         rows.append(cells)
     head = ["row (from 0)", both.target, *(f"predicted by {name}" for name in both.names)]
@@ -255,10 +244,9 @@ def _importance_section(both: TwoModels) -> Section:
         "–. Columns that carry the same information share their importance."
     )
     found: list[dict[str, float]] = []
-    for model in (both.first, both.second):
+    for model in (one.estimator for one in both.models):
         information = model.importance_.information
-        names = model.schema_.names
-        found.append({names[j]: float(information[j]) for j in model.schema_.modelled})
+        found.append({model.schema_.names[j]: float(information[j]) for j in model.schema_.modelled})
     names = sorted({*found[0], *found[1]}, key=lambda name: -max(one.get(name, 0.0) for one in found))
     greatest = max([1e-300, *(value for one in found for value in one.values())])
     rows = []
@@ -270,10 +258,7 @@ def _importance_section(both: TwoModels) -> Section:
             line += [bar(max(one.get(name, 0.0), 0.0) / greatest)]
         rows.append(line)
     head = ["column", both.names[0], "", both.names[1], ""]
-    contents = [table("Feature importance (nats)", head, rows[:_MOST_UNFOLDED], stacks=True)]
-    if len(rows) > _MOST_UNFOLDED:
-        rest = rows[_MOST_UNFOLDED:]
-        contents.append(
-            details(f"{plural(len(rest), 'more column')}", table("The other columns", head, rest, stacks=True))
-        )
+    captions = "Feature importance (nats)", "The other columns"
+    more = f"{plural(len(rows) - _MOST_UNFOLDED, 'more column')}"
+    contents = tables(captions, head, rows, _MOST_UNFOLDED, more, stacks=True)
     return Section("features", "Feature importance", lead, tuple(contents))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -343,6 +344,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
         codes=replace(first.codes, values=codes),
         assignment=_joined_assignments([batch.assignment for batch in batches]),
         fold=_joined_arrays([batch.fold for batch in batches]),
+        unseen=dict(sum((Counter(batch.unseen) for batch in batches), Counter())),
         chosen=np.concatenate(positions),
         bags=tuple(Bags.joined(parts) for parts in zip(*(batch.bags for batch in batches), strict=True)),
     )
