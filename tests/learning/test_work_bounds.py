@@ -62,8 +62,9 @@ def test_work_is_at_most_linear_in_classes_and_folds(name, count):
 @pytest.mark.parametrize("name", ["tan", "kdb", "aode", "lda"])
 def test_the_bytes_include_the_statistics_of_all_folds(name):
     """The sizes are those of arrays, not a clock: an estimate within a factor of 3 of the sums over three passes."""
-    from posteriori.learning.cut_points import binned_schema, bins_of
+    from posteriori.learning.cut_points import binned_schema
     from posteriori.learning.fit import Collect
+    from posteriori.model import bins_of
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 40)), np.arange(400) % 4
