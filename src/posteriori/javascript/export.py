@@ -306,8 +306,7 @@ def _network(network: BayesianNetwork) -> dict[str, Any]:
         "kind": "network",
         "name": network.name,
         "cliques": [
-            {"scope": sorted(clique.scope), "parent": clique.parent}
-            for clique in inference.whole.triangulation.cliques
+            {"scope": sorted(clique.scope), "parent": clique.parent} for clique in inference.whole.triangulation.cliques
         ],
         "variables": [
             {
