@@ -207,3 +207,9 @@ def test_a_model_without_the_bound_in_its_file_is_read(tmp_path):
 
     read = _unpack({"type": "Gaussian", "fields": {"smoothing": 1.0, "ddof": 0}}, {})
     assert read.least_variance == ()
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e140])
+def test_the_raised_covariance_scales_with_the_unit_of_huge_and_tiny_numbers(unit):
+    S, least = np.array([[[2.0, 1.0], [1.0, 0.5]]]), np.array([1e-3, 2e-3])
+    assert_allclose(raised_to(S * unit**2, least * unit**2) / unit**2, raised_to(S, least), rtol=1e-12)

@@ -194,3 +194,9 @@ def test_the_command_sample_draws_within_the_ranges_unless_told_otherwise(cars):
     code, _, err = run("sample", "cars.posteriori", "-n", "99999999999999999999")
     assert code == 2
     assert "the draw of 99,999,999,999,999,999,999 rows of 2 columns is not begun" in err
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=80).filter(lambda y: len(set(y)) > 1))
+def test_more_classes_than_numbers_are_one_for_each_number(y):
+    for n_classes in (2 * len(y), 3 * len(y), 10**20):
+        assert po.tables.TargetCuts.of(y, n_classes).cuts == tuple(sorted(set(y))[:-1])

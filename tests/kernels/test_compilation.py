@@ -183,6 +183,28 @@ def test_a_folder_that_is_stated_is_used(reachable):
     assert Path(said[1].split()[0]).parent == stated
 
 
+@pytest.mark.long
+def test_a_kernel_is_compiled_again_if_one_that_it_calls_changed(tmp_path):
+    shutil.copytree(_PACKAGE, tmp_path / "posteriori", ignore=shutil.ignore_patterns("__pycache__"))
+    kernels = tmp_path / "posteriori" / "kernels"
+    (kernels / "whole.py").write_text(
+        "from posteriori.kernels.compiling import kernel\nfrom posteriori.kernels.part import step\n"
+        "@kernel\ndef total(x):\n    return step(x)\n"
+    )
+
+    def total(increment):
+        (kernels / "part.py").write_text(
+            "from posteriori.kernels.compiling import kernel\n"
+            f"@kernel(is_part=True)\ndef step(x):\n    return x + {increment}\n"
+        )
+        code = "from posteriori.kernels.whole import total as f; print(f(1), sum(f.compiled.stats.cache_hits.values()))"
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), sysconfig.get_path("purelib")])}
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.split()
+
+    assert [total(1), total(1), total(2)] == [["2", "0"], ["2", "1"], ["3", "0"]]
+
+
 # Messages ---------------------------------------------------------------------------------------------------------
 
 

@@ -45,15 +45,6 @@ EXCEPTIONS = {
     | dict.fromkeys(SPHERICAL, "one variance of all columns, in data units"),
     "offset": DRAWS | dict.fromkeys(COUNTS, "a count has no offset"),
 }
-# Laws that one of the tables of the long run breaks, by little. The causes are not known.
-OPEN = {
-    ("empty columns", "pool"): "1.3e-4 on one table",
-    ("constant columns", "pool"): "9e-5 on one table",
-    ("order of columns", "pool"): "4e-5 on one table",
-    ("names of classes", "pool"): "7e-7 on one table",
-    ("names of classes", "forest"): "2e-4 on one table",
-    ("names of classes", "forest best"): "2.4e-5 on one table",
-}
 
 
 def test_every_model_and_every_density_of_the_registries_has_laws():
@@ -80,12 +71,7 @@ def every_model(law):
         for name, reason in EXCEPTIONS.get(of_law, {}).items()
     }
     quick = [pytest.param(name, 10 if name in marks else 2, marks=marks.get(name, [])) for name in CASES]
-    left = {
-        name: [pytest.mark.xfail(reason=reason, raises=AssertionError, strict=True)]
-        for (law_of, name), reason in OPEN.items()
-        if law_of == of_law
-    }
-    thorough = [pytest.param(name, 60, marks=[pytest.mark.long, *(marks | left).get(name, [])]) for name in CASES]
+    thorough = [pytest.param(name, 60, marks=[pytest.mark.long, *marks.get(name, [])]) for name in CASES]
 
     @pytest.mark.parametrize(("name", "examples"), [*quick, *thorough])
     def run(name, examples):
@@ -107,28 +93,9 @@ def every_model(law):
     return run
 
 
-def has_gaps(table):
-    """Return whether a number of a table is missing."""
-    return any(np.isnan(table.columns[name]).any() for name in table.numbers())
-
-
 def assert_same(case, table, changed, back=lambda posterior: posterior, atol=1e-9):
     """Assert that a changed table gives the same posteriors; `back` undoes the change on those of the changed one."""
     assert_allclose(back(answers(case, changed)), answers(case, table), atol=atol, rtol=0.0)
-
-
-def assert_same_optimum(case, table, changed, back=lambda posterior: posterior):
-    """Assert that a changed table gives the same posteriors, also if EM takes another path to its optimum.
-
-    The acceleration of EM takes steps in the Cholesky coordinates of the covariances, which depend on the order of
-    columns and classes. With the `tol` of the models, 1e-5 nats per row, posteriors differ by up to 0.006; with 1e-8,
-    by 4e-5; with 1e-11, by 1e-6.
-    """
-    if case.name.startswith(("gda", "lda", "qda", "rda")) and has_gaps(table):
-        case = replace(case, make=lambda make=case.make: make().set_params(em__tol=1e-11, em__max_iter=10_000))
-        assert_same(case, table, changed, back, 1e-5)
-    else:
-        assert_same(case, table, changed, back)
 
 
 @every_model
@@ -136,7 +103,8 @@ def test_empty_columns(case, table):
     empty = {"e": np.array([None] * table.n_rows, dtype=object)}
     if case.takes != "categories":
         empty["f"] = empty["g"] = np.full(table.n_rows, np.nan)
-    assert_same(case, table, table.with_columns(**empty))
+    # The steps of SQUAREM, by which EM of covariances goes on in a fold, multiply what is rounding in other models.
+    assert_same(case, table, table.with_columns(**empty), atol=1e-7 if case.name == "pool" else 1e-9)
 
 
 @every_model
@@ -157,7 +125,7 @@ def test_order_of_rows(case, table):
 
 @every_model
 def test_order_of_columns(case, table):
-    assert_same_optimum(case, table, replace(table, columns=dict(reversed(table.columns.items()))))
+    assert_same(case, table, replace(table, columns=dict(reversed(table.columns.items()))))
 
 
 @every_model
@@ -171,7 +139,7 @@ def test_names_of_classes(case, table):
     _, code = np.unique(table.y, return_inverse=True)
     if case.has_labels:
         renamed = replace(table, y=np.array(["r", "q", "p"])[code])
-        assert_same_optimum(case, table, renamed, lambda posterior: posterior[:, ::-1])
+        assert_same(case, table, renamed, lambda posterior: posterior[:, ::-1])
 
 
 @every_model

@@ -15,8 +15,8 @@ class WithoutAcceleration:
     """Takes the place of `Squarem`, and starts plain EM."""
 
     @staticmethod
-    def start(model, blocks):
-        del blocks
+    def start(model, blocks, of_other_rows):
+        del blocks, of_other_rows
         return PlainEM(model)
 
 
@@ -71,7 +71,7 @@ def first_models(monkeypatch, n=3):
 @pytest.mark.filterwarnings("ignore:EM stopped")
 def test_squarem_extrapolates_from_three_models_and_returns_when_rejected(monkeypatch):
     models, statistics, blocks = first_models(monkeypatch)
-    squarem = Squarem.start(models[0], blocks)
+    squarem = Squarem.start(models[0], blocks, of_other_rows=False)
     for model in models[1:]:
         assert not squarem.is_extrapolated
         assert squarem.proposal is squarem.last

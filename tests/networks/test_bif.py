@@ -137,7 +137,7 @@ def changed(old, new):
         (changed("discrete[2]", "continuous[2]"), r"line 5: the variable 'sprinkler' is of type 'continuous'"),
         (changed("off }; }", "off } }"), r"line 5: expected ';' after the states of 'sprinkler', found '}'"),
         (changed('"3, or more"', '"3, or more'), r"line \d+: "),
-        (changed("probability ( rain ) { table 2e-1, .8; }", ""), r"the variable 'rain' has no probability block"),
+        (changed("probability ( rain ) { table 2e-1, .8; }", ""), r"the variable 'rain' has no probabilities"),
         (changed("variable sprinkler", "variable rain"), r"line 5: the variable 'rain' is declared twice"),
         (SPRINKLER[:-4], r"line 13: expected ';' after a row of 'the grass', found the end of the file"),
         (SPRINKLER.rstrip()[:-1], r"line 13: expected 'table', .* found the end of the file"),
@@ -151,7 +151,7 @@ def changed(old, new):
             '<!DOCTYPE BIF [\n<!ENTITY lol "lol">\n]><BIF><NETWORK><NAME>&lol;</NAME></NETWORK></BIF>',
             r"line 2: it declares the entity 'lol'",
         ),
-        ("<BIF><NETWORK>\n<VARIABLE><NAME>a</NAME></VARIABLE></NETWORK></BIF>", r"line 2: .* has no OUTCOME"),
+        ("<BIF><NETWORK>\n<VARIABLE><NAME>a</NAME></VARIABLE></NETWORK></BIF>", r"line 2: .* has no states"),
     ],
 )
 def test_what_is_malformed_is_named_with_its_line(read, text, message):

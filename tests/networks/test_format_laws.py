@@ -160,11 +160,11 @@ FIELDS = "net { " + "".join(f"a{k} = 1; " for k in range(2_000)) + "}"
     ("content", "message"),
     [
         (UAI_BOMB, "327,680,000 states, more than the file has characters"),
-        (NETICA_BOMB, "the node 'a0' has no states"),
+        (NETICA_BOMB, "the variable 'a0' has no states"),
         ('{"a": "' + '\\"' * 500_000, "this is no JSON: Unterminated string"),
         ("net { x = " + "(" * 5_000, "expected ';', found the end of the file"),
         ("net { " + 'x = "' + '\\"' * 500_000, "a quotation mark is opened and never closed"),
-        (FIELDS, "there is no node"),
+        (FIELDS, "there is no variable"),
         ("<smile>" + "<nodes>" * 1000, "nested more than 32 deep"),
         ('<!DOCTYPE s [<!ENTITY e "x">]><smile/>', "it declares the entity 'e'"),
         ('{"variables": [{"name": "a", "name": "b"}]}', "the key 'name' occurs twice in one object"),

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import posteriori as po
 from posteriori.networks import CPT
-from posteriori.networks.formats.block_formats import BlockReader
+from posteriori.networks.formats.block_formats import SYNTAX, value
 from posteriori.networks.formats.reading import Reading
+from posteriori.networks.formats.tokens import Tokens
 from tests.networks.test_networks import random_network
 
 SUFFIXES = [".net", ".dne", ".xdsl", ".uai", ".json"]
@@ -138,7 +139,7 @@ def test_files_as_the_tools_write_them(tmp_path, text):
     ("text", "message"),
     [
         (HUGIN.replace("0.5 0.25", "0.25"), "has 5 numbers; it needs 6"),
-        (HUGIN.replace("| A", "| D"), "line 6: there is no node 'D'"),
+        (HUGIN.replace("| A", "| D"), "line 6: there is no variable 'D'"),
         (HUGIN.replace("0.7", "0.x"), r"line 6: the table of 'B' holds '0.x'"),
         (HUGIN.replace("0.8 )", "0.9 )"), "sums to 1.1"),
         (HUGIN.replace("node A", "decision A"), "a decision node is not read"),
@@ -194,16 +195,17 @@ def test_a_damaged_file_is_read_or_refused_with_a_sentence(tmp_path_factory, nam
 
 
 @given(st.lists(st.sampled_from(["0.5", "off", "a/b", "(", ")", ",", "\n", " ", "\t"]), max_size=20), st.booleans())
-def test_a_value_of_plain_words_is_read_as_one_with_a_comment(parts, ends):
-    def read(comment):
-        reader = BlockReader(f"\n {' '.join(parts)} {comment}{';' if ends else ''} next", Reading("a.net"))
+def test_a_value_of_plain_words_is_read_as_one_with_quoted_text(parts, ends):
+    def read(quoted):
+        tokens = Tokens(f"\n {' '.join(parts)} {quoted}{';' if ends else ''} next", Reading("a.net"), SYNTAX)
         try:
-            words = reader.value()
+            words = value(tokens)
         except ValueError as error:
             return str(error)
-        return [(word, words.line_of(k)) for k, word in enumerate(words.texts)], reader.next
+        n_words = len(words.texts) - len(quoted.split())
+        return [(word, words.line_of(k)) for k, word in enumerate(words.texts[:n_words])], tokens.take(), tokens.line
 
-    assert read("") == read("/* not plain */")
+    assert read("") == read('"not_plain"')
 
 
 def test_a_large_file_is_read_in_linear_time(tmp_path):

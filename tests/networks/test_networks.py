@@ -618,3 +618,9 @@ def test_a_peer_gives_the_same_posteriors(shared_data):
         inference.setEvidence(evidence)
         for variable, found in net.query(evidence=evidence).items():
             assert_allclose(found.probabilities, inference.posterior(variable).tolist(), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["", "^a$", "*", "^.*$"])
+def test_a_name_that_polars_takes_for_a_pattern_is_sampled(name):
+    net = po.BayesianNetwork(cpts=[CPT(name, ["u", "v"], {}, [0.0, 1.0]), CPT("b", [1, 2], {}, [1.0, 0.0])])
+    assert net.sample(2, random_state=0).to_dict(as_series=False) == {name: ["v", "v"], "b": [1, 1]}

@@ -1,5 +1,7 @@
 """Laws of second moments: a commutative monoid, weights are repetitions, an offset costs no digits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from posteriori.statistics import Moments, Scatter
-from posteriori.tables import Assignment, Numbers
+from posteriori.tables import Assignment, Column, Numbers, Schema
 
 Z, D = 3, 3
 numbers = st.floats(-1e3, 1e3, width=32)
@@ -153,3 +155,13 @@ def test_float32_is_read_as_it_is():
     rng = np.random.default_rng(0)
     x, component = rng.normal(size=(50, 3)).astype(np.float32), rng.integers(0, Z, 50).astype(np.int32)
     assert_same(scatter_of((x, component, np.ones(50))), scatter_of((x.astype(float), component, np.ones(50))))
+
+
+def test_the_scatter_of_numbers_near_the_largest_is_checked_without_overflow():
+    x = np.array([[1e140, -3e140], [-2e140, 5e139], [4e139, 1e140]])
+    schema = Schema(tuple(Column(name, "continuous") for name in "ab"))
+    scatter = Scatter.of(Numbers(x), Assignment(np.zeros(3, np.int32), np.ones(3), 1))
+    scatter.check_against(schema.columns, 1)
+    skew = replace(scatter, scatter=scatter.scatter * np.array([[1.0, 1.001], [1.0, 1.0]]))
+    with pytest.raises(ValueError, match="not symmetric"):
+        skew.check_against(schema.columns, 1)

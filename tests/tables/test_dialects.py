@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import re
 import sys
 
 import polars as pl
@@ -155,6 +156,13 @@ def test_a_damaged_compressed_file_is_refused(tmp_path):
     path.write_bytes(packed)
     with pytest.raises(ValueError, match="cannot read"):
         po.NaiveBayes().fit(po.scan(path), "art")
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "\0", "rot13"])
+def test_an_encoding_that_does_not_exist_is_refused(encoding, tmp_path):
+    (tmp_path / "rows.csv").write_text(ROWS.write_csv())
+    with pytest.raises(ValueError, match=re.escape(f"the encoding {encoding!r} is unknown; give")):
+        po.scan(tmp_path / "rows.csv", encoding=encoding)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])

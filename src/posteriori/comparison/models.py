@@ -19,10 +19,10 @@ from posteriori.networks.classifier import NetworkClassifier
 from posteriori.registry import COMPARED, MODELS, find_model
 from posteriori.support.typing import Array
 from posteriori.tables import Blocks, Column, Schema, Table, infer_schema, quote, read_labels, read_table
+from posteriori.tables.arrays import write_column
 from posteriori.tables.batch import read_codes, read_numbers
 from posteriori.tables.blocks import BlockTable
 from posteriori.tables.texts import text_columns
-from posteriori.tables.writing import write_column
 
 _MOST_SIZES = 7  # default training sizes
 _FEWEST_ROWS = 10  # smallest default training size

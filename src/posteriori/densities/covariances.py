@@ -472,7 +472,8 @@ def raised_to(covariance: Array, least: Array) -> Array:
     bounded = np.flatnonzero(least > 0)
     if not len(bounded):
         return covariance
-    unit = np.sqrt(np.outer(least[bounded], least[bounded]))
+    lengths = np.sqrt(least[bounded])
+    unit = np.outer(lengths, lengths)
     block = np.ix_(np.arange(len(covariance)), bounded, bounded)
     values, vectors = np.linalg.eigh(covariance[block] / unit)
     low = np.flatnonzero(values[:, 0] < 1.0)

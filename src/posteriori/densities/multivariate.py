@@ -277,8 +277,8 @@ class MultivariateGaussian(BaseDensity):
         Diagonal and spherical covariances stay so along any line in these coordinates (Pinheiro & Bates,
         Unconstrained parametrizations for variance-covariance matrices, Statistics and Computing 6, 1996).
         """
-        unit = np.sqrt(np.diagonal(reference.covariance[0]))
-        factor = np.linalg.cholesky(parameters.covariance / np.outer(unit, unit))
+        unit, order = _units_and_order(reference)
+        factor = np.linalg.cholesky((parameters.covariance / np.outer(unit, unit))[:, order[:, np.newaxis], order])
         position = np.arange(len(unit))
         factor[:, position, position] = np.log(factor[:, position, position])
         return np.concatenate([((parameters.mean - reference.mean) / unit).ravel(), factor.ravel()])
@@ -287,12 +287,13 @@ class MultivariateGaussian(BaseDensity):
         self, vector: Array, reference: MultivariateGaussianParameters, statistics: Scatter
     ) -> MultivariateGaussianParameters:
         """Return the parameters at these coordinates, regularised if singular."""
-        unit = np.sqrt(np.diagonal(reference.covariance[0]))
+        unit, order = _units_and_order(reference)
         factor = vector[reference.mean.size :].reshape(reference.covariance.shape).copy()
         position = np.arange(len(unit))
         factor[:, position, position] = np.exp(factor[:, position, position])
         mean = reference.mean + vector[: reference.mean.size].reshape(reference.mean.shape) * unit
-        covariance = factor @ factor.transpose(0, 2, 1) * np.outer(unit, unit)
+        place = np.argsort(order)
+        covariance = (factor @ factor.transpose(0, 2, 1))[:, place[:, np.newaxis], place] * np.outer(unit, unit)
         return MultivariateGaussianParameters(mean, self._regularised(covariance, statistics))
 
     def sample(self, parameters: MultivariateGaussianParameters, component: Array, rng: np.random.Generator) -> Array:
@@ -405,3 +406,12 @@ def _chain_of_t(parameters: MultivariateGaussianParameters, z: int, whitened: Ar
     distance = np.cumsum(np.column_stack([np.zeros(len(whitened)), whitened**2]), axis=1)
     upto = [parameters.log_density_at(distance[:, j], j, z) for j in range(distance.shape[1])]
     return np.diff(np.column_stack(upto), axis=1)
+
+
+def _units_and_order(reference: MultivariateGaussianParameters) -> tuple[Array, Array]:
+    """Return a standard deviation of each column, (d,), and an order of columns by how far apart their means are.
+
+    A Cholesky factor depends on the order of the columns. This one does not depend on places and units.
+    """
+    variance = np.diagonal(reference.covariance, axis1=1, axis2=2).mean(axis=0)
+    return np.sqrt(variance), np.argsort(reference.mean.var(axis=0) / variance, kind="stable")

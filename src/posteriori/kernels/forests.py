@@ -125,7 +125,11 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
 
 @kernel(is_part=True)
 def level_of(n, n_levels):
-    """Return the whole part of the logarithm to base 4 of the weight n of a node, from 0 to before n_levels."""
+    """Return the whole part of the logarithm to base 4 of the weight n of a node, from 0 to before n_levels.
+
+    n is a sum over classes, whose order must not move it below a power of 4.
+    """
+    n *= 1.0 + 1e-12
     return min(int(math.log2(n)) // 2, n_levels - 1) if n >= 4.0 else 0
 
 

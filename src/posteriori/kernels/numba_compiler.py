@@ -1,7 +1,9 @@
 """Compile kernels with Numba, and cache their machine code. Nothing else imports Numba, which takes half a second."""
 
 import functools
+import hashlib
 import inspect
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -21,9 +23,21 @@ _kept: set[Any] = set()  # the kernels that are compiled once per machine, not o
 def compiled(loop: Callable[..., Any], fastmath: bool | set[str]) -> Any:
     """Return the function that Numba compiles, with its machine code kept between runs."""
     dispatcher = numba.njit(loop, nogil=True, fastmath=fastmath, error_model="numpy")
-    if not _settings.DISABLE_JIT and _keeps_machine_code(dispatcher, Path(inspect.getfile(loop)).parent):
+    source = Path(inspect.getfile(loop))
+    if not _settings.DISABLE_JIT and _keeps_machine_code(dispatcher, source.parent):
+        # Numba compares the date and size of the file of a kernel. Its machine code also holds the kernels it calls.
+        dispatcher._cache._cache_file._source_stamp = _stamp(source)
         _kept.add(dispatcher)
     return dispatcher
+
+
+@functools.cache
+def _stamp(source: Path) -> str:
+    """Return a hash of a file of kernels and of those that it imports."""
+    text = source.read_text("utf-8")
+    used = sorted(set(re.findall(r"^from posteriori\.kernels\.(\w+) import", text, re.MULTILINE)))
+    stamps = (_stamp(Path(__file__).with_name(f"{name}.py")) for name in used)
+    return hashlib.sha256("\n".join([text, *stamps]).encode()).hexdigest()
 
 
 def _keeps_machine_code(kernel: Any, sources: Path) -> bool:

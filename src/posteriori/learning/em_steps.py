@@ -285,7 +285,8 @@ class Squarem:
     blocks : sequence of int
         The indices of the blocks that EM estimates. Only their parameters are extrapolated.
     models : tuple of GenerativeModel
-        The last models, at most two, each one step of EM after the one before it.
+        The last models, at most two, each one step of EM after the one before it. None yet after a start that was
+        estimated from other rows: their number is in the variance of a constant column, for one.
     proposal : GenerativeModel
         The model for the next E-step.
     is_extrapolated : bool
@@ -302,14 +303,14 @@ class Squarem:
     max_length: float = _FACTOR
 
     @classmethod
-    def start(cls, model: GenerativeModel, blocks: Sequence[int]) -> Squarem:
+    def start(cls, model: GenerativeModel, blocks: Sequence[int], of_other_rows: bool) -> Squarem:
         """Begin at a model."""
-        return cls(blocks, (model,), model)
+        return cls(blocks, () if of_other_rows else (model,), model)
 
     @property
     def last(self) -> GenerativeModel:
         """The last model that an M-step returned, or the start."""
-        return self.models[-1]
+        return self.models[-1] if self.models else self.proposal
 
     def reject(self) -> Squarem:
         """Return to the last model, and shorten later extrapolations."""

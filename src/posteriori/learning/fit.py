@@ -95,7 +95,7 @@ def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics
         schema,
         blocks,
         prior.estimate(statistics.weight),
-        tuple(block.density.estimate(sums) for block, sums in pairs),
+        tuple([block.density.estimate(sums) for block, sums in pairs]),
         prior.of_class,
     )
 
@@ -324,13 +324,14 @@ def fit_from(
     # EM maximises the likelihood of plain Gaussians. Their parameters are integrated out at its end.
     blocks = tuple(map(with_estimates, asked))
     steps = EMSteps(blocks, prior, past, statistics, estimated)
-    if start is None or not _has_structure(start, blocks):
+    is_own = start is None or not _has_structure(start, blocks)
+    if start is None or is_own:
         start = first_model(source.schema, blocks, prior, steps.with_past(statistics))
     start = replace(start, blocks=blocks, parameters=tuple(map(estimated_parameters, start.parameters)))
     if not steps.has_hidden_labels:
         steps = replace(steps, patterns=missing_patterns(source, blocks, estimated, patterns or {}))
     # The coordinates of the densities cover no prior and no label model, which hidden labels make EM estimate too.
-    acceleration = PlainEM(start) if steps.has_hidden_labels else Squarem.start(start, estimated)
+    acceleration = PlainEM(start) if steps.has_hidden_labels else Squarem.start(start, estimated, not is_own)
     found = em_loop(source, steps, acceleration, limits)
     if asked == blocks:
         return found

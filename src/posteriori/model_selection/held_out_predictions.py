@@ -25,7 +25,7 @@ from posteriori.model_selection.folded_data import (
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema
-from posteriori.tables.writing import write_column
+from posteriori.tables.arrays import write_column
 
 
 class TrainableEstimator(Protocol):

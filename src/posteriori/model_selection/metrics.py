@@ -236,9 +236,9 @@ def calibration(y_true: Array, posterior: Array, weight: Array | None = None, *,
     edges = np.linspace(0.0, 1.0, bins + 1)
     # Rounding can make a confidence exceed 1: clip it into the last bin.
     position = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, bins - 1)
-    total, sum_confidence, sum_correct = (
-        np.bincount(position, weight * amount, bins) for amount in (np.ones(len(correct)), confidence, correct)
-    )
+    total = np.bincount(position, weight, bins)
+    sum_confidence = np.bincount(position, weight * confidence, bins)
+    sum_correct = np.bincount(position, weight * correct, bins)
     filled = np.where(total > 0, total, np.nan)
     return Calibration(edges, total, sum_confidence / filled, sum_correct / filled)
 

@@ -69,7 +69,8 @@ class Scatter(Sums):
         check_numbers("the covariance of rows", covariance, covariance.shape, -LARGEST_SQUARE, LARGEST_SQUARE)
         for scatter, weight in zip(self.scatter, self.weight.tolist(), strict=True):
             squares = np.maximum(np.diagonal(scatter), 0.0)
-            apart = np.abs(scatter - scatter.T) > _ASYMMETRY * np.sqrt(np.outer(squares, squares))
+            lengths = np.sqrt(squares)
+            apart = np.abs(scatter - scatter.T) > _ASYMMETRY * np.outer(lengths, lengths)
             wrong = apart.any() or indefinite(scatter, squares, weight, self.variance_of_cells).any()
             require(not wrong, "the scatter of rows is not symmetric and positive semidefinite")
 

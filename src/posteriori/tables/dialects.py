@@ -92,7 +92,7 @@ class AskedDialect:
         if self.encoding is not None:
             try:
                 known = codecs.lookup(self.encoding)
-            except LookupError:
+            except (LookupError, ValueError):  # the latter for "\0"
                 known = None
             if known is None or not known._is_text_encoding:
                 raise ValueError(f"the encoding {self.encoding!r} is unknown; give utf-8, latin-1, cp1252 or utf-16")

@@ -206,7 +206,8 @@ class TargetCuts:
         present = numbers[~np.isnan(numbers)]
         if not len(present):
             raise ValueError("the target has no value to cut; give at least two distinct numbers")
-        shares = np.arange(1, classes) / classes
+        n_shares = min(int(classes), 2 * len(present))  # more give no other cut
+        shares = np.arange(1, n_shares) / n_shares
         quantiles = np.unique(np.quantile(present, shares, method="inverted_cdf"))
         cuts = tuple(quantiles[quantiles < present.max()].tolist())  # none at the maximum: no class lies above it
         if not cuts:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from posteriori.networks.formats.reading import Format, Reading
-from posteriori.networks.graph.cpt import CPT, as_numbers, check_states
+from posteriori.networks.formats.reading import Format, Reading, numbers
+from posteriori.networks.formats.tokens import Syntax, Tokens
+from posteriori.networks.graph.cpt import CPT, check_states
 from posteriori.networks.graph.linear_gaussian import LinearGaussian
-from posteriori.networks.graph.naming import States, first_repeated
+from posteriori.networks.graph.naming import first_repeated
 from posteriori.networks.network import BayesianNetwork
 from posteriori.support.typing import Array
 
-_WORD = re.compile(r"#[^\n]*|[^\s#]+")  # pyAgrum writes comments
+_SYNTAX = Syntax(re.compile(r"\s*(?P<word>\S+)"), re.compile(r"#[^\n]*"), ("#",))  # pyAgrum writes comments
 _SCOPE_OF_PYAGRUM = re.compile(r"^[0-9][0-9 ]*# \S", re.MULTILINE)
 _MOST_VARIABLES = 1 << 20
 _DEEPEST = 64  # lists and objects within each other
@@ -33,76 +33,50 @@ def read_uai(text: str, reading: Reading) -> BayesianNetwork:
     and is the child in a Bayesian network. pyAgrum lets its first parent vary faster than its last, and writes the name
     of the child behind each scope; a file of this look is read so.
     """
-    words = _Words(text, reading)
-    kind = words.take("the type of the network")
+    tokens = Tokens(text, reading, _SYNTAX)
+    kind = tokens.word("the type of the network")
     if kind != "BAYES":
-        raise words.fail(f"the type is {kind!r}; only BAYES is read, because the factors of others are no tables")
-    n = words.whole("the number of variables", _MOST_VARIABLES)
-    cardinalities = [words.whole(f"the number of states of v{v}", 1 << 16) for v in range(n)]
-    n_factors = words.whole("the number of factors", _MOST_VARIABLES)
-    if n_factors != n or not n:
-        raise words.fail(f"there are {n_factors} factors for {n} variables; a Bayesian network has one for each")
+        raise tokens.fail(f"the type is {kind!r}; only BAYES is read, because the factors of others are no tables")
+    n = _whole(tokens, "the number of variables", _MOST_VARIABLES)
+    cardinalities = [_whole(tokens, f"the number of states of v{v}", 1 << 16) for v in range(n)]
+    n_factors = _whole(tokens, "the number of factors", _MOST_VARIABLES)
+    if n_factors != n:
+        raise tokens.fail(f"there are {n_factors} factors for {n} variables; a Bayesian network has one for each")
     if sum(cardinalities) > len(text):  # each state has a number in a table, so that this is no list of states
-        raise words.fail(f"there are {sum(cardinalities):,} states, more than the file has characters")
-    states: dict[str, States] = {f"v{v}": tuple(map(str, range(k))) for v, k in enumerate(cardinalities)}
+        raise tokens.fail(f"there are {sum(cardinalities):,} states, more than the file has characters")
+    for v, k in enumerate(cardinalities):
+        reading.declare(f"v{v}", tokens.line).states = tuple(map(str, range(k)))
     first_is_fastest = len(_SCOPE_OF_PYAGRUM.findall(text)) == n
     scopes = []
     for _ in range(n):
-        size = words.whole("the size of a scope", n)
-        scopes.append([words.whole("a variable", n - 1) for _ in range(size)])
-    cpts = {}
+        size = _whole(tokens, "the size of a scope", n)
+        scopes.append([_whole(tokens, "a variable", n - 1) for _ in range(size)])
     for scope in scopes:
-        if not scope or len(set(scope)) < len(scope):
-            raise words.fail(f"the scope {scope} is empty or names a variable twice")
+        if not scope:
+            raise tokens.fail("a scope is empty; the last variable of each scope is its own")
         *above, own = (f"v{v}" for v in scope)
-        if first_is_fastest:
-            above.reverse()
-        if own in cpts:
-            raise words.fail(f"{own!r} has two tables; the last variable of each scope is its own")
-        parents = {name: states[name] for name in above}
-        try:
-            shape = reading.table_shape(own, parents, states[own])
-            if words.whole("the size of a table", 2**62) != math.prod(shape):
-                raise ValueError(f"the size of the table of {own!r} is not {math.prod(shape)}")
-            values = words.numbers(math.prod(shape), own)
-            cpts[own] = reading.cpt(own, states[own], parents, np.array(values).reshape(shape))
-        except ValueError as error:
-            raise error if str(error).startswith(reading.shown) else words.fail(str(error)) from None
-    return reading.network(words.line, states, [cpts[name] for name in states])
+        node = reading.nodes[own]
+        if node.table is not None:
+            raise tokens.fail(f"{own!r} has two tables; the last variable of each scope is its own")
+        node.parents = above[::-1] if first_is_fastest else above
+        size = math.prod(cardinalities[v] for v in scope)
+        if _whole(tokens, "the size of a table", 2**62) != size:
+            raise tokens.fail(f"the size of the table of {own!r} is not {size}")
+        node.table_line = tokens.line
+        n_words = min(size, len(text))  # one more is not there: the largest count of a pattern is finite
+        found = re.compile(rf"(?:\s*+\S++){{{n_words}}}").match(tokens.text, tokens.position)
+        if found is None:
+            raise tokens.fail(f"expected {size:,} numbers of the table of {own!r}, found the end of the file")
+        tokens.position = found.end()
+        node.table = numbers(node, found[0].split())
+    return reading.network()
 
 
-class _Words:
-    """The words of a text, one after the other."""
-
-    def __init__(self, text: str, reading: Reading) -> None:
-        self._text, self._reading = text, reading
-        self._words: Iterator[re.Match[str]] = _WORD.finditer(text)
-        self._at = 0
-
-    @property
-    def line(self) -> int:
-        return self._text.count("\n", 0, self._at) + 1
-
-    def fail(self, problem: str) -> Exception:
-        return self._reading.fail(self.line, problem)
-
-    def take(self, what: str) -> str:
-        match = next((one for one in self._words if one[0][0] != "#"), None)
-        if match is None:
-            self._at = len(self._text)
-            raise self.fail(f"expected {what}, found the end of the file")
-        self._at = match.start()
-        return match[0]
-
-    def whole(self, what: str, most: int) -> int:
-        word = self.take(what)
-        if not re.fullmatch(r"[0-9]{1,19}", word) or int(word) > most:
-            raise self.fail(f"expected {what}, a whole number up to {most:,}, found {word!r}")
-        return int(word)
-
-    def numbers(self, n: int, name: str) -> list[float]:
-        words = [self.take(f"a number of the table of {name!r}") for _ in range(n)]
-        return as_numbers(words, lambda word: self.fail(f"the table of {name!r} holds {word!r}, which is no number"))
+def _whole(tokens: Tokens, what: str, most: int) -> int:
+    word = tokens.word(what)
+    if not re.fullmatch(r"[0-9]{1,19}", word) or int(word) > most:
+        raise tokens.fail(f"expected {what}, a whole number up to {most:,}, found {word!r}")
+    return int(word)
 
 
 def write_uai(network: BayesianNetwork) -> str:
@@ -178,10 +152,10 @@ def _table_of_json(one: dict[str, Any], states: dict[str, Any], reading: Reading
     if len(parents) < len(one.get("parents", ())):
         raise ValueError(f"a parent of {name!r} occurs twice")
     if "states" not in one:
-        reading.table_shape(name, parents, ("",))
-        numbers = one["intercept"], one["coefficients"], one["variance"]
-        return LinearGaussian(name, tuple(one["continuous_parents"]), parents, *numbers)
-    shape = reading.table_shape(name, parents, check_states(name, one["states"]))
+        reading.table_shape(name, parents.values(), ("",))
+        density = one["intercept"], one["coefficients"], one["variance"]
+        return LinearGaussian(name, tuple(one["continuous_parents"]), parents, *density)
+    shape = reading.table_shape(name, parents.values(), check_states(name, one["states"]))
     return reading.cpt(name, states[name], parents, _nested_numbers(name, one["probabilities"], shape))
 
 

@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,15 +17,61 @@ from posteriori.networks.graph.naming import States, first_repeated, state_by_st
 from posteriori.networks.network import BayesianNetwork
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
+from posteriori.tables import Cell
 
 MAX_TABLE_SIZE = 2**27
 ROUNDEST = 1e-3  # a row that misses 1 by more than this is a mistake more often than it is rounded
 
-WordError = Callable[[str, int], Exception]  # from a problem and the position of the word that has it
+Fill = Callable[[tuple[int, ...]], Array]  # from the shape of a table to its numbers; an axis for each parent, first
 
 
-def _without_line(problem: str, position: int) -> Exception:
-    return ValueError(problem)
+class LineError(ValueError):
+    """A problem in a line of its own, not in that of the table that it belongs to."""
+
+    def __init__(self, problem: str, line: int) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+@dataclass
+class Node:
+    """A variable as it stands in a file.
+
+    Attributes
+    ----------
+    name : str
+        As the tables of the file refer to it.
+    line, table_line : int
+        Of its declaration, and of its table.
+    states : sequence of states
+    parents : sequence of str
+        The slowest first.
+    table : callable or None
+        Returns its numbers once the states of the parents are known.
+    title, state_titles : str or None, sequence of str
+        What it and its states are called, if `name` and `states` are identifiers in their place.
+    properties : list of str
+    """
+
+    name: str
+    line: int
+    states: Sequence[Cell] = ()
+    parents: Sequence[str] = ()
+    table: Fill | None = None
+    table_line: int = 0
+    title: str | None = None
+    state_titles: Sequence[str] = ()
+    properties: list[str] = field(default_factory=list)
+
+    @property
+    def called(self) -> str:
+        """Its name in the network."""
+        return self.name if self.title is None else self.title
+
+    @property
+    def called_states(self) -> States:
+        """Its states in the network."""
+        return tuple(self.state_titles or self.states)
 
 
 @dataclass
@@ -41,11 +87,14 @@ class Reading:
         at most 0.001.
     max_table_size : int
         The most cells that one table may have.
+    nodes : dict from str to Node
+        The variables that were declared so far.
     """
 
     shown: str
     tolerance: float | None = None
     max_table_size: int = MAX_TABLE_SIZE
+    nodes: dict[str, Node] = field(default_factory=dict)
     _rescaled: dict[str, int] = field(default_factory=dict)
     _furthest: float = 0.0
 
@@ -55,35 +104,66 @@ class Reading:
             problem = f"{problem[:600]}…{problem[-300:]}"
         return ValueError(f"{self.shown}, line {line}: {problem}")
 
-    def network(
-        self,
-        line: int,
-        variables: Iterable[str] | Mapping[str, States],
-        cpts: Iterable[CPT],
-        name: str = "",
-        properties: Mapping[str, Sequence[str]] | None = None,
-    ) -> BayesianNetwork:
-        """Return the network of what was read; the error about a line if its parts do not fit."""
+    def declare(self, name: str, line: int) -> Node:
+        """Return the node of a variable that is declared in a line; ValueError if it has no name or had one before."""
+        if not name:
+            raise self.fail(line, "a variable has an empty name; name it")
+        if name in self.nodes:
+            raise self.fail(line, f"the variable {name!r} is declared twice")
+        node = self.nodes[name] = Node(name, line, table_line=line)
+        return node
+
+    def node(self, name: str, line: int) -> Node:
+        """Return a variable that a line names; ValueError if it was not declared."""
+        if name not in self.nodes:
+            raise self.fail(line, f"there is no variable {name!r}; {closest(name, self.nodes)}")
+        return self.nodes[name]
+
+    def network(self, name: str = "", properties: Sequence[str] = ()) -> BayesianNetwork:
+        """Return the network of the variables that were declared; ValueError with a line if they do not fit."""
+        if not self.nodes:
+            raise self.fail(1, "there is no variable")
+        for node in self.nodes.values():
+            if not node.states:
+                raise self.fail(node.line, f"the variable {node.name!r} has no states")
+            if len(set(node.states)) < len(node.states):
+                problem = f"the state {first_repeated(node.states)!r} of {node.name!r} occurs twice; name it once"
+                raise self.fail(node.line, problem)
+        nodes, cpts = list(self.nodes.values()), []
+        for node in nodes:
+            parents = [self.node(parent, node.table_line) for parent in node.parents]
+            try:
+                cpts.append(self._cpt_of(node, parents))
+            except ValueError as error:
+                raise self.fail(getattr(error, "line", node.table_line), str(error)) from None
         try:
             return BayesianNetwork(
-                variables=variables,
-                cpts=tuple(cpts),
+                variables=[node.called for node in nodes],
+                cpts=cpts,
                 name=name,
-                properties=properties,
+                properties={"": properties} | {node.called: node.properties for node in nodes},
                 max_table_size=self.max_table_size,
             )
         except ValueError as error:
-            raise self.fail(line, str(error)) from None
+            raise self.fail(1, str(error)) from None
 
-    def table_shape(self, variable: str, parents: Mapping[str, States], states: States) -> tuple[int, ...]:
-        """Return the shape of a table, an axis for each parent and the last for the variable.
+    def _cpt_of(self, node: Node, parents: Sequence[Node]) -> CPT:
+        if len({node.name, *node.parents}) <= len(parents):
+            raise ValueError(f"a variable occurs twice among {node.name!r} and its parents")
+        if node.table is None:
+            raise ValueError(f"the variable {node.name!r} has no probabilities")
+        table = node.table(self.table_shape(node.name, [one.states for one in parents], node.states))
+        return self.cpt(node.called, node.called_states, {one.called: one.called_states for one in parents}, table)
+
+    def table_shape(self, variable: str, parents: Collection[Sized], states: Sized) -> tuple[int, ...]:
+        """Return the shape of a table from the states of the parents and the variable, which has the last axis.
 
         Raises
         ------
         ValueError
             It has more than max_table_size cells. The message has no line; the caller adds it.
         """
-        shape = (*map(len, parents.values()), len(states))
+        shape = (*map(len, parents), len(states))
         size = math.prod(shape)
         if size > self.max_table_size:
             raise ValueError(
@@ -91,64 +171,6 @@ class Reading:
                 f"max_table_size = {self.max_table_size:,}; {how_to_set('max_table_size', size)}"
             )
         return shape
-
-    @staticmethod
-    def parents(variable: str, names: Sequence[str], states: Mapping[str, States], kind: str) -> dict[str, States]:
-        """Return the states of the parents; ValueError, without a line, if one is unknown or occurs twice."""
-        for name in (variable, *names):
-            if name not in states:
-                raise ValueError(f"there is no {kind} {name!r}; {closest(name, states)}")
-        if len({variable, *names}) <= len(names):
-            raise ValueError(f"a {kind} occurs twice among {variable!r} and its parents")
-        return {name: states[name] for name in names}
-
-    def cpt_of_choices(
-        self,
-        variable: str,
-        states: States,
-        parents: Mapping[str, States],
-        words: Sequence[str],
-        fail: WordError = _without_line,
-    ) -> CPT:
-        """Return the CPT of a deterministic variable, from its state for each configuration, as `cpt_of_words`."""
-        shape = self.table_shape(variable, parents, states)
-        if len(words) != math.prod(shape[:-1]):
-            raise ValueError(f"the table of {variable!r} has {len(words)} states; it needs {math.prod(shape[:-1])}")
-        codes = {state: code for code, state in enumerate(states)}
-        table = np.zeros((len(words), len(states)))
-        for row, word in enumerate(words):
-            if word not in codes:
-                raise fail(f"{variable!r} has no state {word!r}; {closest(word, states)}", row)
-            table[row, codes[word]] = 1.0
-        return CPT(variable, states, parents, table.reshape(shape))
-
-    def cpt_of_words(
-        self,
-        variable: str,
-        states: States,
-        parents: Mapping[str, States],
-        words: Sequence[str],
-        fail: WordError = _without_line,
-    ) -> CPT:
-        """Return the CPT of numbers as text, the variable fastest and its first parent slowest.
-
-        Parameters
-        ----------
-        variable : str
-        states : tuple of states
-        parents : mapping from str to tuple of states
-        words : sequence of str
-        fail : callable, optional
-            The error about the word at a position. By default, its message has no line, as those of `cpt`.
-        """
-        shape = self.table_shape(variable, parents, states)
-        if len(words) != math.prod(shape):
-            raise ValueError(f"the table of {variable!r} has {len(words)} numbers; it needs {math.prod(shape)}")
-        values = as_numbers(
-            words,
-            lambda word: fail(f"the table of {variable!r} holds {word!r}, which is no number", words.index(word)),
-        )
-        return self.cpt(variable, states, parents, np.array(values).reshape(shape))
 
     def cpt(self, variable: str, states: States, parents: Mapping[str, States], table: Array) -> CPT:
         """Return a CPT, its rows divided by their sums where these are near enough to 1.
@@ -205,6 +227,48 @@ class Reading:
 def _rounded_up(value: float) -> float:
     power = 10.0 ** math.floor(math.log10(value))
     return math.ceil(value / power + 1e-9) * power
+
+
+def numbers(node: Node, words: Sequence[str], line_of: Callable[[int], int] | None = None) -> Fill:
+    """Return what reads a table from its numbers, the node fastest and its first parent slowest.
+
+    Parameters
+    ----------
+    node : Node
+    words : sequence of str
+    line_of : callable, optional
+        From the position of a word to its line; by default that of the table.
+    """
+
+    def fill(shape: tuple[int, ...]) -> Array:
+        if len(words) != math.prod(shape):
+            raise ValueError(f"the table of {node.name!r} has {len(words)} numbers; it needs {math.prod(shape)}")
+
+        def fail(word: str) -> Exception:
+            line = line_of(words.index(word)) if line_of else node.table_line
+            return LineError(f"the table of {node.name!r} holds {word!r}, which is no number", line)
+
+        return np.array(as_numbers(words, fail)).reshape(shape)
+
+    return fill
+
+
+def choices(node: Node, words: Sequence[str], line_of: Callable[[int], int] | None = None) -> Fill:
+    """Return what reads the table of a deterministic node from its state for each configuration, as `numbers`."""
+
+    def fill(shape: tuple[int, ...]) -> Array:
+        if len(words) != math.prod(shape[:-1]):
+            raise ValueError(f"the table of {node.name!r} has {len(words)} states; it needs {math.prod(shape[:-1])}")
+        codes: dict[Any, int] = {state: code for code, state in enumerate(node.states)}
+        table = np.zeros((len(words), len(codes)))
+        for row, word in enumerate(words):
+            if word not in codes:
+                problem = f"{node.name!r} has no state {word!r}; {closest(word, node.states)}"
+                raise LineError(problem, line_of(row) if line_of else node.table_line)
+            table[row, codes[word]] = 1.0
+        return table.reshape(shape)
+
+    return fill
 
 
 @dataclass(frozen=True)
@@ -268,22 +332,6 @@ def _spelled(name: str) -> str:
     letters = unicodedata.normalize("NFKD", spoken).encode("ascii", "ignore").decode()
     word = re.sub(r"[^A-Za-z0-9]+", "_", letters).strip("_")
     return word if word[:1].isalpha() else f"n{word}"
-
-
-def renamed(cpts: Sequence[CPT], names: Mapping[str, str], states: Mapping[str, States]) -> Iterator[CPT]:
-    """Yield tables with other names; a table is checked when it is asked for.
-
-    Parameters
-    ----------
-    cpts : sequence of CPT
-    names : mapping from str to str
-        The new name of each variable.
-    states : mapping from str to tuple of states
-        The new states of each variable, by its old name.
-    """
-    for cpt in cpts:
-        parents = {names[parent]: states[parent] for parent in cpt.parents}
-        yield CPT(names[cpt.variable], states[cpt.variable], parents, cpt.probabilities)
 
 
 def lines_of(properties: Sequence[str]) -> str:

@@ -13,14 +13,13 @@ from xml.sax.saxutils import escape, quoteattr
 from posteriori.networks.formats.reading import (
     Format,
     Reading,
+    choices,
     identifiers,
-    renamed,
+    numbers,
     require_names,
     rows_as_text,
     states_as_text,
 )
-from posteriori.networks.graph.cpt import CPT
-from posteriori.networks.graph.naming import States
 from posteriori.networks.network import BayesianNetwork
 
 # Without a document type: pyAgrum cannot read a file with one, and other readers do not need it.
@@ -57,15 +56,13 @@ class Element:
         """Yield the children with a tag."""
         return (child for child in self.children if child.tag == tag)
 
+    def texts_of(self, tag: str) -> list[str]:
+        """Return the texts of the children with a tag."""
+        return [child.text for child in self.all(tag)]
+
 
 def network_of_xmlbif(root: Element, reading: Reading) -> BayesianNetwork:
     """Return the network of the root element of XMLBIF.
-
-    Parameters
-    ----------
-    root : Element
-    reading : Reading
-        The tolerance of row sums, and the errors to raise.
 
     References
     ----------
@@ -75,33 +72,21 @@ def network_of_xmlbif(root: Element, reading: Reading) -> BayesianNetwork:
     network = next(root.all("NETWORK"), None)
     if network is None:
         raise fail(root.line, "there is no element NETWORK")
-    name = next((child.text for child in network.all("NAME")), "")
-    properties = {"": [child.text for child in network.all("PROPERTY")]}
-    states: dict[str, States] = {}
     for variable in network.all("VARIABLE"):
-        named = _only(variable, "NAME", fail)
+        node = reading.declare(_only(variable, "NAME", fail), variable.line)
         if variable.type != "nature":
-            raise fail(variable.line, f"{named!r} is a variable of type {variable.type!r}; only 'nature' is read")
-        if named in states:
-            raise fail(variable.line, f"the variable {named!r} is declared twice")
-        states[named] = tuple(child.text for child in [*variable.all("OUTCOME"), *variable.all("VALUE")])
-        if not states[named]:
-            raise fail(variable.line, f"the variable {named!r} has no OUTCOME")
-        properties[named] = [child.text for child in variable.all("PROPERTY")]
-    cpts: dict[str, CPT] = {}
+            raise fail(node.line, f"{node.name!r} is a variable of type {variable.type!r}; only 'nature' is read")
+        node.states = [*variable.texts_of("OUTCOME"), *variable.texts_of("VALUE")]
+        node.properties = variable.texts_of("PROPERTY")
     for definition in [*network.all("DEFINITION"), *network.all("PROBABILITY")]:
-        cpt = _cpt(definition, states, reading)
-        if cpt.variable in cpts:
-            raise fail(definition.line, f"{cpt.variable!r} is defined twice")
-        cpts[cpt.variable] = cpt
-        properties[cpt.variable] += [child.text for child in definition.all("PROPERTY")]
-    if not states:
-        raise fail(network.line, "there is no variable")
-    for named in states:
-        if named not in cpts:
-            raise fail(network.line, f"the variable {named!r} has no DEFINITION")
-    listed = [cpts[named] for named in states]
-    return reading.network(network.line, states, listed, "" if name == "unknown" else name, properties)
+        node = reading.node(_only(definition, "FOR", fail), definition.line)
+        if node.table is not None:
+            raise fail(definition.line, f"{node.name!r} is defined twice")
+        node.parents, node.table_line = definition.texts_of("GIVEN"), definition.line
+        node.table = numbers(node, _only(definition, "TABLE", fail).replace(",", " ").split())
+        node.properties += definition.texts_of("PROPERTY")
+    name = next(iter(network.texts_of("NAME")), "")
+    return reading.network("" if name == "unknown" else name, network.texts_of("PROPERTY"))
 
 
 def parse_xml(content: bytes, fail: Fail) -> Element:
@@ -197,18 +182,6 @@ def _only(element: Element, tag: str, fail: Fail) -> str:
     return children[0].text
 
 
-def _cpt(definition: Element, states: dict[str, States], reading: Reading) -> CPT:
-    fail = reading.fail
-    variable = _only(definition, "FOR", fail)
-    names = [child.text for child in definition.all("GIVEN")]
-    words = _only(definition, "TABLE", fail).replace(",", " ").split()
-    try:  # in XMLBIF the variable varies fastest, as in a CPT
-        parents = reading.parents(variable, names, states, "variable")
-        return reading.cpt_of_words(variable, states[variable], parents, words)
-    except ValueError as error:
-        raise fail(definition.line, str(error)) from None
-
-
 def write_xmlbif(network: BayesianNetwork) -> str:
     """Write a network as XMLBIF 0.3, with every digit of its numbers.
 
@@ -248,9 +221,6 @@ def _name(tag: str, name: str) -> str:
 XMLBIF = Format((".xmlbif", ".bifxml", ".xml"), write_xmlbif, network_of_xmlbif, begins=("<BIF",))
 
 
-_READ = ("CPT", "DETERMINISTIC")
-
-
 def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
     """Return the network of an element ``smile``: nodes of the types cpt and deterministic.
 
@@ -269,55 +239,36 @@ def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
         raise fail(
             dynamic.line, "it is a dynamic network; only the nodes of one time step can be read, without <dynamic>"
         )
-    states: dict[str, States] = {}
-    for node in nodes.children:
-        if node.tag not in _READ:
-            raise fail(
-                node.line, f"{node.id!r} is a {node.tag.lower()} node; only cpt and deterministic nodes are read"
-            )
-        if not node.id:
-            raise fail(node.line, "a node has no id")
-        if node.id in states:
-            raise fail(node.line, f"the node {node.id!r} is declared twice")
-        states[node.id] = tuple(child.id for child in node.all("STATE"))
-        if not states[node.id]:
-            raise fail(node.line, f"the node {node.id!r} has no state")
-    if not states:
-        raise fail(nodes.line, "there is no node")
     shown = [part for extensions in root.all("EXTENSIONS") for part in extensions.all("GENIE")]
     first_is_fastest = any(part.app.startswith("aGrUM") for part in shown)
-    cpts = []
-    for node in nodes.children:
-        try:
-            cpts.append(_cpt_of_node(node, states, reading, first_is_fastest))
-        except ValueError as error:
-            if str(error).startswith(reading.shown):
-                raise
-            raise fail(node.line, str(error)) from None
     ours = [part for extensions in root.all("EXTENSIONS") for part in extensions.all("POSTERIORI")]
-    kept = {node.id: node for part in ours for node in part.all("NODE")}
-    names, titles, properties = {}, dict(states), {}
-    for known_as, listed in states.items():
-        node = kept.get(known_as, Element("NODE", 0))
-        names[known_as] = known_as if node.name is None else node.name
-        of_states = {state.id: state.name for state in node.all("STATE") if state.name is not None}
-        titles[known_as] = tuple(of_states.get(str(state), state) for state in listed)
-        properties[names[known_as]] = [child.name or "" for child in node.all("PROPERTY")]
-    properties[""] = [child.name or "" for part in ours for child in part.all("PROPERTY")]
-    name = next((part.name or "" for part in ours), root.id)
-    return reading.network(root.line, names.values(), renamed(cpts, names, titles), name, properties)
+    kept = {element.id: element for part in ours for element in part.all("NODE")}
+    for element in nodes.children:
+        if element.tag not in ("CPT", "DETERMINISTIC"):
+            problem = f"{element.id!r} is a {element.tag.lower()} node; only cpt and deterministic nodes are read"
+            raise fail(element.line, problem)
+        node = reading.declare(element.id, element.line)
+        ids = [child.id for child in element.all("STATE")]
+        node.states = ids
+        node.parents = _words(element, "PARENTS")[:: -1 if first_is_fastest else 1]
+        if element.tag == "CPT":
+            node.table = numbers(node, _words(element, "PROBABILITIES"))
+        else:
+            node.table = choices(node, _words(element, "RESULTINGSTATES"))
+        own = kept.get(node.name, Element("NODE", 0))
+        node.title, node.properties = own.name, _properties_in(own)
+        of_states = {state.id: state.name for state in own.all("STATE") if state.name is not None}
+        node.state_titles = [of_states.get(one, one) for one in ids]
+    properties = [text for part in ours for text in _properties_in(part)]
+    return reading.network(next((part.name or "" for part in ours), root.id), properties)
 
 
-def _cpt_of_node(node: Element, states: dict[str, States], reading: Reading, first_is_fastest: bool) -> CPT:
-    names = _words(node, "PARENTS")
-    parents = reading.parents(node.id, names[::-1] if first_is_fastest else names, states, "node")
-    if node.tag == "DETERMINISTIC":
-        return reading.cpt_of_choices(node.id, states[node.id], parents, _words(node, "RESULTINGSTATES"))
-    return reading.cpt_of_words(node.id, states[node.id], parents, _words(node, "PROBABILITIES"))
+def _properties_in(element: Element) -> list[str]:
+    return [child.name or "" for child in element.all("PROPERTY")]
 
 
-def _words(node: Element, tag: str) -> list[str]:
-    return next((child.text.split() for child in node.all(tag)), [])
+def _words(element: Element, tag: str) -> list[str]:
+    return next((child.text.split() for child in element.all(tag)), [])
 
 
 def write_xdsl(network: BayesianNetwork) -> str:

@@ -181,8 +181,8 @@ def _state_columns(of_variables: Mapping[str, States], codes: Array) -> dict[str
     columns = {}
     for v, (name, states) in enumerate(of_variables.items()):
         if all(isinstance(state, str) for state in states):
-            enum = pl.Series(name, states, dtype=pl.Enum([str(state) for state in states]))
-            columns[name] = enum.gather(codes[:, v])
+            enum = pl.Series(states, dtype=pl.Enum([str(state) for state in states]))
+            columns[name] = enum.gather(codes[:, v]).alias(name)  # polars would take a name ^a$ for a pattern
         else:
             columns[name] = pl.Series(name, [states[code] for code in codes[:, v].tolist()], strict=False)
     return columns
