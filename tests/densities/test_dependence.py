@@ -145,7 +145,7 @@ def test_naive_bayes_trees_and_parents_come_out_of_one_statistic(rows):
     codes, component = rows
     pairs = Pairs.of(tile_of(codes), assignment(component))
     singles = Counts.of(Codes(codes, CARDINALITIES), assignment(component))
-    assert_allclose(pairs.codes.singles().table, singles.table)
+    assert_allclose(pairs.codes.singles.table, singles.table)
     for shared in (True, False):
         one, other = Tree(BackOff(), one_tree=shared), fit(Tree(BackOff(), one_tree=shared), *rows)[1]
         assert_allclose(one.estimate(pairs).table, other.table)

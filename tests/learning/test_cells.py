@@ -59,7 +59,7 @@ def test_the_gradient_is_that_of_the_loss(seed, penalty, with_factors):
     problem = CellProblem(rows, basis, log_prior, penalty)
     position = rng.normal(size=3 + rows.factors.shape[2] + 15)
     assert_allclose(problem(position)[1], approx_fprime(position, lambda x: problem(x)[0], 1e-6), atol=2e-5)
-    bias, weight, eta = problem.parts(position)
+    _, bias, weight, eta = problem.scores(position)
     scores = log_prior + np.outer(rows.share, bias) + rows.factors @ weight + rows.cells @ (basis @ eta)
     losses = -log_softmax(scores, axis=1)[np.arange(60), rows.y_true]
     assert_allclose(problem.log_loss(position), rows.weight @ losses)

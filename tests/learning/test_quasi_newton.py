@@ -20,7 +20,7 @@ def test_least_squares_with_bounds_are_those_of_scipy(seed):
         steps.append(position)
         return 0.5 * float(rest @ rest) / 40, design.T @ rest / 40
 
-    found = minimum(loss, rng.normal(size=12), slice(3, 9), 1e-15)
+    found = minimum(loss, rng.normal(size=12), np.ones(12), slice(3, 9), 1e-15)
     expected = lsq_linear(design, target, (lowest, np.inf), tol=1e-14, method="bvls").x
     assert 0 < np.count_nonzero(expected[3:9] == 0.0) < 6  # so that some bounds hold, and some do not
     assert_allclose(found, expected, atol=1e-6)
@@ -34,7 +34,7 @@ def test_a_function_of_narrow_valleys_is_minimised():
     def loss(position):
         return 0.5 * float(curvature @ (position - 1.0) ** 2), curvature * (position - 1.0)
 
-    assert_allclose(minimum(loss, np.zeros(50), slice(0), 1e-16, most_steps=2000), 1.0, atol=1e-6)
+    assert_allclose(minimum(loss, np.zeros(50), np.ones(50), slice(0), 1e-16, most_steps=2000), 1.0, atol=1e-6)
 
 
 def test_the_minimum_itself_is_where_the_search_ends():
@@ -44,5 +44,5 @@ def test_the_minimum_itself_is_where_the_search_ends():
         calls.append(position)
         return float((position - 2.0) @ (position - 2.0)), 2.0 * (position - 2.0)
 
-    assert_allclose(minimum(loss, np.full(3, 2.0), slice(0, 1), 1e-8), 2.0)
+    assert_allclose(minimum(loss, np.full(3, 2.0), np.ones(3), slice(0, 1), 1e-8), 2.0)
     assert len(calls) == 1

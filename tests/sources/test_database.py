@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 import posteriori as po
-from posteriori.learning.cut_points import binned_schema, bins_of
+from posteriori.learning.cut_points import binned_schema
 from posteriori.learning.fit import Collect
+from posteriori.model import bins_of
 from posteriori.sources import source_of
 from posteriori.sources.database import DatabaseSource
 from posteriori.sources.table_source import TableSource

@@ -16,8 +16,9 @@ from numpy.testing import assert_array_equal
 import posteriori as po
 from posteriori.sources import source_of, table_source
 from posteriori.tables import infer_schema, read_table
+from posteriori.tables.arrays import write_column
 from posteriori.tables.schema import categorical_column
-from posteriori.tables.writing import decode, write_column, write_table
+from posteriori.tables.writing import decode, write_table
 
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 

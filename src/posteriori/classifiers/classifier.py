@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.notebooks import estimator_html
-from posteriori.classifiers.rows import rows_to_predict, supports_partitions
+from posteriori.classifiers.rows import forget_importance, rows_to_predict, supports_partitions
 from posteriori.classifiers.validation import require_in_memory, set_grouped_params, validate_grouped_params
 from posteriori.explain import Explanation
 from posteriori.explain.words import WordFactors, word_factors_of
@@ -349,13 +349,9 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         if "_importance" in self.__dict__:
             self._importance.check_against(n_columns)
 
-    def _forget_importance(self) -> None:
-        for name in ("_importance", "_held_out_rows", "_drawn_importance"):
-            self.__dict__.pop(name, None)
-
     def _keep_held_out(self, rows: HeldOutRows) -> None:
         """Keep held-out rows and the models of the folds until the first access to the importance."""
-        self._forget_importance()
+        forget_importance(self)
         self._held_out_rows = rows
         if rows.is_large:
             _ = self.importance_

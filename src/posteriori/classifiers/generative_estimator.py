@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +13,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.parameters import prior_of
+from posteriori.classifiers.parameters import check_priors
 from posteriori.classifiers.rows import (
     check_model_of,
+    forget_importance,
     forget_rows,
     read_first_rows,
     read_further_rows,
@@ -33,7 +35,7 @@ from posteriori.classifiers.validation import (
     warn_of_one_class,
     warn_of_undetermined,
 )
-from posteriori.learning.cut_points import binned_schema, bins_of
+from posteriori.learning.cut_points import binned_schema
 from posteriori.learning.fit import (
     Collect,
     CollectedRows,
@@ -49,15 +51,15 @@ from posteriori.learning.fit import (
 )
 from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.work_bounds import WorkCounts, check_em, check_work
-from posteriori.model import Block, FactorWeights, GenerativeModel, Posterior, Prior
+from posteriori.model import Block, FactorWeights, GenerativeModel, Posterior, Prior, bins_of
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.support.checks import check_equal, check_numbers, check_share
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Scan, Schema
+from posteriori.tables.arrays import write_column
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable
-from posteriori.tables.writing import write_column
 
 if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
@@ -158,9 +160,9 @@ class GenerativeEstimator(Classifier):
         check_work([plan], rows.source.schema, WorkCounts(rows.source.table.n_rows, 0, rows.target.cardinality))
         if rows.source.label_model is not None:  # groups are chosen from counts of known components
             blocks = without_groups(blocks)
-        # Cut points are chosen by the recorded labels, as if these were the components.
-        schema = binned_schema(rows.source.with_label_model(None), bins_of(blocks), self.n_jobs)
-        source = rows.source.with_schema(schema)
+        source, bins = rows.source, bins_of(blocks)
+        if bins:  # cut points are chosen by the recorded labels, as if these were the components
+            source = source.with_schema(binned_schema(source.with_label_model(None), bins, self.n_jobs))
         self._check_size(source.schema, rows.target)
         return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)))
 
@@ -211,8 +213,7 @@ class GenerativeEstimator(Classifier):
         if self._learns_backoff and source.classes is not None:
             from posteriori.learning.backoff import learn_backoff
 
-            prior = replace(prior_of(self, source.classes), of_class=model.of_class)
-            model = learn_backoff(source, learned, prior, to_observed_codes, sample)
+            model = learn_backoff(source, learned, self.component_prior(source.classes), to_observed_codes, sample)
         if self.feature_weights is None:
             return model
         if self.feature_weights == "cells":
@@ -249,7 +250,7 @@ class GenerativeEstimator(Classifier):
             self.label_confusion_ = learned.label_model.confusion
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:
-        self._forget_importance()
+        forget_importance(self)
         set_model(self, model, target)
         self.classes_ = write_column(target)
         return self
@@ -439,7 +440,10 @@ class GenerativeEstimator(Classifier):
 
     def component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
-        return replace(prior_of(self, target), of_class=components_of(em_of(self).components_per_class, target))
+        of_class, given = components_of(em_of(self).components_per_class, target), self.priors
+        if given is None or isinstance(given, Real):
+            return Prior(float(given or 0.0), of_class=of_class)
+        return Prior(fixed=check_priors(given, target), of_class=of_class)
 
     def _em_options(self) -> EMOptions:
         """Return when EM ends."""

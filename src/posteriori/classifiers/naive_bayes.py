@@ -39,8 +39,8 @@ from posteriori.explain.words import single_word_factors
 from posteriori.model import Block
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
+from posteriori.tables.arrays import write_column
 from posteriori.tables.blocks import needs_dense
-from posteriori.tables.writing import write_column
 
 _Parameters = TypeVar("_Parameters")
 

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -343,17 +343,3 @@ def _replacement() -> Callable[[re.Match[str]], str]:
         return textwrap.indent("\n".join(_TEXTS[name] for name in names), match[1]) + "\n"
 
     return replace
-
-
-def prior_of(estimator: Any, classes: Column) -> Prior:
-    """Return the class prior that the parameter `priors` of an estimator describes.
-
-    Raises
-    ------
-    ValueError
-        `priors` do not fit the classes or do not sum to 1.
-    """
-    given = estimator.priors
-    if given is None or isinstance(given, Real):
-        return Prior(float(given or 0.0))
-    return Prior(fixed=check_priors(given, classes))

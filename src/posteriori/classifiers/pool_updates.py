@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.parameters import check_priors
+from posteriori.classifiers.rows import forget_importance
 from posteriori.classifiers.updating import reason_not_extendable, reason_not_mergeable
 from posteriori.densities import BackOff
 from posteriori.learning.backoff import smoothing_in, with_smoothing
@@ -343,7 +344,7 @@ def _replace_members(
         fitted = fit_pool(sample.log_posterior, sample.y_true, sample.weight, pool.penalty)
         weights, bias = dict(zip(members, fitted.weight.tolist(), strict=True)), fitted.bias
     warn_of_unable(unable, stacklevel=4)
-    pool._forget_importance()
+    forget_importance(pool)
     for name in ("out_of_fold_", "_held_out_sample"):
         vars(pool).pop(name, None)
     if sample is not None:

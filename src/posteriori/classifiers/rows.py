@@ -84,7 +84,7 @@ def supports_partitions(title: str) -> Callable[[Method], Method]:
     def decorate(method: Method) -> Method:
         @functools.wraps(method)
         def evaluate(self: Any, X: Any) -> Any:
-            engine = engine_of(X)
+            engine = None if isinstance(X, np.ndarray) else engine_of(X)
             if engine is None or not engine.predicts_lazily:
                 return method(self, X)
             check_is_fitted(self)
@@ -128,6 +128,12 @@ def share_of_seen_rows(estimator: Any, X: Any) -> float:
 def forget_rows(estimator: Any) -> None:
     """Drop the record of training rows and the alerts on them, which are no longer those of the classifier."""
     for name in (FINGERPRINTS, _ALERTS):
+        vars(estimator).pop(name, None)
+
+
+def forget_importance(estimator: Any) -> None:
+    """Drop the feature importance, and what it is computed from on first access."""
+    for name in ("_importance", "_held_out_rows", "_drawn_importance"):
         vars(estimator).pop(name, None)
 
 

@@ -613,4 +613,6 @@ def _confusion(noise: Any, classes: Column) -> Array:
 
 def em_options_of(em: EM, random_state: Any) -> EMOptions:
     """Return the limits of EM and the seed of its initializations, from the parameters of an estimator."""
-    return EMOptions(em.tol, em.max_iter, em.n_init, int(generator(random_state).integers(2**31)))
+    # Only a class of several components starts at random.
+    seed = 0 if em.components_per_class is None else int(generator(random_state).integers(2**31))
+    return EMOptions(em.tol, em.max_iter, em.n_init, seed)

@@ -17,7 +17,7 @@ from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve, pool_verdict
 from posteriori.parameter_count import count_full_joint
 from posteriori.registry import describe_model
-from posteriori.tables.writing import write_column
+from posteriori.tables.arrays import write_column
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator

@@ -163,10 +163,10 @@ class FamilyTables:
         By default the order is that of the longest paths to a root.
         """
         order = parents_before_children(parents) if order is None else order
-        offsets = np.cumsum([0, *(table[0].size for table in tables)])
-        slots = np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
-        cardinalities = tuple(table.shape[-1] - 1 for table in tables)
-        return cls(parents, cardinalities, order, offsets[:-1], np.ascontiguousarray(slots.T))
+        flat = [table.reshape(len(table), -1) for table in tables]
+        offsets = np.cumsum([0, *[table.shape[1] for table in flat]])
+        cardinalities = tuple([table.shape[-1] - 1 for table in tables])
+        return cls(parents, cardinalities, order, offsets[:-1], np.ascontiguousarray(np.concatenate(flat, axis=1).T))
 
     @classmethod
     def of_joint(cls, log_joint: Array) -> FamilyTables:
@@ -255,11 +255,17 @@ class FamilyTables:
     @cached_property
     def families(self) -> kernels.Families:
         """The layout for the kernels."""
-        members, strides, starts = [], [], [0]
+        members: list[int] = []
+        strides: list[int] = []
+        starts = [0]
         for j, parents in enumerate(self.parents):
-            widths = [self.cardinalities[i] + 1 for i in (*parents, j)]
+            stride = 1
+            of_family = []
+            for i in (j, *reversed(parents)):
+                of_family.append(stride)
+                stride *= self.cardinalities[i] + 1
             members += [*parents, j]
-            strides += [int(np.prod(widths[position + 1 :])) for position in range(len(widths))]
+            strides += reversed(of_family)
             starts.append(len(members))
         return kernels.Families(
             np.array(self.order, np.int64),
@@ -290,7 +296,7 @@ def parents_before_children(parents: Parents) -> tuple[int, ...]:
     """Return the columns in a topological order: by the length of the longest path to a root."""
     depth = [0] * len(parents)
     for j in TopologicalSorter(dict(enumerate(parents))).static_order():
-        depth[j] = max((depth[parent] + 1 for parent in parents[j]), default=0)
+        depth[j] = max([depth[parent] + 1 for parent in parents[j]], default=0)
     return tuple(sorted(range(len(parents)), key=depth.__getitem__))
 
 

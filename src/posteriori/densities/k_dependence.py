@@ -187,7 +187,7 @@ class KDependence(BaseDensity):
 
 def choose_parents(statistics: JointCounts, k: int) -> tuple[Parents, tuple[int, ...]]:
     """Return up to k parents of each column, the most important first, and the order of the columns."""
-    singles = statistics.singles()
+    singles = statistics.singles
     shared = as_compared(dependence_of_categories(statistics).shared().information[0])
     order = order_of_columns(information_about_component(singles), shared, contents_of(singles))
     parents: list[tuple[int, ...]] = [()] * len(order)

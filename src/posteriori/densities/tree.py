@@ -445,7 +445,7 @@ def _one_tree(parameters: TreeParameters) -> list[tuple[int, ...]]:
 def _order_of(statistics: Pairs, dependence: Dependence) -> Array:
     """Return the columns by what they hold; the I(x_j; z) of a number is that of Gaussians of one variance."""
     continuous = np.array(statistics.continuous, np.bool_)
-    singles, numbers = statistics.codes.singles(), statistics.numbers
+    singles, numbers = statistics.codes.singles, statistics.numbers
     pooled = numbers.pooled()
     within = numbers.scatter.sum(axis=0)
     explained = np.divide(within, pooled.scatter[0], out=np.ones_like(within), where=pooled.scatter[0] > 0)

@@ -6,12 +6,20 @@ A missing number is NaN; a missing category is code 0, which has a slot in every
 instructions load Numba where it is installed.
 """
 
-from posteriori.kernels.bayes import log_evidence, normalise, responsibilities_and_evidence
+from posteriori.kernels.bayes import (
+    add_categorical,
+    add_gaussian,
+    add_poisson,
+    add_student,
+    log_evidence,
+    log_factorials,
+    normalise,
+    responsibilities_and_evidence,
+)
 from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_bins
 from posteriori.kernels.descent import Steps
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, index_distinct_rows, integer_ranges, mark_integers
-from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson, add_student, log_factorials
 from posteriori.kernels.families import (
     add_averaged,
     add_families,

@@ -1,11 +1,11 @@
-"""The last step of Bayes' rule: evidence and posterior, by log-sum-exp."""
+"""Bayes' rule: log factors of independent columns, added to a log joint; evidence and posterior by log-sum-exp."""
 
 import math
 
 import numpy as np
 
 from posteriori.kernels import few_rows
-from posteriori.kernels.compiling import kernel
+from posteriori.kernels.compiling import REORDERED, kernel
 from posteriori.kernels.exponential import exponentiate
 
 _CELLS = 1024  # exponentials at once
@@ -62,3 +62,107 @@ def _exponentiate(log_joint, shares, largest):
         for z in range(n_components):
             shares[r, z] = log_joint[r, z] - peak
     exponentiate(shares[:m].reshape(m * n_components))
+
+
+@kernel(fastmath=REORDERED, few_rows=few_rows.add_categorical)
+def add_categorical(codes, offsets, log_probability, out):
+    """Add Σ_j log p(x_j | z) to out[i, z]; the slot of a missing cell holds 0."""
+    n, d = codes.shape
+    n_components = len(log_probability)
+    by_four = n_components - n_components % 4
+    slots = np.empty(d, np.uintp)  # unsigned: Numba tests signed indices for wraparound
+    for i in range(n):
+        for j in range(d):
+            slots[j] = np.uintp(offsets[j]) + np.uintp(codes[i, j])
+        # Four components at a time: four independent additions per step, and one read of each slot.
+        for z in range(0, by_four, 4):
+            row0, row1, row2, row3 = (
+                log_probability[z],
+                log_probability[z + 1],
+                log_probability[z + 2],
+                log_probability[z + 3],
+            )
+            sum0 = sum1 = sum2 = sum3 = 0.0
+            for j in range(d):
+                slot = slots[j]
+                sum0 += row0[slot]
+                sum1 += row1[slot]
+                sum2 += row2[slot]
+                sum3 += row3[slot]
+            out[i, z] += sum0
+            out[i, z + 1] += sum1
+            out[i, z + 2] += sum2
+            out[i, z + 3] += sum3
+        for z in range(by_four, n_components):
+            row = log_probability[z]
+            total = 0.0
+            for j in range(d):
+                total += row[slots[j]]
+            out[i, z] += total
+
+
+@kernel(fastmath=REORDERED, few_rows=few_rows.add_gaussian)
+def add_gaussian(values, mean, precision, log_peak, out):
+    """Add Σ_j log_peak − precision·(x_j − mean)²/2 over the present cells to out[i, z]."""
+    n, d = values.shape
+    constant = np.zeros(mean.shape[0])
+    for z in range(mean.shape[0]):
+        for j in range(d):
+            constant[z] += log_peak[z, j]
+    for i in range(n):
+        row = values[i]
+        for z in range(mean.shape[0]):
+            row_mean, row_precision = mean[z], precision[z]
+            distance = 0.0
+            for j in range(d):
+                deviation = row[j] - row_mean[j]
+                distance += deviation * deviation * row_precision[j]
+            if not math.isnan(distance):
+                out[i, z] += constant[z] - 0.5 * distance
+            else:  # a missing cell: its factor integrates to 1
+                density = 0.0
+                for j in range(d):
+                    deviation = row[j] - row_mean[j]
+                    term = log_peak[z, j] - 0.5 * deviation * deviation * row_precision[j]
+                    density += 0.0 if math.isnan(row[j]) else term
+                out[i, z] += density
+
+
+@kernel(fastmath=REORDERED, few_rows=few_rows.add_student)
+def add_student(values, mean, precision, log_peak, degrees, out):
+    """Add Σ_j log_peak − (ν + 1)/2·log(1 + precision·(x_j − mean)²/ν) over the present cells to out[i, z]."""
+    n, d = values.shape
+    for i in range(n):
+        row = values[i]
+        for z in range(mean.shape[0]):
+            density = 0.0
+            for j in range(d):
+                if not math.isnan(row[j]):
+                    deviation, nu = row[j] - mean[z, j], degrees[z, j]
+                    tail = math.log1p(deviation * deviation * precision[z, j] / nu)
+                    density += log_peak[z, j] - 0.5 * (nu + 1.0) * tail
+            out[i, z] += density
+
+
+@kernel(few_rows=True)
+def add_poisson(values, log_rate, rate, out):
+    """Add Σ_j x_j·log rate − rate − log x_j! over the present cells to out[i, z]."""
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            x = values[i, j]
+            if not math.isnan(x):
+                log_factorial = math.lgamma(x + 1.0)
+                for z in range(rate.shape[0]):
+                    # 0·log 0 is 0: with rate 0 the count is 0 with probability 1.
+                    events = x * log_rate[z, j] if x > 0 else 0.0
+                    out[i, z] += events - rate[z, j] - log_factorial
+
+
+@kernel(few_rows=True)
+def log_factorials(values, out):
+    """Write log x! to out[i, j], or NaN for a missing cell."""
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            out[i, j] = math.lgamma(values[i, j] + 1.0)

@@ -76,7 +76,7 @@ class Kernel:
         """Run the loop: compiled, or in plain Python if the rows are few and Numba is not in use yet."""
         if self._is_part:
             return self._loop(*arguments)
-        if self._few_rows is not None and not (has_numba and runs_compiled(len(arguments[0]))):
+        if self._few_rows is not None and not _numba_in_use and not (has_numba and len(arguments[0]) > FEW_ROWS):
             with np.errstate(all="ignore"):  # as Numba
                 return self._few_rows(*arguments)
         return (self._compiled or self.compiled)(*arguments)

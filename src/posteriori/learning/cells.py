@@ -106,12 +106,6 @@ class CellProblem:
     log_prior: Array
     penalty: float
 
-    def parts(self, position: Array) -> tuple[Array, Array, Array]:
-        """Return the biases (C,), the weights (d,) and η, (P, C)."""
-        n_classes, d = self.rows.factors.shape[1:]
-        first = n_classes + d
-        return position[:n_classes], position[n_classes:first], position[first:].reshape(-1, n_classes)
-
     @cached_property
     def _maps(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Return the matrices that take η to scores, the first one first, and those that take scores to η.
@@ -124,26 +118,32 @@ class CellProblem:
             return (product,), (product.T,)
         return (basis, cells), (cells.T, basis.T)
 
-    @property
+    @cached_property
+    def _truths(self) -> tuple[Array, Array]:
+        """The position of each row, and its class."""
+        return np.arange(len(self.rows.y_true)), self.rows.y_true
+
+    @cached_property
     def _flat_factors(self) -> Array:
         n, n_classes, d = self.rows.factors.shape
         return self.rows.factors.reshape(n * n_classes, d)
 
     def __call__(self, position: Array) -> tuple[float, Array]:
         """Return the loss and its gradient."""
-        bias, weight, eta = self.parts(position)
+        scores, bias, weight, eta = self.scores(position)
         rows, of_row = self.rows, self.rows.weight
-        scores = self._scores(bias, weight, eta)
         scores -= scores.max(axis=1, keepdims=True)
-        n = np.arange(len(scores))
-        of_truth = scores[n, rows.y_true]
+        of_truth = scores[self._truths]
         np.exp(scores, out=scores)
         total = scores.sum(axis=1)
         loss = float(of_row @ (np.log(total) - of_truth))
         scores /= total[:, np.newaxis]
-        scores[n, rows.y_true] -= 1.0
+        scores[self._truths] -= 1.0
         scores *= of_row[:, np.newaxis]
-        of_eta = self.penalty * eta + _times(self._maps[1], scores)
+        of_eta = scores
+        for one in self._maps[1]:
+            of_eta = one @ of_eta
+        of_eta = self.penalty * eta + of_eta
         common = (_WEAK + _OF_WEIGHTS * weight.sum()) / (_WEAK + _OF_WEIGHTS * len(weight))
         apart = weight - common
         of_weight = scores.ravel() @ self._flat_factors + _OF_WEIGHTS * apart
@@ -155,30 +155,27 @@ class CellProblem:
 
     def log_loss(self, position: Array) -> float:
         """Return the sum of −r_i·log p(y_i | x_i) in nats."""
-        bias, weight, eta = self.parts(position)
-        scores = self._scores(bias, weight, eta)
-        return float(self.rows.weight @ (log_sum(scores) - scores[np.arange(len(scores)), self.rows.y_true]))
+        scores = self.scores(position)[0]
+        return float(self.rows.weight @ (log_sum(scores) - scores[self._truths]))
 
-    def _scores(self, bias: Array, weight: Array, eta: Array) -> Array:
-        """Return log p(y | x) + constant in nats, (n, C)."""
-        rows = self.rows
-        scores = _times(self._maps[0], eta) + (rows.share[:, np.newaxis] * bias + self.log_prior)
-        if len(weight):
+    def scores(self, position: Array) -> tuple[Array, Array, Array, Array]:
+        """Return log p(y | x) + constant in nats, (n, C), and the biases (C,), the weights (d,) and η, (P, C)."""
+        n_classes, d = self.rows.factors.shape[1:]
+        bias, weight, eta = position[:n_classes], position[n_classes : n_classes + d], position[n_classes + d :]
+        scores = eta = eta.reshape(-1, n_classes)
+        for one in self._maps[0]:
+            scores = one @ scores
+        scores = scores + (self.rows.share[:, np.newaxis] * bias + self.log_prior)
+        if d:
             scores += (self._flat_factors @ weight).reshape(scores.shape)
-        return np.asarray(scores)
+        return scores, bias, weight, eta
 
     def minimum(self, start: Array | None = None, tolerance: float = _FINAL) -> Array:
         """Return the optimum, by L-BFGS from a point near it, or from the generative solution."""
         n_classes, d = self.rows.factors.shape[1:]
         if start is None:
             start = np.concatenate([np.zeros(n_classes), np.ones(d), np.zeros(self.basis.shape[1] * n_classes)])
-        unit = 1.0 / np.sqrt(self._curvature())
-
-        def scaled(steps: Array) -> tuple[float, Array]:
-            loss, gradient = self(unit * steps)
-            return loss, unit * gradient
-
-        return np.asarray(unit * minimum(scaled, start / unit, slice(n_classes, n_classes + d), tolerance))
+        return minimum(self, start, 1.0 / np.sqrt(self._curvature()), slice(n_classes, n_classes + d), tolerance)
 
     def _curvature(self) -> Array:
         """Return the diagonal of the Hessian where all rows have the posterior of the prior: the units of the steps."""
@@ -195,12 +192,6 @@ class CellProblem:
             (of_eta[:, np.newaxis] * spread + self.penalty).ravel(),
         ]
         return np.asarray(np.concatenate(parts) / total + 1e-12)
-
-
-def _times(maps: Sequence[Any], values: Array) -> Array:
-    for one in maps:
-        values = one @ values
-    return values
 
 
 @dataclass(frozen=True)
@@ -241,7 +232,7 @@ def fit_cells(rows: CellRows, basis: Any, log_prior: Array, penalty: float | Non
         ]
         rows, _, penalty, start = min(searched, key=lambda found: found[1])
     problem = CellProblem(rows, basis, log_prior, penalty)
-    bias, weight, eta = problem.parts(problem.minimum(start))
+    _, bias, weight, eta = problem.scores(problem.minimum(start))
     return Cells(bias, weight, basis @ eta, penalty)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from posteriori.densities import Grouped
-from posteriori.learning.cut_points import CutPoints, bins_of
+from posteriori.learning.cut_points import CutPoints
 from posteriori.learning.fit import Collect, FitResult, Plan, learn, needs_em, refine, without_groups
 from posteriori.learning.folds import components_of_folds, outside, per_fold, sums_of_parts, sums_without_each
 from posteriori.learning.shared_passes import (
@@ -27,7 +27,7 @@ from posteriori.learning.shared_passes import (
     leaves_folds_out,
 )
 from posteriori.learning.work_bounds import COUNTING, COUNTING_AGAIN, CUTTING, FITTING, SCORING, WorkCounts, check_work
-from posteriori.model import Block, FactorWeights, GenerativeModel
+from posteriori.model import Block, FactorWeights, GenerativeModel, bins_of
 from posteriori.sources import LabelledSource
 from posteriori.sources.table_source import blas, in_order, n_threads
 from posteriori.statistics import JointStatistics
@@ -245,7 +245,7 @@ class _Address:
     def select(self, statistics: Sequence[Sequence[JointStatistics]], without_hidden: bool) -> JointStatistics:
         whole = statistics[self.request][self.subset]
         hidden = 0.0 if without_hidden else whole.hidden
-        return replace(whole, blocks=tuple(whole.blocks[index] for index in self.blocks), hidden=hidden)
+        return replace(whole, blocks=tuple([whole.blocks[index] for index in self.blocks]), hidden=hidden)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.binned import Binned, Bins
 from posteriori.learning.folds import components_of_folds, per_fold, sums_without_each
-from posteriori.model import Block, reject_outside
+from posteriori.model import Block, bins_of, reject_outside
 from posteriori.sources import Source
 from posteriori.sources.table_source import in_order, n_threads
 from posteriori.statistics import Counts, JointStatistics, Moments, TailMoments
@@ -285,11 +285,6 @@ class CutPoints:
             parts = [counts.reindexed(components) for components in components_of_folds(len(counts.table), self.folds)]
             self._grids[columns] = _Grid(columns, schema, sums_without_each(parts))
         return self._grids[columns]
-
-
-def bins_of(blocks: Sequence[Block]) -> dict[int, Bins]:
-    """Return the bins that the densities of the blocks request, by the position of the column."""
-    return {j: block.density.bins for block in blocks if isinstance(block.density, Binned) for j in block.columns}
 
 
 def binned_schema(source: Source, bins: Mapping[int, Bins], n_jobs: int | None = 1) -> Schema:

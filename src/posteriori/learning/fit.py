@@ -95,7 +95,7 @@ def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics
         schema,
         blocks,
         prior.estimate(statistics.weight),
-        tuple(block.density.estimate(sums) for block, sums in pairs),
+        tuple([block.density.estimate(sums) for block, sums in pairs]),
         prior.of_class,
     )
 

@@ -158,12 +158,7 @@ def _quasi_newton(problem: _Problem, position: Array, n_classes: int) -> Array:
     """
     curvature = problem.curvature(position)
     unit = 1.0 / np.sqrt(np.maximum(curvature, 1e-9 * curvature.max()))
-
-    def scaled(moved: Array) -> tuple[float, Array]:
-        loss, gradient = problem(moved * unit)
-        return loss, gradient * unit
-
-    return np.asarray(unit * minimum(scaled, position / unit, slice(n_classes, None), _TOLERANCE))
+    return minimum(problem, position, unit, slice(n_classes, None), _TOLERANCE)
 
 
 def _newton(problem: _Problem, position: Array, n_classes: int, tolerance: float) -> Array | None:

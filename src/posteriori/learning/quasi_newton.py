@@ -15,7 +15,12 @@ _MOST_CUTS = 30  # of a step
 
 
 def minimum(
-    loss: Callable[[Array], tuple[float, Array]], start: Array, bounded: slice, tolerance: float, most_steps: int = 300
+    loss: Callable[[Array], tuple[float, Array]],
+    start: Array,
+    unit: Array,
+    bounded: slice,
+    tolerance: float,
+    most_steps: int = 300,
 ) -> Array:
     """Return where a convex loss is least, if the parameters `bounded` are at least 0.
 
@@ -25,9 +30,11 @@ def minimum(
     Parameters
     ----------
     loss : callable
-        Returns the loss and its gradient, (P,). The curvature of each parameter should be of one order of magnitude.
+        Returns the loss and its gradient, (P,).
     start : ndarray (P,)
         The first position.
+    unit : ndarray (P,)
+        The unit of each parameter, > 0, in which their curvatures are of one order of magnitude.
     bounded : slice
         The parameters that are at least 0.
     tolerance : float
@@ -40,9 +47,10 @@ def minimum(
     Nocedal & Wright, Numerical Optimization, 2nd ed., algorithm 7.4. Bertsekas, Projected Newton methods for
     optimization problems with simple constraints, SIAM J. Control 20 (1982).
     """
-    position = start.copy()
+    position = start / unit
     np.maximum(position[bounded], 0.0, out=position[bounded])
-    value, gradient = loss(position)
+    value, gradient = loss(unit * position)
+    gradient *= unit
     pairs: deque[tuple[Array, Array, float]] = deque(maxlen=_MEMORY)
     for _ in range(most_steps):
         held = (position[bounded] <= 0.0) & (gradient[bounded] > 0.0)
@@ -57,7 +65,8 @@ def minimum(
         for _ in range(_MOST_CUTS):
             moved = position + share * step
             np.maximum(moved[bounded], 0.0, out=moved[bounded])
-            new_value, new_gradient = loss(moved)
+            new_value, new_gradient = loss(unit * moved)
+            new_gradient *= unit
             change = moved - position
             slope = float(gradient @ change)
             if new_value <= value + _SUFFICIENT * slope:
@@ -74,7 +83,7 @@ def minimum(
         position, value, gradient = moved, new_value, new_gradient
         if gain <= tolerance * max(abs(value), 1.0):
             break
-    return position
+    return unit * position
 
 
 def _times_inverse_hessian(vector: Array, pairs: Iterable[tuple[Array, Array, float]]) -> Array:

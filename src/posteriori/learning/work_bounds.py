@@ -12,10 +12,9 @@ import numpy as np
 from posteriori.densities import AveragedOneDependence, Grouped, MultivariateGaussian, RandomTrees
 from posteriori.densities.tree_growing import FOLDS, fewest_in_node, trees_for
 from posteriori.learning import cells, weights
-from posteriori.learning.cut_points import bins_of
 from posteriori.learning.fit import Plan
 from posteriori.learning.shared_passes import leaves_folds_out
-from posteriori.model import Block
+from posteriori.model import Block, bins_of
 from posteriori.model_cost import EM_STEPS, MOST_GROUPS, Work
 from posteriori.statistics import Scatter
 from posteriori.statistics.counts import CountTogether

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
-from posteriori.densities import ApproximatingDensity, Density, implements
+from posteriori.densities import ApproximatingDensity, Binned, Density, implements
+from posteriori.densities.binned import Bins
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
@@ -93,7 +95,8 @@ class Block:
         """Return the columns whose codes the density distinguishes, by their positions."""
         if self.density.kind in ("continuous", "counts") or self.models_missingness:
             return ()
-        return tuple(j for j in self.columns if j in schema.coded)
+        coded = schema.coded
+        return tuple([j for j in self.columns if j in coded])
 
     def indexed(self, schema: Schema) -> tuple[int, ...]:
         """Return the columns whose statistics have a place per category, per bin or per word, by their positions."""
@@ -112,6 +115,11 @@ class Block:
         tile: Any = batch.take(self.columns, self.density.kind)
         exposure = getattr(self.density, "exposure", None)
         return cast(Tile, tile if exposure is None else replace(tile, exposure=batch.exposure(exposure)))
+
+
+def bins_of(blocks: Sequence[Block]) -> dict[int, Bins]:
+    """Return the bins that the densities of the blocks request, by the position of the column."""
+    return {j: block.density.bins for block in blocks if isinstance(block.density, Binned) for j in block.columns}
 
 
 def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ChainedDensity, ScoredDensity, implements
+from posteriori.densities import ApproximatingDensity, ChainedDensity, ScoredDensity, implements
 from posteriori.model.blocks import Block, FactorWeights, reject_outside, warn_of_approximation
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.sums import check_sums
@@ -176,20 +177,30 @@ class GenerativeModel:
         """
         return self.by_class(self._log_joint(batch, with_shared=True))
 
+    @cached_property
+    def _scores_of_blocks(self) -> list[tuple[Callable[[Any, Any], Array], bool]]:
+        """For each block the function that scores a tile, and whether its density may be approximate."""
+        found = []
+        for density in [block.density for block in self.blocks]:
+            scores: Callable[[Any, Any], Array] = (
+                density.log_scores if implements(density, ScoredDensity) else density.log_density
+            )
+            found.append((scores, implements(density, ApproximatingDensity)))
+        return found
+
     def _log_joint(self, batch: Batch, with_shared: bool) -> Array:
-        total = np.empty((len(batch), self.n_components))
+        total = np.empty((len(batch), len(self.log_prior)))
         total[:] = self.log_prior
-        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+        every = zip(self.blocks, self.parameters, self._scores_of_blocks, strict=True)
+        for block, parameters, (scores, may_approximate) in every:
             left_out = block.shared and not with_shared
             if left_out or not block.density.has_full_support:
                 reject_outside(block, batch)
             if not left_out:
-                warn_of_approximation(block, parameters, batch)
-                density, tile = block.density, block.tile(batch)
-                if not with_shared and implements(density, ScoredDensity):
-                    total += density.log_scores(parameters, tile)
-                else:
-                    total += density.log_density(parameters, tile)
+                if may_approximate:
+                    warn_of_approximation(block, parameters, batch)
+                tile = block.tile(batch)
+                total += block.density.log_density(parameters, tile) if with_shared else scores(parameters, tile)
         if not has_finite_sum(total):  # no component can produce some row, or a cell is infinite
             for block in self.blocks:
                 reject_outside(block, batch)

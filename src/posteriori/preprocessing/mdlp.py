@@ -17,8 +17,8 @@ from posteriori.model import Block, reject_outside
 from posteriori.sources import source_of
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
+from posteriori.tables.arrays import write_column
 from posteriori.tables.reading import matched_places
-from posteriori.tables.writing import write_column
 
 
 class MDLPDiscretizer(TransformerMixin, BaseEstimator):

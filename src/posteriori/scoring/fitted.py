@@ -18,8 +18,8 @@ from posteriori.sources import LabelledSource, source_of
 from posteriori.support.checks import check_not_negative, check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, read_rows
+from posteriori.tables.arrays import write_column
 from posteriori.tables.reading import matched_places
-from posteriori.tables.writing import write_column
 
 _NETWORK = "BayesianNetwork"
 _MIXTURE = "MixtureModel"

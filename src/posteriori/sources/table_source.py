@@ -33,12 +33,13 @@ from posteriori.tables import (
     Table,
     quote,
 )
+from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.batch import Times, read_codes, read_numbers
 from posteriori.tables.blocks import TableWithCounts, no_counts
 from posteriori.tables.labels import KnownLabels
 from posteriori.tables.messages import UnseenCategoryError
-from posteriori.tables.polars import LazyTable, StreamedTable
-from posteriori.tables.progress import start_progress
+from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
+from posteriori.tables.progress import callback, start_progress
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -455,10 +456,12 @@ class TableSource(ComposedSource):
             with lock:
                 if not scores:  # the first result shows the type and the width of all
                     n_rows = self.table.n_rows
-                    is_whole = len(result) == n_rows
-                    n_bytes = result.nbytes / len(result) * n_rows
-                    Work(n_bytes=n_bytes).require_affordable(f"the scoring of {n_rows:,} rows", _FEWER_ROWS)
-                    scores.append(result if is_whole else np.empty((n_rows, *result.shape[1:]), result.dtype))
+                    if len(result) < n_rows:
+                        work = Work(n_bytes=result.nbytes / len(result) * n_rows)
+                        work.require_affordable(f"the scoring of {n_rows:,} rows", _FEWER_ROWS)
+                        scores.append(np.empty((n_rows, *result.shape[1:]), result.dtype))
+                    else:
+                        scores.append(result)
             if scores[0] is not result:
                 scores[0][batch.start : batch.start + len(result)] = result
             return batch.unseen
@@ -476,13 +479,16 @@ class TableSource(ComposedSource):
         table in memory. Too much work for all rows is refused then, as by `Work`.
         """
         slices = self._slices()
-        progress = self.progress or start_progress(what, self.table.n_rows)
+        progress = self.progress
+        if progress is None and (len(slices) > 1 or callback.get() is not None):
+            progress = start_progress(what, self.table.n_rows)
 
         def read_and_work(part: tuple[RowReader, Labelling, slice]) -> T:
             reader, labelling, rows = part
             batch = reader.batch(rows, labelling)
             result = work(batch)
-            progress(len(batch))
+            if progress is not None:
+                progress(len(batch))
             return result
 
         if what == "scores" and self.table.n_rows > _SHARED_ROWS and not isinstance(self.table, LazyTable):
@@ -637,6 +643,6 @@ def source_of(
     """
     reader = RowReader(table, schema, positions, texts=texts or {})
     labelling = Labelling(labels, classes, weight, folds, unlabelled_weight, label_model)
-    source_class = TableSource if local else source_class_of(table)
+    source_class = TableSource if local or isinstance(table, ArrayTable | PolarsTable) else source_class_of(table)
     source: LabelledSource = source_class(reader, labelling, n_jobs, progress)
     return source

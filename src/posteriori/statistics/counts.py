@@ -187,7 +187,7 @@ class JointCounts(Sums):
     def table(self, scope: Scope) -> Array:
         """Return the weights of a scope, (Z, K_a + 1, K_b + 1, …), a view; code 0 is a missing cell."""
         number = self.positions[scope]
-        shape = (self.n_components, *(self.cardinalities[j] + 1 for j in scope))
+        shape = (self.n_components, *[self.cardinalities[j] + 1 for j in scope])
         return self.cells[self.offsets[number] : self.offsets[number + 1]].reshape(shape)
 
     def pair(self, i: int, j: int) -> Array:
@@ -195,23 +195,28 @@ class JointCounts(Sums):
         return self.table((i, j)) if i < j else self.table((j, i)).swapaxes(1, 2)
 
     def single(self, j: int) -> Array:
-        """Return the weights of one column, (Z, K_j + 1), by summing the other columns of a scope out."""
-        scope = next(scope for scope in self.scopes if j in scope)
-        others = tuple(axis for axis, member in enumerate(scope, start=1) if member != j)
-        return np.asarray(self.table(scope).sum(axis=others))
+        """Return the weights of one column, (Z, K_j + 1)."""
+        singles = self.singles
+        return singles.table[:, singles.offsets[j] : singles.offsets[j + 1]]
 
     def column(self, j: int) -> Array:
         """Return the weight of each category of column j: (Z, K)."""
-        return self.single(j)[:, 1:]
+        return self.singles.column(j)
 
+    @cached_property
     def singles(self) -> Counts:
-        """Return the counts of the single columns."""
-        singles = [self.single(j) for j in range(len(self.cardinalities))]
-        return Counts(self.cardinalities, np.concatenate([np.empty((self.n_components, 0)), *singles], axis=1))
+        """The counts of the single columns, each by summing the other columns of a scope out."""
+        scope_of = {j: scope for scope in reversed(self.scopes) for j in scope}
+        parts = [np.empty((self.n_components, 0))]
+        for j in range(len(self.cardinalities)):
+            scope = scope_of[j]
+            others = tuple([axis for axis, member in enumerate(scope, start=1) if member != j])
+            parts.append(self.table(scope).sum(axis=others))
+        return Counts(self.cardinalities, np.concatenate(parts, axis=1))
 
     def would_go_negative(self, other: JointCounts) -> Array:
         """Return where other holds more than these counts, (Z, d): single columns, or else the first such scope."""
-        alone = self.singles().would_go_negative(other.singles())
+        alone = self.singles.would_go_negative(other.singles)
         if alone.any():
             return alone
         for scope in self.scopes:
@@ -232,7 +237,7 @@ class JointCounts(Sums):
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
-        return self.singles().observed()
+        return self.singles.observed()
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> JointCounts:
         """Return the counts of other components or categories, by their indices here, −1 for a new one."""
@@ -266,7 +271,7 @@ class JointCounts(Sums):
 
     def has_missing(self) -> bool:
         """Whether any row had a missing cell."""
-        return any(bool(self.single(j)[:, 0].any()) for j in range(len(self.cardinalities)))
+        return bool(self.singles.table[:, self.singles.offsets[:-1]].any())
 
 
 @dataclass(frozen=True)

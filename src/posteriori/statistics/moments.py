@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -148,7 +146,7 @@ class Moments(Sums):
     def of(cls, tile: Numbers, assignment: Assignment) -> Moments:
         """Return the moments of the rows of a tile. O(n·d), one read."""
         shape = (assignment.n_components, tile.values.shape[1])
-        shift, weight, first, second = (np.zeros(shape) for _ in range(4))
+        shift, weight, first, second = np.zeros((4, *shape))
         kernels.first_numbers(tile.values, assignment.component, assignment.weight, shift)
         kernels.add_moments(tile.values, assignment.component, assignment.weight, shift, weight, first, second)
         return cls._about(shift, weight, first, second)
@@ -223,9 +221,17 @@ class Moments(Sums):
         return self.weight
 
     def pooled(self) -> Moments:
-        """Return the moments of all components together: (1, d)."""
-        components = (self.reindexed([z]) for z in range(len(self.weight)))
-        return functools.reduce(operator.add, components)
+        """Return the moments of all components together, (1, d), about the shift of the first with present cells."""
+        known = self.weight > 0
+        first = known.argmax(axis=0), np.arange(known.shape[1])
+        shift, offset = self.shift[first], self.offset[first]
+        weight = self.weight.sum(axis=0)
+        delta = np.where(known, (self.shift - shift) + (self.offset - offset), 0.0)
+        moved = (self.weight * delta).sum(axis=0) / np.where(weight > 0, weight, 1.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            between = np.where(known, self.weight * (delta - moved) ** 2, 0.0)
+            scatter = self.scatter.sum(axis=0) + between.sum(axis=0)
+        return Moments(*np.stack([weight, shift, offset + moved, scatter])[:, np.newaxis])
 
     def placed(self, positions: Sequence[int]) -> Moments:
         """Return the moments of other columns, by their indices here, −1 for a column without present cells."""
@@ -302,7 +308,8 @@ class TailMoments(Sums):
 def _excess(tile: Numbers) -> tuple[tuple[tuple[float, ...], ...], Numbers]:
     """Return the cut points, and the distances of each cell below the first and above the last."""
     cuts = tuple(points or () for points in tile.cuts)
-    first, last = (np.array([points[end] if points else np.nan for points in cuts]) for end in (0, -1))
+    first = np.array([points[0] if points else np.nan for points in cuts])
+    last = np.array([points[-1] if points else np.nan for points in cuts])
     excess = np.empty((len(tile.values), 2 * len(cuts)))
     kernels.add_tail_moments(tile.values, first, last, excess)
     return cuts, Numbers(excess)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import reprlib
@@ -21,6 +22,38 @@ from posteriori.tables.schema import Cell, Column, Schema, categorical_column, k
 from posteriori.tables.times import TimeType, times_of_array, type_of_array, type_of_objects
 
 _DENSE_RANGE = 1 << 17  # a wider range of integers is sorted, not marked in an array of flags
+
+
+def write_column(column: Column) -> Array:
+    """Return the categories of a column as an array, of the type that was read if NumPy has it and it holds them."""
+    cells: list[Any] = list(column.categories)
+    mixed, strings = len(column.kinds) > 1, column.kinds == {"strings"}
+    if mixed or column.dtype in ("object", "|O") or (strings and column.dtype[:2] != "<U"):
+        return objects_array(cells)
+    dtype = number_type(column.dtype)
+    if dtype is not None:
+        with contextlib.suppress(OverflowError):
+            written = np.array(cells, dtype)
+            if written.tolist() == cells:
+                return written
+    return np.array(cells)  # of a wider type, because later rows held categories that the first type cannot
+
+
+def objects_array(cells: list[Any]) -> Array:
+    """Return cells as an array of Python objects."""
+    out = np.empty(len(cells), dtype=object)
+    out[:] = cells
+    return out
+
+
+def number_type(label: str) -> np.dtype[Any] | None:
+    """Return the NumPy type of numbers with this name of a data type (<i4, int32, Int32); None if it names another."""
+    name = label if label[:1] in "<>|=" else label.lower().removesuffix("[pyarrow]")
+    try:
+        dtype = np.dtype(name)
+    except (TypeError, ValueError):  # ValueError: NumPy reads a name with commas as a record
+        return None
+    return dtype if dtype.kind in "biuf" else None
 
 
 def distinct_numbers(values: Array) -> list[Cell]:
@@ -290,10 +323,8 @@ def hash_strings(cells: list[Any]) -> Array | None:
     present = [cell for cell in cells if not is_missing(cell)]
     if not present or not all(issubclass(kind, str) for kind in set(map(type, present))):
         return None
-    hashes = b"".join(
-        hashlib.blake2b(cell.encode("utf-8", "surrogatepass"), digest_size=8).digest() for cell in present
-    )
-    return np.frombuffer(hashes, np.uint64)
+    hashes = [hashlib.blake2b(cell.encode("utf-8", "surrogatepass"), digest_size=8).digest() for cell in present]
+    return np.frombuffer(b"".join(hashes), np.uint64)
 
 
 def _is_number(kind: type[Any]) -> bool:

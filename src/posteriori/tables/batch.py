@@ -52,7 +52,7 @@ class Numbers:
 
     def take(self, positions: Sequence[int]) -> Numbers:
         """Return some of the columns."""
-        cuts = tuple(self.cuts[position] for position in positions) if self.cuts else ()
+        cuts = tuple([self.cuts[position] for position in positions]) if self.cuts else ()
         return Numbers(np.ascontiguousarray(self.values[:, positions]), cuts)
 
     def rows(self, chosen: Array | slice) -> Numbers:
@@ -75,7 +75,7 @@ class Codes:
         """Return some of the columns."""
         return Codes(
             np.ascontiguousarray(self.values[:, positions]),
-            tuple(self.cardinalities[position] for position in positions),
+            tuple([self.cardinalities[position] for position in positions]),
         )
 
     def rows(self, chosen: Array | slice) -> Codes:
@@ -257,7 +257,7 @@ class Batch:
             coded = [column in self.schema.coded for column in columns]
             positions = [[j for j, is_coded in zip(columns, coded, strict=True) if is_coded == kind] for kind in (0, 1)]
             numbers, codes = self._numbers(positions[0]), self._codes(positions[1])
-            return Mixed(numbers, codes, tuple(not is_coded for is_coded in coded))
+            return Mixed(numbers, codes, tuple([not is_coded for is_coded in coded]))
         return self._codes(columns) if view == "categorical" else self._numbers(columns)
 
     def exposure(self, name: str) -> Array:

@@ -34,7 +34,7 @@ class Step:
 Plan = Callable[[Sequence[Step]], None]
 Score = Callable[[str, float], None]
 
-_callback: ContextVar[Begin | None] = ContextVar("progress callback", default=None)
+callback: ContextVar[Begin | None] = ContextVar("progress callback", default=None)
 _plan: ContextVar[Plan | None] = ContextVar("progress plan", default=None)
 _score: ContextVar[Score | None] = ContextVar("progress score", default=None)
 _step: ContextVar[str | None] = ContextVar("progress step", default=None)
@@ -50,11 +50,11 @@ def report_progress(begin: Begin, plan: Plan | None = None, score: Score | None 
     is called with the steps that are still expected whenever these become known, and `score` with the name and the
     log-loss of each candidate as soon as it is cross-validated.
     """
-    tokens = _callback.set(begin), _plan.set(plan), _score.set(score)
+    tokens = callback.set(begin), _plan.set(plan), _score.set(score)
     try:
         yield
     finally:
-        _callback.reset(tokens[0])
+        callback.reset(tokens[0])
         _plan.reset(tokens[1])
         _score.reset(tokens[2])
 
@@ -88,24 +88,24 @@ def step(name: str) -> Iterator[None]:
 @contextmanager
 def without_passes() -> Iterator[None]:
     """Report and log no pass that begins here: those of one of several candidates are no steps of the work."""
-    token, logged = _callback.set(None), _is_logged.set(False)
+    token, logged = callback.set(None), _is_logged.set(False)
     try:
         yield
     finally:
-        _callback.reset(token)
+        callback.reset(token)
         _is_logged.reset(logged)
 
 
 def start_candidates(what: str, n_candidates: int) -> Callable[[int], None]:
     """Report that candidates are taken one by one; return the function to call with the number that is done."""
-    begin = _callback.get()
+    begin = callback.get()
     _log("%s %d candidates", what, n_candidates)
     return _ignore if begin is None else begin(f"{what} candidate", n_candidates)
 
 
 def start_progress(what: str, n_rows: int) -> Callable[[int], None]:
     """Report that a pass begins; return the function to call with the number of rows of each batch that is done."""
-    begin, name = _callback.get(), _step.get() or what
+    begin, name = callback.get(), _step.get() or what
     _LOG.debug("%s: %d rows", name, n_rows)
     return _ignore if begin is None else begin(name, n_rows)
 

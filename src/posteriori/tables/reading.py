@@ -26,7 +26,7 @@ from posteriori.tables.arrays import (
     plain_cell,
     whole_numbers,
 )
-from posteriori.tables.blocks import Blocks, check_blocks, needs_dense, open_blocks, open_sparse
+from posteriori.tables.blocks import Blocks, BlockTable, check_blocks, needs_dense, open_blocks, open_sparse
 from posteriori.tables.column_kinds import Parts, extended_dates, find_dates, find_identifiers
 from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
 from posteriori.tables.missing import is_missing
@@ -50,7 +50,8 @@ def matched_places(
     ValueError, TypeError
         As `Schema.match` and `check_blocks`.
     """
-    check_blocks(table, schema, model)
+    if isinstance(table, BlockTable) or schema.container == "scipy":
+        check_blocks(table, schema, model)
     if schema.named and not table.named and warn_of_lost_names:
         warnings.warn(
             f"X does not have valid feature names, but {model} was fitted with feature names",
@@ -70,7 +71,8 @@ def matched_places(
             warnings.warn(f"X has {quote(extra)}, which {model} was not trained on; ignored", UserWarning, stacklevel=5)
             names = [name for name in names if name in schema.given]
     positions = schema.match(names, table.named, model)
-    return tuple(table.names.index(names[position]) for position in positions)
+    of_name = {name: place for place, name in enumerate(table.names)}
+    return tuple([of_name[names[position]] for position in positions])
 
 
 _PLAIN = {float, int, type(None)}  # types of cells that NumPy converts as `object_numbers` does
@@ -265,6 +267,8 @@ def read_rows(X: Any, schema: Schema, model: str) -> Table:
 
 def open_table(X: Any) -> Table:
     """Open a table as `read_table` does, without a check that it has rows and columns."""
+    if isinstance(X, np.ndarray):
+        return ArrayTable(_two_dimensional(X))
     if isinstance(X, LazyTable):
         return X
     if isinstance(X, Blocks):
@@ -275,8 +279,6 @@ def open_table(X: Any) -> Table:
     if engine is not None:
         opened: Table = engine.open(X)
         return opened
-    if isinstance(X, np.ndarray):
-        return ArrayTable(_two_dimensional(X))
     if isinstance(X, pl.DataFrame):
         return PolarsTable(X)
     if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "iloc") and hasattr(X, "columns"):
@@ -413,11 +415,13 @@ def infer_schema(
     found: dict[int, tuple[Column, ...]] = {}
     if known:
         found = extended_dates(table, known) | extended_texts(table, known, counted)
-    if dates is not None:
+    # An array of floats holds no date, no text and no identifier, unless an argument says so, which is then checked.
+    is_plain = isinstance(table, ArrayTable) and table.values.dtype.kind == "f"
+    if dates is not None and not (is_plain and isinstance(dates, str)):
         found |= find_dates(table, [j for j in positions if j not in found], dates, declared)
-    if texts:
+    if texts and not (is_plain and not isinstance(texts, Mapping)):
         found |= find_texts(table, [j for j in positions if j not in found], texts, counted)
-    if keep is not None:
+    if keep is not None and not is_plain:
         identifiers = _identifiers(table, [j for j in positions if j not in found], declared.union(keep))
         found |= {j: (column,) for j, column in identifiers.items()}
     read = [j for j in positions if j not in found]

@@ -110,7 +110,7 @@ class Column:
 
     def __hash__(self) -> int:
         # Not of all categories: a schema is a key of many look-ups, and may hold a hundred thousand of them.
-        return hash((self.name, self.kind, self.cuts, self.part, self.cardinality, self.width))
+        return hash((self.name, self.kind, self.cuts, self.part, len(self.categories), self.width))
 
     @property
     def source(self) -> str:
@@ -407,12 +407,12 @@ class Schema:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The name of each column."""
-        return tuple(column.name for column in self.columns)
+        return tuple([column.name for column in self.columns])
 
     @cached_property
     def given(self) -> tuple[str, ...]:
         """The name of each column of the table; a column of dates may be several columns of the schema."""
-        return tuple(dict.fromkeys(column.source for column in self.columns))
+        return tuple(dict.fromkeys([column.source for column in self.columns]))
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -447,22 +447,25 @@ class Schema:
     @cached_property
     def modelled(self) -> tuple[int, ...]:
         """The positions of the columns that are not ignored."""
-        return tuple(j for j, column in enumerate(self.columns) if not column.is_ignored)
+        return tuple([j for j, column in enumerate(self.columns) if column.kind != "ignored"])
 
     @cached_property
     def dense(self) -> tuple[int, ...]:
         """The positions of the columns of numbers and of categories."""
-        return tuple(j for j in self.modelled if self.columns[j].kind != "counts")
+        return tuple([j for j in self.modelled if self.columns[j].kind != "counts"])
 
     @cached_property
     def _positions(self) -> dict[Kind, tuple[int, ...]]:
-        kinds: tuple[Kind, ...] = ("continuous", "categorical", "counts", "ignored")
-        return {kind: tuple(j for j, column in enumerate(self.columns) if column.kind == kind) for kind in kinds}
+        positions: dict[Kind, list[int]] = {"continuous": [], "categorical": [], "counts": [], "ignored": []}
+        for j, column in enumerate(self.columns):
+            positions[column.kind].append(j)
+        return {kind: tuple(found) for kind, found in positions.items()}
 
     @cached_property
     def coded(self) -> tuple[int, ...]:
         """The positions of the columns that have codes: the categorical and the binned ones."""
-        return tuple(j for j, column in enumerate(self.columns) if column.kind == "categorical" or column.is_binned)
+        columns = enumerate(self.columns)
+        return tuple([j for j, column in columns if column.kind == "categorical" or column.cuts is not None])
 
     def read_as(self, kind: Kind | CellKind) -> tuple[int, ...]:
         """Return the positions of the columns that a density of a kind can read."""
@@ -477,21 +480,22 @@ class Schema:
     @cached_property
     def _uncut(self) -> Schema | None:
         """The schema without cut points, with its look-ups; None where there are none, to be no reference to itself."""
-        if not any(column.is_binned for column in self.columns):
+        if self.binning is None:
             return None
-        columns = (replace(column, cuts=None) if column.is_binned else column for column in self.columns)
+        columns = [column if column.cuts is None else replace(column, cuts=None) for column in self.columns]
         return replace(self, columns=tuple(columns))
 
     @cached_property
     def cuts(self) -> tuple[tuple[float, ...] | None, ...]:
         """The cut points of each continuous column; an empty tuple where no column is binned."""
-        cuts = tuple(self.columns[j].cuts for j in self.of_kind("continuous"))
-        return cuts if any(points is not None for points in cuts) else ()
+        if self.binning is None:
+            return ()
+        return tuple([self.columns[j].cuts for j in self.of_kind("continuous")])
 
     @cached_property
     def binning(self) -> Binning | None:
         """The binned columns as arrays; None where no column is binned."""
-        binned = [j for j in self.coded if self.columns[j].is_binned]
+        binned = [j for j in self.coded if self.columns[j].cuts is not None]
         if not binned:
             return None
         continuous = self.of_kind("continuous")
@@ -522,7 +526,7 @@ class Schema:
 
     def cardinalities(self, columns: Sequence[int]) -> tuple[int, ...]:
         """Return the number of categories or bins of each of the columns."""
-        return tuple(self.columns[j].cardinality for j in columns)
+        return tuple([self.columns[j].cardinality for j in columns])
 
     @cached_property
     def code_dtype(self) -> type[np.unsignedinteger[Any]]:
@@ -531,14 +535,11 @@ class Schema:
 
     def with_values_in(self, seen: Sequence[bool]) -> Schema:
         """Return the schema that marks continuous columns without a value: those that `seen` (d,) does not mark."""
-        marked = tuple(
-            replace(column, valueless=not has_value)
-            if column.kind == "continuous" and column.valueless == has_value
-            else column
-            for column, has_value in zip(self.columns, seen, strict=True)
-        )
-        unchanged = all(new is old for new, old in zip(marked, self.columns, strict=True))
-        return self if unchanged else replace(self, columns=marked)
+        columns = list(self.columns)
+        wrong = [j for j in self.of_kind("continuous") if columns[j].valueless == seen[j]]
+        for j in wrong:
+            columns[j] = replace(columns[j], valueless=not seen[j])
+        return replace(self, columns=tuple(columns)) if wrong else self
 
     def match(self, names: Sequence[str], named: bool, model: str) -> tuple[int, ...]:
         """Return the position of each column of the schema in a table with these columns.

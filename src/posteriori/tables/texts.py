@@ -42,12 +42,12 @@ def looks_like_text(cells: Sequence[str]) -> bool:
     """
     if len(cells) < FEWEST_CELLS:
         return False
-    words = [set(cell.lower().split()) for cell in cells]
-    n_words = sum(len(cell.split()) for cell in cells)
-    hashes = hash_strings(list(cells))
-    if n_words < _FEWEST_WORDS * len(cells) or hashes is None or Occurrences.of(hashes).unseen_share < _UNSEEN_SHARE:
+    if sum(map(len, map(str.split, cells))) < _FEWEST_WORDS * len(cells):
         return False
-    cells_with = Counter(chain.from_iterable(words))
+    hashes = hash_strings(list(cells))
+    if hashes is None or Occurrences.of(hashes).unseen_share < _UNSEEN_SHARE:
+        return False
+    cells_with = Counter(chain.from_iterable([set(cell.lower().split()) for cell in cells]))
     repeated = sum(count for count in cells_with.values() if count > 1)
     return repeated >= _REPEATED_SHARE * sum(cells_with.values())
 
@@ -172,7 +172,7 @@ class _Sample(Look[_Cells]):
     def _strings(table: Table, j: int, rows: slice) -> tuple[str, ...]:
         if table.hashes(j, rows.stop) is None:
             return ()
-        return tuple(cell for cell in table.texts(j, rows) if cell is not None)
+        return tuple([cell for cell in table.texts(j, rows) if cell is not None])
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posteriori.support.typing import Array
+from posteriori.tables.arrays import number_type, objects_array, write_column
 from posteriori.tables.batch import Batch
 from posteriori.tables.blocks import Blocks
 from posteriori.tables.pandas import type_of_name
@@ -20,21 +21,6 @@ from posteriori.tables.times import TimeType, polars_times, python_times
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-def write_column(column: Column) -> Array:
-    """Return the categories of a column as an array, of the type that was read if NumPy has it and it holds them."""
-    cells: list[Any] = list(column.categories)
-    mixed, strings = len(column.kinds) > 1, column.kinds == {"strings"}
-    if mixed or column.dtype in ("object", "|O") or (strings and column.dtype[:2] != "<U"):
-        return _objects(cells)
-    dtype = _number_type(column.dtype)
-    if dtype is not None:
-        with contextlib.suppress(OverflowError):
-            written = np.array(cells, dtype)
-            if written.tolist() == cells:
-                return written
-    return np.array(cells)  # of a wider type, because later rows held categories that the first type cannot
 
 
 def label_series(name: str, labels: list[Any]) -> pl.Series:
@@ -135,7 +121,7 @@ def _of_table(schema: Schema, drawn: list[Array]) -> tuple[Schema, list[Array]]:
             if name not in cells or np.isnat(cells[name]).all():  # the first part that determines a time
                 columns[name], cells[name] = replace(column, name=name), times
         elif column.is_ignored:
-            is_numeric = _number_type(column.dtype) is not None
+            is_numeric = number_type(column.dtype) is not None
             columns[name] = replace(column, kind="continuous" if is_numeric else "categorical", reason="")
             cells[name] = np.full(len(values), np.nan) if is_numeric else np.zeros(len(values), np.uint16)
         elif column.text is not None:
@@ -160,25 +146,9 @@ def _drawn_texts(column: Column, bags: Any) -> tuple[Column, Array]:
     return written, np.arange(1, len(texts) + 1)
 
 
-def _objects(cells: list[Any]) -> Array:
-    out = np.empty(len(cells), dtype=object)
-    out[:] = cells
-    return out
-
-
-def _number_type(label: str) -> np.dtype[Any] | None:
-    """Return the NumPy type of numbers with this name of a data type (<i4, int32, Int32); None if it names another."""
-    name = label if label[:1] in "<>|=" else label.lower().removesuffix("[pyarrow]")
-    try:
-        dtype = np.dtype(name)
-    except (TypeError, ValueError):  # ValueError: NumPy reads a name with commas as a record
-        return None
-    return dtype if dtype.kind in "biuf" else None
-
-
 def _is_count(column: Column, values: Array) -> bool:
     """Return whether a column of integers was drawn as whole numbers; a Gaussian draws others."""
-    dtype = _number_type(column.dtype)
+    dtype = number_type(column.dtype)
     whole = (values == np.floor(values)) | np.isnan(values)
     return dtype is not None and dtype.kind in "iu" and bool(whole.all())
 
@@ -189,7 +159,7 @@ def _integers(column: Column, values: Array) -> tuple[str, Array]:
     Numbers beyond 64 bits become the largest or the smallest number of the type.
     """
     label = column.dtype
-    dtype = _number_type(label)
+    dtype = number_type(label)
     assert dtype is not None
     present = values[~np.isnan(values)]
     if len(present) and not _fits(present, dtype):
@@ -229,10 +199,12 @@ def _write_array(schema: Schema, drawn: list[Array]) -> Array:
     for column, values in zip(schema.columns, drawn, strict=True):
         if column.part is not None:
             is_plain = schema.dtype[1:2] in ("m", "M")
-            cells.append(values.astype(schema.dtype) if is_plain else _objects(python_times(values, column.part.type)))
+            cells.append(
+                values.astype(schema.dtype) if is_plain else objects_array(python_times(values, column.part.type))
+            )
         elif column.kind == "continuous" and _is_count(column, values) and not np.isnan(values).any():
             label, whole = _integers(column, values)
-            cells.append(whole.astype(_number_type(label)))  # a crafted file may name another library's type
+            cells.append(whole.astype(number_type(label)))  # a crafted file may name another library's type
         elif column.kind == "continuous":
             cells.append(values.astype(np.float32 if narrow else np.float64))
         elif column.categories:
