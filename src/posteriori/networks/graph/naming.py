@@ -74,7 +74,10 @@ def as_names(names: str | Iterable[str]) -> tuple[str, ...]:
 
 def state_by_state(states: Mapping[str, States], codes: Iterable[int]) -> str:
     """Write a configuration as a sentence does: smoke = 'yes', tub = 'no'."""
-    return ", ".join(f"{name} = {known[code]!r}" for (name, known), code in zip(states.items(), codes, strict=True))
+    names = (name if name.isprintable() else repr(name) for name in states)  # a line feed would end the sentence
+    return ", ".join(
+        f"{name} = {known[code]!r}" for name, known, code in zip(names, states.values(), codes, strict=True)
+    )
 
 
 def first_repeated(items: Iterable[T]) -> T:
