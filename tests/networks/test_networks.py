@@ -447,6 +447,7 @@ def test_a_cpt_cannot_be_written_into():
         ),
         (lambda net: net.query("rain", "rain"), ValueError, "asked for twice"),
         (lambda net: net.query("rain", evidence="wet"), TypeError, "give it as a mapping"),
+        (lambda net: net.causal_effect("rain", {"grass": "wet"}, 2), TypeError, "evidence is 2; give it as a mapping"),
         (lambda net: net.causal_effect("rain", "grass"), TypeError, "settings is 'grass'; .*, {'grass': state}"),
         (lambda net: net.do("grass"), TypeError, "an intervention is 'grass'; .*, {'grass': state}"),
         (lambda net: net.sensitivity("grass"), TypeError, "the event is 'grass'; .*, {'grass': state}"),

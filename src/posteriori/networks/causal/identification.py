@@ -441,8 +441,10 @@ def causal_effect(
     def joint(names: Names) -> Array:
         return joint_of_states(inference, names)
 
-    require_findings("settings", settings)
-    known = dict(evidence or {})
+    evidence = {} if evidence is None else evidence
+    for what, findings in (("settings", settings), ("evidence", evidence)):
+        require_findings(what, findings)
+    known = dict(evidence)
     names = as_names(outcome)
     found = identify(spec.dag, names, tuple(settings), tuple(known), hidden)
     if found.formula is None:
