@@ -32,6 +32,7 @@ REFUSED = {
 # Models whose posterior has no limit of the form 1/k.
 NOT_IN_PROPORTION = {
     "pool": "the penalty of its weights fades, and folds are dealt by the hashes of weights",
+    "mixture": DRAWS["mixture"],
     **{name: "trees grow at random, until leaves are pure" for name in CASES if name.startswith("forest")},
     **{
         name: "the penalty of learned weights fades, and weights that separate the classes grow without limit"
@@ -181,8 +182,8 @@ def test_k_times_the_rows(case, table):
             warnings.simplefilter("ignore", UserWarning)
             return case.make().fit(*given, sample_weight=np.full(table.n_rows, k)).predict_proba(given[0])
 
-    moved = [np.abs(posterior(2.0 * k) - posterior(k)).max() for k in (1e4, 1e6)]
-    assert moved[1] <= (0.5 if "learned" in case.name else 0.02) * moved[0] + 1e-10
+    moved = [np.abs(posterior(2.0 * k) - posterior(k)).max() for k in (1e5, 1e7)]
+    assert moved[1] <= (0.5 if "learned" in case.name else 0.03) * moved[0] + 1e-10
 
 
 def with_numbers(table, change):
