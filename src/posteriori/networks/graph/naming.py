@@ -69,7 +69,10 @@ def interval_with(number: Any, states: States) -> int | None:
 
 def as_names(names: str | Iterable[str]) -> tuple[str, ...]:
     """Return one name, or several, as a tuple: a string is one name, never its letters."""
-    return (names,) if isinstance(names, str) else tuple(names)
+    try:
+        return (names,) if isinstance(names, str) else tuple(names)
+    except TypeError:
+        raise TypeError(f"{names!r} is no name; give the name of a variable, or several in a list") from None
 
 
 def state_by_state(states: Mapping[str, States], codes: Iterable[int]) -> str:
