@@ -325,7 +325,7 @@ def scores_of(
         (posterior.argmax(axis=1) == y_true).astype(np.float64),
         squares,
     ]
-    (loss, loss_se), (accuracy, accuracy_se), (brier, brier_se) = (_mean(values, weight) for values in losses)
+    (loss, loss_se), (accuracy, accuracy_se), (brier, brier_se) = [_mean(values, weight) for values in losses]
     errors = [calibration(y_true, posterior, weight).expected_error]
     if fold is not None:
         held_out = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
