@@ -23,7 +23,7 @@ from benchmarks.timing import Row, alternately, faster, report, within
 from experiments.real_tables import data_folder, read_index, read_labelled_rows
 from posteriori.comparison import discriminative
 from posteriori.densities.covariances import PerClass, Pooled
-from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
+from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 
 LARGE = ("adult", "letter")
 SMALL = 1000
@@ -104,7 +104,7 @@ def cross_validation_row(n: int, rng: np.random.Generator) -> Row:
         estimators = models()
         folded = FoldedData.of(estimators[0].read_training_rows(X, y), 10)
         plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators]
-        cross_fit_and_score(plans, folded)
+        judge_and_sample(plans, folded)
 
     def once() -> None:
         for estimator in models():

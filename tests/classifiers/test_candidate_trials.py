@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.classifiers import candidates as candidate_trials
-from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
+from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 
 FORESTS = {"forest", "forest best"}
 
@@ -88,8 +88,8 @@ def test_a_sample_of_rows_has_the_cells_labels_weights_and_folds_of_the_table():
     assert (sample.fold == folded.fold[sample_positions]).all()
     plan = nb.training_plan(sample.source.schema, sample.target)
     direct = FoldedData.of(nb.read_training_rows(numbers[chosen], y[chosen], weight[chosen]), sample.fold)
-    expected = cross_fit_and_score([plan], direct)[0]
-    assert_allclose(cross_fit_and_score([plan], sample)[0], expected)
+    expected = judge_and_sample([plan], direct)[0]
+    assert_allclose(judge_and_sample([plan], sample)[0], expected)
 
 
 def _positions(folded, most):

@@ -24,7 +24,7 @@ from posteriori.learning.log_linear import fit_pool
 from posteriori.model import clip_log_posteriors
 from posteriori.model_cost import ColumnSummary, TableSummary, cost_of_covariances
 from posteriori.model_selection import out_of_fold
-from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
+from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.registry import MODELS, member_models, pool_candidates
 
@@ -101,12 +101,12 @@ def test_the_pool_is_judged_by_weights_that_have_not_seen_the_fold(penguins):
     results, own = model.cv_results_, model.out_of_fold_
     assert results["member"] == ["nb", "lda", "tan", "pool"]
     found = scores_of(own.y_true, own.posterior, own.weight)
-    assert results["log_loss"][-1] == pytest.approx(found.log_loss)
+    assert results["log_loss"][-1] == pytest.approx(found["log_loss"])
     for name, loss in zip(results["member"][:3], results["log_loss"][:3], strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             alone = out_of_fold(model.members_[name], penguins, "species", folds=own.fold)
-        assert loss == pytest.approx(scores_of(alone.y_true, alone.posterior, alone.weight).log_loss, abs=1e-9)
+        assert loss == pytest.approx(scores_of(alone.y_true, alone.posterior, alone.weight)["log_loss"], abs=1e-9)
 
 
 def test_explanations_are_exact_sums(model, penguins):
@@ -233,7 +233,7 @@ def test_weights_are_repetitions():
         estimators = [MODELS[name].make() for name in members]
         folded = FoldedData.of(estimators[0].read_training_rows(X, labels, w), folds)
         plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators]
-        found, _ = cross_fit_and_score(plans, folded)
+        found, *_ = judge_and_sample(plans, folded)
         pooled.append(fit_pool(clip_log_posteriors(found), folded.y_true, folded.weight))
     assert_allclose(pooled[0].weight, pooled[1].weight, atol=1e-5)
     assert_allclose(pooled[0].bias, pooled[1].bias, atol=1e-5)
@@ -376,8 +376,8 @@ def test_one_name_is_one_model_everywhere(name, penguins):
         assert_allclose(pool.predict_proba(rows), alone, atol=1e-12)
     assert list(pool.members_) == [name]
     assert judged.table["model"].to_list() == [spec.title]
-    (title,) = chosen_models([name])
-    assert repr(chosen_models([name])[title]) == repr(spec.make())
+    (title,) = chosen_models([name], {})
+    assert repr(chosen_models([name], {})[title]) == repr(spec.make())
 
 
 def test_names_and_titles_are_distinct_and_options_are_parameters():
@@ -432,10 +432,10 @@ def test_scores_are_those_of_scikit_learn():
     two = np.column_stack([1 - posterior[:, 1], posterior[:, 1]])
     assert area_under_curve((components == 1).astype(int), two, weight) == pytest.approx(binary)
     found = scores_of(components, posterior, weight)
-    assert found.log_loss == pytest.approx(po.model_selection.metrics.log_loss(components, posterior, weight))
-    assert found.brier == pytest.approx(po.model_selection.metrics.brier_score(components, posterior, weight))
+    assert found["log_loss"] == pytest.approx(po.model_selection.metrics.log_loss(components, posterior, weight))
+    assert found["brier"] == pytest.approx(po.model_selection.metrics.brier_score(components, posterior, weight))
     rows = -np.log(posterior[np.arange(200), components])
-    assert scores_of(components, posterior, np.ones(200)).log_loss_se == pytest.approx(rows.std() / np.sqrt(200))
+    assert scores_of(components, posterior, np.ones(200))["log_loss_se"] == pytest.approx(rows.std() / np.sqrt(200))
 
 
 # Cross-validation ---------------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def test_scores_of_a_pool_are_those_of_refits(rows):
     pool = po.GenerativeClassifier(members={name: clone(one) for name, one in members.items()}, folds=3).fit(X, y)
     held_out = pool.out_of_fold_
     for name, model in members.items():
-        expected = scores_of(held_out.y_true, refitted(model, X, y, held_out.fold), held_out.weight).log_loss
+        expected = scores_of(held_out.y_true, refitted(model, X, y, held_out.fold), held_out.weight)["log_loss"]
         position = pool.cv_results_["member"].index(name)
         assert pool.cv_results_["log_loss"][position] == pytest.approx(expected, rel=1e-9)
 

@@ -1,6 +1,7 @@
 """Work is estimated before it begins, and bounded."""
 
 import itertools
+import math
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,7 @@ from posteriori.learning.work_bounds import (
 from posteriori.model import GenerativeModel
 from posteriori.model_cost import Work
 from posteriori.model_selection import out_of_fold
+from posteriori.networks.learning.constraint_based import EdgeConstraints, find_skeleton
 from posteriori.registry import find_model
 
 NAMES = ("nb", "binned weighted", "cells", "lda", "qda", "tan", "chow-liu", "kdb", "aode", "aode 8 bins", "forest")
@@ -314,3 +316,32 @@ def test_the_importance_of_many_pairs_is_measured_on_fewer_rows(monkeypatch):
         if name == "aode":
             error = 4.0 * np.hypot(held_out.standard_error, all_rows.standard_error)
             assert np.all(np.abs(held_out.information - all_rows.information) <= error)
+
+
+def test_a_comparison_is_refused_once_its_first_sizes_show_what_it_takes(monkeypatch):
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-5")
+    table, done = load_penguins(), []
+    with pytest.raises(ValueError, match=r"the rest of the comparison is not begun: it would take about"):
+        po.compare(table, "species", ["logistic"], sizes=[20, 100, 200], repeats=1000, progress=done.append)
+    assert done == [20]
+
+
+class NothingSeparates:
+    """Tests of independence that each find a dependence."""
+
+    n_tests = 0
+    n_variables = 12
+
+    def p_value(self, x, y, z):
+        """Count the test."""
+        del x, y, z
+        self.n_tests += 1
+        return 0.0
+
+
+def test_conditioning_sets_are_refused_before_their_round(monkeypatch):
+    tests, constraints = NothingSeparates(), EdgeConstraints.of([str(j) for j in range(12)])
+    monkeypatch.setenv("POSTERIORI_MAX_MINUTES", "1e-5")
+    with pytest.raises(ValueError, match=r"given [1-4] variables is not begun: .*; or set max_given to [0-3], or"):
+        find_skeleton(tests, constraints, 0.01, None)
+    assert tests.n_tests < 12 * 11 * sum(math.comb(10, size) for size in range(5))

@@ -383,7 +383,7 @@ class GenerativeClassifier(Classifier):
                 return fit_pool_of(start.weight > 0, part, components, weight, penalty, start)
             pool = fit_pool(part, components, weight, penalty, start)
             return prune_pool(part, components, weight, penalty, pool) if folded.most_are_in_no_fold else pool
-        losses = [scores_of(components, np.exp(one), weight).log_loss for one in np.moveaxis(part, 2, 0)]
+        losses = [scores_of(components, np.exp(one), weight)["log_loss"] for one in np.moveaxis(part, 2, 0)]
         chosen = np.zeros(len(losses))
         chosen[int(np.argmin(losses))] = 1.0
         return Pool(chosen, np.zeros(part.shape[1]))
@@ -428,7 +428,7 @@ class GenerativeClassifier(Classifier):
         self.cv_results_: dict[str, list[Any]] = {
             "member": [*estimators, _POOL],
             "weight": [*pool.weight.tolist(), float(pool.weight.sum())],
-        } | {name: [getattr(one, name) for one in found] for name in found[0].names()}
+        } | {name: [one[name] for one in found] for name in found[0]}
         above = [loss_difference(folded.y_true, one, each[-1], folded.weight) for one in each]
         self.cv_results_["log_loss_above_pool"] = [difference for difference, _ in above]
         self.cv_results_["log_loss_above_pool_se"] = [error for _, error in above]

@@ -14,7 +14,7 @@ from posteriori.classifiers import GenerativeEstimator
 from posteriori.comparison.models import Rows, chosen_models, read_rows, rows_for, with_all_classes
 from posteriori.comparison.result import text_table
 from posteriori.learning.folds import assign_folds
-from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
+from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.model_selection.held_out_predictions import HeldOut, TrainableEstimator, results_of
 from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.support.formatting import table as html_table
@@ -167,7 +167,7 @@ def cross_validate(
     options = {"stratified": stratified, "groups": groups, "random_state": random_state}
     for folded, estimators in _by_schema(exact, X, y, sample_weight, folds, options):
         plans = [estimator.training_plan(folded.source.schema, folded.target) for estimator in estimators.values()]
-        log_posterior, fitted = cross_fit_and_score(plans, folded, progress)
+        log_posterior, fitted, _ = judge_and_sample(plans, folded, progress)
         held_out |= {title: results_of(folded, log_posterior[:, :, m], fitted[m]) for m, title in enumerate(estimators)}
     if refitted:
         rows = read_rows(X, y, categorical_features, keep, dates, text, reads_counts=True)
@@ -251,11 +251,10 @@ def _scores(held_out: HeldOut) -> dict[str, float]:
     """Return the scores of a model, and the standard error of each."""
     assert held_out.fold is not None
     y_true, posterior, weight = held_out.judged
-    by_row = scores_of(y_true, posterior, weight, None, held_out.fold)
+    scores = scores_of(y_true, posterior, weight, None, held_out.fold)
     parts = [np.flatnonzero(held_out.fold == k) for k in range(held_out.folds)]
     areas = np.array([area_under_curve(y_true[part], posterior[part], weight[part]) for part in parts])
     areas = areas[~np.isnan(areas)]  # folds with one class only
     spread = float(np.std(areas, ddof=1) / np.sqrt(len(areas))) if len(areas) > 1 else float("nan")
-    scores = {name: getattr(by_row, name) for name in by_row.names()}
     scores |= {"auc": area_under_curve(y_true, posterior, weight), "auc_se": spread}
     return {name: scores[name] for shown in _SHOWN for name in (shown, f"{shown}_se")}

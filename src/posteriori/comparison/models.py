@@ -41,23 +41,30 @@ class Rows:
     classes : ndarray (C,)
     texts : tuple of str
         The columns of text.
+    counts : mapping of str to sparse matrix (n, V)
+    words : mapping of str to sequence of str (V,)
+        Sparse blocks of counts, for models that read these, as in `Blocks`.
     """
 
     frame: pl.DataFrame
     y_true: Array
     classes: Array
     texts: tuple[str, ...] = ()
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def features(self, chosen: Array) -> Any:
-        """Return the features of some rows, by their positions."""
-        return self.frame[chosen]
+        """Return the features of some rows, by their positions, with their counts."""
+        if not self.counts:
+            return self.frame[chosen]
+        return Blocks(self.frame if self.frame.width else None, self.counts, self.words)[chosen]
 
     def without_text(self, title: str) -> Rows:
         """Return the rows for a model that reads no text, with a warning; ValueError if no column is left."""
         if not self.texts:
             return self
         rows = replace(self, frame=self.frame.drop(self.texts), texts=())
-        if not rows.frame.width and not isinstance(rows, RowsWithCounts):
+        if not rows.frame.width and not rows.counts:
             raise ValueError(f"{title!r} reads no text, and there is no other column; leave it out")
         warnings.warn(f"{title} reads no text: it leaves out {quote(self.texts)}", UserWarning, stacklevel=2)
         return rows
@@ -66,26 +73,6 @@ class Rows:
     def labels(self) -> Array:
         """The label of each row, (n,)."""
         return self.classes[self.y_true]
-
-
-@dataclass(frozen=True)
-class RowsWithCounts(Rows):
-    """Labelled rows with sparse blocks of counts, for models that read these.
-
-    Attributes
-    ----------
-    counts : mapping of str to sparse matrix (n, V)
-    words : mapping of str to sequence of str (V,)
-        As in `Blocks`.
-    """
-
-    counts: Mapping[str, Any] = field(default_factory=dict)
-    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    def features(self, chosen: Array) -> Blocks:
-        """Return the features of some rows, by their positions, with their counts."""
-        table = self.frame if self.frame.width else None
-        return Blocks(table, self.counts, self.words)[chosen]
 
 
 def read_rows(
@@ -140,7 +127,7 @@ def read_rows(
         return Rows(frame, y_true, classes, named)
     counts = {block.name: block.matrix for block in table.blocks}
     words = {block.name: block.words for block in table.blocks if block.words}
-    return RowsWithCounts(frame, y_true, classes, named, counts, words)
+    return Rows(frame, y_true, classes, named, counts, words)
 
 
 def _series(table: Table, schema: Schema, j: int, position: int) -> pl.Series:

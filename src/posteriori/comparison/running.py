@@ -28,11 +28,13 @@ from posteriori.comparison.models import (
     with_all_classes,
 )
 from posteriori.comparison.result import Comparison
+from posteriori.model_cost import Work
 from posteriori.model_selection.metrics import accuracy, brier_score, fill_undefined, log_loss
 from posteriori.support.draws import generator
 from posteriori.support.typing import Array
 
 _MOST = 1000  # repeats, or threads
+_MANY = 1000  # rows, below which the time of a fit hardly depends on them
 
 
 def compare(
@@ -149,6 +151,8 @@ def compare(
                 trials.record(title, size, repeat, trials.run(title, model, order, size, seed))
                 if progress is not None:
                     progress(size)
+            if repeat == 0:
+                trials.require_affordable(training_sizes, int(repeats))
     kinds = {title: is_generative(model) for title, model in chosen.items()}
     return Comparison(
         scores=pl.DataFrame(trials.scores),
@@ -205,6 +209,19 @@ class _Trials:
             "predict_seconds": end - fitted,
         }
         return _Trial(scores, frozenset(str(warning.message) for warning in caught))
+
+    def require_affordable(self, sizes: Sequence[int], repeats: int) -> None:
+        """Raise ValueError if all trials, judged by those of the sizes so far, exceed the limits of `Work`.
+
+        From 1,000 rows on, a trial takes at least as many times as long as it has times the rows.
+        """
+        seconds: Counter[int] = Counter()
+        for trial in self.scores:
+            seconds[trial["n_rows"]] += trial["fit_seconds"] + trial["predict_seconds"]
+        known = max(seconds)
+        later = sum(seconds[known] * max(1.0, size / max(known, _MANY)) for size in sizes if size > known)
+        work = Work(repeats * (seconds.total() + later))
+        work.require_affordable("the rest of the comparison", "ask for fewer repeats, sizes or models")
 
     def record(self, title: str, size: int, repeat: int, trial: _Trial) -> None:
         """Store the scores and the warnings of a fit."""

@@ -110,21 +110,7 @@ def outline_of_tree(
     tree: int,
     max_depth: int,
 ) -> TreeOutline:
-    """Return one tree of a forest, to a depth.
-
-    Parameters
-    ----------
-    parameters : RandomTreesParameters
-    columns : sequence of Column
-        The columns of the trees.
-    classes : sequence
-        The label of each class.
-    prior : ndarray (C,)
-        p(y) of the model.
-    tree : int
-    max_depth : int
-        Levels below the root.
-    """
+    """Return one tree of a forest, to a number of levels below the root; the classes come with their p(y)."""
     trees = parameters.trees
     n_leaves = _leaves_below(trees.nodes, int(trees.roots[tree]), int(trees.roots[tree + 1]))
     root = int(trees.roots[tree])

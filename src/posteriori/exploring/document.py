@@ -50,8 +50,7 @@ def column_ranges(estimator: Any) -> dict[str, list[Any]]:
 def _ranges_of(estimator: Any) -> ColumnRanges | None:
     """Return the ranges of the training rows of a model, or of the first member of a pool that has them."""
     members = list(getattr(estimator, "members_", {}).values()) or [estimator]
-    known = (member.statistics_.ranges for member in members if hasattr(member, "statistics_"))
-    return next((ranges for ranges in known if ranges is not None), None)
+    return next((one._ranges for one in members if one._ranges is not None), None)
 
 
 def _drawn_ranges(schema: Schema, model: GenerativeModel) -> ColumnRanges:
@@ -69,20 +68,10 @@ def _drawn_ranges(schema: Schema, model: GenerativeModel) -> ColumnRanges:
 
 
 def dependences(estimator: Any, names: list[str]) -> list[dict[str, Any]]:
-    """Return the trees and parents that a classifier or the members of a pool learned among the columns.
+    """Return the trees and parents that a classifier, or the named members of a pool, learned among the columns.
 
-    Parameters
-    ----------
-    estimator : fitted classifier or mixture
-    names : list of str
-        The members of a pool that the page contains.
-
-    Returns
-    -------
-    list of dict
-        One for each member and, if these have trees of their own, each class: ``member`` and ``given`` (None if there
-        is only one), and the ``parents`` of each column, as lists [parent, nats], nats None where no information is
-        known.
+    There is one entry for each member and, if these have trees of their own, each class: ``member`` and ``given`` (None
+    if there is only one), and the ``parents`` of each column, as lists [parent, nats], nats None where unknown.
     """
     members = getattr(estimator, "members_", None)
     if members is None:

@@ -296,7 +296,7 @@ def _network(network: BayesianNetwork) -> dict[str, Any]:
             f"{names} of the network hold numbers, which the evaluator in JavaScript does not read; cut them"
         )
     inference = network._inference.tables  # raises an error that names a variable without a table
-    if inference.whole is None or inference.whole.tree.total_size > MOST_CELLS:
+    if inference.whole is None or inference.whole.total_size > MOST_CELLS:
         raise ValueError(
             f"exact inference in this network needs more than {MOST_CELLS:,} cells of clique tables, which is too much "
             "for a browser; query it in Python, or write a part of it"
@@ -306,8 +306,7 @@ def _network(network: BayesianNetwork) -> dict[str, Any]:
         "kind": "network",
         "name": network.name,
         "cliques": [
-            {"scope": sorted(clique.scope), "parent": clique.parent}
-            for clique in inference.whole.tree.triangulation.cliques
+            {"scope": sorted(clique.scope), "parent": clique.parent} for clique in inference.whole.triangulation.cliques
         ],
         "variables": [
             {

@@ -166,21 +166,6 @@ class FoldedData:
         return fold
 
 
-def cross_fit_and_score(
-    plans: Sequence[Plan], folded: FoldedData, progress: Callable[[int], None] | None = None
-) -> tuple[Array, list[CrossFitted]]:
-    """Return log p(y | x) of each evaluated row by the model of the other folds, (m, C, M), and all models.
-
-    Parameters
-    ----------
-    plans : sequence of Plan, M
-    folded : FoldedData
-    progress : callable, optional
-        Called with the number of rows of each finished batch; each row is counted twice.
-    """
-    return judge_and_sample(plans, folded, progress)[:2]
-
-
 def judge_and_sample(
     plans: Sequence[Plan],
     folded: FoldedData,
@@ -188,10 +173,12 @@ def judge_and_sample(
     sampled: Array | None = None,
     leave_trees_out: bool = False,
 ) -> tuple[Array, list[CrossFitted], Batch | None]:
-    """Return the results of `cross_fit_and_score`, and the cells of the evaluated rows at the positions `sampled`.
+    """Return log p(y | x) of each evaluated row by the model of the other folds, (m, C, M), and all M models.
 
-    One pass serves both, so that the cells for feature importance need no further one. With `leave_trees_out`, a row is
-    predicted by those trees of a forest that did not see it, and no forest is fitted again.
+    `progress` is called with the number of rows of each finished batch; each row is counted twice. The third result is
+    the cells of the evaluated rows at the positions `sampled`: one pass serves both, so that the cells for feature
+    importance need no further one. With `leave_trees_out`, a row is predicted by those trees of a forest that did not
+    see it, and no forest is fitted again.
     """
     fold, source = folded.fold_of_rows, folded.source.cached()
     if folded.most_are_in_no_fold:
@@ -207,13 +194,6 @@ def judge_and_sample(
     with step(SCORING):
         log_posterior, kept = score_held_out(source, fold, fitted, progress, marked)
     return log_posterior, fitted, kept
-
-
-def held_out_prior(folded: FoldedData, fitted: CrossFitted) -> Array:
-    """Return p(y) under the model of the other folds, per evaluated row, (m, C)."""
-    log_prior = np.stack([member.model.class_log_prior for member in fitted.without])
-    prior: Array = np.exp(log_prior)[folded.fold]
-    return prior
 
 
 def sample_of(folded: FoldedData) -> Array:

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from posteriori.learning.fit import Plan, TrainingRows
-from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
+from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.model_selection.held_out_predictions import results_of
 
 # Descending: argmin returns the first of equal losses, which belongs to the greatest weight.
@@ -56,5 +56,5 @@ def held_out_weight(rows: TrainingRows, plan: Plan) -> float:
 
 def _log_loss(rows: TrainingRows, plan: Plan, folds: int) -> float:
     folded = FoldedData.of(rows, folds)
-    log_posterior, (fitted,) = cross_fit_and_score([plan], folded)
+    log_posterior, (fitted,), _ = judge_and_sample([plan], folded)
     return results_of(folded, log_posterior[:, :, 0], fitted).log_loss

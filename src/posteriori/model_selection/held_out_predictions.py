@@ -18,7 +18,6 @@ from posteriori.model import GenerativeModel, Prior, log_sum
 from posteriori.model_selection import metrics
 from posteriori.model_selection.folded_data import (
     FoldedData,
-    held_out_prior,
     held_out_rows,
     judge_and_sample,
     sample_of,
@@ -385,7 +384,14 @@ def results_of(folded: FoldedData, log_posterior: Array, fitted: CrossFitted, es
         f"The rows were split into {folded.folds} folds, and each fold was predicted by a model trained on the other "
         "folds (cross-validation)."
     )
-    prior = held_out_prior(folded, fitted)
+    log_prior = np.stack([member.model.class_log_prior for member in fitted.without])
     return HeldOut(
-        log_posterior, prior, folded.y_true, folded.weight, write_column(folded.target), how, folded.fold, estimator
+        log_posterior,
+        np.exp(log_prior)[folded.fold],
+        folded.y_true,
+        folded.weight,
+        write_column(folded.target),
+        how,
+        folded.fold,
+        estimator,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -264,45 +263,14 @@ def fill_undefined(posterior: Array, prior: Array) -> Array:
 _SMALLEST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in `metrics.log_loss`
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Means over rows, and their standard errors.
-
-    Attributes
-    ----------
-    log_loss : float
-        In nats, ≥ 0.
-    accuracy : float
-        In [0, 1].
-    brier : float
-        In [0, 2].
-    calibration_error : float
-        The expected calibration error of the predicted class, in [0, 1].
-    log_loss_se, accuracy_se, brier_se : float
-        Standard errors over the rows. Other training rows would change the scores by more.
-    calibration_error_se : float
-        Standard error over the folds; NaN if there is only one.
-    """
-
-    log_loss: float
-    log_loss_se: float
-    accuracy: float
-    accuracy_se: float
-    brier: float
-    brier_se: float
-    calibration_error: float
-    calibration_error_se: float
-
-    @classmethod
-    def names(cls) -> list[str]:
-        """Return the names of the scores and of their standard errors."""
-        return [field.name for field in dataclasses.fields(cls)]
-
-
 def scores_of(
     y_true: Array, posterior: Array, weight: Array, prior: Array | None = None, fold: Array | None = None
-) -> Scores:
-    """Return the scores of held-out posteriors.
+) -> dict[str, float]:
+    """Return the scores of held-out posteriors, and their standard errors as "log_loss_se".
+
+    They are log_loss in nats, accuracy, brier in [0, 2] and calibration_error, the expected calibration error of the
+    predicted class. The errors of the first three are over the rows: other training rows would change the scores by
+    more. That of the calibration error is over the folds, and NaN if there is only one.
 
     Parameters
     ----------
@@ -325,7 +293,7 @@ def scores_of(
         (posterior.argmax(axis=1) == y_true).astype(np.float64),
         squares,
     ]
-    (loss, loss_se), (accuracy, accuracy_se), (brier, brier_se) = [_mean(values, weight) for values in losses]
+    means = dict(zip(("log_loss", "accuracy", "brier"), (_mean(values, weight) for values in losses), strict=True))
     errors = [calibration(y_true, posterior, weight).expected_error]
     if fold is not None:
         held_out = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
@@ -336,7 +304,8 @@ def scores_of(
         ]
     # The error of the mean over rows is biased upwards by noise within bins: take the spread over folds.
     spread = float(np.std(errors[1:], ddof=1) / np.sqrt(len(errors) - 1)) if len(errors) > 2 else float("nan")
-    return Scores(loss, loss_se, accuracy, accuracy_se, brier, brier_se, errors[0], spread)
+    means["calibration_error"] = errors[0], spread
+    return {key: value for name, pair in means.items() for key, value in zip((name, f"{name}_se"), pair, strict=True)}
 
 
 def loss_difference(y_true: Array, posterior: Array, other: Array, weight: Array) -> tuple[float, float]:

@@ -113,7 +113,7 @@ def _answers_quickly(network: Any) -> bool:
     if network.gaussians:  # a marginal has a component for each configuration
         return math.prod(len(one.states) for one in network.cpts) <= _MOST_CONFIGURATIONS
     tree = network._inference.tables.whole
-    return tree is not None and tree.tree.total_size <= _MOST_CELLS
+    return tree is not None and tree.total_size <= _MOST_CELLS
 
 
 def _with_parents(name: str, parents: Sequence[str]) -> str:

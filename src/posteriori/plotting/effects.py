@@ -236,15 +236,7 @@ def _draw_bars(ax: Axes, groups: Sequence[_Group], points: Array) -> None:
 def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolution: int, ax: Axes | None) -> Axes:
     """Draw p(y | x) along one feature, and p(x, y) on axes below; return the upper axes.
 
-    Parameters
-    ----------
-    model : fitted classifier
-    feature : Feature
-    X, y : as in `plot_decision_regions`
-    resolution : int
-        Number of points along a numeric feature.
-    ax : matplotlib Axes, optional
-        Axes whose area is divided between the two.
+    X and y are as in `plot_decision_regions`, and `resolution` is the number of points along a numeric feature.
     """
     cells = feature.read(model, X)
     ax = open_axes(ax, height=6.4)
@@ -274,14 +266,7 @@ def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolutio
 
 
 def split(ax: Axes, upper: float = 0.5) -> Axes:
-    """Move the axes to the upper part of their area, and return new axes on the rest, with the same horizontal axis.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    upper : float, default 0.5
-        The share of the height for the upper axes.
-    """
+    """Move the axes to the upper share of their area, and return new axes on the rest, of the same horizontal axis."""
     figure: Any = ax.figure
     spec = ax.get_subplotspec()
     if spec is None:

@@ -130,16 +130,10 @@ class Outline:
 
 
 def outline_of(size: Mapping[str, tuple[float, float]], edges: Edges) -> Outline:
-    """Lay out an acyclic graph as an outline.
+    """Lay out an acyclic graph of boxes of given sizes in inches as an outline.
 
     In a forest a child follows its parent, the one with the most information first. Otherwise the order is topological:
     a node follows its last parent as closely as this allows.
-
-    Parameters
-    ----------
-    size : mapping from str to (width, height)
-        Of the box of each node, in inches.
-    edges : mapping from (parent, child) to nats or None
     """
     parents: dict[str, list[str]] = {node: [] for node in size}
     children: dict[str, list[str]] = {node: [] for node in size}
@@ -232,16 +226,7 @@ _THINNEST = 0.6
 
 
 def draw_forest_tree(outline: TreeOutline, names: Sequence[str], ax: Axes | None) -> Axes:
-    """Draw a tree with one node per line, indented below its parent.
-
-    Parameters
-    ----------
-    outline : TreeOutline
-    names : sequence of str
-        The display name of each class.
-    ax : matplotlib Axes or None
-        None for axes of a new figure.
-    """
+    """Draw a tree with one node per line, indented below its parent, and a bar of the named classes."""
     nodes = outline.nodes
     left = [_TREE_INDENT * node.depth for node in nodes]
     width = [_inches(node.condition) + 2 * PAD for node in nodes]

@@ -51,16 +51,7 @@ class Alert:
 def find_alerts(
     subject: ReportData, facts: Sequence[ColumnFacts], class_counts: Sequence[int] | None = None
 ) -> list[Alert]:
-    """Return the alerts on the columns of a table, from at most 5,000 rows, evenly spaced.
-
-    Parameters
-    ----------
-    subject : ReportData
-    facts : sequence of ColumnFacts
-        Of all rows.
-    class_counts : sequence of int, optional
-        Number of rows of each class. Default: those of the subject.
-    """
+    """Return the alerts on columns, by the facts of all rows and the cells of at most 5,000 rows, evenly spaced."""
     rows = evenly(len(subject.components), _MOST_ROWS)
     batch = read_batch(subject.estimator, take_rows(subject.X, rows))
     cells = [cells_of(batch, j) for j in range(len(facts))]

@@ -27,17 +27,7 @@ _POINTS = 200
 
 
 def plot_density_strips(model: Any, feature: int, X: Any, ax: Axes) -> Axes:
-    """Draw p(x_j | y) as one shaded strip per class, each scaled to its own maximum.
-
-    Parameters
-    ----------
-    model : fitted classifier
-    feature : int
-        Index of the feature.
-    X : table (n, d)
-        Rows that determine the range of the axis.
-    ax : matplotlib Axes
-    """
+    """Draw p(x_j | y) over the range of rows X as one shaded strip per class, each scaled to its own maximum."""
     drawn = Feature.of(model, feature)
     points = _points(drawn, drawn.read(model, X))
     density = drawn.densities(points).T

@@ -62,14 +62,7 @@ class _Tally:
 
 
 def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
-    """Summarize the features of a fitted estimator in a table, in one pass.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-        The distribution of every column of a pool is "pooled", because its members differ.
-    X : table (n, d)
-    """
+    """Summarize the features of a fitted estimator in a table, in one pass; all columns of a pool are "pooled"."""
     schema, tally = estimator.schema_, estimator._source(X).reduce(_Tally.of)
     pooled = hasattr(estimator, "members_")
     name_of = {} if pooled else column_distributions(estimator.model_)

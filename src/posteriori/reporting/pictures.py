@@ -31,17 +31,9 @@ _COLOURS = {INK.lower(): "currentColor", "#000000": "currentColor", "#ffffff": "
 
 
 def draw(paint: Callable[[Axes], Any], width: float, height: float, label: str, name: str) -> Html:
-    """Call a function that paints on new axes and return the figure as an SVG element.
+    """Call a function that paints on new axes of a size in inches and return the figure as an SVG element.
 
-    Parameters
-    ----------
-    paint : callable
-    width, height : float
-        In inches.
-    label : str
-        Alternative text for screen readers.
-    name : str
-        Prefix of the ids in the figure; unique on the page.
+    The label is read to those who do not see it; the name is the prefix of its ids, unique on the page.
     """
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -86,16 +78,9 @@ def _svg_of(figure: Figure, label: str, name: str) -> Html:
 
 
 def inlined(svg: str, label: str, name: str, width: float) -> Html:
-    """Convert an SVG document to an element of a page: without namespaces and styles, with prefixed ids.
+    """Convert an SVG document to an element of a page: without namespaces and styles, with ids that start with a name.
 
-    Parameters
-    ----------
-    svg : str
-    label : str
-    name : str
-        Prefix of the ids.
-    width : float
-        Maximum width in pixels.
+    Its largest width is in pixels.
     """
     body = svg[svg.index("<svg") :].strip()
     body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>|<defs>\s*</defs>", "", body, flags=re.DOTALL)

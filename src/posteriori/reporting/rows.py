@@ -63,17 +63,10 @@ class Change:
 
 
 def smallest_changes(estimator: Any, rows: Batch, row: Batch, columns: Sequence[int]) -> list[Change]:
-    """Return for each column the smallest change of its cell that changes the predicted class, the smallest first.
+    """Return for each column the smallest change of a cell of one row that changes the predicted class, smallest first.
 
-    Parameters
-    ----------
-    estimator : fitted classifier
-    rows : Batch
-        Rows whose values are tried: 60 quantiles of a number, and up to 60 categories.
-    row : Batch
-        The one row that is explained.
-    columns : sequence of int
-        Columns without such a change, and those whose cell is missing, do not appear in the result.
+    The values of `rows` are tried: 60 quantiles of a number, and up to 60 categories. Columns without such a change,
+    and those whose cell is missing, do not appear in the result.
     """
     fitted = posterior_of(estimator)
     predicted = int(np.nan_to_num(fitted.log_posterior(row), nan=-np.inf)[0].argmax())

@@ -90,16 +90,7 @@ def _by_class(subject: ReportData, found: metrics.PerClass) -> Iterator[list[str
 
 
 def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mapping[str, str] | None = None) -> Section:
-    """Return the cross-validated scores of the candidates, sorted by log-loss.
-
-    Parameters
-    ----------
-    cv_results : mapping from str to sequence
-        Sequences of equal length: ``member`` and ``log_loss``; optionally ``accuracy``, ``brier``, ``auc``,
-        ``calibration_error``, ``weight``, ``fit_seconds``, and standard errors such as ``log_loss_se``.
-    left_out : mapping from str to str, optional
-        Reasons why other candidates were skipped or failed.
-    """
+    """Return the cross-validated scores of the candidates, sorted by log-loss; and why others were left out."""
     names = [str(name) for name in cv_results["member"]]
     loss = np.asarray(cv_results["log_loss"], dtype=np.float64)
     error = np.asarray(cv_results.get("log_loss_se", np.zeros(len(loss))), dtype=np.float64)
@@ -168,17 +159,7 @@ def _strip(loss: np.ndarray, error: np.ndarray, position: int) -> Html | str:
 def weights_section(
     weights: Mapping[str, float], class_bias: Sequence[float] | None = None, labels: Sequence[Any] = ()
 ) -> Section:
-    """Return the weights of the members of a pool.
-
-    Parameters
-    ----------
-    weights : mapping from str to float
-        Factor of the log-probabilities of each member, ≥ 0.
-    class_bias : sequence of float, optional
-        Term added per class, in nats.
-    labels : sequence
-        Class labels.
-    """
+    """Return the weights of the members of a pool, and the greatest of the terms added per class, in nats."""
     lead = (
         "The prediction is a logarithmic opinion pool: the log-probabilities of the members are multiplied by the "
         "weights below and added up. A member of weight 0 is ignored. The weights are exponents and not shares: they "

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,26 +42,10 @@ class Conditioned:
 
     inference: TableInference
 
-    def joint(self, variables: Sequence[int], evidence: Evidence) -> Array:
-        """Return p(variables | evidence), an axis for each variable."""
-        size = math.prod(self.inference.cardinalities[v] for v in variables)
-        if size > self.inference.max_table_size:
-            raise ValueError(
-                f"the joint distribution of these {len(variables)} variables has {size:,} cells; ask for fewer"
-            )
-        return self._summed([tuple(variables)], evidence)[0][0]
-
-    def each(self, variables: Sequence[int], evidence: Evidence) -> list[Array]:
-        """Return p(variable | evidence) of each variable."""
-        return self._summed([(v,) for v in variables], evidence)[0]
-
-    def log_evidence(self, evidence: Evidence) -> float:
-        """Return log p(evidence) in nats; −inf if it is impossible."""
-        return self._summed([], evidence)[1]
-
-    def _summed(self, asked: Sequence[tuple[int, ...]], evidence: Evidence) -> tuple[list[Array], float]:
-        """Return p(scope | evidence) of each scope, and log p(evidence)."""
+    def answer(self, asked: Sequence[tuple[int, ...]], evidence: Evidence) -> tuple[list[Array], float]:
+        """Return p(scope | evidence) of each scope, an axis for each variable, and log p(evidence), in nats."""
         inference = self.inference
+        inference.require_size(asked)
         wanted = {v for scope in asked for v in scope}
         hard = dict(evidence.hard)
         known = hard.keys() | evidence.soft.keys()
@@ -69,29 +54,27 @@ class Conditioned:
         together = {v for scope in asked if len(scope) > 1 for v in scope}
         cutset = self._cutset(used, set(hard), together)
         kept = self._kept(used, hard.keys() | set(cutset))
-        place = {v: k for k, v in enumerate(kept)}
-        soft = {place[v]: likelihood for v, likelihood in evidence.soft.items() if v in place}
+        free = [scope for scope in asked if scope[0] in kept]  # the cutset holds none of several variables
+        codes = np.full(len(inference.cpts), -1, np.int64)
         tree: JunctionTree | None = None
         logs, tables = [], []
         for states in itertools.product(*(range(inference.cardinalities[v]) for v in cutset)):
             fixed = hard | dict(zip(cutset, states, strict=True))
-            factors, log_constant = self._sliced(used, fixed, place)
-            log_constant += sum(
-                math.log(likelihood[fixed[v]]) if likelihood[fixed[v]] > 0 else -math.inf
-                for v, likelihood in evidence.soft.items()
-                if v in fixed
-            )
+            factors, log_constant = self._sliced(used, fixed)
+            log_constant += sum(_log(likelihood[fixed[v]]) for v, likelihood in evidence.soft.items() if v in fixed)
             if log_constant == -math.inf:
                 continue
             if tree is None:
-                cardinalities = tuple(inference.cardinalities[v] for v in kept)
-                tree = compile_tree(cardinalities, factors, max_table_size=inference.max_table_size)
+                tree = compile_tree(
+                    inference.cardinalities, factors, variables=kept, max_table_size=inference.max_table_size
+                )
             else:
                 tree = tree.with_factors(factors)
-            log_p, found = self._of_tree(tree, asked, fixed, place, soft)
+            answers, log_p = tree.answer(free, codes, evidence.soft)
             if log_p > -math.inf:
+                found = dict(zip(free, answers, strict=True))
                 logs.append(log_p + log_constant)
-                tables.append(found)
+                tables.append([found[scope] if scope in found else self._certain(scope[0], fixed) for scope in asked])
         if not logs:
             require_possible(-math.inf if asked else 0.0)
             return [], -math.inf
@@ -99,54 +82,27 @@ class Conditioned:
         weights = np.exp(np.array(logs) - most)
         total = float(weights.sum())
         summed = [
-            sum(weight * table[k] for weight, table in zip(weights, tables, strict=True)) / total
+            np.asarray(sum(weight * table[k] for weight, table in zip(weights, tables, strict=True)) / total)
             for k in range(len(asked))
         ]
-        return [np.asarray(table) for table in summed], most + math.log(total)
+        return summed, most + math.log(total)
 
-    def _sliced(
-        self, used: Sequence[int], fixed: Mapping[int, int], place: Mapping[int, int]
-    ) -> tuple[list[Factor], float]:
+    def _sliced(self, used: Sequence[int], fixed: Mapping[int, int]) -> tuple[list[Factor], float]:
         """Return the tables at the fixed states, and the logarithm of those that are fixed altogether."""
         factors, log_constant = [], 0.0
         for f in used:
             scope = self.inference.scopes[f]
             table = self.inference.cpts[f].probabilities[tuple(fixed.get(v, slice(None)) for v in scope)]
-            left = tuple(place[v] for v in scope if v not in fixed)
+            left = tuple(v for v in scope if v not in fixed)
             if left:
                 factors.append(Factor(left, np.ascontiguousarray(table)))
             else:
-                log_constant += math.log(float(table)) if float(table) > 0 else -math.inf
+                log_constant += _log(table)
         return factors, log_constant
 
-    def _of_tree(
-        self,
-        tree: JunctionTree,
-        asked: Sequence[tuple[int, ...]],
-        fixed: Mapping[int, int],
-        place: Mapping[int, int],
-        soft: dict[int, Array],
-    ) -> tuple[float, list[Array]]:
-        """Return log p(evidence, cutset), and p(scope | evidence, cutset) of each scope."""
-        codes = np.full((1, len(place)), -1, np.int64)
-        single = [place[v] for scope in asked if len(scope) == 1 for v in scope if v in place]
-        if single or not asked:
-            marginals, log_evidence = tree.marginals(codes, soft or None, 1, variables=single)
-        else:
-            marginals, log_evidence = [], tree.log_evidence(codes, soft or None, 1)
-        log_p = float(log_evidence[0])
-        if log_p == -math.inf:
-            return log_p, []
-        known = dict(zip(single, (table[0] for table in marginals), strict=True))
-        found = []
-        for scope in asked:
-            if len(scope) > 1:
-                found.append(tree.joint([place[v] for v in scope], codes[0], soft or None)[0])
-            elif scope[0] in place:
-                found.append(known[place[scope[0]]])
-            else:
-                found.append(np.eye(self.inference.cardinalities[scope[0]])[fixed[scope[0]]])
-        return log_p, found
+    def _certain(self, variable: int, fixed: Mapping[int, int]) -> Array:
+        row: Array = np.eye(self.inference.cardinalities[variable])[fixed[variable]]
+        return row
 
     def _cutset(self, used: Sequence[int], hard: set[int], together: set[int]) -> tuple[int, ...]:
         """Return variables whose states, once fixed, leave a tree that is small enough: greedily, fewest cells first.
@@ -200,3 +156,7 @@ class Conditioned:
         if not found.cliques:
             return 0, frozenset()
         return found.total_size, frozenset(kept[v] for v in found.cliques[found.largest].scope)
+
+
+def _log(p: Any) -> float:
+    return math.log(float(p)) if float(p) > 0 else -math.inf

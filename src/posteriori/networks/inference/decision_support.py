@@ -120,12 +120,11 @@ def value_of_information(
         if name == target or (name in hard and name in names):
             raise ValueError(f"{name!r} is the target or is known; leave it out of the candidates")
     table = None if costs is None else _cost_table(target, costs, inference)
-    position = inference.position
     if not names:
-        joint_of_target = inference.joint([position[target]], evidence)
+        joint_of_target = inference.joint([target], evidence)
     found = []
     for name in names:
-        joint = inference.joint([position[target], position[name]], evidence)
+        joint = inference.joint([target, name], evidence)
         joint_of_target = joint.sum(axis=1)
         product = np.outer(joint_of_target, joint.sum(axis=0))
         seen = joint > 0
@@ -292,12 +291,9 @@ def sensitivity(
 
 def _families(inference: TableInference, evidence: Evidence) -> tuple[float, list[Array]]:
     """Return log p(evidence), and p(family | evidence) of every variable."""
-    whole = inference.everything()
-    codes = whole.take(evidence.codes)[np.newaxis]
-    soft = whole.soft(evidence.soft) or None
-    log_evidence = float(whole.tree.log_evidence(codes, soft, 1)[0])
+    tree, codes = inference.everything(), evidence.codes[np.newaxis]
+    tables, log_evidence = tree.expected_counts(codes, np.ones(1), inference.scopes, evidence.soft, 1)
     require_possible(log_evidence)
-    tables, _ = whole.tree.expected_counts(codes, np.ones(1), inference.scopes, soft, 1)
     return log_evidence, tables
 
 
@@ -318,8 +314,8 @@ def _without_each(inference: TableInference, event: Evidence, known: Evidence) -
     for name in known.likelihoods:
         rest = Evidence(known.states, {other: one for other, one in known.likelihoods.items() if other != name})
         both = event & rest
-        log_both = -math.inf if both is None else inference.log_evidence(both)
-        found[name] = math.exp(log_both - inference.log_evidence(rest))
+        log_both = -math.inf if both is None else inference.answer([], both)[1]
+        found[name] = math.exp(log_both - inference.answer([], rest)[1])
     return found
 
 

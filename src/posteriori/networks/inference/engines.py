@@ -37,14 +37,8 @@ class Engine(Protocol):
 class Solver(Protocol):
     """Exact inference from tables: `TableInference` and `Conditioned`."""
 
-    def joint(self, variables: Sequence[int], evidence: Evidence) -> Array:
-        """Return p(variables | evidence), an axis for each variable."""
-
-    def each(self, variables: Sequence[int], evidence: Evidence) -> list[Array]:
-        """Return p(variable | evidence) of each variable."""
-
-    def log_evidence(self, evidence: Evidence) -> float:
-        """Return log p(evidence) in nats; −inf if it is impossible."""
+    def answer(self, asked: Sequence[tuple[int, ...]], evidence: Evidence) -> tuple[list[Array], float]:
+        """Return p(scope | evidence) of each scope, an axis for each variable, and log p(evidence) in nats."""
 
 
 def engine_of(inference: Inference, method: str, n_samples: int, random_state: Any) -> Engine:
@@ -93,7 +87,7 @@ class Exact:
     def log_density(self, evidence: Evidence) -> float:
         """Return log p(evidence) in nats, a log density where it is about continuous variables."""
         compiled, known, scale = self.compiled(evidence)
-        return self.solver(compiled.tables).log_evidence(known) + scale
+        return self.solver(compiled.tables).answer([], known)[1] + scale
 
     def each(self, names: Sequence[str], evidence: Evidence) -> dict[str, Any]:
         """Return p(name | evidence) of each name."""
@@ -103,7 +97,7 @@ class Exact:
         place = compiled.tables.position
         found: dict[str, Any] = {}
         if not continuous:
-            tables = self.solver(compiled.tables).each([place[name] for name in names], known)
+            tables, _ = self.solver(compiled.tables).answer([(place[name],) for name in names], known)
             for name, table in zip(names, tables, strict=True):
                 found[name] = Distribution({name: states[name]}, table, given)
             return found
@@ -122,9 +116,10 @@ class Exact:
         """Return p(variable | evidence) by its position; 1 at position −1, that of a single configuration."""
         solver = self.solver(compiled.tables)
         if not positions:
-            require_possible(solver.log_evidence(known))
+            require_possible(solver.answer([], known)[1])
             return {-1: np.ones(1)}
-        return {-1: np.ones(1)} | dict(zip(positions, solver.each(positions, known), strict=True))
+        tables, _ = solver.answer([(v,) for v in positions], known)
+        return {-1: np.ones(1)} | dict(zip(positions, tables, strict=True))
 
     def joint(self, names: Sequence[str], evidence: Evidence) -> Any:
         """Return p(names | evidence)."""
@@ -135,7 +130,7 @@ class Exact:
         compiled, known, _ = self.compiled(evidence, continuous, names if continuous else ())
         if not continuous:
             place = compiled.tables.position
-            table = self.solver(compiled.tables).joint([place[name] for name in names], known)
+            (table,), _ = self.solver(compiled.tables).answer([tuple(place[name] for name in names)], known)
             return Distribution(states, table, evidence.given)
         component, position = compiled.holding(continuous[0])
         weights = self._weights(compiled, [position] if position >= 0 else [], known)[position]

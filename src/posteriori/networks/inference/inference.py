@@ -86,7 +86,7 @@ class Compiled:
         factors = [
             Factor(scope, table) for scope, table in zip(self.tables.scopes, [*tables, *indicators], strict=True)
         ]
-        return compiled, self.tables.everything().tree.with_factors(factors)
+        return compiled, self.tables.everything().with_factors(factors)
 
     def evidence(self, evidence: Evidence, soft: Mapping[int, Array]) -> Evidence:
         """Return the evidence about the tables, with the likelihoods (1, Q) of configurations."""

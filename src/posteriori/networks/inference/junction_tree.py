@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 import joblib
@@ -123,6 +123,8 @@ class JunctionTree:
     triangulation : Triangulation
     skeleton : Skeleton
     tables : CliqueTables
+    variables : tuple of int
+        The variables of the tree among those of a network, by which codes, likelihoods and questions refer to them.
 
     References
     ----------
@@ -135,6 +137,7 @@ class JunctionTree:
     triangulation: Triangulation
     skeleton: Skeleton
     tables: CliqueTables
+    variables: tuple[int, ...]
 
     @property
     def total_size(self) -> int:
@@ -143,8 +146,13 @@ class JunctionTree:
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
-        """The number of states of each variable."""
+        """The number of states of each variable of the tree."""
         return self.skeleton.cardinalities
+
+    @functools.cached_property
+    def _place(self) -> dict[int, int]:
+        """The place of each variable in the tree."""
+        return {v: place for place, v in enumerate(self.variables)}
 
     @property
     def _layout(self) -> Layout:
@@ -152,8 +160,8 @@ class JunctionTree:
 
     def with_factors(self, factors: Sequence[Factor]) -> JunctionTree:
         """Return the tree of other tables over the same scopes, with the same cliques."""
-        assigned = _assigned(self.triangulation, self.skeleton, factors)
-        return JunctionTree(self.triangulation, self.skeleton, fill_tables(self.skeleton, assigned))
+        assigned = _assigned(self.triangulation, self.skeleton, _renumbered(factors, self._place))
+        return replace(self, tables=fill_tables(self.skeleton, assigned))
 
     # Beliefs ----------------------------------------------------------------------------------------------------
 
@@ -189,9 +197,12 @@ class JunctionTree:
         -----
         About a nanosecond per row and cell that can occur. The memory is that of all separators times LANES.
         """
-        evidence = self._evidence(codes, soft)
-        query = range(len(self.cardinalities)) if variables is None else variables
-        on_path = self._paths_to([self.skeleton.home[v] for v in query])
+        places = [self._place[v] for v in (self.variables if variables is None else variables)]
+        return self._beliefs(self._evidence(codes, soft), places, n_jobs)
+
+    def _beliefs(self, evidence: Evidence, places: Sequence[int], n_jobs: int | None) -> tuple[list[Array], Array]:
+        """Return the marginals of variables, by their places in the tree, and log p(evidence), row by row."""
+        on_path = self._paths_to([self.skeleton.home[v] for v in places])
         state = self._layout.state
         marginals, log_evidence = np.empty((len(evidence.codes), int(state[-1]))), np.empty(len(evidence.codes))
 
@@ -200,23 +211,14 @@ class JunctionTree:
             propagate(self._layout, take(evidence, rows), on_path, *out)
 
         map_in_threads(work, self._slices(len(log_evidence), n_jobs))
-        return [marginals[:, state[v] : state[v + 1]] for v in query], log_evidence + self.tables.log_total
+        return [marginals[:, state[v] : state[v + 1]] for v in places], log_evidence + self.tables.log_total
 
     def log_evidence(self, codes: Array, soft: Soft = None, n_jobs: int | None = None) -> Array:
         """Return log p(evidence) of each row in nats, (n,), by the upward pass alone; −inf if it is impossible.
 
         The parameters are those of `marginals`.
         """
-        evidence = self._evidence(codes, soft)
-        on_path = np.zeros(len(self.skeleton.nodes), np.bool_)  # no node needs the downward pass
-        log_evidence = np.empty(len(evidence.codes))
-
-        def work(rows: slice) -> None:
-            out = _NO_TABLE, log_evidence[rows], _NOTHING, _NOTHING
-            propagate(self._layout, take(evidence, rows), on_path, *out)
-
-        map_in_threads(work, self._slices(len(log_evidence), n_jobs))
-        return log_evidence + self.tables.log_total
+        return self.marginals(codes, soft, n_jobs, variables=())[1]
 
     def most_probable(self, codes: Array, soft: Soft = None, n_jobs: int | None = None) -> tuple[Array, Array]:
         """Return the most probable configuration of each row, (n, V), and log p(configuration, evidence), (n,).
@@ -262,12 +264,13 @@ class JunctionTree:
         -----
         One row of evidence per configuration of the other variables.
         """
-        codes = np.asarray(codes, np.int64)
-        shape = tuple(self.cardinalities[v] for v in variables)
-        possible = [(np.arange(k) if codes[v] < 0 else codes[[v]]) for v, k in zip(variables, shape, strict=True)]
         if not variables:
-            log_evidence = float(self.log_evidence(codes[np.newaxis], soft)[0])
+            log_evidence = float(self.log_evidence(np.asarray(codes)[np.newaxis], soft)[0])
             return np.full((), 1.0 if log_evidence > -np.inf else np.nan), log_evidence
+        codes, soft = self._own(np.asarray(codes, np.int64), soft)
+        places = [self._place[v] for v in variables]
+        shape = tuple(self.cardinalities[v] for v in places)
+        possible = [(np.arange(k) if codes[v] < 0 else codes[[v]]) for v, k in zip(places, shape, strict=True)]
         last = max(range(len(variables)), key=lambda axis: len(possible[axis]))
         others = [axis for axis in range(len(variables)) if axis != last]
         n_rows = math.prod(len(possible[axis]) for axis in others)
@@ -278,8 +281,9 @@ class JunctionTree:
                 np.arange(rows.start, rows.stop), [len(possible[axis]) for axis in others] or [1]
             )
             for axis, number in zip(others, numbers, strict=False):
-                batch[:, variables[axis]] = possible[axis][number]
-            (conditional[rows],), log_rows[rows] = self.marginals(batch, soft, variables=[variables[last]])
+                batch[:, places[axis]] = possible[axis][number]
+            evidence = encode_evidence(self.cardinalities, batch, soft)
+            (conditional[rows],), log_rows[rows] = self._beliefs(evidence, [places[last]], None)
         most = float(log_rows.max())
         if most == -np.inf:
             return np.full(shape, np.nan), most
@@ -292,6 +296,18 @@ class JunctionTree:
         )
         joint /= weight.sum()
         return np.moveaxis(joint, -1, last), most + float(np.log(weight.sum()))
+
+    def answer(self, asked: Sequence[tuple[int, ...]], codes: Array, soft: Soft = None) -> tuple[list[Array], float]:
+        """Return p(scope | evidence) of one row for each scope, an axis for each variable, and log p(evidence).
+
+        The parameters are those of `joint`. The marginals of single variables are read from one pass.
+        """
+        if any(len(scope) > 1 for scope in asked):
+            found = [self.joint(scope, codes, soft) for scope in asked]
+            return [table / table.sum() for table, _ in found], found[0][1]
+        variables = [v for (v,) in asked]
+        tables, log_evidence = self.marginals(codes[np.newaxis], soft, 1, variables=variables)
+        return [table[0] for table in tables], float(log_evidence[0])
 
     # Draws ------------------------------------------------------------------------------------------------------
 
@@ -360,6 +376,7 @@ class JunctionTree:
             No clique contains a scope.
         """
         evidence = self._evidence(codes, soft)
+        scopes = [tuple(self._place[v] for v in scope) for scope in scopes]
         n = len(evidence.codes)
         weight = np.require(weight, np.float64, ["C", "W"])
         hosts = [self._host(scope) for scope in scopes]
@@ -405,8 +422,13 @@ class JunctionTree:
 
     # Rows -------------------------------------------------------------------------------------------------------
 
+    def _own(self, codes: Array, soft: Soft) -> tuple[Array, dict[int, Array]]:
+        """Return the codes and the likelihoods of the variables of the tree, by their places in it."""
+        own = {self._place[v]: likelihood for v, likelihood in soft.items() if v in self._place} if soft else {}
+        return (codes if codes.shape[-1] <= len(self.variables) else codes[..., self.variables]), own
+
     def _evidence(self, codes: Array, soft: Soft) -> Evidence:
-        return encode_evidence(self.cardinalities, codes, soft or {})
+        return encode_evidence(self.cardinalities, *self._own(codes, soft))
 
     def _paths_to(self, nodes: Sequence[int]) -> Array:
         """Return which nodes are on the paths from the root to the given nodes: the downward pass visits these."""
@@ -425,7 +447,11 @@ class JunctionTree:
 
 
 def compile_tree(
-    cardinalities: tuple[int, ...], factors: Sequence[Factor], *, max_table_size: int = 2**27
+    cardinalities: tuple[int, ...],
+    factors: Sequence[Factor],
+    *,
+    variables: Sequence[int] | None = None,
+    max_table_size: int = 2**27,
 ) -> JunctionTree:
     """Compile a product of factors into a junction tree: triangulate, build the clique tree, fill the tables.
 
@@ -435,6 +461,8 @@ def compile_tree(
         The number of states of each variable.
     factors : sequence of Factor
         For example the conditional probability tables of a network.
+    variables : sequence of int, optional
+        Those of the tree, in rising order; by default all.
     max_table_size : int, default 2**27
         The most cells that the clique tables may have together.
 
@@ -455,7 +483,9 @@ def compile_tree(
     >>> np.exp(log_evidence).round(3)
     array([0.24])
     """
-    cardinalities = tuple(cardinalities)
+    chosen = tuple(range(len(cardinalities)) if variables is None else variables)
+    factors = _renumbered(factors, {v: place for place, v in enumerate(chosen)})
+    cardinalities = tuple(cardinalities[v] for v in chosen)
     for factor in factors:
         shape = tuple(cardinalities[v] for v in factor.scope)
         if np.shape(factor.table) != shape:
@@ -464,7 +494,11 @@ def compile_tree(
     skeleton = build_skeleton(triangulation, cardinalities)
     assigned = _assigned(triangulation, skeleton, factors)
     _require_size(triangulation, skeleton, assigned, max_table_size)
-    return JunctionTree(triangulation, skeleton, fill_tables(skeleton, assigned))
+    return JunctionTree(triangulation, skeleton, fill_tables(skeleton, assigned), chosen)
+
+
+def _renumbered(factors: Sequence[Factor], place: Mapping[int, int]) -> list[Factor]:
+    return [Factor(tuple(place[v] for v in factor.scope), factor.table) for factor in factors]
 
 
 def _require_size(

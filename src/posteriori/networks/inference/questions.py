@@ -113,7 +113,7 @@ def conditional(inference: Inference, names: tuple[str, ...], given: tuple[str, 
             raise ValueError(f"{name!r} is continuous, and a table has states; use query, with evidence about it")
     tables = inference.tables
     states = {name: tables.states[name] for name in (*given, *names)}
-    table = tables.joint([tables.position[name] for name in states], Evidence(tables.states, {}))
+    table = tables.joint(states, Evidence(tables.states, {}))
     total = table.sum(axis=tuple(range(len(given), table.ndim)), keepdims=True)
     with np.errstate(invalid="ignore"):
         probabilities = table / total  # 0/0 = NaN marks a configuration that cannot occur
@@ -196,8 +196,7 @@ def joint_of_states(inference: Inference, names: Sequence[str]) -> Array:
             raise ValueError(f"the formula needs p({name}), which is continuous; use net.do(…).query(…)")
     if not names:
         return np.ones(())
-    tables = inference.tables
-    return tables.joint([tables.position[name] for name in names], Evidence(tables.states, {}))
+    return inference.tables.joint(names, Evidence(inference.states, {}))
 
 
 # The rows of a table --------------------------------------------------------------------------------------------

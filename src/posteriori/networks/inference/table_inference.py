@@ -25,35 +25,6 @@ _MOST_TREES = 16
 
 
 @dataclass(frozen=True)
-class PrunedTree:
-    """A junction tree of some of the variables.
-
-    Attributes
-    ----------
-    kept : tuple of int
-        The variables of the tree, as indices into the network: variable i of the tree is kept[i].
-    tree : JunctionTree
-    """
-
-    kept: tuple[int, ...]
-    tree: JunctionTree
-
-    def take(self, codes: Array) -> Array:
-        """Return the codes of the variables of the tree."""
-        if self.kept == tuple(range(codes.shape[-1])):
-            return np.ascontiguousarray(codes)
-        return np.ascontiguousarray(codes[..., self.kept])
-
-    def soft(self, soft: dict[int, Array]) -> dict[int, Array]:
-        """Return the likelihoods of the variables of the tree, by their index in it."""
-        return {i: soft[v] for i, v in enumerate(self.kept) if v in soft}
-
-    def positions(self, variables: Iterable[int]) -> tuple[int, ...]:
-        """Return the indices of variables in the tree."""
-        return tuple(self.kept.index(v) for v in variables)
-
-
-@dataclass(frozen=True)
 class TableInference:
     """Discrete variables with fixed tables, and the trees that were compiled for them so far.
 
@@ -69,7 +40,7 @@ class TableInference:
     dag: DAG
     cpts: tuple[CPT, ...]
     max_table_size: int
-    _trees: dict[tuple[int, ...], PrunedTree] = field(default_factory=dict, compare=False, repr=False)
+    _trees: dict[tuple[int, ...], JunctionTree] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def cardinalities(self) -> tuple[int, ...]:
@@ -94,7 +65,7 @@ class TableInference:
     # Which tree answers -----------------------------------------------------------------------------------------
 
     @cached_property
-    def whole(self) -> PrunedTree | None:
+    def whole(self) -> JunctionTree | None:
         """The tree of all variables; None if it has more cells than max_table_size."""
         variables = tuple(range(len(self.cpts)))
         try:
@@ -102,7 +73,7 @@ class TableInference:
         except ValueError:
             return None
 
-    def tree(self, asked: Iterable[int], known: Iterable[int], rows: int = 1, hard: Iterable[int] = ()) -> PrunedTree:
+    def tree(self, asked: Iterable[int], known: Iterable[int], rows: int = 1, hard: Iterable[int] = ()) -> JunctionTree:
         """Return a tree for the query variables, given evidence about the known variables.
 
         Parameters
@@ -119,9 +90,9 @@ class TableInference:
         ValueError
             Its tables have more cells than max_table_size.
         """
-        asked, known = frozenset(asked), frozenset(known)
-        if self.whole is not None and self.whole.tree.total_size * rows < _WORTH_PRUNING:
+        if self.whole is not None and self.whole.total_size * rows < _WORTH_PRUNING:
             return self.whole
+        asked, known = frozenset(asked), frozenset(known)
         factors = self.relevant(asked, known, frozenset(hard))
         if self.whole is not None and len(factors) == len(self.cpts):
             return self.whole
@@ -161,92 +132,67 @@ class TableInference:
     def _positive(self) -> tuple[bool, ...]:
         return tuple(bool(cpt.probabilities.all()) for cpt in self.cpts)
 
-    def _compiled(self, kept: tuple[int, ...], factors: Sequence[int]) -> PrunedTree:
+    def _compiled(self, kept: tuple[int, ...], factors: Sequence[int]) -> JunctionTree:
         key = (*kept, -1, *factors)
-        pruned = self._trees.get(key)
-        if pruned is None:
-            pruned = self._compile(kept, factors)
+        tree = self._trees.get(key)
+        if tree is None:
+            tables = [Factor(self.scopes[f], self.cpts[f].probabilities) for f in factors]
+            try:
+                tree = compile_tree(self.cardinalities, tables, variables=kept, max_table_size=self.max_table_size)
+            except ValueError as error:
+                raise ValueError(f"{error}: query with method='conditioning' or 'sampling'") from None
             while len(self._trees) >= _MOST_TREES:  # dicts keep their order: the oldest tree goes first
                 self._trees.pop(next(iter(self._trees)))
-            self._trees[key] = pruned
-        return pruned
-
-    def _compile(self, kept: tuple[int, ...], factors: Sequence[int]) -> PrunedTree:
-        position = {v: i for i, v in enumerate(kept)}
-        tables = [Factor(tuple(position[v] for v in self.scopes[f]), self.cpts[f].probabilities) for f in factors]
-        cardinalities = tuple(self.cardinalities[v] for v in kept)
-        try:
-            tree = compile_tree(cardinalities, tables, max_table_size=self.max_table_size)
-        except ValueError as error:
-            raise ValueError(f"{error}: query with method='conditioning' or 'sampling'") from None
-        return PrunedTree(kept, tree)
+            self._trees[key] = tree
+        return tree
 
     # One case ---------------------------------------------------------------------------------------------------
 
-    def joint(self, variables: Sequence[int], evidence: Evidence) -> Array:
-        """Return p(variables | evidence), an axis for each variable.
+    def answer(self, asked: Sequence[tuple[int, ...]], evidence: Evidence) -> tuple[list[Array], float]:
+        """Return p(scope | evidence) of each scope, an axis for each variable, and log p(evidence) in nats.
 
         Raises
         ------
         ValueError
-            The evidence is impossible, or the joint or the tree has more cells than max_table_size.
+            A scope is asked for and the evidence is impossible; or a joint, or the tree, has more cells than
+            max_table_size.
         """
-        if len(variables) == 1:  # the tree has this marginal already
-            return self.each(variables, evidence)[0]
-        size = math.prod(self.cardinalities[v] for v in variables)
-        if size > self.max_table_size:
-            raise ValueError(
-                f"the joint distribution of these {len(variables)} variables has {size:,} cells, more than "
-                f"max_table_size = {self.max_table_size:,}; ask for fewer"
-            )
-        chosen = self.tree(variables, [*evidence.hard, *evidence.soft], hard=evidence.hard)
-        positions = chosen.positions(variables)
-        table, log_evidence = chosen.tree.joint(
-            positions, chosen.take(evidence.codes), chosen.soft(evidence.soft) or None
-        )
-        require_possible(float(log_evidence))
-        joint: Array = table / table.sum()
-        return joint
-
-    def each(self, variables: Sequence[int], evidence: Evidence) -> list[Array]:
-        """Return p(variable | evidence) of each variable.
-
-        Raises
-        ------
-        ValueError
-            The evidence is impossible, or the tree has more cells than max_table_size.
-        """
-        chosen = self.tree(variables, [*evidence.hard, *evidence.soft], hard=evidence.hard)
-        codes = chosen.take(evidence.codes)[np.newaxis]
-        positions = chosen.positions(variables)
-        tables, log_evidence = chosen.tree.marginals(codes, chosen.soft(evidence.soft) or None, 1, variables=positions)
-        require_possible(float(log_evidence[0]))
-        return [table[0] for table in tables]
-
-    def log_evidence(self, evidence: Evidence) -> float:
-        """Return log p(evidence) in nats; −inf if it is impossible."""
-        if not evidence.likelihoods:
-            return 0.0
+        if not (asked or evidence.likelihoods):
+            return [], 0.0
+        self.require_size(asked)
         known = [*evidence.hard, *evidence.soft]
-        chosen = self.tree(known, known)
-        codes = chosen.take(evidence.codes)[np.newaxis]
-        return float(chosen.tree.log_evidence(codes, chosen.soft(evidence.soft) or None, 1)[0])
+        # Without a query variable p(evidence) itself is wanted, to which every table of an ancestor is a factor.
+        wanted, hard = ({v for scope in asked for v in scope}, evidence.hard) if asked else (known, {})
+        tables, log_evidence = self.tree(wanted, known, hard=hard).answer(asked, evidence.codes, evidence.soft)
+        if asked:
+            require_possible(log_evidence)
+        return tables, log_evidence
+
+    def require_size(self, asked: Iterable[tuple[int, ...]]) -> None:
+        """Raise ValueError if the joint of a scope has more cells than max_table_size."""
+        for scope in asked:
+            size = 0 if len(scope) == 1 else math.prod(self.cardinalities[v] for v in scope)
+            if size > self.max_table_size:
+                raise ValueError(
+                    f"the joint distribution of these {len(scope)} variables has {size:,} cells, more than "
+                    f"max_table_size = {self.max_table_size:,}; ask for fewer"
+                )
+
+    def joint(self, names: Iterable[str], evidence: Evidence) -> Array:
+        """Return p(names | evidence), an axis for each, as `answer` does."""
+        return self.answer([tuple(self.position[name] for name in names)], evidence)[0][0]
 
     def most_probable(self, evidence: Evidence) -> tuple[Array, float]:
         """Return the most probable configuration x, (V,), and log p(x, evidence), given possible evidence."""
-        chosen = self.everything()
-        codes, log_probability = chosen.tree.most_probable(
-            chosen.take(evidence.codes)[np.newaxis], chosen.soft(evidence.soft) or None, 1
-        )
+        codes, log_probability = self.everything().most_probable(evidence.codes[np.newaxis], evidence.soft, 1)
         return codes[0], float(log_probability[0])
 
     def sample(self, evidence: Evidence, n: int, rng: np.random.Generator) -> Array:
         """Draw n configurations given evidence, (n, V)."""
-        require_possible(self.log_evidence(evidence))
-        chosen = self.everything()
-        return chosen.tree.sample(chosen.take(evidence.codes), n, rng, chosen.soft(evidence.soft) or None)
+        require_possible(self.answer([], evidence)[1])
+        return self.everything().sample(evidence.codes, n, rng, evidence.soft)
 
-    def everything(self) -> PrunedTree:
+    def everything(self) -> JunctionTree:
         """Return the tree of all variables; ValueError if it has more cells than max_table_size."""
         variables = range(len(self.cpts))
         return self.whole or self.tree(variables, variables)
@@ -259,28 +205,20 @@ class TableInference:
         """Return p(variable | the known cells of each row), (n, K), of each variable asked, and log p(known cells)."""
         soft = soft or {}
         known = [v for v in range(len(self.cpts)) if v in soft or (codes[:, v] >= 0).any()]
-        chosen = self.tree(asked, known, len(codes))
-        return chosen.tree.marginals(
-            chosen.take(codes), chosen.soft(soft) or None, n_jobs, variables=chosen.positions(asked)
-        )
+        return self.tree(asked, known, len(codes)).marginals(codes, soft, n_jobs, variables=asked)
 
     def log_likelihood(self, codes: Array, soft: dict[int, Array] | None = None, n_jobs: int | None = None) -> Array:
         """Return log p(the known cells of each row, soft evidence) in nats, (n,); −inf in impossible rows."""
-        if soft:
-            known = [v for v in range(codes.shape[1]) if v in soft or (codes[:, v] >= 0).any()]
-            chosen = self.tree(known, known, len(codes))
-            log_evidence: Array = chosen.tree.log_evidence(chosen.take(codes), chosen.soft(soft), n_jobs)
-            return log_evidence
         out = np.zeros(len(codes))
         present = codes >= 0
-        complete = present.all(axis=1)
-        partly = present.any(axis=1) & ~complete
+        complete = present.all(axis=1) & (not soft)
+        rest = np.ones(len(codes), np.bool_) if soft else present.any(axis=1) & ~complete
         if complete.any():
             out[complete] = self._log_joint(codes[complete])
-        if partly.any():
-            known = np.flatnonzero(present[partly].any(axis=0)).tolist()
-            chosen = self.tree(known, known, int(partly.sum()))
-            out[partly] = chosen.tree.log_evidence(chosen.take(codes[partly]), None, n_jobs)
+        if rest.any():
+            known = {*np.flatnonzero(present[rest].any(axis=0)).tolist(), *(soft or {})}
+            own = codes if rest.all() else codes[rest]
+            out[rest] = self.tree(known, known, len(own)).log_evidence(own, soft, n_jobs)
         return out
 
     def _log_joint(self, codes: Array) -> Array:

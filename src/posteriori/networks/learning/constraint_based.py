@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import gammaincc
 
+from posteriori.model_cost import Work
 from posteriori.networks.graph.dag import DAG
 from posteriori.networks.graph.equivalence import direct_implied
 from posteriori.statistics.row_records import DistinctRows
@@ -389,11 +391,16 @@ def find_skeleton(
     joined = permitted | required
     separators: dict[tuple[int, int], tuple[int, ...]] = {}
     p_values: dict[tuple[int, int], float] = {}
-    size = 0
+    size, began = 0, time.perf_counter()
     while max_given is None or size <= max_given:
         neighbours = [np.flatnonzero(line).tolist() for line in joined]  # fixed for this round
         if all(len(around) - 1 < size for around in neighbours):
             break
+        if size > 0:  # then earlier rounds show what a test takes
+            most = sum(len(around) * math.comb(len(around) - 1, size) for around in neighbours if around)
+            seconds = most * (time.perf_counter() - began) / max(tests.n_tests, 1)
+            what = f"a round of up to {most:,} tests of independence given {size} variables"
+            Work(seconds).require_affordable(what, f"set max_given to {size - 1}, or leave out columns")
         for x, y in np.argwhere(np.triu(joined & ~required)).tolist():
             for z in _subsets(x, y, neighbours, size):
                 p = tests.p_value(x, y, z)

@@ -142,11 +142,8 @@ def _drawn(codes: Array, numbers: Array, weight: float, inference: Inference, rn
     """Return draws of the states of a row."""
     compiled, _, values = next(iter(inference.batches(numbers, everything=True)))
     soft, _ = compiled.likelihoods(values, 1)
-    row = compiled.padded(codes)[0]
-    tables = compiled.tables
-    chosen = tables.whole or tables.tree(range(len(row)), np.flatnonzero(row >= 0).tolist())
-    alone = {v: likelihood[0] for v, likelihood in chosen.soft(soft).items()}
-    draws = chosen.tree.sample(chosen.take(row), _DRAWS, rng, alone or None)
+    alone = {v: likelihood[0] for v, likelihood in soft.items()}
+    draws = compiled.tables.everything().sample(compiled.padded(codes)[0], _DRAWS, rng, alone)
     return draws[:, : codes.shape[1]], np.repeat(numbers, _DRAWS, axis=0), np.full(_DRAWS, weight / _DRAWS)
 
 
