@@ -31,7 +31,7 @@ _CLASSES: dict[str, Any] = {
     **{f"drop_in.{name}": getattr(po.drop_in, name) for name in po.drop_in.__all__},
 }
 _CHEAP = [name for name in _CLASSES if name != "pool" and not name.startswith("forest")]
-_ODD_VALUES = (
+ODD_VALUES = (
     -1, 0, 1, 2, 7, 10**30, 0.5, -0.5, 1e308, 5e-324, float("nan"), float("inf"), None, True, "", "x", "learn", [], {},
     [1], {"a": 1}, {"a": None}, ["nothing"], np.array(2), np.float32(0.5), b"x", object, (), {1: 2}, [None], "é\n",
 )  # fmt: skip
@@ -204,11 +204,11 @@ def _mutate(rng: Rng, what: str, parameters: dict[str, Any], given: dict[str, An
         name = pick(rng, known)
         value = parameters.get(name)
         if isinstance(value, ParameterGroup):
-            value.set_params(**{pick(rng, sorted(value._parameter_constraints)): pick(rng, _ODD_VALUES)})
+            value.set_params(**{pick(rng, sorted(value._parameter_constraints)): pick(rng, ODD_VALUES)})
         else:
-            parameters[name] = pick(rng, _ODD_VALUES)
+            parameters[name] = pick(rng, ODD_VALUES)
     elif what == "argument":
-        given[pick(rng, sorted(given.keys() - {"path", "X"}))] = pick(rng, (*_ODD_VALUES, "a" * n, [None] * n))
+        given[pick(rng, sorted(given.keys() - {"path", "X"}))] = pick(rng, (*ODD_VALUES, "a" * n, [None] * n))
     else:
         weights = np.ones(n)
         weights[int(rng.integers(n))] = pick(rng, EDGE_NUMBERS)

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import numpy as np
 
 import posteriori as po
+from fuzz.estimators import ODD_VALUES as ODD_ARGUMENTS
 from fuzz.estimators import is_refused
 from fuzz.tables import NAMES, ODD_NAMES, Rng, mutate_table, pick, valid_table
 from fuzz.target import Target, check_sentence, not_counted
@@ -210,6 +211,8 @@ def _ask(network: po.BayesianNetwork, rng: Rng) -> None:
                 named[one.name] = value
         if arguments and name != "query":
             named = {}
+        if named and rng.random() < 0.3:
+            named[pick(rng, sorted(named))] = pick(rng, ODD_ARGUMENTS)
         try:
             is_refused(functools.partial(getattr(network, name), *arguments, **named), po.BayesianNetwork)
         except Exception as error:

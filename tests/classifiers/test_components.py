@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
@@ -57,7 +57,7 @@ def test_components_see_what_one_cannot(name):
 
 @pytest.mark.parametrize("name", ["naive", "lda", "qda"])
 @pytest.mark.parametrize("cells", [0.0, 0.2])
-@pytest.mark.filterwarnings("ignore:EM stopped", "ignore:the covariance is singular", "ignore:column '.*does not vary")
+@pytest.mark.filterwarnings("ignore:EM stopped", "ignore:column '.*does not vary")
 @settings(max_examples=4)
 @given(seed=st.integers(0, 10**6), noise=st.sampled_from([None, 0.1, "learn"]), hidden=st.sampled_from([0.0, 0.5]))
 def test_no_step_lowers_the_likelihood(name, cells, seed, noise, hidden):
@@ -75,7 +75,12 @@ def test_no_step_lowers_the_likelihood(name, cells, seed, noise, hidden):
     )
     if name == "naive":
         model.set_params(distributions=po.Gaussian(0.0))
-    trace = model.fit(table, y).log_likelihood_trace_
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "the covariance is singular")
+        try:
+            trace = model.fit(table, y).log_likelihood_trace_
+        except UserWarning:  # what makes it regular is not of maximum likelihood
+            reject()
     slack = 0.5 if noise == "learn" else 1e-8 * abs(trace[-1])  # what the prior of the confusions may take
     assert np.diff(trace).min() > -slack
 

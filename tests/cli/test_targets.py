@@ -200,3 +200,10 @@ def test_the_command_sample_draws_within_the_ranges_unless_told_otherwise(cars):
 def test_more_classes_than_numbers_are_one_for_each_number(y):
     for n_classes in (2 * len(y), 3 * len(y), 10**20):
         assert po.tables.TargetCuts.of(y, n_classes).cuts == tuple(sorted(set(y))[:-1])
+
+
+def test_a_damaged_file_is_named_where_its_target_is_cut(cars):
+    data = bytearray((cars / "cars.parquet").read_bytes())
+    data[50 : len(data) // 2] = b"\x07" * (len(data) // 2 - 50)
+    (cars / "cars.parquet").write_bytes(data)
+    assert "cannot read 'cars.parquet'" in refused("fit", "cars.parquet", "--target", "price", "--classes", "2")

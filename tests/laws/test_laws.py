@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from numpy.testing import assert_allclose
 
 from posteriori.densities.registry import REGISTRY
 from posteriori.registry import MODELS
 from tests.laws.models import CASES, EXCLUDED
-from tests.laws.tables import Table, answers, is_number, make_table, tables
+from tests.laws.tables import Table, answers, is_number, tables
 
 COUNTS = [case.name for case in CASES.values() if case.takes == "counts"]
 SPHERICAL = [name for name in CASES if name.startswith("gda spherical")]
@@ -28,6 +28,17 @@ REFUSED = {
     "gda ledoit-wolf": "the estimate of the shrinkage is of rows without missing cells, and none is left",
     "gda weighted": "weights are learned by leave-one-out, which has no closed form after EM over missing cells",
     "full joint": "a column without a value has no cells",
+}
+# Models whose posterior has no limit of the form 1/k.
+NOT_IN_PROPORTION = {
+    "pool": "the penalty of its weights fades, and folds are dealt by the hashes of weights",
+    "mixture": DRAWS["mixture"],
+    **{name: "trees grow at random, until leaves are pure" for name in CASES if name.startswith("forest")},
+    **{
+        name: "the penalty of learned weights fades, and weights that separate the classes grow without limit"
+        for name, case in CASES.items()
+        if getattr(case.make(), "feature_weights", None) is not None
+    },
 }
 EXCEPTIONS = {
     "empty columns": DRAWS
@@ -43,6 +54,7 @@ EXCEPTIONS = {
     "units": DRAWS
     | {name: "a count has no unit" for name in COUNTS if "presence" not in name}
     | dict.fromkeys(SPHERICAL, "one variance of all columns, in data units"),
+    "k times the rows": {"nb components": DRAWS["nb components"]},
     "offset": DRAWS | dict.fromkeys(COUNTS, "a count has no offset"),
 }
 
@@ -153,28 +165,16 @@ def test_names_of_categories(case, table):
     assert_same(case, table, replace(table, columns=columns))
 
 
-# Models whose posterior has no limit of this form.
-NOT_IN_PROPORTION = {
-    "pool": "the penalty of its weights fades, and folds are dealt by the hashes of weights",
-    **{name: "trees grow at random, until leaves are pure" for name in CASES if name.startswith("forest")},
-    **{
-        name: "the penalty of learned weights fades, and weights that separate the classes grow without limit"
-        for name in CASES
-        if name == "cells" or name.endswith("weighted")
-    },
-}
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name not in NOT_IN_PROPORTION])
-def test_k_times_the_rows(name):
+@every_model
+def test_k_times_the_rows(case, table):
     """Pseudo-counts and pseudo-rows are numbers of rows, so that k times the rows are O(1/k) from their limit.
 
     A weight of k stands for k copies. Twice the copies move a posterior by half of what is left to the limit: with 100
-    times the copies, by a hundredth.
+    times the copies, by a hundredth. Pseudo-rows that are learned grow with log k, and their EM stops at 0.1 %.
     """
-    case = CASES[name]
-    kinds = {"n_numbers": 0} if case.takes == "categories" else {"n_categories": int(case.takes == "mixed")}
-    table = make_table(3, counts=case.takes == "counts", **kinds)
+    if case.name in NOT_IN_PROPORTION:
+        pytest.skip(NOT_IN_PROPORTION[case.name])
+    assume(not any(np.isnan(table.columns[name]).any() for name in table.numbers()))  # EM over gaps stops at its `tol`
     given = (table.frame(), table.y) if case.has_labels else (table.frame(),)
 
     def posterior(k):
@@ -182,8 +182,8 @@ def test_k_times_the_rows(name):
             warnings.simplefilter("ignore", UserWarning)
             return case.make().fit(*given, sample_weight=np.full(table.n_rows, k)).predict_proba(given[0])
 
-    moved = [np.abs(posterior(2.0 * k) - posterior(k)).max() for k in (1e4, 1e6)]
-    assert moved[1] <= 0.02 * moved[0] + 1e-11
+    moved = [np.abs(posterior(2.0 * k) - posterior(k)).max() for k in (1e5, 1e7)]
+    assert moved[1] <= (0.5 if "learned" in case.name else 0.03) * moved[0] + 1e-10
 
 
 def with_numbers(table, change):

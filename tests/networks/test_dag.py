@@ -170,3 +170,13 @@ def test_bad_questions_are_named():
         DAG(("a", "a"), ())
     with pytest.raises(ValueError, match="set max_given"):
         DAG(tuple("abcdefghijk"), ()).independencies()
+
+
+def test_what_is_no_name_is_refused():
+    dag = DAG.of([("a", "b")])
+    for wrong in (None, 2, 0.5, object):
+        with pytest.raises(TypeError, match="is no name; give the name of a variable, or several in a list"):
+            dag.d_separated(wrong, "b")
+    for wrong in ([], ["a", "b"], None):
+        with pytest.raises(ValueError, match="the network has no variable"):
+            dag.markov_blanket(wrong)

@@ -1,6 +1,7 @@
 """Networks with continuous variables: every answer is that of enumerating the discrete configurations."""
 
 import itertools
+import json
 
 import numpy as np
 import polars as pl
@@ -560,3 +561,14 @@ def test_a_graph_over_states_and_numbers_is_learned_from_rows_with_gaps():
     strength = bootstrap_structure(net.sample(300, random_state=1), n_graphs=3)
     at = {name: k for k, name in enumerate(strength.nodes)}
     assert strength.strength[at["length"], at["mass"]] == 1.0
+
+
+def test_a_file_whose_density_has_an_unknown_parent_is_refused(tmp_path):
+    gaussian = {"parents": [], "intercept": 0.0, "variance": 1.0}
+    variables = [
+        {"name": "x", "continuous_parents": [], "coefficients": [], **gaussian},
+        {"name": "y", "continuous_parents": ["z"], "coefficients": [1.0], **gaussian},
+    ]
+    (tmp_path / "net.json").write_text(json.dumps({"format": "posteriori network", "variables": variables}))
+    with pytest.raises(ValueError, match="'y' has the parent 'z', which is no variable"):
+        po.read_network(tmp_path / "net.json")

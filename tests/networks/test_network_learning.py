@@ -563,3 +563,15 @@ def test_narrow_numbers_are_compared_with_the_largest_without_overflow():
     wide = pl.DataFrame({"a": x, "b": 2.0 * x + 1.0})
     narrow, expected = (po.learn_network(frame) for frame in (wide.cast(pl.Float32), wide))
     assert narrow.edges == expected.edges == (("a", "b"),)
+
+
+def test_an_integer_beyond_floats_is_a_state():
+    cells = pl.Series("k", [10**400, 1] * 4, dtype=pl.Object)
+    net = po.BayesianNetwork([("k", "b")]).fit(pl.DataFrame([cells, pl.Series("b", ["u", "v"] * 4)]))
+    assert net.query("k", evidence={"b": "v"}).to_dict()[1] > 0.8
+
+
+def test_a_sentence_shows_a_name_of_several_lines_as_one():
+    two = ["u", "v"]
+    with pytest.raises(ValueError, match=r"where 'a\\nb' = 'v'; each row must sum to 1"):
+        CPT("c", two, {"a\nb": two}, [[0.5, 0.5], [0.1, 0.1]])

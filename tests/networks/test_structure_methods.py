@@ -260,3 +260,9 @@ def test_numbers_whose_squares_overflow_are_refused_by_name(gap):
         frame[gap, "y"] = None
     with pytest.raises(ValueError, match="column 'x' holds -1e\\+200, whose square overflows"):
         po.networks.learn_network(frame)
+
+
+@pytest.mark.parametrize("test", ["g2", "chi2"])
+def test_variables_that_no_row_has_together_show_no_dependence(test):
+    rows = pl.DataFrame({"a": ["u", "v", "u", "v", None, None], "b": [None, None, None, None, "x", "y"]})
+    assert learn_structure(rows, "pc", test=test).dag.edges == ()

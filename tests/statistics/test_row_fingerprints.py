@@ -94,3 +94,10 @@ def test_crafted_records_are_refused():
     ):
         with pytest.raises(ValueError, match=r"fingerprints|repeated"):
             RowFingerprints(bits, level, repeated).check()
+
+
+def test_a_number_has_one_hash_in_every_type():
+    x = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+    narrow, wide = (pl.DataFrame(x.astype(dtype), schema=["a", "b"]) for dtype in (np.float32, np.float64))
+    model = po.NaiveBayes().fit(wide, list("ababa"))
+    assert_array_equal(model._source(narrow).map(hash_rows), model._source(wide).map(hash_rows))

@@ -188,14 +188,14 @@ def target_as_classes(
 ) -> pl.DataFrame:
     """Return a table with its target as classes, cut at quantiles with --classes; check it as `check_target` does."""
     check_column(target, frame.schema, path.name)
-    cuts = cuts_of(frame.lazy(), target, classes, is_class)
+    cuts = cuts_of([frame], target, classes, is_class)
     if cuts is not None:
         frame = frame.with_columns(cuts.expression(target))
     check_target(frame, target, path, is_class)
     return frame
 
 
-def cuts_of(frame: pl.LazyFrame, target: str, classes: int | None, is_class: bool) -> TargetCuts | None:
+def cuts_of(frames: Iterable[pl.DataFrame], target: str, classes: int | None, is_class: bool) -> TargetCuts | None:
     """Return the quantiles at which --classes cuts the target; None without that option."""
     if classes is None:
         return None
@@ -203,10 +203,11 @@ def cuts_of(frame: pl.LazyFrame, target: str, classes: int | None, is_class: boo
         raise UserError(
             "--classes is for a target that is a quantity, --target-is-class for one that is not; remove one of them"
         )
-    from posteriori.tables import TargetCuts
-    from posteriori.tables.polars import exactly
+    import polars as pl
 
-    labels = frame.select(exactly(target)).collect()[target]
+    from posteriori.tables import TargetCuts
+
+    labels = pl.concat([frame[target] for frame in frames])
     if not labels.dtype.is_numeric():
         raise UserError(f"--classes cuts numbers, and the target {target!r} has none; remove the option")
     with as_user_errors():

@@ -184,7 +184,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     target = request.target
     check_column(target, scan.types, request.title)
     check_overwrite(request.output, "classifier", target, request.force)  # after a wrong name of the target
-    cuts = cuts_of(scan.frame, target, request.classes, request.target_is_class)
+    cuts = cuts_of(scan.frames([target]), target, request.classes, request.target_is_class)
     if cuts is not None:
         scan = scan.with_target_cut(target, cuts)
     features = features_left(scan.names, target, request.ignore, request.title)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,29 +192,22 @@ def _counts(model: GenerativeModel, statistics: JointStatistics) -> dict[str, Ar
     return found
 
 
-def pooled_word_factors(
-    models: Sequence[GenerativeModel], weights: Sequence[float], batch: Batch
-) -> list[dict[str, WordFactors]]:
-    """Return the weighted sums of the word factors of several models; without columns whose words one does not divide.
+def word_factors_of(posterior: Posterior, batch: Batch) -> list[dict[str, WordFactors]]:
+    """Return the factors of the words of each row: the weighted sums over the models of a pool.
 
-    A model that has no density for a column of counts adds nothing to its factors.
+    They are without columns whose words one model does not divide. A model that has no density for a column of counts
+    adds nothing to its factors.
     """
+    weights = [1.0] if posterior.pool is None else posterior.pool.weight.tolist()
     rows: list[dict[str, WordFactors]] = [{} for _ in range(len(batch))]
     undivided: set[str] = set()
-    for model, weight in zip(models, weights, strict=True):
+    for model, weight in zip(posterior.models, weights, strict=True):
         reads = {model.schema.names[j] for block in model.blocks for j in block.columns}
         for row, of_row in zip(rows, word_factors(model, batch.with_schema(model.schema)), strict=True):
             undivided |= (reads - of_row.keys()) & {model.schema.names[j] for j in model.schema.of_kind("counts")}
             for name, found in of_row.items():
                 row[name] = _added(row.get(name), weight, found)
     return [{name: found for name, found in row.items() if name not in undivided} for row in rows]
-
-
-def word_factors_of(posterior: Posterior, batch: Batch) -> list[dict[str, WordFactors]]:
-    """Return the factors of the words of each row: of one model, or the weighted sums over those of a pool."""
-    if posterior.pool is None:
-        return word_factors(posterior.models[0], batch)
-    return pooled_word_factors(posterior.models, posterior.pool.weight.tolist(), batch)
 
 
 def _added(known: WordFactors | None, weight: float, found: WordFactors) -> WordFactors:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,55 +17,6 @@ from posteriori.support.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """p(y | x) and the true class of rows.
-
-    Attributes
-    ----------
-    model : fitted classifier
-    y_true : ndarray (n,)
-        The class index of each row.
-    posterior : ndarray (n, C)
-    drawn : sequence of int
-        The indices of the classes to draw.
-    """
-
-    model: Any
-    y_true: Array
-    posterior: Array
-    drawn: Sequence[int]
-
-    @classmethod
-    def of(cls, model: Any, X: Any, y: Any, proba: Any, label: Any = None) -> Predictions:
-        """Predict rows, unless their probabilities are given; draw a label, or the second of two classes, or all.
-
-        Raises
-        ------
-        ValueError
-            X and proba are both absent, labels are absent or missing, a shape is wrong, or label is not a class.
-        """
-        check_is_fitted(model, "classes_")
-        if X is None and proba is None:
-            raise ValueError("give rows X, or the probabilities of their classes, proba")
-        posterior = _finite(model.predict_proba(X) if proba is None else proba, len(model.classes_))
-        y_true = class_numbers(model.classes_, y, posterior if X is None else X)
-        if len(y_true) != len(posterior):
-            raise ValueError(f"proba has {len(posterior)} rows, but there are {len(y_true)} labels")
-        n_classes = len(model.classes_)
-        every = range(1 if n_classes == 2 else 0, n_classes)
-        return cls(model, y_true, posterior, every if label is None else [class_number(model.classes_, label)])
-
-
-def _finite(proba: Any, n_classes: int) -> Array:
-    posterior = np.asarray(proba, dtype=np.float64)
-    if posterior.ndim != 2 or posterior.shape[1] != n_classes or not np.isfinite(posterior).all():
-        raise ValueError(
-            f"proba {posterior.shape} must be finite, with one row per row of y and {n_classes} columns, one per class"
-        )
-    return posterior
 
 
 _Strategy = Literal["quantile", "uniform"]
@@ -123,13 +73,13 @@ def plot_calibration(
     """
     if strategy not in ("quantile", "uniform") or n_bins < 1:
         raise ValueError(f"strategy={strategy!r}, n_bins={n_bins}: give 'quantile' or 'uniform', and 1 or more")
-    predicted = Predictions.of(model, X, y, proba, label)
-    posterior, names, colours = predicted.posterior, class_names(model), class_colours(len(model.classes_))
+    y_true, posterior, drawn = _predictions(model, X, y, proba, label)
+    names, colours = class_names(model), class_colours(len(model.classes_))
 
     ax = open_axes(ax, width=4.8, height=5.0)
     ax.plot([0, 1], [0, 1], "--", color=GREY, lw=1.0, zorder=1)
-    for c in predicted.drawn:
-        bins = _bins(posterior[:, c], predicted.y_true == c, n_bins, strategy)
+    for c in drawn:
+        bins = _bins(posterior[:, c], y_true == c, n_bins, strategy)
         _draw_bins(ax, bins, names[c], colours[c])
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
     ax.set(xlabel="mean posterior in the bin (dot area: its rows)", ylabel="share of the class in the bin")
@@ -226,15 +176,12 @@ def plot_roc(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('false positive rate: share of the other rows', 'recall: share of the rows of the class')
     """
-    predicted = Predictions.of(model, X, y, proba, label)
+    predicted = _predictions(model, X, y, proba, label)
     ax = _square(ax)
     ax.plot([0, 1], [0, 1], "--", color=GREY, lw=1.0, zorder=1)
-
-    def draw(ranking: Ranking, look: dict[str, Any]) -> None:
+    for ranking, look in _rankings(model, *predicted):
         look["label"] += f": AUC {ranking.area:.3f}"
         ax.plot(ranking.false_positive_rate, ranking.recall, **look)
-
-    _draw_classes(predicted, draw)
     ax.set(xlabel="false positive rate: share of the other rows", ylabel="recall: share of the rows of the class")
     draw_legend(ax)
     return ax
@@ -276,16 +223,13 @@ def plot_precision_recall(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('recall: share of the rows of the class', 'precision: share of correct predictions')
     """
-    predicted = Predictions.of(model, X, y, proba, label)
+    predicted = _predictions(model, X, y, proba, label)
     ax = _square(ax)
-
-    def draw(ranking: Ranking, look: dict[str, Any]) -> None:
+    for ranking, look in _rankings(model, *predicted):
         look["label"] += f": average precision {ranking.average_precision:.3f}"
         # Recall between two thresholds is reached with the precision of the lower one.
         ax.step(ranking.recall[1:], ranking.precision[1:], where="pre", **look)
         ax.axhline(ranking.positives / ranking.total, ls="--", lw=0.8, color=look["color"], zorder=1)
-
-    _draw_classes(predicted, draw)
     ax.set(xlabel="recall: share of the rows of the class", ylabel="precision: share of correct predictions")
     draw_legend(ax)
     return ax
@@ -324,14 +268,11 @@ def plot_lift(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('share of all rows, those of highest probability first', 'lift')
     """
-    predicted = Predictions.of(model, X, y, proba, label)
+    predicted = _predictions(model, X, y, proba, label)
     ax = open_axes(ax, width=4.8, height=4.4)
     ax.axhline(1.0, ls="--", color=GREY, lw=1.0, zorder=1)
-
-    def draw(ranking: Ranking, look: dict[str, Any]) -> None:
+    for ranking, look in _rankings(model, *predicted):
         ax.plot(ranking.selected[1:], ranking.lift[1:], **look)
-
-    _draw_classes(predicted, draw)
     ax.set(xlim=(0.0, 1.02), xlabel="share of all rows, those of highest probability first", ylabel="lift")
     ax.set_ylim(bottom=0.0)
     draw_legend(ax)
@@ -367,8 +308,8 @@ def plot_confusion(model: Any, X: Any = None, y: Any = None, *, proba: Any = Non
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
     ['Adelie', 'Chinstrap', 'Gentoo']
     """
-    predicted = Predictions.of(model, X, y, proba)
-    counts = confusion_matrix(predicted.y_true, predicted.posterior)
+    y_true, posterior, _ = _predictions(model, X, y, proba)
+    counts = confusion_matrix(y_true, posterior)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     n_classes = len(counts)
     size = float(np.clip(1.8 + 0.55 * n_classes, 3.6, 12.0))
@@ -394,10 +335,36 @@ def _square(ax: Axes | None) -> Axes:
     return ax
 
 
-def _draw_classes(predicted: Predictions, draw: Callable[[Ranking, dict[str, Any]], None]) -> None:
-    """Draw the curve of the chosen classes that occur, with the name and the colour of each class."""
-    names, colours = class_names(predicted.model), class_colours(len(predicted.model.classes_))
-    for c in predicted.drawn:
-        ranking = Ranking.of(predicted.y_true, predicted.posterior, c)
+def _predictions(model: Any, X: Any, y: Any, proba: Any, label: Any = None) -> tuple[Array, Array, Sequence[int]]:
+    """Return the class index of each row, p(y | x), and which classes to draw: a label, the second of two, or all.
+
+    Raises
+    ------
+    ValueError
+        X and proba are both absent, labels are absent or missing, a shape is wrong, or label is not a class.
+    """
+    check_is_fitted(model, "classes_")
+    n_classes = len(model.classes_)
+    if X is None and proba is None:
+        raise ValueError("give rows X, or the probabilities of their classes, proba")
+    posterior = np.asarray(model.predict_proba(X) if proba is None else proba, dtype=np.float64)
+    if posterior.ndim != 2 or posterior.shape[1] != n_classes or not np.isfinite(posterior).all():
+        raise ValueError(
+            f"proba {posterior.shape} must be finite, with one row per row of y and {n_classes} columns, one per class"
+        )
+    y_true = class_numbers(model.classes_, y, posterior if X is None else X)
+    if len(y_true) != len(posterior):
+        raise ValueError(f"proba has {len(posterior)} rows, but there are {len(y_true)} labels")
+    every = range(1 if n_classes == 2 else 0, n_classes)
+    return y_true, posterior, every if label is None else [class_number(model.classes_, label)]
+
+
+def _rankings(
+    model: Any, y_true: Array, posterior: Array, drawn: Sequence[int]
+) -> Iterator[tuple[Ranking, dict[str, Any]]]:
+    """Yield the ranking by each class to draw that occurs, with the name and the colour of its curve."""
+    names, colours = class_names(model), class_colours(len(model.classes_))
+    for c in drawn:
+        ranking = Ranking.of(y_true, posterior, c)
         if 0.0 < ranking.positives < ranking.total:
-            draw(ranking, {"color": colours[c], "lw": 1.8, "label": names[c], "zorder": 2})
+            yield ranking, {"color": colours[c], "lw": 1.8, "label": names[c], "zorder": 2}

@@ -12,7 +12,7 @@ from posteriori.plotting.canvas import Scale
 from posteriori.plotting.effects import cells_of, read_batch
 from posteriori.plotting.reading import evenly
 from posteriori.reporting.data import ColumnFacts, ReportData, take_rows
-from posteriori.reporting.markup import Html, details, joined, number, paragraph, percent, table
+from posteriori.reporting.markup import Html, details, joined, number, numbers, paragraph, percent, table
 from posteriori.support.formatting import count, listed, plural
 from posteriori.support.typing import Array
 
@@ -187,8 +187,7 @@ def _drift(cells: Array, components: Array, categorical: bool) -> str | None:
     if categorical or not len(first) or not len(last):
         return "Its categories are more frequent in some parts of the table. If the order is time, it drifts."
     medians = [float(np.median(part)) for part in (first, last)]
-    grouped = max(map(abs, medians)) >= 10_000
-    before, after = (number(median, 4, grouped) for median in medians)
+    before, after = numbers(medians)
     if before == after:
         return "Its values differ between the parts of the table. If the order is time, it drifts."
     return (

@@ -33,9 +33,11 @@ from posteriori.reporting.markup import (
     bar,
     cards,
     element,
+    fixed,
     gallery,
     joined,
     number,
+    numbers,
     p_text,
     paragraph,
     percent,
@@ -222,7 +224,7 @@ def _column_row(one: ColumnDrift, greatest: float) -> list[Any]:
     missing = "–"
     if any(one.missing):
         missing = " → ".join(percent(share) for share in one.missing)
-    change = "–" if np.isnan(one.log_density_change) else _fixed(one.log_density_change)
+    change = "–" if np.isnan(one.log_density_change) else fixed(one.log_density_change, "+")
     return [
         one.column.name,
         f"{one.divergence:.4f}",
@@ -238,8 +240,7 @@ def _column_row(one: ColumnDrift, greatest: float) -> list[Any]:
 def _before_after(one: ColumnDrift) -> str:
     """Return the medians of numbers, or the shares of the category that changed most."""
     if one.medians is not None:
-        grouped = max(map(abs, one.medians)) >= 10_000
-        before, after = (number(median, 4, grouped) for median in one.medians)
+        before, after = numbers(one.medians)
         return f"median {before} → {after}" if before != after else f"median {before} in both"
     shares = one.shares
     k = int(np.abs(shares[1] - shares[0]).argmax())
@@ -407,9 +408,3 @@ def _scores_section(drift: Drift, scores: dict[str, list[tuple[float, float]]]) 
     return Section(
         "scores", "Scores", lead, (table("Scores", ["score", "before", "after", "difference"], rows, stacks=True),)
     )
-
-
-def _fixed(nats: float) -> str:
-    """Return a change of log p in nats, −∞ where a table has cells that the model excludes."""
-    text = f"{nats:+.3f}" if np.isfinite(nats) else f"{nats:+f}".replace("inf", "∞")
-    return text.replace("-", "\N{MINUS SIGN}")

@@ -21,6 +21,7 @@ from posteriori.reporting.markup import (
     affordable,
     bar,
     element,
+    fixed,
     gallery,
     joined,
     paragraph,
@@ -101,7 +102,7 @@ def features_section(subject: ReportData, importance: Importance) -> Section:
     order = modelled[np.argsort(-nats[modelled], kind="stable")]
     greatest = max(float(nats.max()), 1e-300)
     rows = [
-        [subject.names[j], f"{_signed(nats[j])} ± {error[j]:.3f}", bar(max(nats[j], 0.0) / greatest)]
+        [subject.names[j], f"{fixed(nats[j])} ± {error[j]:.3f}", bar(max(nats[j], 0.0) / greatest)]
         for j in order[:_MOST_BARS]
     ]
     more = f", the first {len(rows)} of {len(order)}" if len(rows) < len(order) else ""
@@ -111,10 +112,6 @@ def features_section(subject: ReportData, importance: Importance) -> Section:
         *_pictures(subject, [int(j) for j in order], importance),
     ]
     return Section("features", "Feature importance", lead, tuple(contents))
-
-
-def _signed(nats: float) -> str:
-    return f"{nats:.3f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _pictures(subject: ReportData, order: Sequence[int], importance: Importance) -> Iterator[Html]:
@@ -162,7 +159,7 @@ def _of_column(
     subject: ReportData, j: int, X: Any, batch: Batch, components: Array, position: int, importance: Importance
 ) -> Html:
     column = subject.model.schema.columns[j]
-    caption = joined([element("strong", column.name), f": importance {_signed(importance.information[j])} nats"])
+    caption = joined([element("strong", column.name), f": importance {fixed(importance.information[j])} nats"])
     label = f"Effect and density of {column.name} in each class of {subject.target}"
     if _has_effects(subject):
         drawn = ColumnChart.of(subject.estimator, j, batch, components).written(label)

@@ -37,6 +37,34 @@ def number(value: float | None, digits: int = 4, grouped: bool = False) -> str:
     return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else text
 
 
+def numbers(values: Iterable[float]) -> list[str]:
+    """Format the numbers of one line in one style.
+
+    Examples
+    --------
+    >>> numbers([5404.0, 11574.0]), numbers([5404.0])
+    (['5,404', '11,574'], ['5404'])
+    """
+    values = list(values)
+    return [number(value, 4, needs_groups(values)) for value in values]
+
+
+def needs_groups(values: Iterable[float]) -> bool:
+    """Whether numbers of one line have commas between thousands, because one of them has five digits."""
+    return max(map(abs, values)) >= 10_000
+
+
+def fixed(value: float, sign: str = "") -> str:
+    """Format a number with three decimals; infinity as ∞.
+
+    Examples
+    --------
+    >>> fixed(-0.5), fixed(0.25, "+"), fixed(float("-inf"))
+    ('−0.500', '+0.250', '−∞')
+    """
+    return f"{value:{sign}.3f}".replace("inf", "∞").replace("-", "\N{MINUS SIGN}")
+
+
 def percent(share: float | None) -> str:
     """Format a share of 1 as a percentage; only exactly 0 and 1 are shown as 0 % and 100 %.
 

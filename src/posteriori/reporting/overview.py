@@ -10,7 +10,19 @@ from posteriori.densities import column_label
 from posteriori.model_selection import HeldOut
 from posteriori.reporting.alerts import alerts_table, find_alerts
 from posteriori.reporting.data import ColumnFacts, ReportData
-from posteriori.reporting.markup import Html, Section, bar, cards, details, element, number, paragraph, percent, table
+from posteriori.reporting.markup import (
+    Html,
+    Section,
+    bar,
+    cards,
+    details,
+    element,
+    needs_groups,
+    number,
+    paragraph,
+    percent,
+    table,
+)
 from posteriori.statistics.description import Cells
 from posteriori.support.formatting import cell_text, count, plural
 from posteriori.support.typing import Array
@@ -144,7 +156,7 @@ def _values(facts: ColumnFacts) -> str:
     if cells.mean is None:
         return "none"
     shown = [value for value in (cells.mean, cells.lowest, cells.highest, cells.sd) if value is not None]
-    grouped = max(map(abs, shown)) >= 10_000  # one style within a line: 5,404 ± 11,574
+    grouped = needs_groups(shown)  # one style within a line: 5,404 ± 11,574
     digits = _digits(cells)
     mean, low, high = (number(value, digits, grouped) for value in (cells.mean, cells.lowest, cells.highest))
     spread = f" ± {number(cells.sd, 3, grouped)}" if cells.sd is not None else ""

@@ -22,6 +22,7 @@ from posteriori.reporting.markup import (
     details,
     element,
     number,
+    numbers,
     paragraph,
     percent,
     table,
@@ -259,8 +260,7 @@ def _unusual(facts: ColumnFacts, cell: float, share: float, seen: Array) -> str:
     if np.isnan(seen).all():
         return name
     low, high = np.nanquantile(seen, [0.05, 0.95], method="nearest")
-    grouped = max(abs(low), abs(high)) >= 10_000
-    middle = f"90 % of cells are from {number(float(low), 4, grouped)} to {number(float(high), 4, grouped)}"
+    middle = f"90 % of cells are from {' to '.join(numbers([float(low), float(high)]))}"
     usual = f"90 % of cells are {number(float(low), 4)}" if low == high else middle
     return f"{name} ({usual}; {percent(share)} are as unlikely)"
 

@@ -23,6 +23,7 @@ from posteriori.reporting.markup import (
     bar,
     details,
     element,
+    fixed,
     number,
     p_text,
     paragraph,
@@ -253,9 +254,7 @@ def _importance_section(both: TwoModels) -> Section:
     for name in names:
         line: list[Any] = [name]
         for one in found:
-            has = name in one
-            line += [f"{one[name]:.3f}".replace("-", "\N{MINUS SIGN}") if has else "–"]
-            line += [bar(max(one.get(name, 0.0), 0.0) / greatest)]
+            line += [fixed(one[name]) if name in one else "–", bar(max(one.get(name, 0.0), 0.0) / greatest)]
         rows.append(line)
     head = ["column", both.names[0], "", both.names[1], ""]
     captions = "Feature importance (nats)", "The other columns"

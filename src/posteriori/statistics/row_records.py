@@ -99,7 +99,7 @@ def hash_rows(batch: Batch) -> Array:
     The hash is a sum over columns, so that a row has one hash whatever the codes of its categories are.
     """
     schema = batch.schema
-    numbers = batch.numbers.values + 0.0  # -0.0 becomes 0.0
+    numbers = batch.numbers.values.astype(np.float64) + 0.0  # -0.0 becomes 0.0
     total = np.zeros(len(batch), np.uint64)
     for place, j in enumerate(schema.of_kind("continuous")):
         cells = np.where(np.isnan(numbers[:, place]), np.nan, numbers[:, place])

@@ -107,9 +107,10 @@ def read_json(text: str, reading: Reading) -> BayesianNetwork:
         for one in found["variables"]:
             _require_variable(one)
         states = {one["name"]: tuple(one["states"]) for one in found["variables"] if "states" in one}
+        names = [one["name"] for one in found["variables"]]
         return BayesianNetwork(
-            variables=[one["name"] for one in found["variables"]],
-            cpts=[_table_of_json(one, states, reading) for one in found["variables"]],
+            variables=names,
+            cpts=[_table_of_json(one, names, states, reading) for one in found["variables"]],
             name=found.get("name", ""),
             properties=found.get("properties"),
             max_table_size=reading.max_table_size,
@@ -143,7 +144,9 @@ def _require_variable(one: Any) -> None:
             raise TypeError(f"the {key.replace('_', ' ')} of {name!r} are {one[key]!r:.40}; they must be a list")
 
 
-def _table_of_json(one: dict[str, Any], states: dict[str, Any], reading: Reading) -> CPT | LinearGaussian:
+def _table_of_json(
+    one: dict[str, Any], names: list[str], states: dict[str, Any], reading: Reading
+) -> CPT | LinearGaussian:
     name = one["name"]
     for parent in one.get("parents", ()):
         if not isinstance(parent, str) or parent not in states:
@@ -152,6 +155,9 @@ def _table_of_json(one: dict[str, Any], states: dict[str, Any], reading: Reading
     if len(parents) < len(one.get("parents", ())):
         raise ValueError(f"a parent of {name!r} occurs twice")
     if "states" not in one:
+        for parent in one["continuous_parents"]:
+            if parent not in names:
+                raise ValueError(f"{name!r} has the parent {parent!r}, which is no variable")
         reading.table_shape(name, parents.values(), ("",))
         density = one["intercept"], one["coefficients"], one["variance"]
         return LinearGaussian(name, tuple(one["continuous_parents"]), parents, *density)

@@ -158,7 +158,7 @@ class DAG:
         ----------
         Pearl (1988), Probabilistic Reasoning in Intelligent Systems, corollary 6 of section 3.3.
         """
-        (x,) = self._known(x)
+        require_variable(x, self.parents)
         family = {*self.parents[x], *self.children[x]}
         return frozenset(family.union(*(self.parents[child] for child in self.children[x])) - {x})
 

@@ -69,12 +69,18 @@ def interval_with(number: Any, states: States) -> int | None:
 
 def as_names(names: str | Iterable[str]) -> tuple[str, ...]:
     """Return one name, or several, as a tuple: a string is one name, never its letters."""
-    return (names,) if isinstance(names, str) else tuple(names)
+    try:
+        return (names,) if isinstance(names, str) else tuple(names)
+    except TypeError:
+        raise TypeError(f"{names!r} is no name; give the name of a variable, or several in a list") from None
 
 
 def state_by_state(states: Mapping[str, States], codes: Iterable[int]) -> str:
     """Write a configuration as a sentence does: smoke = 'yes', tub = 'no'."""
-    return ", ".join(f"{name} = {known[code]!r}" for (name, known), code in zip(states.items(), codes, strict=True))
+    names = (name if name.isprintable() else repr(name) for name in states)  # a line feed would end the sentence
+    return ", ".join(
+        f"{name} = {known[code]!r}" for name, known, code in zip(names, states.values(), codes, strict=True)
+    )
 
 
 def first_repeated(items: Iterable[T]) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -228,7 +227,7 @@ def _inferred(table: Table, j: int, name: str) -> Column:
         except ValueError:  # more distinct numbers than codes
             raise _measurements(name, "too many numbers") from None
         cells = [cell for cell in column.categories if not isinstance(cell, str)]
-        broken = next((cell for cell in cells if not (math.isfinite(cell) and cell == int(cell))), None)
+        broken = next((cell for cell in cells if not isinstance(cell, int) and not float(cell).is_integer()), None)
         if broken is not None:
             raise _measurements(name, f"numbers such as {broken:g}")
         if len(cells) > MOST_INTEGER_STATES:

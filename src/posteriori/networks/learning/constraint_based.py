@@ -233,7 +233,7 @@ class CategoricalTests:
         else:
             size = 1
         table = np.bincount(cell, self.weight[chosen], size * k_x * k_y).reshape(size, k_x, k_y)
-        return table[table.any(axis=(1, 2))] if z else table
+        return table[table.any(axis=(1, 2))]  # none if no row has x and y
 
 
 @dataclass(frozen=True)
