@@ -302,7 +302,7 @@ class JunctionTree:
 
         The parameters are those of `joint`. The marginals of single variables are read from one pass.
         """
-        if any(len(scope) > 1 for scope in asked):
+        if max(map(len, asked), default=0) > 1:
             found = [self.joint(scope, codes, soft) for scope in asked]
             return [table / table.sum() for table, _ in found], found[0][1]
         variables = [v for (v,) in asked]
