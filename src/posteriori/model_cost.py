@@ -88,7 +88,7 @@ class TableSummary:
     @property
     def n_continuous(self) -> int:
         """Number of continuous columns."""
-        return sum(column.kind == "continuous" for column in self.columns)
+        return [column.kind for column in self.columns].count("continuous")
 
 
 @dataclass(frozen=True)
@@ -256,4 +256,4 @@ def _pair_cells(table: TableSummary) -> int:
         min(column.cardinality, MOST_GROUPS) + 1 if column.kind == "categorical" else _BINS for column in table.columns
     ]
     # The sum over pairs i < j of s_i s_j.
-    return table.n_classes * (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+    return table.n_classes * (sum(sizes) ** 2 - sum([size**2 for size in sizes])) // 2

@@ -971,3 +971,13 @@ def test_mahalanobis_distances_of_a_column_without_numbers_are_0():
     with pytest.warns(UserWarning, match="x0"):
         model = po.GaussianDiscriminant(pooling="per_class", predictive=True).fit(X, [0, 0, 1, 1])
     assert model.mahalanobis(X[:1]).tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [(po.Columns(text=["x0"]), "is read as text"), (po.Columns(dates=["era"]), "dates names 'era'")],
+)
+def test_an_array_of_floats_is_refused_where_an_argument_says_that_it_holds_text_or_dates(columns, message):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(ValueError, match=message):
+        po.NaiveBayes(columns=columns).fit(X, np.repeat(["a", "b"], 20))

@@ -474,3 +474,18 @@ def test_text_is_read_as_tf_idf_by_logistic_regression_and_left_out_by_trees():
     assert (judged["accuracy"] > 0.8).all()
     with pytest.raises(ValueError, match="'random forest' reads no text, and there is no other column; leave it out"):
         po.cross_validate(["random forest"], only, y)
+
+
+class _Undecided(GaussianNB):
+    """A classifier without a posterior for rows above a number."""
+
+    def predict_proba(self, X):
+        return np.where(X.to_numpy()[:, :1] > 2.0, np.nan, super().predict_proba(X))
+
+
+def test_a_row_that_a_refitted_model_cannot_produce_is_predicted_by_the_class_frequencies():
+    rng = np.random.default_rng(0)
+    X, y = pl.DataFrame({"x": [*rng.normal(size=29), 9.0]}), np.repeat(["a", "b"], [20, 10])
+    found = po.cross_validate({"one": _Undecided()}, X, y, folds=3)
+    others = y[found.fold != found.fold[-1]]
+    assert_allclose(found.posteriors["one"][-1], [np.mean(others == "a"), np.mean(others == "b")])

@@ -243,3 +243,11 @@ def test_an_explanation_prints_as_one_line():
     model = po.NaiveBayes().fit([[1.0, 2.0], [3.0, 1.0], [2.0, 2.0]], ["a", "b", "a"])
     expected = "<Explanation: 3 rows, 2 classes, 2 features; print(….bayes_table(row)) writes Bayes' rule out>"
     assert repr(model.explain([[1.0, 2.0], [3.0, 1.0], [2.0, 2.0]])) == expected
+
+
+def test_the_odds_are_of_two_different_classes(penguins, model):
+    explanation = model.explain(penguins[:1])
+    first, second = explanation.classes[np.argsort(-explanation.log_joint[0])[:2]]
+    assert explanation.log_odds(0, against=first).label == second
+    with pytest.raises(ValueError, match="are both 'Adelie'; give two classes"):
+        explanation.log_odds(0, "Adelie", "Adelie")

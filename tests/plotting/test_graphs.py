@@ -171,7 +171,10 @@ def test_trees_of_classes_of_no_class_and_several_parents():
     with pytest.raises(ValueError, match="'Emperor' is not a class"):
         plot_tree(own, "Emperor")
     assert plot_tree(po.ChowLiuTree().fit(penguins)).get_title(loc="left").startswith("what depends on what")
-    plot_tree(po.KDependenceBayes(2).fit(penguins, "species"))
+    two_parents = po.KDependenceBayes(2).fit(penguins, "species")
+    plot_tree(two_parents)
+    with pytest.raises(ValueError, match="all classes share the tree"):
+        plot_tree(two_parents, "Adelie")
     with pytest.raises(ValueError, match="all classes share the tree"):
         plot_tree(po.TreeAugmentedNaiveBayes().fit(penguins, "species"), "Gentoo")
     with pytest.raises(TypeError, match="a NaiveBayes that is not fitted, or that has no tree"):

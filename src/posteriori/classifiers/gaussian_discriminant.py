@@ -374,7 +374,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         """Return the coefficients of log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y, for rows of continuous columns."""
         self._require_one_component("a quadratic form")
         parameters = self._estimated
-        group = [parameters.group(z) for z in range(len(parameters.mean))]
+        group = parameters.groups
         precision = parameters.precision[group]
         linear = np.einsum("cij,cj->ci", precision, parameters.mean)
         normaliser = parameters.log_volume[group] + parameters.mean.shape[1] * math.log(2.0 * math.pi)

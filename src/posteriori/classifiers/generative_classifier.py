@@ -619,6 +619,6 @@ def _posteriors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Po
     for k, pool in enumerate(pools):
         kept = np.flatnonzero(pool.weight > 0) if (pool.weight > 0).any() else np.array([int(pool.weight.argmax())])
         members = [fitted[m].without[k] for m in kept]
-        models, readers = tuple(one.model for one in members), tuple(one.to_observed_codes for one in members)
+        models, readers = zip(*[(one.model, one.to_observed_codes) for one in members], strict=True)
         posteriors.append(Posterior(models, Pool(pool.weight[kept], pool.bias), readers=readers))
     return posteriors

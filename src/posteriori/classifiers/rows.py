@@ -47,6 +47,7 @@ from posteriori.tables import (
     read_teaching_labels,
 )
 from posteriori.tables.missing import is_missing
+from posteriori.tables.polars import is_polars_frame
 from posteriori.tables.reading import matched_places
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.texts import CountedText
@@ -84,7 +85,7 @@ def supports_partitions(title: str) -> Callable[[Method], Method]:
     def decorate(method: Method) -> Method:
         @functools.wraps(method)
         def evaluate(self: Any, X: Any) -> Any:
-            engine = None if isinstance(X, np.ndarray) else engine_of(X)
+            engine = None if isinstance(X, np.ndarray) or is_polars_frame(X) else engine_of(X)
             if engine is None or not engine.predicts_lazily:
                 return method(self, X)
             check_is_fitted(self)

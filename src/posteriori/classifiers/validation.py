@@ -220,9 +220,9 @@ def columns_of(estimator: Any) -> Columns:
 
 def set_grouped_params(estimator: _Estimator, **parameters: Any) -> _Estimator:
     """Set parameters, also those of groups: ``em__tol=1e-3``; the method `set_params` of estimators with groups."""
+    nested = {one.partition("__")[0] for one in parameters if "__" in one}
     for name, kind in _GROUPS.items():
-        nested = any(one.startswith(f"{name}__") for one in parameters)
-        if nested and name not in parameters and getattr(estimator, name, kind) is None:
+        if name in nested and name not in parameters and getattr(estimator, name, kind) is None:
             setattr(estimator, name, kind())
     BaseEstimator.set_params(estimator, **parameters)
     return estimator

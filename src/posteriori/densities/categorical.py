@@ -178,7 +178,7 @@ class Categorical(BaseDensity):
 
     def n_parameters(self, parameters: CategoricalParameters) -> int:
         """Return Z·Σ_j (K_j − 1)."""
-        return len(parameters.log_probability) * sum(max(k - 1, 0) for k in parameters.cardinalities)
+        return len(parameters.log_probability) * sum([max(k - 1, 0) for k in parameters.cardinalities])
 
     def linear_terms(self, parameters: CategoricalParameters, columns: Sequence[Column]) -> LinearTerms:
         """Return the log-probabilities relative to the first category, whose log-probability goes into the bias."""

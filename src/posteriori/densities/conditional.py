@@ -245,7 +245,7 @@ def squarem(start: Array, once: Array, twice: Array, longest: float) -> tuple[Ar
     """
     r = once - start
     v = (twice - once) - r
-    size, bend = (np.linalg.norm(change, axis=-1, keepdims=True) for change in (r, v))
+    size, bend = np.linalg.norm(np.stack([r, v]), axis=-1, keepdims=True)
     length = size / np.maximum(bend, 1e-300)
     a = np.clip(length, 1.0, longest)
     return start + 2.0 * a * r + a**2 * v, length

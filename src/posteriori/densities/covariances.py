@@ -487,23 +487,29 @@ def raised_to(covariance: Array, least: Array) -> Array:
 
 
 def regularise_singular(covariance: Array, scale: Array, least: float = _LEAST) -> Array:
-    """Return a covariance that can be factorised: the same, or with variances and eigenvalues near 0 raised.
+    """Return covariances that can be factorised: the same, or with variances and eigenvalues near 0 raised.
 
     Parameters
     ----------
-    covariance : ndarray (d, d)
+    covariance : ndarray (…, d, d)
     scale : ndarray (d,)
         The variance of each column over all rows. A variance below `least` times it is raised to 1e-6 times it. If the
         column has no variance at all, 1 is used, which changes no posterior.
     least : float
         Eigenvalues of the correlation matrix below this are raised to 1e-6.
     """
-    flat, correlation, spectrum = _degenerate_parts(covariance, scale, least)
-    if not flat.any() and spectrum is None:
+    flat, correlation = _correlations(covariance, scale, least)
+    is_regular = _is_regular(correlation, least)
+    if is_regular and not flat.any():
         return covariance
-    if spectrum is not None:
-        values, vectors = spectrum
-        correlation = vectors * np.maximum(values, _RAISED) @ vectors.T
+    if covariance.ndim > 2:
+        return np.stack([regularise_singular(one, scale, least) for one in covariance])
+    if not is_regular:
+        values, vectors = np.linalg.eigh(correlation)
+        if values[0] < least:
+            correlation = vectors * np.maximum(values, _RAISED) @ vectors.T
+        elif not flat.any():
+            return covariance
     raised = np.where(scale > 0, _RAISED * scale, 1.0)
     sd = np.sqrt(np.where(flat, raised, np.diagonal(covariance)))
     regularised = correlation * np.outer(sd, sd)
@@ -512,30 +518,32 @@ def regularise_singular(covariance: Array, scale: Array, least: float = _LEAST) 
 
 def dependent_columns(covariance: Array, scale: Array, least: float = _LEAST) -> list[int]:
     """Return the columns that have no variance or belong to a linear combination without variance."""
-    flat, _, spectrum = _degenerate_parts(covariance, scale, least)
-    if spectrum is not None:
-        values, vectors = spectrum
+    flat, correlation = _correlations(covariance, scale, least)
+    if not _is_regular(correlation, least):
+        values, vectors = np.linalg.eigh(correlation)
         flat = flat | ((vectors[:, values < least] ** 2).sum(axis=1) > 1e-6)
     return np.flatnonzero(flat).tolist()
 
 
-def _degenerate_parts(covariance: Array, scale: Array, least: float) -> tuple[Array, Array, tuple[Array, Array] | None]:
-    """Return which columns have no variance, the correlations of the others, and their eigenpairs if one is near 0."""
-    variance = np.diagonal(covariance)
+def _correlations(covariance: Array, scale: Array, least: float) -> tuple[Array, Array]:
+    """Return which columns have no variance, (…, d), and the correlations of the others, (…, d, d)."""
+    variance = np.diagonal(covariance, axis1=-2, axis2=-1)
     flat = variance <= least * scale
     if least == _RAISED:
         flat = flat | ((scale <= 0) & (variance < 1.0))
     sd = np.sqrt(np.where(flat, 1.0, variance))
-    both = np.logical_or.outer(flat, flat)
-    correlation = np.where(both, np.eye(len(sd)), covariance / np.outer(sd, sd))
+    either = flat[..., :, np.newaxis] | flat[..., np.newaxis, :]
+    scaled = covariance / (sd[..., :, np.newaxis] * sd[..., np.newaxis, :])
+    return flat, np.where(either, np.eye(len(scale)), scaled)
+
+
+def _is_regular(correlation: Array, least: float) -> bool:
+    """Return whether no eigenvalue is near `least`: the smallest one cannot be far below the smallest pivot."""
     try:
-        pivots = np.diagonal(np.linalg.cholesky(correlation)) ** 2
+        pivots = np.diagonal(np.linalg.cholesky(correlation), axis1=-2, axis2=-1) ** 2
     except np.linalg.LinAlgError:
-        pivots = np.zeros(1)
-    if pivots.min() > 1e3 * least:  # the smallest eigenvalue cannot be far below the smallest pivot
-        return flat, correlation, None
-    values, vectors = np.linalg.eigh(correlation)
-    return flat, correlation, (values, vectors) if values[0] < least else None
+        return False
+    return bool(pivots.min() > 1e3 * least)
 
 
 def orient(directions: Array) -> Array:

@@ -236,7 +236,7 @@ class _SummedCells:
 
 
 def _scopes(parents: Parents) -> Parents:
-    return tuple((*of_j, j) for j, of_j in enumerate(parents))
+    return tuple([(*of_j, j) for j, of_j in enumerate(parents)])
 
 
 def _among_pairs(statistics: JointCounts, scopes: Parents) -> JointCounts:

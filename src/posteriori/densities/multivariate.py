@@ -87,12 +87,12 @@ class MultivariateGaussian(BaseDensity):
 
     def estimate(self, statistics: Scatter) -> MultivariateGaussianParameters:
         """Return the means and the pooled, shrunk covariances, regularised if singular (`regularise_singular`)."""
-        seen = statistics.weight > 0
+        seen, mean = statistics.weight > 0, statistics.mean
         total = statistics.weight.sum()
         share = statistics.weight / (total if total > 0 else 1.0)
-        origin = statistics.mean[np.argmax(share)]  # the overall mean is summed about it, to avoid cancellation
-        overall = origin + share @ (statistics.mean - origin)
-        mean = np.where(seen[:, np.newaxis], statistics.mean, overall)
+        origin = mean[np.argmax(share)]  # the overall mean is summed about it, to avoid cancellation
+        overall = origin + share @ (mean - origin)
+        mean = np.where(seen[:, np.newaxis], mean, overall)
         if self.predictive:
             return integrate_out_parameters(mean, self._pooled(statistics), self.shrinkage, self.pooling, statistics)
         return MultivariateGaussianParameters(mean, self._regularised(self._raw(statistics), statistics))
@@ -150,7 +150,7 @@ class MultivariateGaussian(BaseDensity):
         scale, least = statistics.variance_of_cells, least_eigenvalue(statistics)
         if self.least_variance:
             covariance = raised_to(covariance, np.array(self.least_variance))
-        return np.stack([regularise_singular(one, scale, least) for one in covariance])
+        return regularise_singular(covariance, scale, least)
 
     def _raw(self, statistics: Scatter) -> Array:
         """Return the pooled and shrunk covariances before regularisation, (G, d, d)."""
@@ -160,11 +160,9 @@ class MultivariateGaussian(BaseDensity):
         """Return the pooled covariances with their degrees of freedom and units."""
         degrees = np.maximum(statistics.weight - self.pooling.ddof, 0.0)
         covariance = self.pooling.covariances(degrees, statistics.scatter)
-        within = within_variances(statistics, self.pooling.ddof)
+        within, scale = within_variances(statistics, self.pooling.ddof), statistics.variance_of_cells
         # The variance of a column without cells is that of an E-step, which only regularisation keeps above 0.
-        varies = (within > least_eigenvalue(statistics) * statistics.variance_of_cells) & (
-            statistics.variance_of_cells > 0.0
-        )
+        varies = (within > least_eigenvalue(statistics) * scale) & (scale > 0.0)
         unit = np.sqrt(np.where(varies, within, 0.0))
         return Covariances(covariance[:1] if self.pooling.shared else covariance, degrees, unit)
 
@@ -185,10 +183,10 @@ class MultivariateGaussian(BaseDensity):
         """Return Σ w·log p(x | z) in nats over the rows of the statistics, which have no missing cell."""
         total = 0.0  # Σ w·(x − μ)ᵀΣ⁻¹(x − μ) = tr(Wᵀ·scatter·W) + weight·‖(μ − mean)ᵀW‖², W the whitener
         for z, weight in enumerate(statistics.weight):
-            whitener = parameters.whitener[parameters.group(z)]
+            whitener = parameters.whitener[parameters.groups[z]]
             apart = ((parameters.mean[z] - statistics.shift[z]) - statistics.offset[z]) @ whitener
             distance = float(np.sum(whitener * (statistics.scatter[z] @ whitener))) + weight * float(apart @ apart)
-            constant = parameters.log_volume[parameters.group(z)] + len(apart) * math.log(2.0 * math.pi)
+            constant = parameters.log_volume[parameters.groups[z]] + len(apart) * math.log(2.0 * math.pi)
             total -= 0.5 * (distance + weight * float(constant))
         return total
 
@@ -212,7 +210,7 @@ class MultivariateGaussian(BaseDensity):
                 continue
             values = tile.values[np.ix_(rows, o)]
             for z in range(len(parameters.mean)):
-                lower = np.linalg.cholesky(parameters.covariance[parameters.group(z)][np.ix_(o, o)])
+                lower = np.linalg.cholesky(parameters.covariance[parameters.groups[z]][np.ix_(o, o)])
                 u = solve_lower(lower, (values - parameters.mean[z, o]).T, LARGEST).T  # squares of others overflow
                 if parameters.degrees is None:
                     chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
@@ -301,7 +299,7 @@ class MultivariateGaussian(BaseDensity):
         drawn = rng.standard_normal((len(component), parameters.mean.shape[1]))
         for z in np.unique(component):
             rows = component == z
-            drawn[rows] = drawn[rows] @ np.linalg.cholesky(parameters.covariance[parameters.group(z)]).T
+            drawn[rows] = drawn[rows] @ np.linalg.cholesky(parameters.covariance[parameters.groups[z]]).T
         if parameters.degrees is not None and parameters.spread is not None:
             stretch = draw_stretch(parameters.degrees[component], rng) * np.sqrt(parameters.spread[component])
             drawn *= stretch[:, np.newaxis]
@@ -317,7 +315,7 @@ class MultivariateGaussian(BaseDensity):
         drawn = np.empty((len(component), parameters.mean.shape[1]))
         for z in np.unique(component):
             rows = np.flatnonzero(component == z)
-            mean, factor = parameters.mean[z], np.linalg.cholesky(parameters.covariance[parameters.group(z)])
+            mean, factor = parameters.mean[z], np.linalg.cholesky(parameters.covariance[parameters.groups[z]])
             white = np.zeros((len(rows), len(mean)))
             for j in range(len(mean)):
                 expected = mean[j] + white[:, :j] @ factor[j, :j]

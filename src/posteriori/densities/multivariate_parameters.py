@@ -115,12 +115,7 @@ class MultivariateGaussianParameters:
     def whitener(self) -> Array:
         """W = L⁻ᵀ for covariance = L·Lᵀ, (G, d, d): (x − mean)ᵀW has unit covariance. Upper triangular."""
         identity = np.eye(self.mean.shape[1])
-        return np.stack(
-            [
-                np.ascontiguousarray(solve_lower(np.linalg.cholesky(covariance), identity).T)
-                for covariance in self.covariance
-            ]
-        )
+        return np.stack([solve_lower(lower, identity).T for lower in np.linalg.cholesky(self.covariance)])
 
     @cached_property
     def precision(self) -> Array:
@@ -145,17 +140,14 @@ class MultivariateGaussianParameters:
     @cached_property
     def whitened_means(self) -> Array:
         """(mean_z − middle)ᵀ·W_z, (Z, d)."""
-        pairs = zip(self.mean, (self.group(z) for z in range(len(self.mean))), strict=True)
-        return np.stack([(mean - self.middle) @ self.whitener[g] for mean, g in pairs])
+        pairs = zip(self.mean - self.middle, self.groups, strict=True)
+        return np.stack([mean @ self.whitener[g] for mean, g in pairs])
 
     @cached_property
     def groups(self) -> Array:
         """The index of the covariance of each component, (Z,)."""
-        return np.array([self.group(z) for z in range(len(self.mean))])
-
-    def group(self, z: int) -> int:
-        """Return the index of the covariance of component z."""
-        return 0 if len(self.covariance) == 1 else z
+        n_components = len(self.mean)
+        return np.zeros(n_components, np.int64) if len(self.covariance) == 1 else np.arange(n_components)
 
 
 def squared_distances(parameters: MultivariateGaussianParameters, values: Array) -> tuple[Array, Array, Array]:
@@ -213,7 +205,7 @@ def expect(parameters: MultivariateGaussianParameters, tile: Numbers, assignment
         chosen = assignment.component == z
         w = assignment.weight[chosen]
         missing, deviation, whitened = _about_mean(parameters, z, tile.values[chosen])
-        distance, log_volume = distance_from_component(parameters, parameters.group(z), missing, whitened)
+        distance, log_volume = distance_from_component(parameters, parameters.groups[z], missing, whitened)
         seen = (~missing).sum(axis=1)
         log_likelihood -= 0.5 * float(w @ (distance + log_volume + seen * math.log(2.0 * math.pi)))
         _fill(parameters, z, missing, w, deviation, whitened, scatter[z])
@@ -257,7 +249,7 @@ def _about_mean(parameters: MultivariateGaussianParameters, z: int, values: Arra
     """Return which cells are missing, the deviations from the mean of z, 0 for those, and the whitened deviations."""
     missing = np.isnan(values)
     deviation = np.where(missing, 0.0, values - parameters.mean[z])
-    return missing, deviation, deviation @ parameters.whitener[parameters.group(z)]
+    return missing, deviation, deviation @ parameters.whitener[parameters.groups[z]]
 
 
 def _fill(
@@ -270,7 +262,7 @@ def _fill(
     scatter: Array,
 ) -> None:
     """Replace the deviations of missing cells by their expectations; add their covariances to the scatter (d, d)."""
-    g = parameters.group(z)
+    g = parameters.groups[z]
     whitener, precision = parameters.whitener[g], parameters.precision[g]
     kernels.expect_missing(missing, weight, whitened, whitener, precision, deviation, scatter)
 
@@ -310,7 +302,7 @@ def expect_from_patterns(
     for z, patterns_of_z in enumerate(patterns.components):
         if not len(patterns_of_z.weight):
             continue
-        g = parameters.group(z)
+        g = parameters.groups[z]
         precision, log_volume = parameters.precision[g], float(parameters.log_volume[g])
         filled, deviation, uncertain, log_volumes = _filled(precision, parameters.mean[z], patterns_of_z)
         w = patterns_of_z.weight
@@ -382,7 +374,7 @@ def log_factors_given_others(parameters: MultivariateGaussianParameters, values:
         shown, rows = np.flatnonzero(present), np.flatnonzero(pattern.ravel() == number)
         precisions = [_precision_of(precision, present) for precision in parameters.precision]
         for z, mean in enumerate(parameters.mean):
-            precision = precisions[parameters.group(z)]
+            precision = precisions[parameters.groups[z]]
             diagonal = np.diagonal(precision)
             deviation = values[np.ix_(rows, shown)] - mean[shown]
             pulled = deviation @ precision

@@ -202,7 +202,7 @@ def integrate_out_parameters(
         shared = Pooled().covariances(estimated.degrees, statistics.scatter)[0]
         psi = (rows.sum() * shared + pseudo_rows * psi) / (free.sum() + 2.0)
     alike = replace(estimated, covariance=np.tile(psi, (len(estimated.covariance), 1, 1)))
-    prior = np.stack([regularise_singular(one, scale, least) for one in shrinkage.shrink(alike)])
+    prior = regularise_singular(shrinkage.shrink(alike), scale, least)
     of_rows = pooling.mixed(rows)[: len(prior), np.newaxis, np.newaxis] * shrinkage.shrink(estimated)
     covariance = (of_rows + pseudo_rows * prior) / degrees[: len(prior), np.newaxis, np.newaxis]
     spread = 1.0 + 1.0 / np.where(known > 0, known, 1.0)
@@ -230,7 +230,7 @@ def sample_t_within(
     assert parameters.spread is not None
     for z in np.unique(component):
         rows, nu = np.flatnonzero(component == z), parameters.degrees[z]
-        factor = np.linalg.cholesky(parameters.spread[z] * parameters.covariance[parameters.group(z)])
+        factor = np.linalg.cholesky(parameters.spread[z] * parameters.covariance[parameters.groups[z]])
         white = np.zeros((len(rows), len(factor)))
         for j, mean in enumerate(parameters.mean[z]):
             expected = mean + white[:, :j] @ factor[j, :j]

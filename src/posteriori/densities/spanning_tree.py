@@ -90,8 +90,8 @@ def information_about_component(counts: Counts) -> Array:
 
 def contents_of(counts: Counts) -> list[tuple[float, ...]]:
     """Return what each column holds, whatever its place and the names of its categories: its counts, sorted."""
-    columns = (counts.column(j) for j in range(len(counts.cardinalities)))
-    return [tuple(np.sort(table.sum(axis=0)).tolist() + np.sort(table.ravel()).tolist()) for table in columns]
+    tables = [counts.column(j) for j in range(len(counts.cardinalities))]
+    return [tuple(np.sort(table.sum(axis=0)).tolist() + np.sort(table.ravel()).tolist()) for table in tables]
 
 
 def as_compared(information: Array) -> Array:
@@ -146,7 +146,7 @@ def spanning_forest(weight: Array, root: int) -> tuple[int, ...]:
         node = int(np.where(outside, best, -math.inf).argmax())
         if not best[node] >= 0.0:  # no edge to any node outside is worth its penalty: start a new tree
             node = int(outside.argmax())
-    return tuple(int(parent) for parent in np.where(best >= 0.0, parents, -1))
+    return tuple(np.where(best >= 0.0, parents, -1).tolist())
 
 
 def mixed_forest(weight: Array, continuous: Array) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -164,16 +164,22 @@ class DealtRows:
             return np.ones((2, 1))
         weighed = WeighedTrees.of(trees, counts)
         own = self._of_single_trees(weighed, judged, folds, prior)
+        parts = []
+        for k in np.unique(folds).tolist():
+            mine = judged[self.fold[judged] == k]
+            first, last = np.searchsorted(folds, [k, k + 1]).tolist()
+            if len(mine):
+                parts.append((self.rows.take(mine), first, last))
         losses: dict[tuple[int, int], float] = {}
 
         def scaled(quarters: tuple[int, int]) -> Array:
             return np.asarray(own * 10.0 ** (np.array(quarters) / 4.0)[:, np.newaxis])
 
         def loss(quarters: tuple[int, int]) -> float:
-            if not all(quarter in _FACTORS for quarter in quarters):
+            if not set(quarters) <= set(_FACTORS):
                 return np.inf
             if quarters not in losses:
-                losses[quarters] = self._loss(weighed, scaled(quarters), judged, folds, prior)
+                losses[quarters] = self._loss(weighed, scaled(quarters), parts, prior)
             return losses[quarters]
 
         best = 0, 0
@@ -194,20 +200,22 @@ class DealtRows:
 
         def sweep(strengths: Array) -> tuple[float, Array, Array]:
             by_prior, exposure = np.zeros(strengths.shape), np.zeros(strengths.shape)
-            total = sum(each.sweep(strengths[0], by_prior[0], exposure[0]) for each in paths)
-            return float(total), by_prior, exposure
+            total = sum([each.sweep(strengths[0], by_prior[0], exposure[0]) for each in paths])
+            return total, by_prior, exposure
 
         return maximise(sweep, (1, LEVELS), _MODE, _TOLERANCE)
 
-    def _loss(self, weighed: WeighedTrees, strengths: Array, judged: Array, folds: Array, prior: Array) -> float:
-        """Return the log-loss of the judged rows by as many trees as there are, but none that saw the row."""
+    def _loss(
+        self, weighed: WeighedTrees, strengths: Array, parts: Sequence[tuple[CodedRows, int, int]], prior: Array
+    ) -> float:
+        """Return the log-loss of rows by as many trees as there are, but none that saw the row.
+
+        `parts` holds the rows of each fold, and from which tree to before which the trees did not see them.
+        """
         given_node = weighed.smoothed(strengths, prior, leaves_only=True)
         total = np.zeros(2)
-        for k in np.unique(folds).tolist():
-            mine = judged[self.fold[judged] == k]
-            first, last = np.searchsorted(folds, [k, k + 1]).tolist()
-            if len(mine):
-                total += _losses(weighed, given_node, self.rows.take(mine), first, last, prior)
+        for rows, first, last in parts:
+            total += _losses(weighed, given_node, rows, first, last, prior)
         whole, half = total.tolist()
         return float(whole - max(half - whole, 0.0) * (1.0 - 1.0 / self.folds))
 
@@ -411,21 +419,15 @@ def _losses(weighed: WeighedTrees, given_node: Array, rows: CodedRows, first: in
     bounds = [(first, middle), (middle, last)] if middle > first else [(first, last)]
     smoothed = _Smoothed(weighed.share, weighed.log_edge, given_node, prior)
     values = leaf_values(weighed.trees, given_node, prior, True)
-    parts, sizes = [], []
-    for low, high in bounds:
-        means = mean_scores(weighed.trees, smoothed, values, rows.codes, slice(low, high))
-        parts.append(np.pad(means, ((0, 0), (1, 0))))
-        sizes.append(high - low)
-    whole = np.average(parts, axis=0, weights=sizes)
-    halves = np.mean([_loss(part, rows, prior) for part in parts])
-    return np.array([_loss(whole, rows, prior), halves])
-
-
-def _loss(scores: Array, rows: CodedRows, prior: Array) -> float:
-    log_joint = np.ascontiguousarray(scores + np.log(prior))
-    log_evidence = np.empty(len(scores))
-    kernels.log_evidence(log_joint, log_evidence)
-    return float(rows.weight @ (log_evidence - log_joint[np.arange(len(scores)), rows.component]))
+    scores = np.zeros((1 + len(bounds), len(rows.codes), len(prior)))
+    for position, (low, high) in enumerate(bounds, start=1):
+        scores[position, :, 1:] = mean_scores(weighed.trees, smoothed, values, rows.codes, slice(low, high))
+    scores[0] = np.average(scores[1:], axis=0, weights=[high - low for low, high in bounds])
+    scores += np.log(prior)
+    log_evidence = np.empty(scores.shape[:2])
+    kernels.log_evidence(scores.reshape(-1, len(prior)), log_evidence.ravel())
+    losses = (log_evidence - scores[:, np.arange(len(rows.codes)), rows.component]) @ rows.weight
+    return np.array([losses[0], losses[1:].mean()])
 
 
 def join_trees(

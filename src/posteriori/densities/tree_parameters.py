@@ -201,7 +201,7 @@ class TreeParameters:
         """The tables side by side, if all columns hold codes and the components share the tree; otherwise None."""
         if any(self.continuous) or len(self.parents) > 1:
             return None
-        parents = tuple(() if p < 0 else (p,) for p in self.parents[0].tolist())
+        parents = tuple([() if p < 0 else (p,) for p in self.parents[0].tolist()])
         return FamilyTables.of(parents, [self.conditional(j) for j in range(len(parents))])
 
     def looked_up(self, codes: Array) -> Array:

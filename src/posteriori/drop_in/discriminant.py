@@ -338,7 +338,7 @@ class DiscriminantAnalysis(DropInClassifier, ABC):
         """Regularise covariances (G, d, d) so that every submatrix of observed columns can be factorised."""
         everyone = self.statistics_.blocks[0].cells.pooled()
         scale = everyone.scatter[0] / np.where(everyone.weight[0] > 0, everyone.weight[0], 1.0)
-        return np.stack([regularise_singular(one, scale) for one in covariance])
+        return regularise_singular(covariance, scale)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

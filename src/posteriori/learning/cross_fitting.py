@@ -103,7 +103,7 @@ class _PlanFit:
     def fitted(self) -> CrossFitted:
         """Return all models."""
         full = replace(self._unweighted, model=self._full)
-        return CrossFitted(full, tuple(self.model(k) for k in range(len(self.outside))))
+        return CrossFitted(full, tuple(map(self.model, range(len(self.outside)))))
 
     def model(self, k: int) -> ObservedCategoriesModel:
         """Return the model of the rows outside fold k."""
@@ -377,19 +377,16 @@ def _prepared(
 
     Where each subset has cut points of its own, its fits make their own second passes.
     """
-    found = [
-        [
-            Prepared(plan.blocks, address.select(statistics, _ignores_unlabelled(plan, passes.source)))
-            for address in of_plan
-        ]
-        for plan, of_plan in zip(plans, addresses, strict=True)
-    ]
+    found = []
+    for plan, of_plan in zip(plans, addresses, strict=True):
+        without_hidden = _ignores_unlabelled(plan, passes.source)
+        found.append([Prepared(plan.blocks, address.select(statistics, without_hidden)) for address in of_plan])
     places, subsets = [], []
-    for p, of_plan in enumerate(schemas):
-        if _are_one(of_plan):
+    for p, of_schemas in enumerate(schemas):
+        if _are_one(of_schemas):
             for k, ready in enumerate(found[p]):
                 places.append((p, k))
-                subsets.append(Subset(of_plan[0], k, ready.blocks, ready.statistics))
+                subsets.append(Subset(of_schemas[0], k, ready.blocks, ready.statistics))
     for (p, k), ready in zip(places, passes.prepare(subsets), strict=True):
         found[p][k] = ready
     return found
@@ -402,7 +399,7 @@ def _ignores_unlabelled(plan: Plan, source: LabelledSource) -> bool:
 
 def _are_one(schemas: Sequence[Schema]) -> bool:
     """Return whether all subsets have one schema; `CutPoints.schemas` then returns one object for all of them."""
-    return all(schema is schemas[0] for schema in schemas)
+    return len(set(map(id, schemas))) == 1
 
 
 def _fit_all(fits: Sequence[_PlanFit], n_jobs: int) -> list[CrossFitted]:

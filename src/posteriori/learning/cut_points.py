@@ -266,7 +266,8 @@ class CutPoints:
                 return grid.cuts(j)
             rule = bins[j]
             assert not isinstance(rule, tuple)
-            return [rows.sorted(j).cuts(rule, weight).tolist() for weight in rows.weights]
+            cells = rows.sorted(j)
+            return [cells.cuts(rule, weight).tolist() for weight in rows.weights]
 
         n_jobs = min(n_threads(self.n_jobs), len(columns)) if len(rows.sample.number) >= _ENOUGH_ROWS else 1
         return list(in_order(columns, choose, n_jobs))
@@ -317,11 +318,11 @@ def binned_schema(source: Source, bins: Mapping[int, Bins], n_jobs: int | None =
 
 
 def _sample(columns: tuple[int, ...]) -> Callable[[Batch], RowSample]:
-    block = Block(Binned(), columns)
     size = min(_SAMPLED_ROWS, max(_SAMPLED_CELLS // len(columns), _GRID))
 
     def accumulate(batch: Batch) -> RowSample:
-        reject_outside(block, batch)  # infinite cells: no midpoint with another cell exists
+        if np.isinf(batch.numbers.values).any():  # no midpoint with another cell exists
+            reject_outside(Block(Binned(), columns), batch)
         return RowSample.of(batch, columns, size)
 
     return accumulate

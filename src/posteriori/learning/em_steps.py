@@ -195,8 +195,8 @@ def missing_patterns(
     """Return the moments of the patterns of missing cells of each block; None if the E-step has to read the rows."""
     if not all(implements(blocks[index].density, PatternDensity) for index in estimated):
         return None
-    if all(index in known for index in estimated):
-        given = tuple(known[index] for index in estimated)
+    if known.keys() >= set(estimated):
+        given = tuple([known[index] for index in estimated])
         return given if all(patterns.are_few() for patterns in given) else None
 
     def collect(batch: Batch) -> PatternsOfBlocks:
@@ -324,7 +324,7 @@ class Squarem:
         models = (model,) if self.is_extrapolated else (*self.models, model)
         if len(models) < 3:
             return self._propose_last(models)
-        start, once, twice = (self._coordinates(past, models[0]) for past in models)
+        start, once, twice = [self._coordinates(past, models[0]) for past in models]
         coordinates, length = squarem(start, once, twice, self.max_length)
         if length[0] <= 1.0:
             return self._propose_last((model,))

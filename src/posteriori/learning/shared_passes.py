@@ -98,25 +98,26 @@ class _Trimmed:
     def of(cls, schema: Schema, blocks: tuple[Block, ...], statistics: JointStatistics) -> _Trimmed | None:
         """Return them; None if every category has weight."""
         seen: dict[int, Array] = {}
-        for block, sums in zip(blocks, statistics.blocks, strict=True):
-            for position, j in enumerate(block.coded(schema)):
-                if not (schema.columns[j].declared or schema.columns[j].is_binned):
+        inferred = {j for j in schema.of_kind("categorical") if not schema.columns[j].declared}
+        coded = [block.coded(schema) for block in blocks]
+        for columns, sums in zip(coded, statistics.blocks, strict=True):
+            for position, j in enumerate(columns):
+                if j in inferred:
                     seen[j] = sums.column(position).any(axis=0)
-        if all(one.all() for one in seen.values()):
+        if all(map(np.all, seen.values())):
             return None
         sizes = {j: schema.columns[j].cardinality for j in schema.coded}
         kept = {j: np.flatnonzero(seen[j]).tolist() if j in seen else range(size) for j, size in sizes.items()}
-        kept_of_blocks = [[kept[j] for j in block.coded(schema)] or None for block in blocks]
+        kept_of_blocks = [[kept[j] for j in of_block] or None for of_block in coded]
         sums = statistics.reindexed(range(len(statistics.weight)), kept_of_blocks)
         pairs = zip(blocks, kept_of_blocks, strict=True)
-        columns = list(schema.columns)
+        known = list(schema.columns)
         for j, one in seen.items():
             if not one.all():
-                cells = tuple(columns[j].categories[k] for k in kept[j])
-                columns[j] = replace(columns[j], categories=cells)
-        recode = (_codes_of(seen.get(j), size).astype(schema.code_dtype) for j, size in sizes.items())
-        trimmed = tuple(_with_categories(block, of_block) for block, of_block in pairs)
-        return cls(replace(schema, columns=tuple(columns)), trimmed, sums, tuple(recode))
+                known[j] = replace(known[j], categories=tuple([known[j].categories[k] for k in kept[j]]))
+        recode = [_codes_of(seen.get(j), size).astype(schema.code_dtype) for j, size in sizes.items()]
+        trimmed = tuple([_with_categories(block, of_block) for block, of_block in pairs])
+        return cls(replace(schema, columns=tuple(known)), trimmed, sums, tuple(recode))
 
     def estimated(self, full: Schema, prior: Prior) -> ObservedCategoriesModel:
         """Return the model that these statistics determine."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posteriori.densities import Grouped, LeaveOneOutDensity
+from posteriori.densities import ApproximatingDensity, Grouped, LeaveOneOutDensity, implements
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.log_linear import LogLinear, fit_log_linear
 from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel, Prior, warn_of_approximation
@@ -97,7 +97,8 @@ def _block_factors(
     block, sums, labels = model.blocks[position], statistics.blocks[position], batch.assignment
     assert labels is not None
     density: Any = block.density
-    warn_of_approximation(block, model.parameters[position], seen)
+    if implements(density, ApproximatingDensity):
+        warn_of_approximation(block, model.parameters[position], seen)
     factors: Array = density.left_out(model.parameters[position], sums, block.tile(seen), labels)
     if block.models_missingness:  # the category of no other row is present in this row, and missing without it
         unseen = (cast(Mixed, block.tile(batch)).present != cast(Mixed, block.tile(seen)).present).any(axis=1)

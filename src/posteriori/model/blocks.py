@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posteriori.densities import ApproximatingDensity, Binned, Density, implements
+from posteriori.densities import ApproximatingDensity, Binned, Density
 from posteriori.densities.binned import Bins
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
@@ -123,10 +123,9 @@ def bins_of(blocks: Sequence[Block]) -> dict[int, Bins]:
 
 
 def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
-    """Issue a UserWarning that names the missing columns that a block sums out only approximately in some row."""
-    if not implements(block.density, ApproximatingDensity):
-        return
-    positions = np.flatnonzero(block.density.approximated(parameters, block.tile(batch)))
+    """Issue a UserWarning that names the missing columns that an `ApproximatingDensity` sums out only approximately."""
+    density = cast(ApproximatingDensity, block.density)
+    positions = np.flatnonzero(density.approximated(parameters, block.tile(batch)))
     if len(positions):
         names = quote(batch.schema.columns[block.columns[position]].name for position in positions.tolist())
         warnings.warn(

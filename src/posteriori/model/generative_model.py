@@ -163,7 +163,8 @@ class GenerativeModel:
     def n_parameters(self) -> int:
         """The number of free parameters: Z − 1 for the prior plus the parameters of each density."""
         pairs = zip(self.blocks, self.parameters, strict=True)
-        return self.n_components - 1 + sum(block.density.n_parameters(fitted) for block, fitted in pairs)
+        of_densities = sum([block.density.n_parameters(fitted) for block, fitted in pairs])
+        return len(self.log_prior) - 1 + of_densities
 
     def log_joint(self, batch: Batch) -> Array:
         """Return log p(x, y) in nats, (n, C), with missing cells integrated out.
@@ -309,11 +310,13 @@ class GenerativeModel:
     def _log_factors(self, batch: Batch, of_blocks: Sequence[Any], with_shared: bool) -> Array:
         every = tuple(range(len(self.schema.columns)))
         factors = np.zeros((len(batch), self.n_components, len(every)))
-        for block, parameters in zip(self.blocks, of_blocks, strict=True):
+        every_block = zip(self.blocks, of_blocks, self._scores_of_blocks, strict=True)
+        for block, parameters, (_, may_approximate) in every_block:
             reject_outside(block, batch)
             if block.shared and not with_shared:
                 continue
-            warn_of_approximation(block, parameters, batch)
+            if may_approximate:
+                warn_of_approximation(block, parameters, batch)
             of_block = block.density.log_factors(parameters, block.tile(batch))
             if block.columns == every:
                 factors += of_block

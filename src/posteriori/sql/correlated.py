@@ -66,7 +66,7 @@ def correlated_factors(
         return
     if not np.any(parameters.covariance * ~np.eye(d, dtype=bool)):
         variance = np.stack(
-            [np.diagonal(parameters.covariance[parameters.group(z)]) for z in range(len(parameters.mean))]
+            [np.diagonal(parameters.covariance[parameters.groups[z]]) for z in range(len(parameters.mean))]
         )
         yield from independent_normals(cells, columns, parameters.mean, 1.0 / variance, -0.5 * np.log(variance))
         return
@@ -129,12 +129,12 @@ class _Correlated:
         return plus(total(terms), number(constant))
 
     def _quadratic(self, z: int) -> Node:
-        log_volume = float(self._parameters.log_volume[self._parameters.group(z)])
+        log_volume = float(self._parameters.log_volume[self._parameters.groups[z]])
         return times(number(-0.5), plus(self._distance(z), number(log_volume)))
 
     def _distance(self, z: int) -> Node:
         """Return the squared Mahalanobis distance of a complete row."""
-        whitener = self._parameters.whitener[self._parameters.group(z)]
+        whitener = self._parameters.whitener[self._parameters.groups[z]]
         squares = []
         for k in range(len(self._names)):
             weights = whitener[: k + 1, k]
@@ -163,7 +163,7 @@ class _Correlated:
         scale = 1.0 / (nu * float(parameters.spread[z]))
         peaks = parameters.log_peak[:, z].tolist()
         whole_row = minus(
-            number(peaks[d] - 0.5 * float(parameters.log_volume[parameters.group(z)])),
+            number(peaks[d] - 0.5 * float(parameters.log_volume[parameters.groups[z]])),
             log_tail(times(number(scale), self._distance(z)), nu, d),
         )
         peak = cases(
@@ -194,13 +194,13 @@ class _Correlated:
         ]
         for j, name in enumerate(self._names):
             for z, deviations in enumerate(apart):
-                variance = left[self._parameters.group(z)][j][j]
+                variance = left[self._parameters.groups[z]][j][j]
                 distance = over(times(deviations[j].copy(), deviations[j].copy()), variance.copy())
                 absent = (missing(name), number(0.0))
                 log_variance = exp.Ln(this=variance.copy())
                 yield z, j, cases(absent, default=distance), cases((missing(name), number(0.0)), default=log_variance)
             for z, deviations in enumerate(apart):
-                self._sweep_deviations(j, z, deviations, left[self._parameters.group(z)])
+                self._sweep_deviations(j, z, deviations, left[self._parameters.groups[z]])
             for g, covariance in enumerate(left):
                 self._sweep_covariance(j, g, covariance)
 

@@ -166,7 +166,7 @@ class JointStatistics:
 
     def __add__(self, other: JointStatistics) -> JointStatistics:
         blocks = zip(self.blocks, other.blocks, strict=True)
-        sums = tuple(a + b for a, b in blocks)
+        sums = tuple([a + b for a, b in blocks])
         known = self.ranges is not None and other.ranges is not None
         ranges = self.ranges + other.ranges if known else None  # type: ignore[operator]
         return JointStatistics(self.weight + other.weight, sums, self.hidden + other.hidden, ranges)

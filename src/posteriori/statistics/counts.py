@@ -184,11 +184,16 @@ class JointCounts(Sums):
         """The start of the table of each scope, and the end of the last table."""
         return _layout(self.cardinalities, self.scopes, self.n_components)[2]
 
+    @cached_property
+    def _widths(self) -> list[int]:
+        """The number of codes of each column."""
+        return [k + 1 for k in self.cardinalities]
+
     def table(self, scope: Scope) -> Array:
         """Return the weights of a scope, (Z, K_a + 1, K_b + 1, …), a view; code 0 is a missing cell."""
         number = self.positions[scope]
-        shape = (self.n_components, *[self.cardinalities[j] + 1 for j in scope])
-        return self.cells[self.offsets[number] : self.offsets[number + 1]].reshape(shape)
+        shape = map(self._widths.__getitem__, scope)
+        return self.cells[self.offsets[number] : self.offsets[number + 1]].reshape(self.n_components, *shape)
 
     def pair(self, i: int, j: int) -> Array:
         """Return the weights of two columns, (Z, K_i + 1, K_j + 1), if all pairs were counted."""

@@ -307,7 +307,7 @@ class TailMoments(Sums):
 
 def _excess(tile: Numbers) -> tuple[tuple[tuple[float, ...], ...], Numbers]:
     """Return the cut points, and the distances of each cell below the first and above the last."""
-    cuts = tuple(points or () for points in tile.cuts)
+    cuts = tuple([points or () for points in tile.cuts])
     first = np.array([points[0] if points else np.nan for points in cuts])
     last = np.array([points[-1] if points else np.nan for points in cuts])
     excess = np.empty((len(tile.values), 2 * len(cuts)))

@@ -328,7 +328,7 @@ class Batch:
             assignment=None,
             fold=None,
             chosen=numbers[chosen],
-            bags=tuple(bags.rows(chosen) for bags in self.bags),
+            bags=tuple([bags.rows(chosen) for bags in self.bags]),
         )
 
 
@@ -344,9 +344,9 @@ def joined(batches: Sequence[Batch]) -> Batch:
         codes=replace(first.codes, values=codes),
         assignment=_joined_assignments([batch.assignment for batch in batches]),
         fold=_joined_arrays([batch.fold for batch in batches]),
-        unseen=dict(sum((Counter(batch.unseen) for batch in batches), Counter())),
+        unseen=dict(sum(map(Counter, [batch.unseen for batch in batches]), Counter())),
         chosen=np.concatenate(positions),
-        bags=tuple(Bags.joined(parts) for parts in zip(*(batch.bags for batch in batches), strict=True)),
+        bags=tuple(map(Bags.joined, zip(*[batch.bags for batch in batches], strict=True))),
     )
 
 
@@ -360,7 +360,8 @@ def _joined_assignments(parts: Sequence[Assignment | None]) -> Assignment | None
         recorded = np.concatenate([one.recorded for one in likelihoods])
         log_likelihood = np.concatenate([one.log_likelihood for one in likelihoods])
         likelihood = LabelLikelihood(recorded, log_likelihood, likelihoods[0].n_classes)
-    component, weight = (np.concatenate([getattr(part, name) for part in known]) for name in ("component", "weight"))
+    component = np.concatenate([part.component for part in known])
+    weight = np.concatenate([part.weight for part in known])
     return Assignment(component, weight, known[0].n_components, likelihood)
 
 

@@ -44,6 +44,11 @@ def exactly(*names: str) -> pl.Expr:
     return pl.selectors.by_name(*names).as_expr()
 
 
+def is_polars_frame(X: Any) -> bool:
+    """Return whether an object is a data frame of polars, which is not imported for other objects."""
+    return type(X).__module__.partition(".")[0] == "polars" and isinstance(X, pl.DataFrame)
+
+
 _TASKS = Path("/proc/self/task")  # the threads of this process, on Linux
 _lost: list[str] = []  # threads of polars that only the parent process has
 
@@ -173,7 +178,8 @@ class PolarsTable:
 
     def time_type(self, j: int) -> TimeType | None:
         """Return the type of the dates, times of day or durations that column j holds; None if it holds others."""
-        return type_of_polars(_cells(self.frame, j))
+        series = _cells(self.frame, j)
+        return type_of_polars(series) if series.dtype.is_temporal() or series.dtype == pl.Object else None
 
     def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
         """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""

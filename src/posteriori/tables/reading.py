@@ -31,7 +31,7 @@ from posteriori.tables.column_kinds import Parts, extended_dates, find_dates, fi
 from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
 from posteriori.tables.missing import is_missing
 from posteriori.tables.pandas import pandas_table, plain_table, type_names
-from posteriori.tables.polars import LazyTable, PolarsTable, require_threads
+from posteriori.tables.polars import LazyTable, PolarsTable, is_polars_frame, require_threads
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table, name_twice
 from posteriori.tables.texts import CountedText, Texts, extended_texts, find_texts
@@ -269,6 +269,8 @@ def open_table(X: Any) -> Table:
     """Open a table as `read_table` does, without a check that it has rows and columns."""
     if isinstance(X, np.ndarray):
         return ArrayTable(_two_dimensional(X))
+    if is_polars_frame(X):
+        return PolarsTable(X)
     if isinstance(X, LazyTable):
         return X
     if isinstance(X, Blocks):
@@ -279,8 +281,6 @@ def open_table(X: Any) -> Table:
     if engine is not None:
         opened: Table = engine.open(X)
         return opened
-    if isinstance(X, pl.DataFrame):
-        return PolarsTable(X)
     if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "iloc") and hasattr(X, "columns"):
         return pandas_table(X)
     return _open_foreign(X)

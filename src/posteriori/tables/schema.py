@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import sys
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -404,6 +405,10 @@ class Schema:
         plain = {column.name for column in self.columns if column.part is None}
         require(not plain & {column.part.of for column in self.columns if column.part}, "two columns have one name")
 
+    def __hash__(self) -> int:
+        # Not of all fields: a schema is a key of many look-ups.
+        return hash((self.names, self.cuts, self.container, self.target))
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The name of each column."""
@@ -536,10 +541,11 @@ class Schema:
     def with_values_in(self, seen: Sequence[bool]) -> Schema:
         """Return the schema that marks continuous columns without a value: those that `seen` (d,) does not mark."""
         columns = list(self.columns)
-        wrong = [j for j in self.of_kind("continuous") if columns[j].valueless == seen[j]]
-        for j in wrong:
-            columns[j] = replace(columns[j], valueless=not seen[j])
-        return replace(self, columns=tuple(columns)) if wrong else self
+        for j in self.of_kind("continuous"):
+            if columns[j].valueless == seen[j]:
+                columns[j] = replace(columns[j], valueless=not seen[j])
+        same = all(map(operator.is_, columns, self.columns))
+        return self if same else replace(self, columns=tuple(columns))
 
     def match(self, names: Sequence[str], named: bool, model: str) -> tuple[int, ...]:
         """Return the position of each column of the schema in a table with these columns.

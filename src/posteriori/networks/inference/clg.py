@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -55,10 +55,15 @@ class Component:
         return math.prod(self.shape) if self.listed is None else len(self.listed)
 
     @cached_property
+    def codes(self) -> Array:
+        """The code of the state of each discrete parent in each configuration, (number of discrete, Q)."""
+        every = np.array(np.unravel_index(np.arange(self.size), self.shape or (1,)))
+        return every if self.listed is None else self.listed.T
+
+    @cached_property
     def _parameters(self) -> dict[str, tuple[Array, Array, Array]]:
         """Per density the intercept (Q,), the coefficients (Q, m) and the variance (Q,)."""
-        every = np.unravel_index(np.arange(self.size), self.shape or (1,)) if self.listed is None else self.listed.T
-        codes = dict(zip(self.discrete, every, strict=False))
+        codes = dict(zip(self.discrete, self.codes, strict=False))
         found = {}
         for density in self.densities:
             place = tuple(codes[name] for name in density.parents)
@@ -181,10 +186,6 @@ class Component:
         """Return the means (Q, d) and covariances (Q, d, d) of hidden variables given one case and a configuration."""
         places = [self.hidden.index(name) for name in names]
         return self.hidden_mean(values)[0][:, places], self.hidden_covariance[:, places][:, :, places]
-
-    def at(self, listed: Array) -> Component:
-        """Return the component at some configurations only, (Q, number of discrete)."""
-        return replace(self, listed=listed)
 
     def _residual(self, values: Mapping[str, Array]) -> Array:
         _, seen = self._split

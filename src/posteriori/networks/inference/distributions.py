@@ -484,25 +484,6 @@ class MixedDistribution:
         return "\n".join([title, *aligned(rows, len(names))])
 
 
-def mixed(
-    states: Mapping[str, States], weights: Array, mixture: GaussianMixture, evidence: dict[str, Any]
-) -> MixedDistribution:
-    """Return p(discrete, continuous) of weights (K of each…, M) over shared or own components (K…·M of them)."""
-    shape = tuple(map(len, states.values()))
-    total = weights.sum(axis=-1)
-    components = np.arange(weights.size).reshape(weights.shape)
-    densities = {}
-    for place in np.ndindex(shape):
-        share = weights[place]
-        own = components[place][share > 0] if share.any() else components[place]
-        scaled = weights.ravel()[own]
-        scaled = scaled / scaled.sum() if scaled.sum() > 0 else np.full(len(own), 1 / len(own))
-        densities[place] = GaussianMixture(
-            mixture.variables, scaled, mixture.means[own], mixture.covariances[own], evidence
-        )
-    return MixedDistribution(Distribution(dict(states), total, evidence), densities)
-
-
 def _log_normal(centred: Array, covariance: Array) -> Array:
     """Return log N(centred; 0, covariance) of rows (n, d)."""
     d = covariance.shape[0]

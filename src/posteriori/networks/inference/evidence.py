@@ -92,10 +92,8 @@ class Evidence:
     def _hard_and_soft(self) -> tuple[dict[int, int], dict[int, Array]]:
         hard: dict[int, int] = {}
         soft: dict[int, Array] = {}
-        for position, name in enumerate(self.states):
-            likelihood = self.likelihoods.get(name)
-            if likelihood is None:
-                continue
+        for position, name in [(v, name) for v, name in enumerate(self.states) if name in self.likelihoods]:
+            likelihood = self.likelihoods[name]
             numbers: list[float] = likelihood.tolist()
             # A single likelihood other than 1 scales p(evidence), so that the finding has to stay soft.
             if numbers.count(0.0) == len(numbers) - 1 and max(numbers) == 1.0:

@@ -188,11 +188,6 @@ class JunctionTree:
         log_evidence : ndarray (n,)
             In nats; −inf in such rows. If the factors are not normalised, it includes log Σ_x Π factors.
 
-        Raises
-        ------
-        ValueError
-            A code is no state of its variable, or the codes or a likelihood have another shape.
-
         Notes
         -----
         About a nanosecond per row and cell that can occur. The memory is that of all separators times LANES.
@@ -255,14 +250,8 @@ class JunctionTree:
 
         Returns
         -------
-        joint : ndarray
-            NaN if the evidence is impossible.
-        log_evidence : float
-            In nats; −inf if the evidence is impossible.
-
-        Notes
-        -----
-        One row of evidence per configuration of the other variables.
+        joint, log_evidence : ndarray and float
+            NaN and −inf if the evidence is impossible.
         """
         if not variables:
             log_evidence = float(self.log_evidence(np.asarray(codes)[np.newaxis], soft)[0])
@@ -302,7 +291,7 @@ class JunctionTree:
 
         The parameters are those of `joint`. The marginals of single variables are read from one pass.
         """
-        if any(len(scope) > 1 for scope in asked):
+        if max(map(len, asked), default=0) > 1:
             found = [self.joint(scope, codes, soft) for scope in asked]
             return [table / table.sum() for table, _ in found], found[0][1]
         variables = [v for (v,) in asked]
@@ -314,17 +303,7 @@ class JunctionTree:
     def sample(self, codes: Array, n: int, rng: np.random.Generator, soft: Soft = None) -> Array:
         """Draw n configurations given one row of evidence, (n, V), clique by clique from the root.
 
-        Parameters
-        ----------
-        codes : ndarray of int (V,)
-        n : int
-        rng : Generator
-        soft : mapping from int to ndarray (K,), optional
-
-        Raises
-        ------
-        ValueError
-            The evidence is impossible.
+        The evidence is as in `joint`; ValueError if it is impossible.
 
         References
         ----------

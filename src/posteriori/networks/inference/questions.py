@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.networks.graph.naming import States, as_names, require_findings, require_variable
+from posteriori.networks.inference import engines
 from posteriori.networks.inference.distributions import ConditionalDistribution, Marginals, MostProbable
 from posteriori.networks.inference.engines import Exact, Interval, engine_of
 from posteriori.networks.inference.evidence import Evidence, read_evidence, read_rows
@@ -33,7 +34,11 @@ def query(
     evidence = read_evidence(given, inference.states, inference.variables)
     names = _variables_asked(variables, evidence, inference.dag.nodes)
     engine = engine_of(inference, method, n_samples, random_state)
-    return engine.joint(names, evidence) if variables and joint else Marginals(engine.each(names, evidence))
+    return (
+        engines.joint(engine, names, evidence)
+        if variables and joint
+        else Marginals(engines.each(engine, names, evidence))
+    )
 
 
 def _variables_asked(variables: Sequence[str], evidence: Evidence, nodes: Sequence[str]) -> tuple[str, ...]:

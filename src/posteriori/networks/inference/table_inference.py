@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Iterable, Sequence
@@ -162,7 +163,7 @@ class TableInference:
         self.require_size(asked)
         known = [*evidence.hard, *evidence.soft]
         # Without a query variable p(evidence) itself is wanted, to which every table of an ancestor is a factor.
-        wanted, hard = ({v for scope in asked for v in scope}, evidence.hard) if asked else (known, {})
+        wanted, hard = (itertools.chain.from_iterable(asked), evidence.hard) if asked else (known, {})
         tables, log_evidence = self.tree(wanted, known, hard=hard).answer(asked, evidence.codes, evidence.soft)
         if asked:
             require_possible(log_evidence)
@@ -170,8 +171,8 @@ class TableInference:
 
     def require_size(self, asked: Iterable[tuple[int, ...]]) -> None:
         """Raise ValueError if the joint of a scope has more cells than max_table_size."""
-        for scope in asked:
-            size = 0 if len(scope) == 1 else math.prod(self.cardinalities[v] for v in scope)
+        for scope in [scope for scope in asked if len(scope) > 1]:
+            size = math.prod(self.cardinalities[v] for v in scope)
             if size > self.max_table_size:
                 raise ValueError(
                     f"the joint distribution of these {len(scope)} variables has {size:,} cells, more than "
