@@ -11,6 +11,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.cli.expressions import parse_findings, parse_question
 from posteriori.cli.messages import UserError
+from posteriori.cli.network import _binned
 from posteriori.networks import CPT
 
 
@@ -326,3 +327,9 @@ def test_decimals_are_cut_too(tmp_path, capsys):
     path = tmp_path / "z.bif"
     assert run(capsys, "network", "learn", tmp_path / "z.parquet", "--binned", "--output", path)[0] == 0
     assert len(po.read_network(path).states("z")) == 4
+
+
+def test_infinite_numbers_are_in_the_outer_bins():
+    cells = pl.DataFrame({"z": [float("-inf"), *map(float, range(40)), float("inf")]})
+    binned = _binned(cells)["z"]
+    assert binned[0] == binned[1] != binned[-1] == binned[-2]

@@ -269,6 +269,7 @@ def convert(
 
 def _binned(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table whose numeric columns with more values than bins are cut at their quartiles."""
+    import numpy as np
     import polars as pl
 
     from posteriori.learning.cut_points import quantile_cuts
@@ -281,7 +282,7 @@ def _binned(frame: pl.DataFrame) -> pl.DataFrame:
             continue
         series = series.cast(pl.Float64)  # a decimal cannot be compared with every cut point
         numbers = series.drop_nulls().to_numpy()
-        cuts = quantile_cuts(numbers, numbers * 0.0 + 1.0, _BINS).tolist()
+        cuts = quantile_cuts(numbers, np.ones(len(numbers)), _BINS).tolist()
         labels = list(map(str, Column(series.name, "continuous", cuts=tuple(cuts)).labels))
         position = sum((series >= cut).cast(pl.UInt32) for cut in cuts)
         found = [None if k is None else labels[k] for k in position]

@@ -100,7 +100,7 @@ class Dialect:
             return exp.Literal.string(value)
         if isinstance(value, bool):
             return exp.Literal.number(int(value)) if self.name in _NO_BOOLEANS else exp.Boolean(this=value)
-        return whole(int(value)) if float(value).is_integer() else self.exactly(value)
+        return whole(int(value)) if isinstance(value, int) or value.is_integer() else self.exactly(value)
 
     def exactly(self, value: float) -> Node:
         """Return a number exact to the last bit.
