@@ -628,3 +628,10 @@ def test_an_integer_beyond_floats_is_refused_in_one_sentence():
     for cells in (X, np.array(X, dtype=object)):
         with pytest.raises(ValueError, match="integer too large for a float; rescale"):
             GaussianNB().fit(cells, [0, 1])
+
+
+def test_a_variance_whose_inverse_is_not_finite_is_that_of_scikit_learn():
+    X, y = np.array([[0.0], [1e-3], [2.0], [2.0]]), [0, 0, 1, 1]
+    ours, theirs = both(GaussianNB, X, y, None, var_smoothing=5e-324)
+    assert ours.var_[1, 0] == theirs.var_[1, 0] < 1e-300
+    assert_allclose(ours.predict_proba([[2.0]]), theirs.predict_proba([[2.0]]))

@@ -585,3 +585,7 @@ def test_a_member_without_sql_is_named():
     model.fit(PENGUINS.select("island", "sex", "species"), "species")
     with pytest.raises(ValueError, match="the member 'trees' has factor weights on a tree"):
         model.to_sql()
+
+
+def test_a_category_of_an_integer_beyond_floats_is_written_with_all_its_digits():
+    assert dialects.Dialect("duckdb").written(dialects.Dialect("duckdb").cell(10**400)) == "1" + "0" * 400

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Gaussian, GaussianParameters
+from posteriori.densities.gaussian import SMALLEST_VARIANCE
 from posteriori.drop_in.base import LabelledRows, NaiveBayesClassifier, class_prior, require_finite
 from posteriori.statistics import JointStatistics, Moments
 from posteriori.support.typing import Array
@@ -131,7 +132,8 @@ class GaussianNB(NaiveBayesClassifier):
         mean, variance = (
             np.array(np.broadcast_to(part, shape), np.float64, order="C") for part in (self.theta_, self.var_)
         )
-        parameters = GaussianParameters(mean, variance)
+        tiny = (variance > 0.0) & (variance < SMALLEST_VARIANCE)  # their inverse may not be finite
+        parameters = GaussianParameters(mean, np.where(tiny, SMALLEST_VARIANCE, variance))
 
         def log_density(values: Array) -> Array:
             require_finite(values, name)
