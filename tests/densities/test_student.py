@@ -89,7 +89,7 @@ def test_the_block_and_its_marginals_against_scipy(pooling):
     tile, _ = rows_of(18, missing=0.3, seed=1)
     mine = density.log_density(parameters, tile)
     for z in range(Z):
-        scale = parameters.spread[z] * parameters.covariance[parameters.group(z)]
+        scale = parameters.spread[z] * parameters.covariance[parameters.groups[z]]
         for row, of_row in zip(tile.values, mine[:, z], strict=True):
             o = np.flatnonzero(~np.isnan(row))
             t = scipy.stats.multivariate_t(parameters.mean[z, o], scale[np.ix_(o, o)], parameters.degrees[z])

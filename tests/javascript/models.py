@@ -45,6 +45,16 @@ def codes_table(n=120, seed=2):
     return pl.DataFrame({**cells, "y": y})
 
 
+def siblings_table(n=120, seed=7):
+    """Columns that all depend on the first one, and so may follow it in any order."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    cause = (y + rng.integers(2, size=n)) % 3
+    columns = {"cause": cause, **{name: (cause + (rng.random(n) < p)) % 3 for name, p in zip("abc", (0.3, 0.2, 0.1), strict=True)}}
+    cells = {name: np.array(["x", "y", "z"])[codes] for name, codes in columns.items()}
+    return pl.DataFrame({**cells, "y": y})
+
+
 def many_categories(n=400, seed=3):
     rng = np.random.default_rng(seed)
     y = rng.integers(2, size=n)
@@ -167,6 +177,7 @@ MODELS = {
     ),
     "weights on a tree": lambda: _fitted(po.TreeAugmentedNaiveBayes(feature_weights="conditional"), codes_table()),
     "kdb": lambda: _fitted(po.KDependenceBayes(k=2), codes_table()),
+    "weights on kdb": lambda: _fitted(po.KDependenceBayes(k=1, feature_weights="conditional"), siblings_table()),
     "kdb of numbers": lambda: _fitted(po.KDependenceBayes(k=1), mixed_table()),
     "aode": lambda: _fitted(po.AveragedOneDependence(), codes_table()),
     "full joint": lambda: _fitted(po.classifiers.FullJointClassifier(), codes_table()),

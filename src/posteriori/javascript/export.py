@@ -90,7 +90,7 @@ FIELDS: dict[type[Any], tuple[str, ...]] = {
     densities.RandomTrees: ("cardinalities", "mass", "prior"),  # and more, by `_trees`
     densities.ScaledMultinomial: ("log_probability",),
     densities.Tree: ("continuous", "cardinalities", "parents", "start", "table", "centre", "normal"),
-    densities.KDependence: ("parents", "cardinalities", "offsets", "log_probability"),
+    densities.KDependence: ("parents", "cardinalities", "order", "offsets", "log_probability"),
     densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread", "constant"),
 }
 # The fields that no posterior depends on, and those of a forest that `_trees` writes or the evaluator derives.

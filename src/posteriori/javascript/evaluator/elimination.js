@@ -8,7 +8,7 @@ const MOST_CELLS = 1 << 20; // of the tables that eliminate the missing columns 
 export class FamilyTables {
   static kind = "categorical";
 
-  constructor({ parents, cardinalities, offsets, log_probability }, nComponents) {
+  constructor({ parents, cardinalities, order, offsets, log_probability }, nComponents) {
     this.nComponents = nComponents;
     this.d = parents.length;
     this.cardinalities = cardinalities;
@@ -19,7 +19,7 @@ export class FamilyTables {
       const strides = members.map((_, t) => members.slice(t + 1).reduce((size, i) => size * (cardinalities[i] + 1), 1));
       return { child: j, parents: ofChild, members, strides, offset: offsets.values[j] };
     });
-    this.order = inTopologicalOrder(parents);
+    this.order = order; // parents before children; which of several orders decides how a sum is shared among factors
   }
 
   logDensity(tile) {
@@ -114,16 +114,6 @@ export class FamilyTables {
     }
     return { scope, values };
   }
-}
-
-/** Return the columns by the length of the longest path to a root, so that parents come before their children. */
-function inTopologicalOrder(parents) {
-  const depths = new Map();
-  const depthOf = (j) => {
-    if (!depths.has(j)) depths.set(j, Math.max(0, ...parents[j].map((parent) => depthOf(parent) + 1)));
-    return depths.get(j);
-  };
-  return [...parents.keys()].sort((i, j) => depthOf(i) - depthOf(j) || i - j);
 }
 
 /** Return log Σ_v exp Σ_f of some factors, as a factor over their other columns. */
