@@ -50,7 +50,10 @@ def siblings_table(n=120, seed=7):
     rng = np.random.default_rng(seed)
     y = rng.integers(2, size=n)
     cause = (y + rng.integers(2, size=n)) % 3
-    columns = {"cause": cause, **{name: (cause + (rng.random(n) < p)) % 3 for name, p in zip("abc", (0.3, 0.2, 0.1), strict=True)}}
+    columns = {
+        "cause": cause,
+        **{name: (cause + (rng.random(n) < p)) % 3 for name, p in zip("abc", (0.3, 0.2, 0.1), strict=True)},
+    }
     cells = {name: np.array(["x", "y", "z"])[codes] for name, codes in columns.items()}
     return pl.DataFrame({**cells, "y": y})
 
