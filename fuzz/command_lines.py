@@ -106,6 +106,38 @@ def _edge(rng: Rng, command: _Command) -> str | None:
     return f"{one}->{other}" if one != other else None
 
 
+def _kind_of_column(rng: Rng, command: _Command) -> str | None:
+    of_others = ("keep",) if command.name == "cluster" else ("text", "keep")
+    kind = pick(rng, ("poisson", "binned", "text", "keep") if command.name == "fit" else of_others)
+    suits: dict[str, Callable[[Any], bool]] = {
+        "poisson": lambda dtype: dtype.is_integer(),
+        "binned": lambda dtype: dtype.is_float(),
+        "text": lambda dtype: dtype == pl.String,
+    }
+    column = command.columns(rng, suits.get(kind, lambda dtype: True))
+    return "all=keep" if kind == "keep" and rng.random() < 0.5 else None if column is None else f"{column}={kind}"
+
+
+_SETTINGS = (
+    "time_budget=0.2",
+    "unlabelled=learn",
+    "unlabelled=ignore",
+    "unlabelled_weight=0.5",
+    "unlabelled_weight=held-out",
+    "components_per_class=2",
+    "label_noise=0.1",
+    "label_noise=learn",
+    "missing=informative",
+    "feature_weights=conditional",
+    "feature_weights=cells",
+    "pool=best",
+    "predictive=true",
+    "priors=3",
+    "max_iter=2",
+    "random_state=1",
+)
+
+
 # Of each option whose type does not say what is valid: by its name, or by what the help calls its value.
 _VALUES: dict[str, Callable[[Rng, _Command], str | None]] = {
     "TABLE": lambda rng, command: command.table,
@@ -122,11 +154,9 @@ _VALUES: dict[str, Callable[[Rng, _Command], str | None]] = {
     "--target": lambda rng, command: command.target,
     "--categorical": lambda rng, command: command.columns(rng, lambda dtype: dtype.is_integer()),
     "--numeric": lambda rng, command: command.columns(rng, lambda dtype: dtype.is_integer()),
-    "--poisson": lambda rng, command: command.columns(rng, lambda dtype: dtype.is_integer()),
-    "--binned": lambda rng, command: command.columns(rng, lambda dtype: dtype.is_float()),
-    "--text": lambda rng, command: command.columns(rng, lambda dtype: dtype == pl.String),
+    "--column": _kind_of_column,
+    "--set": lambda rng, command: pick(rng, _SETTINGS),
     "--dates": lambda rng, command: pick(rng, ("parts", "ignore", "month", "days,year", "weekday,month")),
-    "--keep": lambda rng, command: pick(rng, ("all", command.columns(rng))),
     "--model": _models,
     "--models": _models,
     "--folds": lambda rng, command: pick(rng, ("2", "2", "3")),
@@ -135,10 +165,6 @@ _VALUES: dict[str, Callable[[Rng, _Command], str | None]] = {
     "--samples": lambda rng, command: "50",
     "--components": lambda rng, command: pick(rng, ("1", "2", "2,3", "1..2")),
     "--classes": lambda rng, command: "2",
-    "--time-budget": lambda rng, command: "0.2",
-    "--unlabelled-weight": lambda rng, command: pick(rng, ("0.5", "held-out")),
-    "--components-per-class": lambda rng, command: "2",
-    "--label-noise": lambda rng, command: pick(rng, ("0.1", "learn")),
     "--threshold": lambda rng, command: f"{command.frame[command.target].drop_nulls()[0]}=0.3".lower(),
     "--costs": _costs,
     "--row": lambda rng, command: pick(rng, ("0", "2", "0,1", "1-3")),
@@ -252,7 +278,7 @@ def _stock(k: int) -> tuple[pl.DataFrame, str, Path]:
     with not_counted(), working_in(folder):
         frame.write_parquet("table.parquet")
         line = ["fit", "table.parquet", f"--target={target}", "--folds=2", "--output=model.posteriori"]
-        if not run_command([*line, f"--model={model}"]) and not run_command([*line, "--model=nb", "--keep=all"]):
+        if not run_command([*line, f"--model={model}"]) and not run_command([*line, "--model=nb", "--column=all=keep"]):
             raise AssertionError(f"no model can be learned from valid table {k}")
     return frame, target, folder / "model.posteriori"
 

@@ -32,7 +32,7 @@ from posteriori.model_cost import (
 )
 
 _NO_OPTIONS: frozenset[str] = frozenset()
-_EM_OPTIONS = frozenset({"missing", "unlabelled", "label_noise", "feature_weights"})
+_EM_OPTIONS = frozenset({"missing", "label_noise"})
 
 
 def _accept(table: TableSummary) -> str | None:
@@ -122,8 +122,7 @@ class ModelSpec:
     options : frozenset of str
         What it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers
         cut into bins), "counts" (columns of counts), "text" (columns of text), "missing" (informative missing cells),
-        "feature_weights" (weighted factors), "unlabelled" (rows without label), "label_noise" (noisy labels and
-        mixtures as classes).
+        "label_noise" (noisy labels and mixtures as classes).
     cost : callable
         Takes a `TableSummary` to a `Cost`.
     decline : callable
@@ -179,7 +178,7 @@ _INTEGRATED: dict[str, Any] = {"predictive": True, "em__tol": 1e-3, "em__max_ite
 _WEIGHTED: dict[str, Any] = {"feature_weights": "conditional"}
 _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances}
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
-_PAIRS: dict[str, Any] = {"options": frozenset({"binned", "missing", "feature_weights"}), "cost": cost_of_pairs}
+_PAIRS: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "cost": cost_of_pairs}
 _AVERAGED: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "cost": cost_of_averaged_pairs}
 _TREES: dict[str, Any] = {
     "options": frozenset({"binned", "missing"}),
@@ -201,7 +200,7 @@ _SPECS = (
         "pool",
         "every suitable model, combined by cross-validated performance",
         "posteriori.classifiers.generative_classifier:GenerativeClassifier",
-        options=frozenset({"distributions", "binned", "text", "missing", "unlabelled"}),
+        options=frozenset({"distributions", "binned", "text", "missing"}),
     ),
     ModelSpec(
         "nb",

@@ -102,6 +102,12 @@ def test_pieces_add_up_to_one_fit(model, table):
     assert_allclose(parts.predict_joint_log_proba(probe), whole.predict_joint_log_proba(probe), rtol=1e-9)
 
 
+def test_further_rows_under_other_parameters_are_refused(table):
+    model = po.TreeAugmentedNaiveBayes(missing="em", bins=3).fit(table, "y")
+    with pytest.raises(ValueError, match="parameters have changed since the last call"):
+        model.set_params(missing="pairs").partial_fit(table, "y")
+
+
 def test_weights_are_repetitions(model, table):
     if model.get_params().get("bins") == "mdlp":
         pytest.skip("more rows than pseudo-weights: see tests/densities/test_binning.py")

@@ -386,10 +386,9 @@ def test_names_and_titles_are_distinct_and_options_are_parameters():
         assert spec.name == spec.name.lower()
         assert "\n" not in spec.description
         parameters = spec.make().get_params()
-        groups = {"unlabelled": "labels", "label_noise": "em", "text": "columns"}
+        groups = {"label_noise": "em", "text": "columns"}
         assert {groups.get(one, one) for one in spec.options - {"binned", "counts"}} <= parameters.keys()
-        assert {"missing", "feature_weights", "distributions"} & parameters.keys() <= spec.options | {"distributions"}
-        assert ("unlabelled" in spec.options) == ("labels" in parameters)
+        assert {"missing", "distributions"} & parameters.keys() <= spec.options | {"distributions"}
 
 
 def test_threads_and_repetition_change_nothing(penguins):

@@ -537,3 +537,20 @@ def test_more_categories_than_16_bits_count(tmp_path):
     assert_allclose(po.load(tmp_path / "m.posteriori").predict_proba(X[rows]), expected, rtol=1e-9)
     drawn = model.sample(2000, random_state=0)[0][:, 0]
     assert drawn.max() > 65_535
+
+
+@pytest.mark.parametrize("cell", [1e12, 1e100])
+def test_classes_with_equal_scores_share_the_posterior_however_far_a_cell_is(cell):
+    X, y = [[0.0], [1.0], [0.0], [1.0]], [0, 0, 1, 1]
+    model = po.NaiveBayes().fit(X, y)
+    for found in (model.predict_log_proba([[cell]]), np.log(model.explain([[cell]]).posterior)):
+        assert_allclose(found, np.log([[0.5, 0.5]]), rtol=1e-12)
+    assert_allclose(po.drop_in.GaussianNB().fit(X, y).predict_log_proba([[cell]]), np.log([[0.5, 0.5]]), rtol=1e-12)
+
+
+def test_a_leave_one_out_posterior_of_an_absurdly_far_row_sums_to_1():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(scale=0.1, size=(17, 1)), np.arange(17) % 3
+    X[2, 0] = 1e100
+    found = po.model_selection.leave_one_out(po.NaiveBayes().fit(X, y), X, y).posterior
+    assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)

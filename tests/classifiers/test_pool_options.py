@@ -204,3 +204,12 @@ def test_two_whole_numbers_are_categories(rows):
     assert plain.schema_.columns[-1].kind == "continuous"
     named = po.GenerativeClassifier(["nb"], distributions={"flag": "gaussian"}).fit(flags, y)
     assert [column.kind for column in named.schema_.columns[-2:]] == ["continuous", "categorical"]
+
+
+def test_few_whole_numbers_beyond_every_integer_are_read():
+    y = np.array(list("ab"))[np.arange(40) % 2]
+    X = pl.DataFrame({"far": np.full(40, 1e19), "x": np.random.default_rng(0).normal(np.arange(40) % 2)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        assert np.isfinite(po.GenerativeClassifier(members=["nb", "lda"]).fit(X, y).predict_proba(X)).all()

@@ -278,7 +278,7 @@ def test_fit_saves_under_the_stem_of_the_table():
 def test_fit_takes_kinds_and_leaves_columns_out():
     rows = [f"{i},{i % 3},{i % 4},{'ab'[i % 2]}" for i in range(24)]
     write("t.csv", "id,code,visits,y\n" + "\n".join(rows))
-    arguments = ("--ignore", "id", "--categorical", "code", "--poisson", "visits", "--folds", 3)
+    arguments = ("--ignore", "id", "--categorical", "code", "--column", "visits=poisson", "--folds", 3)
     found = json.loads(succeeds("fit", "t.csv", "--target", "y", *arguments, "--json"))
     kinds = [(column["name"], column["kind"], column["distribution"]) for column in found["columns"]]
     assert kinds == [("code", "categorical", "categorical"), ("visits", "continuous", "poisson")]
@@ -289,7 +289,7 @@ def test_fit_takes_kinds_and_leaves_columns_out():
 def test_binned_columns_are_fitted_shown_and_explained():
     rows = [f"{i % 40 + 0.5},{i % 3},{'ab'[i % 40 > 24]}" for i in range(200)]
     write("t.csv", "age,turn,y\n" + "\n".join(rows))
-    arguments = ("fit", "t.csv", "--target", "y", "--binned", "age,turn")
+    arguments = ("fit", "t.csv", "--target", "y", "--column", "age,turn=binned")
     found = json.loads(succeeds(*arguments, "--json"))
     age, turn = found["columns"]
     assert (age["distribution"], age["cuts"], turn["cuts"]) == ("binned", [25.0], [])
@@ -333,8 +333,8 @@ def test_hints():
     hints = json.loads(succeeds("fit", "t.csv", "--target", "y", "--json"))["hints"]
     by_column = {re.search("'([^']+)'", hint)[1]: hint for hint in hints}
     assert set(by_column) == {"row", "name", "number", "flag", "constant"}
-    assert "--keep row" in by_column["row"]
-    assert "--keep name" in by_column["name"]
+    assert "--column row=keep" in by_column["row"]
+    assert "--column name=keep" in by_column["name"]
     assert "'?' in 1 cell;" in by_column["number"]
     assert "--categorical flag" in by_column["flag"]
 
@@ -692,17 +692,26 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--ignore", "color"), "--ignore names 'color'"),
     (("fit", "small.csv", "--target", "kind", "--categorical", "sise"), "did you mean 'size'"),
     (("fit", "small.csv", "--target", "kind", "--categorical", "kind"), "not a feature of the table"),
-    (("fit", "small.csv", "--target", "kind", "--poisson", "colour"), "holds no counts"),
-    (("fit", "small.csv", "--target", "kind", "--poisson", "size"), "column 'size' holds 1.5 in row 0"),
-    (("fit", "small.csv", "--target", "kind", "--poisson", "size", "--categorical", "size"), "choose one"),
-    (("fit", "small.csv", "--target", "kind", "--binned", "size", "--poisson", "size"), "--poisson and --binned"),
-    (("fit", "small.csv", "--target", "kind", "--binned", "colour"), "holds no numbers; remove it from the option"),
+    (
+        ("fit", "small.csv", "--target", "kind", "--column", "colour=poisson"),
+        "reads 'colour' as poisson, and it holds no numbers",
+    ),
+    (("fit", "small.csv", "--target", "kind", "--column", "size=poisson"), "column 'size' holds 1.5 in row 0"),
+    (("fit", "small.csv", "--target", "kind", "--column", "size=poisson", "--categorical", "size"), "choose one"),
+    (
+        ("fit", "small.csv", "--target", "kind", "--column", "size=binned", "--column", "size=poisson"),
+        "as binned and as poisson",
+    ),
+    (("fit", "small.csv", "--target", "kind", "--column", "colour=binned"), "holds no numbers; remove it"),
     (("fit", "small.csv", "--target", "kind", "--folds", "1"), "'--folds'"),
     (("fit", "small.csv", "--target", "kind", "--model", "svm"), "'--model'"),
-    (("fit", "penguins.csv", "--target", "species", "--model", "qda", "--poisson", "year"), "--model pool or nb"),
     (
-        ("fit", "penguins.csv", "--target", "species", "--model", "lda", "--binned", "year"),
-        "--binned needs --model pool, nb",
+        ("fit", "penguins.csv", "--target", "species", "--model", "qda", "--column", "year=poisson"),
+        "--model pool or nb",
+    ),
+    (
+        ("fit", "penguins.csv", "--target", "species", "--model", "lda", "--column", "year=binned"),
+        "binned needs --model pool, nb",
     ),
     (("fit", "small.csv", "--target", "kind", "--output", "no/m.posteriori"), "no folder 'no'"),
     (("fit", "small.csv", "--target", "kind", "--output", "small.csv"), "suffix of a table"),

@@ -158,15 +158,15 @@ def test_rows_without_label_teach_and_are_told_of(birds, model):
     assert sum(one["rows"] for one in found["classes"]) == 344 - 115
     out = " ".join(succeeds(*arguments).split())
     assert "115 rows without a label: learned from by EM with weight 1." in out
-    assert "--unlabelled ignore" in out
-    assert "--unlabelled-weight held-out" in out
+    assert "--set unlabelled=ignore" in out
+    assert "--set unlabelled_weight=held-out" in out
 
 
 @pytest.mark.parametrize("model", ["nb", "kdb", "aode"])
 def test_rows_without_label_may_be_left_out(birds, model):
     known = birds.drop_nulls("species")
     known.write_csv("known.csv")
-    ignore = ["--unlabelled", "ignore"] if model == "nb" else []
+    ignore = ["--set", "unlabelled=ignore"] if model == "nb" else []
     common = ("--target", "species", "--model", model, "--folds", "2", "--output", "m.posteriori")
     out = succeeds("fit", "birds.csv", *common, *ignore)
     assert "115 rows without a label: left out" in out
@@ -178,9 +178,9 @@ def test_rows_without_label_may_be_left_out(birds, model):
 
 def test_the_weight_may_be_given_or_chosen(birds):
     common = ("fit", "birds.csv", "--target", "species", "--folds", "2", "--output", "m.posteriori")
-    found = json.loads(succeeds(*common, "--unlabelled-weight", "0.25", "--json"))
+    found = json.loads(succeeds(*common, "--set", "unlabelled_weight=0.25", "--json"))
     assert found["unlabelled"]["weight"] == 0.25
-    assert "chosen on held-out rows" in " ".join(succeeds(*common, "--unlabelled-weight", "held-out").split())
+    assert "chosen on held-out rows" in " ".join(succeeds(*common, "--set", "unlabelled-weight=held-out").split())
     assert po.load("m.posteriori").labels.unlabelled_weight == "held_out"
 
 
@@ -192,25 +192,25 @@ def test_classes_of_several_components_and_wrong_labels():
     common = ("fit", "humps.csv", "--target", "y", "--model", "lda", "--output", "m.posteriori")
     plain = json.loads(succeeds(*common, "--json"))["cross_validation"]["model"]["accuracy"]
     for components in ("2", "0=2", "0=2,1=1"):
-        found = json.loads(succeeds(*common, "--components-per-class", components, "--json"))
+        found = json.loads(succeeds(*common, "--set", f"components_per_class={components}", "--json"))
         assert found["cross_validation"]["model"]["accuracy"] > plain + 0.2
     assert po.load("m.posteriori").component_classes_.tolist() == [0, 0, 1]
     assert succeeds("show", "m.posteriori")
     for noise in ("0.1", "learn"):
-        succeeds(*common, "--label-noise", noise)
+        succeeds(*common, "--set", f"label_noise={noise}")
         assert po.load("m.posteriori").label_confusion_.shape == (2, 2)
 
 
 def test_what_fit_cannot_be_told_is_one_sentence(birds):
     common = ("fit", "birds.csv", "--target", "species")
-    for option in (("--unlabelled", "learn"), ("--components-per-class", "2"), ("--label-noise", "0.1")):
-        assert f"{option[0]}" in refused(*common, "--model", "kdb", *option)
-    assert "remove one of the two" in refused(*common, "--unlabelled", "ignore", "--unlabelled-weight", "0.1")
-    assert "from 0 to 1" in refused(*common, "--unlabelled-weight", "2")
-    assert "below 1" in refused(*common, "--label-noise", "1")
-    assert "did you mean 'Gentoo'?" in refused(*common, "--components-per-class", "Gento=2")
-    assert "whole numbers" in refused(*common, "--components-per-class", "Gentoo=x")
-    assert "whole numbers" in refused(*common, "--components-per-class", "0")
+    for option in ("unlabelled=learn", "components_per_class=2", "label_noise=0.1"):
+        assert "it goes with --model" in refused(*common, "--model", "kdb", "--set", option)
+    assert "remove one of the two" in refused(*common, "--set", "unlabelled=ignore", "--set", "unlabelled_weight=0.1")
+    assert "in the range [0.0, 1.0]" in refused(*common, "--set", "unlabelled_weight=2")
+    assert "in the range [0.0, 1.0)" in refused(*common, "--set", "label_noise=1")
+    assert "did you mean 'Gentoo'?" in refused(*common, "--set", "components_per_class=Gento=2")
+    assert "whole numbers" in refused(*common, "--set", "components_per_class=Gentoo=x")
+    assert "a whole number, at least 1" in refused(*common, "--set", "components_per_class=0")
     birds.with_columns(species=pl.lit(None, pl.String)).write_csv("none.csv")
     assert "every label" in refused("fit", "none.csv", "--target", "species")
     labels = [None] * 343 + ["Adelie"]

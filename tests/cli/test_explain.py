@@ -102,7 +102,18 @@ def test_words_are_shown_where_a_column_is_text():
     rows = pl.DataFrame({"message": texts, "size": rng.normal(size=60), "kind": kinds})
     rows.write_csv("mail.csv")
     out = succeeds(
-        "fit", "mail.csv", "-t", "kind", "--model", "nb", "--text", "message", "-o", "mail.posteriori", "--folds", "2"
+        "fit",
+        "mail.csv",
+        "-t",
+        "kind",
+        "--model",
+        "nb",
+        "--column",
+        "message=text",
+        "-o",
+        "mail.posteriori",
+        "--folds",
+        "2",
     )
     assert re.search(r"^message +text +0 +30 words", out, re.MULTILINE)
     model = po.load("mail.posteriori")
@@ -119,6 +130,8 @@ def test_words_are_shown_where_a_column_is_text():
     with pytest.warns(IgnoredColumnWarning):
         schema = po.GaussianDiscriminant().fit(scan).schema_
     (hint,) = hints(scan, describe_scan(scan, ["message", "size"], "kind"), schema)
-    assert hint.endswith("to use it, add --text message")
-    error = refused("fit", "mail.csv", "-t", "kind", "--model", "lda", "--text", "message", "-o", "lda.posteriori")
-    assert error == "--text needs --model pool or nb, not lda; remove it"
+    assert hint.endswith("to use it, add --column message=text")
+    error = refused(
+        "fit", "mail.csv", "-t", "kind", "--model", "lda", "--column", "message=text", "-o", "lda.posteriori"
+    )
+    assert error == "--column: text needs --model pool or nb, not lda; remove it"

@@ -252,7 +252,7 @@ def interrupted(process):
 def test_ctrl_c_during_a_fit(folder):
     rows = table(300_000).with_columns(y=pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.col("y")))
     rows.select("z", "k", "y").write_parquet("t.parquet")  # EM takes minutes on uninformative columns
-    process = begun("fit", "t.parquet", "--target", "y", "--unlabelled", "learn", "--components-per-class", "3")
+    process = begun("fit", "t.parquet", "--target", "y", "--set", "unlabelled=learn", "--set", "components_per_class=3")
     time.sleep(2.5)
     interrupted(process)
     assert [path.name for path in folder.iterdir()] == ["t.parquet"]
@@ -365,7 +365,18 @@ def test_labels_may_be_wrong_and_missing_at_once(folder, nothing, suffix, model,
     labels = [nothing if k % 5 == 0 else float(k % 2) for k in range(40)]
     rows = pl.DataFrame({"x": np.random.default_rng(0).normal(size=40), "y": labels, "empty": [None] * 40})
     rows = rows.with_columns(pl.col("empty").cast(pl.Float64))
-    noisy = ("--target", "y", "--model", model, "--folds", "2", "--label-noise", "0.1", "--unlabelled", unlabelled)
+    noisy = (
+        "--target",
+        "y",
+        "--model",
+        model,
+        "--folds",
+        "2",
+        "--set",
+        "label_noise=0.1",
+        "--set",
+        f"unlabelled={unlabelled}",
+    )
     (rows.write_csv if suffix == ".csv" else rows.write_parquet)(f"t{suffix}")
     succeeds("fit", f"t{suffix}", *noisy, "--output", "m.posteriori")
     assert np.isfinite(po.load("m.posteriori").predict_proba(rows.drop("y"))).all()

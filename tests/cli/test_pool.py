@@ -53,32 +53,32 @@ def test_fit_pools_by_default(fitted):
 
 def test_what_the_pool_lacks_is_asked_of_naive_bayes():
     arguments = ("fit", "penguins.csv", "--target", "species", "--output", "n.posteriori", "--json")
-    assert json.loads(succeeds(*arguments, "--weights", "conditional"))["model"] == "nb"
-    code, _, err = run(*arguments, "--weights", "conditional", "--model", "pool")
+    assert json.loads(succeeds(*arguments, "--set", "feature_weights=conditional"))["model"] == "nb"
+    code, _, err = run(*arguments, "--set", "feature_weights=conditional", "--model", "pool")
     assert code == 2
-    assert "it needs nb" in err
+    assert "it goes with --model nb" in err
 
 
 def test_the_pool_takes_options_of_its_members():
     arguments = ("fit", "penguins.csv", "--target", "species", "--output", "o.posteriori", "--force", "--json")
-    options = ("--missing", "informative", "--pool", "best", "--binned", "year", "--ignore", "island")
+    options = ("--set", "missing=informative", "--set", "pool=best", "--column", "year=binned", "--ignore", "island")
     assert json.loads(succeeds(*arguments, *options))["model"] == "pool"
     model = po.load("o.posteriori")
     assert (model.missing, model.pool, model.distributions) == ("informative", "best", {"year": "binned"})
     assert [*model.member_weights_.values()] == [1.0]
-    code, _, err = run(*arguments, "--model", "nb", "--pool", "best")
-    assert (code, "--pool goes with --model pool" in err) == (2, True)
+    code, _, err = run(*arguments, "--model", "nb", "--set", "pool=best")
+    assert (code, "it goes with --model pool" in err) == (2, True)
 
 
 def test_the_time_budget_is_one_of_the_pool():
     arguments = ("fit", "penguins.csv", "--target", "species", "--output", "b.posteriori", "--force", "--json")
-    assert json.loads(succeeds(*arguments, "--time-budget", "1e-6"))["model"] == "pool"
+    assert json.loads(succeeds(*arguments, "--set", "time_budget=1e-6"))["model"] == "pool"
     model = po.load("b.posteriori")
     assert (model.time_budget, len(model.cv_results_["member"])) == (1e-6, 2)
-    code, _, err = run(*arguments, "--model", "nb", "--time-budget", "5")
-    assert (code, "--time-budget goes with --model pool" in err) == (2, True)
-    code, _, err = run(*arguments, "--time-budget", "0")
-    assert (code, "--time-budget is 0 seconds; give more than 0" in err) == (2, True)
+    code, _, err = run(*arguments, "--model", "nb", "--set", "time_budget=5")
+    assert (code, "it goes with --model pool" in err) == (2, True)
+    code, _, err = run(*arguments, "--set", "time_budget=0")
+    assert (code, "a float in the range (0.0, inf). Got 0 instead" in err) == (2, True)
 
 
 def test_candidates_weights_and_the_choice_of_the_pool_are_explained(fitted):

@@ -355,7 +355,7 @@ def test_the_command_line_learns_and_shows_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame, y = table()
     frame.with_columns(pl.Series("y", y).cast(pl.String)).write_csv("rows.csv")
-    code, out, err = run("fit", "rows.csv", "--target", "y", "--missing", "informative", "--model", "nb", "--json")
+    code, out, err = run("fit", "rows.csv", "--target", "y", "--set", "missing=informative", "--model", "nb", "--json")
     assert code == 0, err
     assert json.loads(out)["output"] == "rows.posteriori"
     told = json.loads(run("show", "rows.posteriori", "--json")[1])
@@ -365,5 +365,5 @@ def test_the_command_line_learns_and_shows_it(tmp_path, monkeypatch):
     code, out, err = run("show", "rows.posteriori")
     assert code == 0, err
     assert "p(missing | class)" in out
-    assert run("fit", "rows.csv", "--target", "y", "--missing", "informative", "--model", "aode")[0] == 0
+    assert run("fit", "rows.csv", "--target", "y", "--set", "missing=informative", "--model", "aode")[0] == 0
     assert po.load("rows.posteriori").missing == "informative"

@@ -289,11 +289,14 @@ def test_what_it_refuses(copies):
 
 def test_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["fit", "penguins.csv", "--target", "species", "--weights", "conditional", "--json"]) == 0
+    assert main(["fit", "penguins.csv", "--target", "species", "--set", "feature_weights=conditional", "--json"]) == 0
     assert (po.load("penguins.posteriori").feature_weights_ >= 0).all()
     capsys.readouterr()
-    assert main(["fit", "penguins.csv", "--target", "species", "--weights", "conditional", "--model", "aode"]) == 2
-    assert "--weights does not go with --model aode" in capsys.readouterr().err
+    assert (
+        main(["fit", "penguins.csv", "--target", "species", "--set", "feature_weights=conditional", "--model", "aode"])
+        == 2
+    )
+    assert "no parameter of aode" in capsys.readouterr().err
 
 
 def test_rows_of_a_class_of_prior_0_are_left_out():

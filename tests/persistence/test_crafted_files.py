@@ -230,6 +230,7 @@ def test_members_of_a_pool_fit_together(path):
         ("members_", {"dict": [["nb", 1]]}),
         ("member_weights_", {"dict": [["nb", 1.0]]}),
         ("member_weights_", {"dict": [[name, -1.0] for name, _ in content["state"]["member_weights_"]["dict"]]}),
+        ("member_weights_", {"dict": [[name, 1e308] for name, _ in content["state"]["member_weights_"]["dict"]]}),
         ("class_bias_", {"array": "no such array"}),
         ("class_bias_", 1.0),
     ):

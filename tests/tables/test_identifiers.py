@@ -334,19 +334,19 @@ def test_the_command_line_states_why_columns_are_ignored_and_keeps_them(tmp_path
     _table().write_csv("t.csv")
     line = CommandLine(model="nb")
     page = " ".join(line.succeeds("fit", "t.csv", "--target", "y").split())
-    assert "hint: column 'id' is ignored: it numbers the rows, from 7 to 126; to use it, add --keep id" in page
+    assert "hint: column 'id' is ignored: it numbers the rows, from 7 to 126; to use it, add --column id=keep" in page
     assert "hint: column 'name' is ignored: its values hardly repeat" in page
     assert "id is ignored: it numbers the rows" in line.succeeds("show", "t.posteriori")
     line.succeeds("predict", "t.posteriori", "t.csv", "--output", "p.csv")
-    facts = json.loads(line.succeeds("fit", "t.csv", "--target", "y", "--keep", "name", "--json"))
+    facts = json.loads(line.succeeds("fit", "t.csv", "--target", "y", "--column", "name=keep", "--json"))
     assert [column["kind"] for column in facts["columns"]] == ["ignored", "categorical", "continuous", "categorical"]
-    line.succeeds("fit", "t.csv", "--target", "y", "--keep", "all")
+    line.succeeds("fit", "t.csv", "--target", "y", "--column", "all=keep")
     assert po.load("t.posteriori").schema_.of_kind("ignored") == ()
-    assert "nobody" in line.refused("fit", "t.csv", "--target", "y", "--keep", "nobody")
+    assert "nobody" in line.refused("fit", "t.csv", "--target", "y", "--column", "nobody=keep")
     code, _, err = line.run("cv", "t.csv", "--target", "y", "--models", "nb")
     assert code == 0
     assert "'id', 'name' are ignored" in err
-    code, _, err = line.run("cv", "t.csv", "--target", "y", "--models", "nb", "--keep", "id,name")
+    code, _, err = line.run("cv", "t.csv", "--target", "y", "--models", "nb", "--column", "id,name=keep")
     assert (code, err) == (0, "")
-    line.succeeds("cluster", "t.csv", "-k", "2", "--ignore", "y", "--keep", "all")
-    line.succeeds("compare", "t.csv", "--target", "y", "--models", "nb", "--repeats", "1", "--keep", "id")
+    line.succeeds("cluster", "t.csv", "-k", "2", "--ignore", "y", "--column", "all=keep")
+    line.succeeds("compare", "t.csv", "--target", "y", "--models", "nb", "--repeats", "1", "--column", "id=keep")

@@ -77,8 +77,9 @@ def _whole_values(batch: Batch, ranges: ColumnRanges) -> Array:
     for position, j in enumerate(batch.schema.of_kind("continuous")):
         if few[j]:
             numbers = batch.numbers.values[:, position]
-            within = numbers[(numbers >= ranges.lowest[j]) & (numbers <= ranges.highest[j])].astype(np.int64)
-            values[j] = np.bitwise_or.reduce(1 << (within % _MOST_VALUES), initial=0)
+            within = numbers[(numbers >= ranges.lowest[j]) & (numbers <= ranges.highest[j])]
+            remainders = np.mod(within, _MOST_VALUES).astype(np.int64)  # first, as no integer holds 1e19
+            values[j] = np.bitwise_or.reduce(1 << remainders, initial=0)
     return values
 
 

@@ -42,7 +42,7 @@ from posteriori.model_selection.metrics import loss_difference, scores_of
 from posteriori.registry import MODELS
 from posteriori.sources.table_source import blas
 from posteriori.statistics import ColumnRanges
-from posteriori.support.checks import check_not_negative, check_numbers, require
+from posteriori.support.checks import check_numbers, require
 from posteriori.support.draws import generator
 from posteriori.support.typing import Array
 from posteriori.tables import Column
@@ -590,8 +590,8 @@ class GenerativeClassifier(Classifier):
             member._check_fitted()
             require(member.schema_.uncut() == schema, "the members are of different columns")
             require(member.target_ == target, "the members have different classes")
-        for weight in self.member_weights_.values():
-            check_not_negative("the weight of a member", weight)
+        weights = np.array(list(self.member_weights_.values()))
+        check_numbers("the weights of the members", weights, (len(self.members_),), 0.0)
         check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
         if hasattr(self, "training_prior_"):
             check_numbers("the class prior of the training rows", self.training_prior_, (len(self.classes_),), 0.0, 1.0)

@@ -333,19 +333,6 @@ def read_labelled(
     return LabelledTable(frame, features, columns_named(categorical, features, "--categorical"), groups)
 
 
-def kept_columns(keep: list[str] | None, features: Sequence[str]) -> Any:
-    """Return the parameter `keep` of an estimator for the option --keep.
-
-    Raises
-    ------
-    UserError
-        The option names an unknown column.
-    """
-    if keep == ["all"] and "all" not in features:
-        return "all"
-    return columns_named(keep, features, "--keep") or None
-
-
 def parts_of_dates(dates: list[str] | None) -> Any:
     """Return the parameter `dates` of an estimator for the option --dates.
 

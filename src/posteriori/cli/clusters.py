@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import check_overwrite, columns_named, kept_columns, parts_of_dates
+from posteriori.cli.checks import check_overwrite, columns_named, parts_of_dates
 from posteriori.cli.files import check_place, names_table, open_output, read_frame, stem_of
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import AsJson, Dates, Force, Keep, Quiet, TablePath
+from posteriori.cli.options import AsJson, Dates, Force, Quiet, TablePath, kept_and_text
 from posteriori.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ def cluster(
             help="Columns of codes: numbers that are categories.",
         ),
     ] = None,
-    keep: Keep = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--column", metavar="A,B=keep", help="Columns to use although they identify rows."),
+    ] = None,
     dates: Dates = None,
     numeric: Annotated[
         list[str] | None,
@@ -98,7 +101,7 @@ def cluster(
     check_overwrite(destination, "clusters", None, force)
     write = open_output(assign, table, destination) if assign is not None else None
     frame = read_frame(table)
-    columns = _columns(frame.columns, ignore, categorical, keep, numeric, dates)
+    columns = _columns(frame.columns, ignore, categorical, kinds, numeric, dates)
     if max(sizes) > frame.height:
         raise UserError(f"-k asks for {max(sizes)} clusters, but {table.name!r} has {frame.height} rows; ask for fewer")
     taken = next((name for name in _ADDED if name in frame.columns), None)
@@ -147,7 +150,7 @@ def _columns(
     names: Sequence[str],
     ignore: list[str] | None,
     categorical: list[str] | None,
-    keep: list[str] | None,
+    kinds: list[str] | None,
     numeric: list[str] | None,
     dates: list[str] | None,
 ) -> _Columns:
@@ -159,7 +162,7 @@ def _columns(
         features,
         columns_named(categorical, features, "--categorical"),
         columns_named(numeric, features, "--numeric"),
-        kept_columns(keep, features),
+        kept_and_text(kinds, features, of_text=False)["keep"],
         parts_of_dates(dates),
     )
     both = next((name for name in columns.categorical if name in columns.numeric), None)

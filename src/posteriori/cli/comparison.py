@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates, read_labelled
+from posteriori.cli.checks import parts_of_dates, read_labelled
 from posteriori.cli.files import check_place
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
+    Column,
     Dates,
     Ignore,
-    Keep,
     Quiet,
     SplitSeed,
     TablePath,
     Target,
     TargetIsClass,
-    Text,
+    kept_and_text,
     models_option,
     split_names,
 )
@@ -43,10 +43,9 @@ def compare(
     target: Target,
     models: Annotated[list[str] | None, models_option(COMPARED)] = None,
     categorical: Categorical = None,
+    columns: Column = None,
     ignore: Ignore = None,
-    keep: Keep = None,
     dates: Dates = None,
-    text: Text = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,9 +106,8 @@ def compare(
             repeats=repeats,
             test_share=_TEST_SHARE,
             categorical_features=data.categorical or "from_dtype",
-            keep=kept_columns(keep, data.features),
+            **kept_and_text(columns, data.features),
             dates=parts_of_dates(dates),
-            text=columns_named(text, data.features, "--text") or "auto",
             random_state=seed,
             progress=progress,
         )

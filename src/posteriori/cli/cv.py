@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates, read_labelled
+from posteriori.cli.checks import parts_of_dates, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
+    Column,
     Dates,
     Ignore,
-    Keep,
     Quiet,
     SplitSeed,
     TablePath,
     Target,
     TargetIsClass,
-    Text,
+    kept_and_text,
     models_option,
     split_names,
 )
@@ -55,10 +55,9 @@ def cv(
         ),
     ] = None,
     categorical: Categorical = None,
+    columns: Column = None,
     ignore: Ignore = None,
-    keep: Keep = None,
     dates: Dates = None,
-    text: Text = None,
     seed: SplitSeed = 0,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
@@ -102,9 +101,8 @@ def cv(
             folds=folds,
             groups=None if data.groups is None else _groups_of(frame, data.groups),
             categorical_features=data.categorical or "from_dtype",
-            keep=kept_columns(keep, data.features),
+            **kept_and_text(columns, data.features),
             dates=parts_of_dates(dates),
-            text=columns_named(text, data.features, "--text") or "auto",
             random_state=seed,
             progress=progress,
         )

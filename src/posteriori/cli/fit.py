@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -20,27 +18,29 @@ from posteriori.cli.checks import (
     columns_named,
     cuts_of,
     features_left,
-    kept_columns,
     parts_of_dates,
 )
 from posteriori.cli.files import check_place, names_table, open_and_summarise, stem_of, title_of
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
+    NOT_OF_DENSITIES,
     AsJson,
     Categorical,
     Classes,
+    Column,
     Dates,
     Force,
     Ignore,
-    Keep,
     Quiet,
     TablePaths,
     Target,
     TargetIsClass,
-    Text,
-    Unlabelled,
+    apply_settings,
+    columns_of_kinds,
     model_help,
     model_named,
+    settings_help,
+    settings_of,
 )
 from posteriori.cli.progress import work_progress
 from posteriori.cli.report import check_report, write_report
@@ -54,28 +54,8 @@ if TYPE_CHECKING:
     from posteriori.tables import Scan, TargetCuts
 
 
+_BEYOND_POOL = {"feature_weights", "components_per_class", "label_noise"}  # parameters of nb that the pool has not
 _RECORDED = 1 << 18  # first rows that evaluate recognises
-
-
-class Missing(StrEnum):
-    """Whether missing cells are informative about the class."""
-
-    at_random = "at-random"
-    informative = "informative"
-
-
-class Weights(StrEnum):
-    """Weighting of the factors of a model."""
-
-    conditional = "conditional"
-    cells = "cells"
-
-
-class Pooling(StrEnum):
-    """What becomes of the candidates of a pool."""
-
-    log_linear = "log-linear"
-    best = "best"
 
 
 @dataclass(frozen=True)
@@ -84,24 +64,15 @@ class FitRequest:
 
     tables: list[str]
     target: str
-    column_options: dict[str, list[str] | None]  # categorical, poisson, binned: columns as given
+    categorical: list[str] | None
+    columns: list[str] | None
     ignore: list[str] | None
-    keep: list[str] | None
     dates: list[str] | None
-    text: list[str] | None
     model: str | None
-    pool: Pooling | None
-    time_budget: float | None
-    missing: Missing
-    weights: Weights | None
+    settings: dict[str, str]
     output: Path
     report: Path | None
     folds: int
-    unlabelled: Unlabelled | None
-    unlabelled_weight: str | None
-    components_per_class: str | None
-    label_noise: str | None
-    seed: int
     force: bool
     classes: int | None
     target_is_class: bool
@@ -113,13 +84,11 @@ class FitRequest:
 
 
 class _TrainingTable(NamedTuple):
-    """The rows with their target as classes, a description, the columns of each option, and the cuts of the target."""
+    """The rows with their target as classes, a description, the columns of each kind, and the cuts of the target."""
 
     scan: Scan
     description: ScannedTable
     chosen: dict[str, list[str]]
-    keep: Any
-    text: list[str]
     cuts: TargetCuts | None
 
 
@@ -139,23 +108,7 @@ def run(request: FitRequest) -> dict[str, Any]:
 
     labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
     folds = _check_rows(request, data.description)
-    learner = _make_estimator(spec, request, data.chosen).set_params(
-        columns__keep=data.keep, columns__dates=parts_of_dates(request.dates)
-    )
-    if data.text:
-        if "text" not in spec.options:
-            raise UserError(f"--text needs --model {names_with('text')}, not {spec.name}; remove it")
-        learner.set_params(columns__text=data.text)
-    estimator, use = label_options.apply_label_options(
-        learner,
-        spec.name,
-        labels,
-        unlabelled=request.unlabelled,
-        weight=request.unlabelled_weight,
-        components_per_class=request.components_per_class,
-        noise=request.label_noise,
-        seed=request.seed,
-    )
+    estimator, use = apply_settings(_make_estimator(spec, request, data.chosen), spec, request.settings, labels)
     return _fit_and_save(request, spec, data, estimator, use, folds)
 
 
@@ -172,8 +125,8 @@ def resolve_model(request: FitRequest) -> ModelSpec:
     """Return the requested model; without --model the pool, or nb if the pool does not support an option."""
     if request.model is not None:
         return model_named("--model", request.model)
-    beyond_pool = (request.weights, request.components_per_class, request.label_noise)
-    needs_nb = any(option is not None for option in beyond_pool) or label_options.is_held_out(request.unlabelled_weight)
+    held_out = request.settings.get("unlabelled_weight", "").startswith("held")
+    needs_nb = held_out or not request.settings.keys().isdisjoint(_BEYOND_POOL)
     return model_named("--model", "nb" if needs_nb else "pool")
 
 
@@ -188,7 +141,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     if cuts is not None:
         scan = scan.with_target_cut(target, cuts)
     features = features_left(scan.names, target, request.ignore, request.title)
-    chosen, text = _columns_of_options(request, features), columns_named(request.text, features, "--text")
+    chosen = _columns_by_kind(request, features)
     from posteriori.learning.work_bounds import DESCRIBING, first_steps, fitting_steps
     from posteriori.model_selection.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
     from posteriori.tables.progress import plan_steps, start_progress
@@ -205,20 +158,21 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     progress = start_progress(DESCRIBING, n_rows)
     description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
     check_labels(target, description.labels, request.target_is_class)
-    for option, held in (("poisson", "counts"), ("binned", "numbers")):
-        for name in chosen[option]:
-            if not scan.types[name].is_numeric():
-                raise UserError(f"--{option} names {name!r}, which holds no {held}; remove it from the option")
-    return _TrainingTable(scan, description, chosen, kept_columns(request.keep, features), text, cuts)
+    for kind, names in chosen.items():
+        for name in names:
+            if kind not in (*NOT_OF_DENSITIES, "categorical") and not scan.types[name].is_numeric():
+                raise UserError(f"--column reads {name!r} as {kind}, and it holds no numbers; remove it")
+    return _TrainingTable(scan, description, chosen, cuts)
 
 
-def _columns_of_options(request: FitRequest, features: list[str]) -> dict[str, list[str]]:
-    chosen = {kind: columns_named(names, features, f"--{kind}") for kind, names in request.column_options.items()}
-    for first, second in itertools.combinations(chosen, 2):
-        for name in chosen[first]:
-            if name in chosen[second]:
-                raise UserError(f"{name!r} is named by both --{first} and --{second}; choose one")
-    return chosen
+def _columns_by_kind(request: FitRequest, features: list[str]) -> dict[str, list[str]]:
+    chosen = columns_of_kinds(request.columns, features)
+    categorical = columns_named(request.categorical, features, "--categorical") + chosen.pop("categorical", [])
+    for kind, names in chosen.items():
+        both = next((name for name in names if name in categorical), None)
+        if both is not None and kind != "keep":
+            raise UserError(f"{both!r} is named as categorical and as {kind}; choose one")
+    return chosen | {"categorical": categorical}
 
 
 def _check_rows(request: FitRequest, description: ScannedTable) -> int:
@@ -234,38 +188,28 @@ def _check_rows(request: FitRequest, description: ScannedTable) -> int:
 
 
 def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list[str]]) -> Any:
-    """Return the estimator with the densities, the treatment of missing cells and the weights of the options."""
-    for option, needed in (("poisson", "distributions"), ("binned", "binned")):
-        if chosen[option] and needed not in spec.options:
-            raise UserError(f"--{option} needs --model {names_with(needed)}, not {spec.name}; remove it")
+    """Return the estimator that reads the columns as the options say."""
+    kinds = dict(chosen)
+    categorical, keep, text = (kinds.pop(kind, []) for kind in ("categorical", "keep", "text"))
+    for kind in kinds:
+        option = "binned" if kind == "binned" else "distributions"
+        if option not in spec.options:
+            raise UserError(f"--column: {kind} needs --model {names_with(option)}, not {spec.name}; remove it")
+    if text and "text" not in spec.options:
+        raise UserError(f"--column: text needs --model {names_with('text')}, not {spec.name}; remove it")
+    columns: dict[str, Any] = {"columns__dates": parts_of_dates(request.dates)}
+    if keep:
+        columns["columns__keep"] = "all" if keep == ["all"] else keep
+    if text:
+        columns["columns__text"] = text
     if "distributions" in spec.options:
-        distributions = {name: kind for kind, names in chosen.items() for name in names}
-        estimator = spec.make(distributions=distributions or None)
-    else:
-        estimator = spec.make(columns__categorical_features=chosen["categorical"] or "from_dtype")
-    if request.pool is not None:
-        if spec.name != "pool":
-            raise UserError(f"--pool goes with --model pool, not {spec.name}; remove it")
-        estimator.set_params(pool=request.pool.value.replace("-", "_"))
-    if request.time_budget is not None:
-        if spec.name != "pool":
-            raise UserError(f"--time-budget goes with --model pool, not {spec.name}; remove it")
-        if not request.time_budget > 0:
-            raise UserError(f"--time-budget is {request.time_budget:g} seconds; give more than 0")
-        estimator.set_params(time_budget=request.time_budget)
-    if request.missing is Missing.informative:
-        if "missing" not in spec.options:
-            raise UserError(f"--missing informative needs --model {names_with('missing')}, not {spec.name}")
-        estimator.set_params(missing=request.missing.value)
-    if request.weights is not None:
-        if "feature_weights" not in spec.options:
-            raise UserError(f"--weights does not go with --model {spec.name}; it needs {names_with('feature_weights')}")
-        estimator.set_params(feature_weights=request.weights.value)
-    return estimator
+        distributions = {name: kind for kind, names in {**kinds, "categorical": categorical}.items() for name in names}
+        return spec.make(distributions=distributions or None, **columns)
+    return spec.make(columns__categorical_features=categorical or "from_dtype", **columns)
 
 
 def _fit_and_save(
-    request: FitRequest, spec: ModelSpec, data: _TrainingTable, estimator: Any, use: Unlabelled, folds: int
+    request: FitRequest, spec: ModelSpec, data: _TrainingTable, estimator: Any, use: str, folds: int
 ) -> dict[str, Any]:
     """Fit, save and report; return the facts."""
     from posteriori.cli.alerts import find_alerts
@@ -276,7 +220,7 @@ def _fit_and_save(
 
     target, description = request.target, data.description
     features, n_unlabelled = list(description.columns), description.n_rows - description.n_labelled
-    left_out = target if n_unlabelled and use is Unlabelled.ignore else None
+    left_out = target if n_unlabelled and use == "ignore" else None
     rows = data.scan.narrowed([*features, target], left_out)
     if left_out is not None:
         with as_user_errors():
@@ -330,38 +274,28 @@ def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, fo
         return out_of_fold(estimator, rows, target, folds=folds, most=MOST_EVALUATED)
 
 
-Poisson = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns of counts: Poisson distributions.")]
-Binned = Annotated[
+def _list_parameters(context: typer.Context, values: list[str] | None) -> list[str] | None:
+    """Print the parameters of the model and stop, for --set help."""
+    if values and "help" in values:
+        with as_user_errors():
+            typer.echo(settings_help(context.params.get("model") or "pool"))
+        raise typer.Exit
+    return values
+
+
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME", help=model_help(), show_default=False, is_eager=True),  # before --set help
+]
+Set = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="A,B",
-        help="Columns of numbers to cut into bins.",
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of the model, such as missing=informative or label_noise=learn; --set help lists them.",
+        is_eager=True,
+        callback=_list_parameters,
     ),
-]
-ModelName = Annotated[str | None, typer.Option("--model", metavar="NAME", help=model_help(), show_default=False)]
-PoolKind = Annotated[
-    Pooling | None,
-    typer.Option(
-        "--pool",
-        help="Weigh the models of the pool, or keep the best.",
-        show_default=False,
-    ),
-]
-TimeBudget = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS",
-        help="Time for the models of the pool.",
-        show_default=False,
-    ),
-]
-MissingCells = Annotated[
-    Missing,
-    typer.Option(help="Whether it matters that a cell is missing.", show_default=False),
-]
-FactorWeighting = Annotated[
-    Weights | None,
-    typer.Option(metavar="KIND", help="Learned: conditional, one per column; or cells."),
 ]
 Output = Annotated[
     Path | None,
@@ -376,51 +310,20 @@ ReportFile = Annotated[
     ),
 ]
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
-UnlabelledRows = Annotated[
-    Unlabelled | None,
-    typer.Option(
-        help="Rows without a label. Default: learn if possible.",
-        show_default=False,
-    ),
-]
-UnlabelledWeight = Annotated[
-    str | None,
-    typer.Option(metavar="W", help="Weight of these rows, 0 to 1; or held-out."),
-]
-ComponentsPerClass = Annotated[
-    str | None,
-    typer.Option(metavar="K", help="Classes as mixtures: 2, or CLASS=2,OTHER=3."),
-]
-LabelNoise = Annotated[
-    str | None,
-    typer.Option(metavar="SHARE", help="Share of labels that may be wrong; or learn."),
-]
-EMSeed = Annotated[int, typer.Option(min=0, help="Seed of --components-per-class.")]
 
 
 def fit(
     table: TablePaths,
     target: Target,
     categorical: Categorical = None,
-    poisson: Poisson = None,
-    binned: Binned = None,
+    columns: Column = None,
     ignore: Ignore = None,
-    keep: Keep = None,
     dates: Dates = None,
-    text: Text = None,
     model: ModelName = None,
-    pool: PoolKind = None,
-    time_budget: TimeBudget = None,
-    missing: MissingCells = Missing.at_random,
-    weights: FactorWeighting = None,
+    settings: Set = None,
     output: Output = None,
     report: ReportFile = None,
     folds: Folds = 5,
-    unlabelled: UnlabelledRows = None,
-    unlabelled_weight: UnlabelledWeight = None,
-    components_per_class: ComponentsPerClass = None,
-    label_noise: LabelNoise = None,
-    seed: EMSeed = 0,
     force: Force = False,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
@@ -440,24 +343,15 @@ def fit(
     request = FitRequest(
         tables=table,
         target=target,
-        column_options={"categorical": categorical, "poisson": poisson, "binned": binned},
+        categorical=categorical,
+        columns=columns,
         ignore=ignore,
-        keep=keep,
         dates=dates,
-        text=text,
         model=model,
-        pool=pool,
-        time_budget=time_budget,
-        missing=missing,
-        weights=weights,
+        settings=settings_of(settings),
         output=output or Path(f"{stem_of(table)}.posteriori"),
         report=report,
         folds=folds,
-        unlabelled=unlabelled,
-        unlabelled_weight=unlabelled_weight,
-        components_per_class=components_per_class,
-        label_noise=label_noise,
-        seed=seed,
         force=force,
         classes=classes,
         target_is_class=target_is_class,

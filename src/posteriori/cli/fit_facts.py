@@ -51,11 +51,9 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
                 yield f"{quote([column.name])} is ignored: {column.reason}"
             continue
         if column.is_ignored:
-            option = "--text" if _is_text(scan, column) else "--keep"
-            yield (
-                f"{quote([column.name])} is ignored: {column.reason}; to use it, add {option} "
-                f"{shlex.quote(column.name)}"
-            )
+            kind = "text" if _is_text(scan, column) else "keep"
+            option = f"--column {shlex.quote(f'{column.name}={kind}')}"
+            yield f"{quote([column.name])} is ignored: {column.reason}; to use it, add {option}"
             words = _words_in(scan, column)
             if words:
                 yield _hint_on_words(scan, column, words)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
+import inspect
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +13,7 @@ import typer
 
 from posteriori.cli.messages import UserError
 from posteriori.registry import MODELS, ModelSpec, find_model, names_with
-from posteriori.support.suggestions import closest
+from posteriori.support.suggestions import closest, similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,23 +36,20 @@ Categorical = Annotated[
     typer.Option(metavar="A,B", help="Columns of codes: numbers that are categories."),
 ]
 Ignore = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")]
-Keep = Annotated[
+Column = Annotated[
     list[str] | None,
-    typer.Option(metavar="A,B", help="Columns to use although they identify rows; or all."),
+    typer.Option(
+        "--column",
+        metavar="A,B=KIND",
+        help="How to read columns: as text, keep (although they identify rows), or by a density, such as poisson or "
+        "binned.",
+    ),
 ]
 Dates = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
         help="Parts of dates to use, such as month,weekday; or ignore.",
-        show_default=False,
-    ),
-]
-Text = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="A,B",
-        help="Columns of text. Default: those that look like it.",
         show_default=False,
     ),
 ]
@@ -122,109 +121,178 @@ def split_names(values: Sequence[str] | None) -> list[str]:
     return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
 
 
-class Unlabelled(StrEnum):
-    """Treatment of rows whose label is missing."""
-
-    ignore = "ignore"
-    learn = "learn"
+NOT_OF_DENSITIES = ("text", "keep")  # kinds of --column that name no density
+_WITHOUT_VALUE = {"none": None, "true": True, "false": False}
 
 
-def apply_label_options(
-    estimator: GenerativeEstimator,
-    model: str,
-    labels: pl.Series,
-    *,
-    unlabelled: Unlabelled | None,
-    weight: str | None,
-    components_per_class: str | None,
-    noise: str | None,
-    seed: int,
-) -> tuple[GenerativeEstimator, Unlabelled]:
-    """Set the options about labels on an estimator; return it with the treatment of rows without label.
+def settings_of(values: Sequence[str] | None) -> dict[str, str]:
+    """Return the parameters of --set by name, as text; hyphens in names are underscores.
 
     Raises
     ------
     UserError
-        The model does not support an option, or an option is malformed.
+        A value lacks its =, or a parameter is set twice.
     """
-    known = estimator.get_params()
-    asked = {
-        "--unlabelled learn": ("labels", "unlabelled", unlabelled is Unlabelled.learn),
-        "--unlabelled-weight": ("labels", "unlabelled", weight is not None),
-        "--components-per-class": ("em", "label_noise", components_per_class is not None),
-        "--label-noise": ("em", "label_noise", noise is not None),
-    }
-    for option, (group, capability, wanted) in asked.items():
-        if wanted and group not in known:
-            raise UserError(
-                f"{option} needs EM, which --model {model} does not use for it; use {names_with(capability)}"
-            )
-    if "labels" not in known:
-        return estimator, Unlabelled.ignore
-    if model == "pool" and is_held_out(weight):
-        raise UserError(
-            f"--model pool cannot choose --unlabelled-weight; give a number, or use {names_with('label_noise')}"
-        )
-    asks = unlabelled is None and weight is None
-    use = Unlabelled.ignore if model == "pool" and asks else unlabelled or Unlabelled.learn
-    if weight is not None and use is Unlabelled.ignore:
-        raise UserError("--unlabelled-weight weights rows that --unlabelled ignore leaves out; remove one of the two")
-    parameters: dict[str, Any] = {"random_state": seed}
-    if use is Unlabelled.learn:
-        parameters["labels__unlabelled"] = "learn"
-    if weight is not None:
-        parameters["labels__unlabelled_weight"] = _weight(weight)
-    if components_per_class is not None:
-        classes = labels.drop_nulls().unique().sort().to_list()
-        parameters["em__components_per_class"] = _components(components_per_class, classes)
-    if noise is not None:
-        parameters["labels__label_noise"] = _noise(noise)
-    return estimator.set_params(**parameters), use
+    found: dict[str, str] = {}
+    for value in values or []:
+        name, equals, text = value.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise UserError(f"--set is {value!r}; write NAME=VALUE, such as missing=informative")
+        if name in found:
+            raise UserError(f"--set names {name} twice; set it once")
+        found[name] = text.strip()
+    return found
 
 
-def is_held_out(weight: str | None) -> bool:
-    """Whether the weight of rows without label is to be chosen on held-out rows."""
-    return weight in ("held-out", "held_out")
+def columns_of_kinds(values: Sequence[str] | None, features: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns of each kind that --column names; ["all"] for ``all=keep``.
+
+    Raises
+    ------
+    UserError
+        A value lacks its =, a column does not exist, or has two kinds.
+    """
+    from posteriori.cli.checks import columns_named
+
+    found: dict[str, list[str]] = {}
+    for value in values or []:
+        names, equals, kind = value.rpartition("=")
+        if not equals or not names:
+            raise UserError(f"--column is {value!r}; write COLUMN=KIND, such as {value or 'A'}=text")
+        every = kind == "keep" and names == "all" and "all" not in features
+        found.setdefault(kind, []).extend(["all"] if every else columns_named([names], features, "--column"))
+    kind_of: dict[str, str] = {}
+    for kind, names_of_kind in found.items():
+        for name in names_of_kind:
+            if kind_of.setdefault(name, kind) != kind:
+                raise UserError(f"--column names {name!r} as {kind_of[name]} and as {kind}; choose one")
+    return found
 
 
-def _weight(text: str) -> float | str:
-    if is_held_out(text):
-        return "held_out"
-    return _share(text, f'--unlabelled-weight is {text!r}; give a number from 0 to 1, or "held-out"')
+def kept_and_text(values: Sequence[str] | None, features: Sequence[str], of_text: bool = True) -> dict[str, Any]:
+    """Return the parameters `keep` and, unless a command has none, `text` of a function, from --column.
+
+    Raises
+    ------
+    UserError
+        As `columns_of_kinds` does, or a column has another kind.
+    """
+    chosen = columns_of_kinds(values, features)
+    kinds = NOT_OF_DENSITIES if of_text else ("keep",)
+    other = next((kind for kind in chosen if kind not in kinds), None)
+    if other is not None:
+        raise UserError(f"--column takes {' or '.join(kinds)} here, not {other}; only fit has densities of columns")
+    keep = chosen.get("keep")
+    found: dict[str, Any] = {"keep": "all" if keep == ["all"] else keep}
+    return found | {"text": chosen.get("text") or "auto"} if of_text else found
 
 
-def _noise(text: str) -> float | str:
-    message = f'--label-noise is {text!r}; give the share of wrong labels, at least 0 and below 1, or "learn"'
-    if text == "learn":
-        return text
-    share = _share(text, message)
-    if share == 1:
-        raise UserError(message)
-    return share
+def parameters_of(spec: ModelSpec) -> dict[str, str]:
+    """Return the parameters that --set takes, by name: those of a model, and those of its groups."""
+    from posteriori.classifiers.validation import EM, Labels
+
+    known = spec.make().get_params(deep=False)
+    found = {name: name for name in known if name not in _BY_OTHER_OPTIONS}
+    for name, group in (("em", EM), ("labels", Labels)):
+        if name in known:
+            found |= {one: f"{name}__{one}" for one in group().get_params()}
+    if "label_noise" not in spec.options:
+        found.pop("label_noise", None)
+    return found
 
 
-def _share(text: str, message: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        raise UserError(message) from None
-    if not 0 <= share <= 1:
-        raise UserError(message)
-    return share
+_BY_OTHER_OPTIONS = {"em", "labels", "columns", "distributions", "folds"}
 
 
-def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
-    """Parse the number of components of all classes, ``2``, or of some classes, ``a=2,b=3``."""
-    if "=" not in text:
-        return _many(text, text)
+def apply_settings(estimator: Any, spec: ModelSpec, settings: Mapping[str, str], labels: pl.Series) -> tuple[Any, str]:
+    """Set the parameters of --set on an estimator; return it, and what becomes of rows without a label.
+
+    Rows without a label are learned from where EM can: "learn"; otherwise, and by the pool, they are left out:
+    "ignore".
+
+    Raises
+    ------
+    UserError
+        The model has no such parameter, or the values contradict each other.
+    """
+    from posteriori.support.formatting import listed
+
+    known, stated = parameters_of(spec), dict(settings)
+    for name in stated:
+        if name not in known:
+            others = {one.name: parameters_of(one) for one in base_models() if not one.of_counts}
+            owners = [model for model, parameters in others.items() if name in parameters]
+            meant = similar(name, known.keys() | set().union(*others.values()))
+            hint = f"--model {spec.name} --set help lists these" if meant is None else f"did you mean {meant!r}?"
+            instead = f"it goes with --model {listed(owners, conjunction='or')}" if owners else hint
+            raise UserError(f"--set names {name}, which is no parameter of {spec.name}; {instead}")
+    use = "ignore"
+    if "unlabelled" in known:
+        held_out = stated.get("unlabelled_weight", "").replace("-", "_") == "held_out"
+        if spec.name == "pool" and held_out:
+            raise UserError(f"the pool takes a number as unlabelled_weight; or use {names_with('label_noise')}")
+        by_default = "ignore" if spec.name == "pool" and "unlabelled_weight" not in stated else "learn"
+        use = stated.pop("unlabelled", by_default)
+        if use not in ("learn", "ignore"):
+            raise UserError(f"--set unlabelled is {use!r}; give learn or ignore")
+        if use == "ignore" and "unlabelled_weight" in stated:
+            raise UserError("unlabelled_weight weights rows that unlabelled=ignore leaves out; remove one of the two")
+        estimator.set_params(labels__unlabelled="learn" if use == "learn" else "error")
+    if "random_state" in known:
+        stated.setdefault("random_state", "0")
+    classes = labels.drop_nulls().unique().sort().to_list()
+    return estimator.set_params(**{known[name]: _value(name, text, classes) for name, text in stated.items()}), use
+
+
+def settings_help(model: str) -> str:
+    """Return the parameters that --set takes for a model, each with its default and the first sentence on it."""
+    from posteriori.classifiers.validation import EM, Labels
+
+    spec = model_named("--model", model)
+    estimator = spec.make()
+    defaults = estimator.get_params() | EM().get_params() | Labels().get_params() | {"random_state": 0}
+    texts = [inspect.getdoc(one) or "" for one in (type(estimator), EM, Labels)]
+    lines = []
+    for name in sorted(parameters_of(spec)):
+        if name == "unlabelled":
+            lines += [name, "    learn or ignore: whether rows without a label are learned from by EM"]
+            continue
+        pattern = rf"^{name} : .*\n((?:    .*\n)+)"
+        found = next((match for text in texts if (match := re.search(pattern, text, re.MULTILINE))), None)
+        sentence = "" if found is None else re.split(r"(?<!al)\. ", " ".join(found[1].split()))[0].rstrip(".")
+        lines += [f"{name}={defaults[name]}", *(f"    {line}" for line in textwrap.wrap(sentence, 96))]
+    return "\n".join(lines)
+
+
+def _value(name: str, text: str, classes: Sequence[Any]) -> Any:
+    """Return the value of a parameter: nothing, true or false, a number, several, one by class, or a word."""
+    if name == "components_per_class" and "=" in text:
+        return _components(text, classes)
+    if "," in text:
+        return [_value(name, part.strip(), classes) for part in text.split(",")]
+    if text.lower() in _WITHOUT_VALUE:
+        return _WITHOUT_VALUE[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text.replace("-", "_")
+
+
+def _components(text: str, classes: Sequence[Any]) -> dict[Any, int]:
+    """Parse the number of components of some classes, ``a=2,b=3``."""
     spelled = {spelling: label for label in classes for spelling in spellings(label)}
     found = {}
     for part in text.split(","):
         name, _, many = part.rpartition("=")
         if name.strip() not in spelled:
             hint = closest(name.strip(), spelled, "classes")
-            raise UserError(f"--components-per-class names {name.strip()!r}, which is not a class; {hint}")
-        found[spelled[name.strip()]] = _many(many, text)
+            raise UserError(f"components_per_class names {name.strip()!r}, which is not a class; {hint}")
+        if not many.strip().isdecimal() or int(many) < 1:
+            raise UserError(f"components_per_class is {text!r}; write 2, or CLASS=2,OTHER=3, with whole numbers from 1")
+        found[spelled[name.strip()]] = int(many)
     return found
 
 
@@ -235,22 +303,14 @@ def spellings(label: Any) -> list[str]:
     return [f"{label:.0f}"] if isinstance(label, float) else [str(label)]
 
 
-def _many(part: str, text: str) -> int:
-    if not part.strip().isdecimal() or int(part) < 1:
-        raise UserError(
-            f"--components-per-class is {text!r}; write 2, or CLASS=2,OTHER=3, with whole numbers of at least 1"
-        )
-    return int(part)
-
-
-def unlabelled_facts(estimator: GenerativeEstimator, rows: int, use: Unlabelled) -> dict[str, Any]:
+def unlabelled_facts(estimator: GenerativeEstimator, rows: int, use: str) -> dict[str, Any]:
     """Return the number of rows without a label, their treatment and weight, and whether held-out rows chose it."""
     from posteriori.classifiers.validation import labels_of
 
-    learned = use is Unlabelled.learn and rows > 0
+    learned = use == "learn" and rows > 0
     return {
         "rows": rows,
-        "use": use.value,
+        "use": use,
         "weight": estimator.unlabelled_weight_ if learned else None,
         "weight_is_held_out": learned and labels_of(estimator).unlabelled_weight == "held_out",
     }
@@ -260,12 +320,12 @@ def unlabelled_line(found: dict[str, Any]) -> str:
     """Return a sentence on the treatment of rows without a label, and on the alternatives."""
     plural = "s" if found["rows"] > 1 else ""
     start = f"{found['rows']:,} row{plural} without a label"
-    if found["use"] == Unlabelled.ignore:
+    if found["use"] == "ignore":
         return f"{start}: left out"
     chosen = found["weight_is_held_out"]
     how = ", chosen on held-out rows" if chosen else ""
-    other = "" if chosen else "; --unlabelled-weight held-out chooses the weight"
+    other = "" if chosen else "; --set unlabelled_weight=held-out chooses the weight"
     return (
         f"{start}: learned from by EM with weight {found['weight']:g}{how}. If the assumptions of the model do not "
-        f"hold, they can do harm: --unlabelled ignore leaves them out{other}"
+        f"hold, they can do harm: --set unlabelled=ignore leaves them out{other}"
     )

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from posteriori import kernels
-from posteriori.model import log_sum
+from posteriori.model import log_normalised
 from posteriori.sources import Source, source_of
 from posteriori.statistics import JointStatistics
 from posteriori.support.typing import Array
@@ -255,7 +255,7 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
-        return self._map(X, _log_normalise)
+        return self._map(X, log_normalised)
 
     def _map(self, X: Any, finish: Callable[[Array], Array]) -> Array:
         """Return `finish(scores)` of the class scores of all rows; floats have the precision of rows and model."""
@@ -339,12 +339,6 @@ def class_prior(given: Any, weight: Array, name: str = "priors") -> Array:
 
 def _normalise(scores: Array) -> Array:
     kernels.normalise(scores)
-    return scores
-
-
-def _log_normalise(scores: Array) -> Array:
-    with np.errstate(invalid="ignore"):  # of a row that no class can produce
-        scores -= log_sum(scores)[:, np.newaxis]
     return scores
 
 

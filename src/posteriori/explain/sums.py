@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from posteriori.explain.words import WordFactors
-from posteriori.model import GenerativeModel, log_sum
+from posteriori.model import GenerativeModel, log_normalised, log_sum
 from posteriori.support.formatting import cell_text, exponential, paragraph, plural, shortened, table
 from posteriori.support.typing import Array
 from posteriori.tables import quote
@@ -143,8 +143,7 @@ class Explanation:
     @property
     def posterior(self) -> Array:
         """p(y | x), (n, C)."""
-        with np.errstate(invalid="ignore"):  # NaN in a row that no class can produce
-            posterior: Array = np.exp(self.log_joint - self.log_evidence[:, np.newaxis])
+        posterior: Array = np.exp(log_normalised(self.log_joint))  # NaN in a row that no class can produce
         return posterior
 
     def log_odds(self, row: int = 0, label: Any = None, against: Any = None) -> LogOdds:

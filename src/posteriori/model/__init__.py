@@ -9,7 +9,7 @@ from posteriori.model.blocks import (
     reject_outside,
     warn_of_approximation,
 )
-from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_sum
+from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_normalised, log_sum
 from posteriori.model.marginals import batch_of_column, cannot_hold, log_marginal, log_marginal_of_codes
 from posteriori.model.posterior import FLOOR, Pool, Posterior, clip_log_posteriors, draw_components, draw_rows
 
@@ -30,6 +30,7 @@ __all__ = [
     "has_finite_sum",
     "log_marginal",
     "log_marginal_of_codes",
+    "log_normalised",
     "log_sum",
     "reject_incomplete",
     "reject_outside",

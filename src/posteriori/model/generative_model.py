@@ -215,9 +215,7 @@ class GenerativeModel:
 
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce."""
-        scores = self.scores(batch)
-        with np.errstate(invalid="ignore"):
-            return scores - log_sum(scores)[:, np.newaxis]
+        return log_normalised(self.scores(batch))
 
     def component_posterior(self, batch: Batch) -> Array:
         """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
@@ -411,6 +409,18 @@ def log_sum(log_joint: Array) -> Array:
     out = np.empty(len(log_joint))
     kernels.log_evidence(log_joint, out)
     return out
+
+
+def log_normalised(scores: Array) -> Array:
+    """Return scores − log Σ_y exp(scores), (n, C); NaN where every score is −inf.
+
+    The maximum is subtracted first: beyond 2⁵³ nats the logarithm of the sum is lost in it, and equal scores of two
+    classes would have the posterior 1 each.
+    """
+    with np.errstate(invalid="ignore"):
+        shifted = scores - scores.max(axis=1, keepdims=True)
+    log_posterior: Array = shifted - log_sum(shifted)[:, np.newaxis]
+    return log_posterior
 
 
 def has_finite_sum(values: Array) -> bool:

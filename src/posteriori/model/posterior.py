@@ -11,7 +11,7 @@ import numpy as np
 
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.model.blocks import Block
-from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_sum
+from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_normalised
 from posteriori.model.marginals import scores_without_each
 from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
@@ -324,6 +324,5 @@ def _with_and_without(model: GenerativeModel, batch: Batch) -> tuple[Array, Arra
 
 
 def _normalised(scores: Array, model: GenerativeModel) -> Array:
-    with np.errstate(invalid="ignore"):
-        log_posterior = scores - log_sum(scores)[:, np.newaxis]
+    log_posterior = log_normalised(scores)
     return np.where(np.isnan(log_posterior), model.class_log_prior, log_posterior)

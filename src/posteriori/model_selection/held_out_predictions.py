@@ -14,7 +14,7 @@ from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.fit import FitResult, Plan, TrainingRows
 from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.weights import check_closed_form, left_out_factors, left_out_prior
-from posteriori.model import GenerativeModel, Prior, log_sum
+from posteriori.model import GenerativeModel, Prior, log_normalised
 from posteriori.model_selection import metrics
 from posteriori.model_selection.folded_data import (
     FoldedData,
@@ -276,8 +276,7 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
         return np.stack([log_joint, log_prior, fitted.scored(log_prior, factors)], axis=1)
 
     log_joint, log_prior, scored = source.map(left_out).swapaxes(0, 1)
-    with np.errstate(invalid="ignore"):
-        log_posterior = scored - log_sum(np.ascontiguousarray(scored))[:, np.newaxis]
+    log_posterior = log_normalised(scored)
     y_true = rows.y_true
     weight = np.ones(len(y_true)) if source.weight is None else source.weight
     how = "Each row was predicted by a model trained on all others (leave-one-out)."

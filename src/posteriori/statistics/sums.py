@@ -176,7 +176,7 @@ class Sums(WithAxes):
     """Sufficient statistics: a frozen dataclass of arrays, of other sums, and of what they are sums of.
 
     Arrays declared by `Axes` and nested sums add up; a flag holds for a sum if it holds for both parts; other fields
-    are the same in both. A class overrides what its arrays do differently, such as means that merge.
+    have to be the same in both. A class overrides what its arrays do differently, such as means that merge.
     """
 
     def __add__(self, other: Self) -> Self:
@@ -195,8 +195,12 @@ class Sums(WithAxes):
                 values[field.name] = of_sums(mine, theirs)
             elif isinstance(mine, tuple) and mine and isinstance(mine[0], Sums):
                 values[field.name] = tuple(of_sums(a, b) for a, b in zip(mine, theirs, strict=True))
+            elif isinstance(mine, bool):
+                values[field.name] = mine and theirs
+            elif mine is not theirs and mine != theirs:
+                raise ValueError("parameters have changed since the last call; use fit to start over")
             else:
-                values[field.name] = mine and theirs if isinstance(mine, bool) else mine
+                values[field.name] = mine
         return type(self)(**values)
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Self:

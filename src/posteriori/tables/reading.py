@@ -456,7 +456,7 @@ def _identifiers(table: Table, positions: Sequence[int], keep: Collection[int]) 
     kept = names if table.named else list(found)
     warnings.warn(
         f"{quote(names)} {are} ignored ({reasons}); to use {them}, pass columns=po.Columns(keep={kept!r}) "
-        "(--keep on the command line)",
+        "(--column NAME=keep on the command line)",
         IgnoredColumnWarning,
         stacklevel=7,
     )

@@ -294,6 +294,8 @@ export class Classifier {
 
 /** Return log probabilities from scores; NaN if all are −Infinity. */
 export function normalised(scores) {
-  const total = logSum(scores);
-  return scores.map((score) => score - total);
+  const peak = Math.max(...scores); // subtracted first: the logarithm of the sum would be lost in scores of 1e17 nats
+  const shifted = scores.map((score) => score - peak);
+  const total = logSum(shifted);
+  return shifted.map((score) => score - total);
 }
