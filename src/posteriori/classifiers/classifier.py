@@ -24,9 +24,9 @@ from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
 from posteriori.support.draws import check_draw, generator
-from posteriori.support.table_estimator import takes_tables
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, check_weights, read_labels
+from posteriori.tables.reading import takes_tables
 from posteriori.tables.writing import decode, write_table
 
 

@@ -44,9 +44,9 @@ from posteriori.sources.table_source import blas
 from posteriori.statistics.moments import ColumnRanges
 from posteriori.statistics.resolution import few_whole_numbers, rounding_variance
 from posteriori.support.draws import check_draw, generator
-from posteriori.support.table_estimator import takes_tables
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
+from posteriori.tables.reading import takes_tables
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import write_table
 

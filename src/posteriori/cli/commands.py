@@ -30,20 +30,9 @@ from posteriori.cli.show import show
 _OTHERS = "Options"
 _LAST = "Text files"
 _GROUPS = {
-    "Columns": ("categorical", "numeric", "poisson", "binned", "ignore", "keep", "dates", "text"),
-    "Model": (
-        "model",
-        "models",
-        "pool",
-        "time_budget",
-        "missing",
-        "weights",
-        "components_per_class",
-        "folds",
-        "seed",
-        "covariance",
-    ),
-    "Labels": ("classes", "target_is_class", "unlabelled", "unlabelled_weight", "label_noise"),
+    "Columns": ("categorical", "columns", "numeric", "kinds", "ignore", "dates"),
+    "Model": ("model", "models", "settings", "folds", "covariance", "seed"),
+    "Labels": ("classes", "target_is_class"),
     _LAST: ("sep", "decimal", "encoding"),
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}

@@ -212,8 +212,7 @@ def _fit_and_save(
     request: FitRequest, spec: ModelSpec, data: _TrainingTable, estimator: Any, use: str, folds: int
 ) -> dict[str, Any]:
     """Fit, save and report; return the facts."""
-    from posteriori.cli.alerts import find_alerts
-    from posteriori.cli.fit_facts import fit_facts
+    from posteriori.cli.fit_facts import find_alerts, fit_facts
     from posteriori.persistence import save
     from posteriori.statistics.description import describe_scan
     from posteriori.tables.polars import exactly
@@ -359,6 +358,6 @@ def fit(
     with work_progress(not quiet):
         facts = run(request)
 
-    from posteriori.cli import fit_page, tables
+    from posteriori.cli import fit_facts, tables
 
-    (tables.print_json if as_json else fit_page.print_fit)(facts)
+    (tables.print_json if as_json else fit_facts.print_fit)(facts)

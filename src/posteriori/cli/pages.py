@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from rich.console import Console
 
-from posteriori.cli.alerts import print_alerts
 from posteriori.cli.facts import Facts
 from posteriori.cli.tables import (
     MOST_FEATURES,
@@ -15,6 +14,7 @@ from posteriori.cli.tables import (
     console,
     label_text,
     new_table,
+    print_alerts,
     print_candidates,
     print_grid,
     print_information,

@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from posteriori.cli.facts import Facts, plain
-from posteriori.support.formatting import cell_text, count, escaped, plural, probability, shortened
+from posteriori.support.formatting import cell_text, count, escaped, listed, plural, probability, shortened
 
 _NARROWEST = 60  # columns; on a narrower terminal the lines wrap
 NAME = 32  # characters of a name
+_MOST_ALERTS = 10  # columns
 
 
 class _Console(Console):
@@ -162,3 +163,22 @@ def print_parameter_count(out: Console, facts: Facts) -> None:
 def bar(value: float, greatest: float, width: int = 24) -> str:
     """Return a horizontal bar, of this width in characters for the greatest value; none for a negative one."""
     return "█" * round(width * max(value, 0.0) / greatest) if greatest > 0 else ""
+
+
+def print_alerts(out: Console, alerts: Sequence[Facts], beside: Sequence[str] = ()) -> None:
+    """Print the columns of each kind of alert; the kinds `beside` are printed elsewhere."""
+    of_kind: dict[str, list[Facts]] = {}
+    for alert in alerts:
+        if alert["kind"] not in beside:
+            of_kind.setdefault(alert["kind"], []).append(alert)
+    for kind, found in of_kind.items():
+        if len(found) == 1:
+            out.print(f"alert: {_names(found[0])}: {kind}. {found[0]['text']}")
+        else:
+            out.print(f"alert: {kind}: {listed([_names(one) for one in found], _MOST_ALERTS)} (why: --json)")
+    if of_kind:
+        out.print()
+
+
+def _names(alert: Facts) -> str:
+    return " = ".join(alert["columns"]) if alert["kind"] == "duplicates" else listed(alert["columns"])

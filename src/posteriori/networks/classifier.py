@@ -18,8 +18,8 @@ from posteriori.networks.graph.naming import require_variable
 from posteriori.networks.notebooks import network_html
 from posteriori.scoring import Scorer
 from posteriori.support.formatting import code, folded
-from posteriori.support.table_estimator import takes_tables
 from posteriori.support.typing import Array
+from posteriori.tables.reading import takes_tables
 
 
 @dataclass(frozen=True)

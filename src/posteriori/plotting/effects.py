@@ -22,13 +22,18 @@ from posteriori.plotting.canvas import (
     histogram_edges,
     open_axes,
 )
-from posteriori.plotting.reading import Feature, class_number, evenly, given_class_numbers, posterior_of
-from posteriori.sources.table_source import warn_of_unseen
-from posteriori.support.checks import LARGEST
+from posteriori.plotting.reading import (
+    Feature,
+    cells_of,
+    class_number,
+    evenly,
+    given_class_numbers,
+    posterior_of,
+    read_batch,
+)
 from posteriori.support.formatting import shorten
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
-from posteriori.tables.batch import joined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -390,29 +395,6 @@ def effect_of(model: Any, rows: Batch, column: int, cells: Array) -> ColumnEffec
     others = [j for j in range(len(fitted.schema.columns)) if j != column]
     without = fitted.ignore_missingness_except(others)
     return column_effect(fitted.log_posterior, without.log_posterior, rows, column, cells)
-
-
-def read_batch(model: Any, X: Any) -> Batch:
-    """Return rows as one batch of numbers and codes; warn of categories unseen in training."""
-    batch = joined(list(model._source(X).stream(lambda batch: batch)))
-    if batch.unseen:
-        warn_of_unseen(batch.unseen)
-    return batch.with_schema(posterior_of(model).schema)
-
-
-def cells_of(rows: Batch, column: int) -> Array:
-    """Return the cells of a column as numbers or codes, NaN where missing; all NaN in another kind of column.
-
-    Numbers beyond ±1e150 are that: a column that no density models may hold infinity, which has no place on an axis.
-    """
-    schema = rows.schema
-    if schema.columns[column].kind not in ("continuous", "categorical"):
-        return np.full(len(rows), np.nan)
-    if schema.columns[column].kind == "continuous":
-        values = rows.numbers.values[:, schema.of_kind("continuous").index(column)].astype(np.float64)
-        return np.clip(values, -LARGEST, LARGEST)
-    codes = rows.codes.values[:, schema.coded.index(column)]
-    return np.where(codes == 0, np.nan, codes)
 
 
 def effect_points(feature: Feature, cells: Array, scale: Scale, most: int = _POINTS) -> Array:

@@ -18,8 +18,11 @@ from posteriori.model import (
     log_marginal,
     reject_outside,
 )
+from posteriori.sources.table_source import warn_of_unseen
+from posteriori.support.checks import LARGEST
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_table
+from posteriori.tables.batch import joined
 
 _LARGEST_LOG = 500.0  # of a density; a score that is no density (`Complement`) may be larger than a float holds
 
@@ -38,6 +41,29 @@ def posterior_of(model: Any) -> Posterior:
     check_is_fitted(model)
     posterior: Posterior = model._training_posterior
     return posterior
+
+
+def read_batch(model: Any, X: Any) -> Batch:
+    """Return rows as one batch of numbers and codes; warn of categories unseen in training."""
+    batch = joined(list(model._source(X).stream(lambda batch: batch)))
+    if batch.unseen:
+        warn_of_unseen(batch.unseen)
+    return batch.with_schema(posterior_of(model).schema)
+
+
+def cells_of(rows: Batch, column: int) -> Array:
+    """Return the cells of a column as numbers or codes, NaN where missing; all NaN in another kind of column.
+
+    Numbers beyond ±1e150 are that: a column that no density models may hold infinity, which has no place on an axis.
+    """
+    schema = rows.schema
+    if schema.columns[column].kind not in ("continuous", "categorical"):
+        return np.full(len(rows), np.nan)
+    if schema.columns[column].kind == "continuous":
+        values = rows.numbers.values[:, schema.of_kind("continuous").index(column)].astype(np.float64)
+        return np.clip(values, -LARGEST, LARGEST)
+    codes = rows.codes.values[:, schema.coded.index(column)]
+    return np.where(codes == 0, np.nan, codes)
 
 
 @dataclass(frozen=True)

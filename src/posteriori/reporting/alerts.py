@@ -9,8 +9,7 @@ import numpy as np
 from scipy.stats import chi2, f, rankdata
 
 from posteriori.plotting.canvas import Scale
-from posteriori.plotting.effects import cells_of, read_batch
-from posteriori.plotting.reading import evenly
+from posteriori.plotting.reading import cells_of, evenly, read_batch
 from posteriori.reporting.data import ColumnFacts, ReportData, take_rows
 from posteriori.reporting.markup import Html, details, joined, number, numbers, paragraph, percent, table
 from posteriori.support.formatting import count, listed, plural

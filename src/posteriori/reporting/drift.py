@@ -12,8 +12,7 @@ import numpy as np
 from scipy.stats import chi2_contingency, mannwhitneyu
 
 from posteriori.classifiers.validation import labels_to_learn
-from posteriori.plotting.effects import cells_of, read_batch
-from posteriori.plotting.reading import Feature
+from posteriori.plotting.reading import Feature, cells_of, read_batch
 from posteriori.reporting.data import take_rows
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array

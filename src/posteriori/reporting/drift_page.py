@@ -11,7 +11,7 @@ import numpy as np
 
 from posteriori.classifiers.rows import FINGERPRINTS
 from posteriori.model_selection import HeldOut, metrics
-from posteriori.plotting.effects import cells_of
+from posteriori.plotting.reading import cells_of
 from posteriori.reporting.charts import AFTER, BEFORE, WIDTH, chart, figure, histograms_chart, legend, rectangle
 from posteriori.reporting.data import class_texts
 from posteriori.reporting.drift import (

@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.learning.importance import Importance
 from posteriori.plotting.canvas import class_colours
-from posteriori.plotting.effects import cells_of, read_batch
+from posteriori.plotting.reading import cells_of, read_batch
 from posteriori.reporting.charts import figure, legend
 from posteriori.reporting.column_charts import MOST_SHADES, ColumnChart, plot_density_strips
 from posteriori.reporting.data import ReportData, take_rows

@@ -12,8 +12,7 @@ from posteriori.explain import Explanation
 from posteriori.explain.effects import with_cells
 from posteriori.explain.sums import merge_classes
 from posteriori.model_selection import HeldOut
-from posteriori.plotting.effects import cells_of, read_batch
-from posteriori.plotting.reading import Feature, posterior_of
+from posteriori.plotting.reading import Feature, cells_of, posterior_of, read_batch
 from posteriori.reporting.data import ColumnFacts, ReportData, case_links, take_rows
 from posteriori.reporting.held_out import importance_of
 from posteriori.reporting.markup import (

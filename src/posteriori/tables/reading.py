@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table, name_twice
 from posteriori.tables.texts import CountedText, Texts, extended_texts, find_texts
 from posteriori.tables.times import TimeType, times_of_objects, type_of_objects
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 def matched_places(
@@ -469,3 +472,11 @@ def _reject_infinite(table: Table, j: int, column: Column) -> None:
         codes, _ = table.codes([j], Schema((column,)), [column], slice(0, table.n_rows))
         row = np.flatnonzero(codes == column.lookup[infinite[0]])[0]
         raise infinite_cell(column.name, float(infinite[0]), int(row))
+
+
+def takes_tables(tags: Tags) -> Tags:
+    """Return the tags of an estimator with those of tables with missing cells, strings and categories."""
+    tags.input_tags.allow_nan = True
+    tags.input_tags.categorical = True
+    tags.input_tags.string = True
+    return tags
