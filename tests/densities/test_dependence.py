@@ -12,9 +12,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from posteriori.densities import AveragedOneDependence, BackOff, Forest, FullJoint, KDependence, Tree
-from posteriori.densities.k_dependence import choose_parents
-from posteriori.densities.spanning_tree import dependence_of_pairs, mixed_forest, spanning_forest
+from posteriori.densities.dependence import choose_parents
 from posteriori.statistics import Counts, CountTogether, Pairs
+from posteriori.statistics.pairs import dependence_of_pairs, mixed_forest, spanning_forest
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers
 
 CARDINALITIES = (2, 3, 1, 4)

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 import posteriori as po
-from posteriori.densities import AveragedOneDependence, BackOff, FamilyTables, KDependence, k_dependence
+from posteriori.densities import AveragedOneDependence, BackOff, FamilyTables, KDependence, dependence
 from posteriori.model import log_marginal_of_codes
 from posteriori.tables.batch import Assignment, Codes
 
@@ -189,7 +189,7 @@ def test_what_is_not_summed_out_exactly_is_named(monkeypatch):
     model = po.KDependenceBayes(3).fit(frame, y)
     gaps = frame.with_columns(pl.when(pl.Series(rng.random(400) < 0.4)).then(name).alias(name) for name in "abcdef")
     exact = model.predict_joint_log_proba(gaps)  # a warning would be an error
-    monkeypatch.setattr(k_dependence, "MOST_CELLS", 100)
+    monkeypatch.setattr(dependence, "MOST_CELLS", 100)
     with pytest.warns(UserWarning, match=r"lower-order approximation .* for the children of column"):
         near = model.predict_joint_log_proba(gaps)
     assert (near != exact).any()

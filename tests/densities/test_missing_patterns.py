@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.densities import MultivariateGaussian, PatternDensity, implements
+from posteriori.densities import MultivariateGaussian, implements
+from posteriori.densities.capabilities import PatternDensity
 from posteriori.densities.covariances import PerClass, Pooled
 from posteriori.learning import fit as em
 from posteriori.statistics.scatter import MissingPatterns, Scatter

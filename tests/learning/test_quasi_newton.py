@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import lsq_linear
 
-from posteriori.learning.quasi_newton import minimum
+from posteriori.learning.log_linear import minimum
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from posteriori.densities.averaged import AveragedOneDependence
 from posteriori.densities.binned import Binned
 from posteriori.densities.categorical import Categorical
 from posteriori.densities.compound import Compound
@@ -28,10 +27,10 @@ from posteriori.densities.covariances import (
     ShrinkToDiagonal,
     ShrinkToIdentity,
 )
+from posteriori.densities.dependence import AveragedOneDependence, KDependence
 from posteriori.densities.full_joint import FullJoint
 from posteriori.densities.gaussian import Gaussian
 from posteriori.densities.grouped import Grouped
-from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson, PoissonRate

@@ -14,16 +14,6 @@ from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity, ConditionalNormal
 from posteriori.densities.conditional import BackOff, Family, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, lost_cells
-from posteriori.densities.spanning_tree import (
-    Dependence,
-    Penalty,
-    as_compared,
-    contents_of,
-    dependence_of_pairs,
-    information_about_component,
-    mixed_forest,
-    order_of_columns,
-)
 from posteriori.densities.tree_parameters import (
     Forest,
     Normals,
@@ -35,7 +25,17 @@ from posteriori.densities.tree_parameters import (
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.statistics.counts import JointCounts
 from posteriori.statistics.moments import Moments
-from posteriori.statistics.pairs import Pairs
+from posteriori.statistics.pairs import (
+    Dependence,
+    Pairs,
+    Penalty,
+    as_compared,
+    contents_of,
+    dependence_of_pairs,
+    information_about_component,
+    mixed_forest,
+    order_of_columns,
+)
 from posteriori.support.checks import check_equal, require
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers, split_by_component

@@ -13,9 +13,8 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.conditional import maximise
-from posteriori.statistics.canonical_order import CanonicalOrder
 from posteriori.statistics.counts import slot_offsets
-from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure
+from posteriori.statistics.forests import CanonicalOrder, CodedRows, CountLeaves, LeafCounts, TreeStructure
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from posteriori.statistics.moments import ColumnRanges
+from posteriori.statistics.sums import ColumnRanges
 from posteriori.support.typing import Array
 from posteriori.tables.schema import Schema
 

@@ -10,13 +10,24 @@ from posteriori.kernels.bayes import (
     add_categorical,
     add_gaussian,
     add_poisson,
+    add_quartic_norms,
     add_student,
+    expect_missing,
+    integrate_out,
     log_evidence,
     log_factorials,
     normalise,
     responsibilities_and_evidence,
+    whitened_distance,
 )
 from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_bins
+from posteriori.kernels.conditional_likelihood import (
+    improve_leaves,
+    leave_one_out,
+    leaves_of_rows,
+    log_linear_loss,
+    start_posterior,
+)
 from posteriori.kernels.descent import Steps
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, index_distinct_rows, integer_ranges, mark_integers
@@ -25,30 +36,31 @@ from posteriori.kernels.families import (
     add_families,
     averaged_tables,
     chain_averaged,
+    expect_tree_counts,
     smoothed_tables,
+    tree_log_density,
 )
 from posteriori.kernels.family_scores import encode_configurations, score_families
 from posteriori.kernels.forests import (
     count_leaves,
     explain_forest,
     forest_density,
+    grow_tree,
     score_forest,
     smooth_nodes,
     weigh_edges,
 )
-from posteriori.kernels.growing import grow_tree
-from posteriori.kernels.joint_counts import add_joint_counts, gather_joint_counts, pair_information
-from posteriori.kernels.leaf_weights import improve_leaves, leave_one_out, leaves_of_rows, start_posterior
 from posteriori.kernels.left_out import (
     SmoothedCounts,
+    averaged_left_out,
     chain_left_out,
     families_left_out,
+    follow_paths,
     sum_out_left_out,
+    sweep_cells,
+    sweep_paths,
     tree_left_out,
 )
-from posteriori.kernels.log_linear import log_linear_loss
-from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
-from posteriori.kernels.pseudo_rows import averaged_left_out, follow_paths, sweep_cells, sweep_paths
 from posteriori.kernels.responsibilities import (
     add_complete_moments,
     add_responsibilities,
@@ -58,8 +70,16 @@ from posteriori.kernels.responsibilities import (
     weight_responsibilities,
     weightiest_numbers,
 )
-from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers, widen_ranges
-from posteriori.kernels.trees import expect_tree_counts, tree_log_density
+from posteriori.kernels.summing import (
+    add_counts,
+    add_joint_counts,
+    add_moments,
+    deviations_by_component,
+    first_numbers,
+    gather_joint_counts,
+    pair_information,
+    widen_ranges,
+)
 from posteriori.kernels.value_grouping import log_stirling, merge_values
 from posteriori.kernels.words import (
     add_missing_words,

@@ -25,7 +25,7 @@ import numpy as np
 
 from posteriori.densities import Binned, BinnedParameters, Categorical
 from posteriori.densities.categorical import CategoricalParameters
-from posteriori.learning.quasi_newton import minimum
+from posteriori.learning.log_linear import minimum
 from posteriori.learning.weights import check_closed_form, left_out_factors, sampled_rows
 from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel, log_sum
 from posteriori.sources import LabelledSource

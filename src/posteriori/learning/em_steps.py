@@ -9,7 +9,8 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ExpectingDensity, PatternDensity, SummedDensity, implements
+from posteriori.densities import ExpectingDensity, SummedDensity, implements
+from posteriori.densities.capabilities import PatternDensity
 from posteriori.densities.conditional import squarem
 from posteriori.model import Block, GenerativeModel
 from posteriori.sources import LabelledSource

@@ -1,14 +1,15 @@
-"""Conditional likelihood of log-linear models, and the weights of a pool that maximise it."""
+"""Conditional likelihood of log-linear models, the weights of a pool that maximise it, and the search for a minimum."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.learning.folds import stratified_subsample
-from posteriori.learning.quasi_newton import minimum
 from posteriori.model import FLOOR, Pool
 from posteriori.sources.table_source import blas
 from posteriori.support.typing import Array
@@ -19,6 +20,16 @@ _MOST_STEPS = 60  # of Newton's method
 _ROUNDING = 1e-9  # an expected decrease, relative to the mean loss, that rounding can hide
 _MARGIN = 100.0  # of the bound on the next decrement of Newton's method
 _TOLERANCE = 1e-10  # of `minimum`
+_BIAS_PENALTY = 0.1  # relative to the penalty on the weights
+_FEWEST_ROWS = 5000
+# With so many rows, estimation raises the expected log-loss on new rows by 1/500 nat: by p / 2n for p parameters and n
+# rows (Akaike 1974).
+ROWS_PER_PARAMETER = 250
+_SMALLEST_WEIGHT = 1e-3  # a member of a smaller weight is dropped
+_NEGLIGIBLE = 5e-4  # nats per row that members may be worth and still be dropped to predict faster (`prune_pool`)
+_MEMORY = 10  # pairs of steps and changes of the gradient
+_SUFFICIENT = 1e-4  # of Armijo's condition
+_MOST_CUTS = 30  # of a step
 
 
 @dataclass(frozen=True)
@@ -221,15 +232,6 @@ def _bounded_step(gradient: Array, hessian: Array, position: Array, bounded: Arr
     return step
 
 
-_BIAS_PENALTY = 0.1  # relative to the penalty on the weights
-_FEWEST_ROWS = 5000
-# With so many rows, estimation raises the expected log-loss on new rows by 1/500 nat: by p / 2n for p parameters and n
-# rows (Akaike 1974).
-ROWS_PER_PARAMETER = 250
-_SMALLEST_WEIGHT = 1e-3  # a member of a smaller weight is dropped
-_NEGLIGIBLE = 5e-4  # nats per row that members may be worth and still be dropped to predict faster (`prune_pool`)
-
-
 def fit_pool(
     log_posteriors: Array, y_true: Array, weight: Array, penalty: float = 1.0, start: Pool | None = None
 ) -> Pool:
@@ -331,3 +333,90 @@ def _placed(pool: Pool, kept: Array, n_members: int) -> Pool:
 def _mean_loss(pool: Pool, log_posteriors: Array, y_true: Array, weight: Array) -> float:
     log_posterior = pool.log_posterior(log_posteriors)
     return -float(weight @ log_posterior[np.arange(len(y_true)), y_true]) / float(weight.sum())
+
+
+def minimum(
+    loss: Callable[[Array], tuple[float, Array]],
+    start: Array,
+    unit: Array,
+    bounded: slice,
+    tolerance: float,
+    most_steps: int = 300,
+) -> Array:
+    """Return where a convex loss is least, if the parameters `bounded` are at least 0.
+
+    A step is that of L-BFGS in the free parameters. A parameter at 0 whose gradient is positive is not free; with
+    these set apart, the projected step descends (Bertsekas 1982).
+
+    Parameters
+    ----------
+    loss : callable
+        Returns the loss and its gradient, (P,).
+    start : ndarray (P,)
+        The first position.
+    unit : ndarray (P,)
+        The unit of each parameter, > 0, in which their curvatures are of one order of magnitude.
+    bounded : slice
+        The parameters that are at least 0.
+    tolerance : float
+        The search ends if a step lowers the loss by at most this, relative to the loss if that exceeds 1.
+    most_steps : int
+        The search ends after so many steps.
+
+    References
+    ----------
+    Nocedal & Wright, Numerical Optimization, 2nd ed., algorithm 7.4. Bertsekas, Projected Newton methods for
+    optimization problems with simple constraints, SIAM J. Control 20 (1982).
+    """
+    position = start / unit
+    np.maximum(position[bounded], 0.0, out=position[bounded])
+    value, gradient = loss(unit * position)
+    gradient *= unit
+    pairs: deque[tuple[Array, Array, float]] = deque(maxlen=_MEMORY)
+    for _ in range(most_steps):
+        held = (position[bounded] <= 0.0) & (gradient[bounded] > 0.0)
+        step = -gradient
+        step[bounded][held] = 0.0
+        size = float(np.sqrt(step @ step))
+        if size == 0.0:
+            break
+        step = _times_inverse_hessian(step, pairs) if pairs else step * min(1.0, 1.0 / size)
+        step[bounded][held] = 0.0
+        share = 1.0
+        for _ in range(_MOST_CUTS):
+            moved = position + share * step
+            np.maximum(moved[bounded], 0.0, out=moved[bounded])
+            new_value, new_gradient = loss(unit * moved)
+            new_gradient *= unit
+            change = moved - position
+            slope = float(gradient @ change)
+            if new_value <= value + _SUFFICIENT * slope:
+                break
+            least = -0.5 * slope / (new_value - value - slope)  # of the parabola through both values and the slope
+            share *= min(max(least, 0.1), 0.5)
+        else:
+            break
+        rise = new_gradient - gradient
+        curvature = float(rise @ change)
+        if curvature > np.finfo(float).eps * float(rise @ rise):
+            pairs.append((change, rise, curvature))
+        gain = value - new_value
+        position, value, gradient = moved, new_value, new_gradient
+        if gain <= tolerance * max(abs(value), 1.0):
+            break
+    return unit * position
+
+
+def _times_inverse_hessian(vector: Array, pairs: Iterable[tuple[Array, Array, float]]) -> Array:
+    """Return the product of the inverse Hessian that L-BFGS estimates with a vector (algorithm 7.4)."""
+    pairs = list(pairs)
+    out = vector.copy()
+    shares = []
+    for change, rise, curvature in reversed(pairs):
+        shares.append(float(change @ out) / curvature)
+        out -= shares[-1] * rise
+    _, rise, curvature = pairs[-1]
+    out *= curvature / float(rise @ rise)
+    for (change, rise, curvature), share in zip(pairs, reversed(shares), strict=True):
+        out += (share - float(rise @ out) / curvature) * change
+    return out

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from posteriori.densities import Binned, Grouped, PatternDensity, RandomTrees, TwoPassDensity, implements
+from posteriori.densities import Binned, Grouped, RandomTrees, TwoPassDensity, implements
+from posteriori.densities.capabilities import PatternDensity
 from posteriori.densities.tree_growing import FEWEST_TREES, DealtRows
 from posteriori.learning.fit import Collect, FitResult, Plan, blocks_estimated_by_em, estimate
 from posteriori.learning.folds import components_of_folds, per_fold, sums_of_parts, sums_without_each

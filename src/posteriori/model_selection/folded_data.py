@@ -1,4 +1,4 @@
-"""Labelled rows assigned to folds, and the predictions of each fold by models of the other folds."""
+"""Labelled rows dealt into folds by their cells, and the predictions of each fold by models of the other folds."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from posteriori.learning.folds import assign_folds, rows_in_folds, stratified_su
 from posteriori.learning.importance import HeldOutRows, most_rows
 from posteriori.learning.work_bounds import SCORING, WorkCounts
 from posteriori.model import Posterior
-from posteriori.model_selection.row_order import order_by_cells
 from posteriori.sources import LabelledSource
 from posteriori.sources.sampled import sampled_source
-from posteriori.statistics.canonical_order import CanonicalOrder
+from posteriori.statistics.forests import CanonicalOrder, CodedRows
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column
+from posteriori.tables.bags import Bags
+from posteriori.tables.batch import joined
 from posteriori.tables.progress import step
 
 MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory is bounded
 MOST_EVALUATED_BY_ALL = 50_000  # the same, by every candidate of a pool: the standard error is then 0.002
 MANY_ROWS = 100_000  # labelled rows in no fold, and
+_MOST_CELLS = 1 << 24  # that are held and sorted
 PER_EVALUATED_ROW = 2  # of them per evaluated row: these choose cut points and groups of all models
 
 
@@ -108,12 +110,12 @@ class FoldedData:
     def dealt_by_cells(self, random_state: int) -> FoldedData:
         """Return the rows in folds that do not depend on the order of rows and columns, on names and on units.
 
-        Equal rows are interchangeable. A table of more evaluated cells than `order_by_cells` takes keeps its folds, and
+        Equal rows are interchangeable. A table of more than 2²⁴ evaluated cells keeps its folds, and
         so does a subsample of the labelled rows: which rows it has depends on their places.
         """
         if len(self.evaluated) < self.n_labelled:
             return self
-        order = order_by_cells(self.source, self.evaluated, self.y_true, self.weight)
+        order = _order_by_cells(self.source, self.evaluated, self.y_true, self.weight)
         return replace(self, order=order).dealt(self.folds, random_state) if order else self
 
     def dealt(self, folds: int, random_state: int = 0) -> FoldedData:
@@ -206,3 +208,55 @@ def held_out_rows(folded: FoldedData, sampled: Array, batch: Batch, posteriors: 
     fold = folded.fold[sampled]
     folds = [(np.flatnonzero(fold == k), posterior) for k, posterior in enumerate(posteriors)]
     return HeldOutRows(batch, folded.y_true[sampled], folded.weight[sampled], tuple(folds))
+
+
+def _order_by_cells(source: LabelledSource, chosen: Array, component: Array, weight: Array) -> CanonicalOrder | None:
+    """Return an order of rows and classes that depends on cells, labels and weights, not on places and names.
+
+    Of numbers, their order within the column counts, so that units do not. None for a table of more than 2²⁴ cells.
+
+    Parameters
+    ----------
+    source : LabelledSource
+        Under its inferred schema. It is read once.
+    chosen : ndarray (m,)
+        The positions of the rows, ascending.
+    component : ndarray (m,)
+        The class index of each of them.
+    weight : ndarray (m,)
+    """
+    if len(chosen) * len(source.schema.columns) > _MOST_CELLS:
+        return None
+    marked = np.zeros(source.table.n_rows, np.bool_)
+    marked[chosen] = True
+    parts = source.stream(lambda batch: batch.rows(marked[batch.start : batch.start + len(batch)]), "reading")
+    cells = joined([part for part in parts if len(part)])
+    columns = [*map(_ranks, cells.numbers.values.T), *_categories(cells), *map(_distinct, cells.bags)]
+    codes = np.array(columns, np.int32).reshape(len(columns), len(chosen)).T
+    cardinalities = tuple(codes.max(axis=0, initial=0).tolist())
+    is_ordered = np.arange(len(columns)) < cells.numbers.values.shape[1]
+    n_classes = int(component.max()) + 1
+    hashes = np.zeros(len(chosen), np.uint64)  # all rows are kept
+    rows = CodedRows(cardinalities, n_classes, len(chosen), hashes, codes, component.astype(np.int32), weight)
+    return CanonicalOrder.of(rows, is_ordered)
+
+
+def _ranks(values: Array) -> Array:
+    """Return the rank of each number among the distinct ones, from 1; 0 where it is missing."""
+    known, ranks = ~np.isnan(values), np.zeros(len(values), np.int32)
+    ranks[known] = np.unique(values[known], return_inverse=True)[1] + 1
+    return ranks
+
+
+def _categories(cells: Batch) -> Array:
+    schema = cells.schema
+    found: Array = cells.codes.values[:, [schema.coded.index(j) for j in schema.of_kind("categorical")]].T
+    return found
+
+
+def _distinct(bags: Bags) -> Array:
+    """Return codes of bags, from 1, that are equal where the bags are."""
+    parts = [slice(*ends) for ends in zip(bags.starts[:-1], bags.starts[1:], strict=True)]
+    number: dict[tuple[bytes, bytes], int] = {}
+    keys = [(bags.words[part].tobytes(), bags.counts[part].tobytes()) for part in parts]
+    return np.array([number.setdefault(key, 1 + len(number)) for key in keys], np.int32)

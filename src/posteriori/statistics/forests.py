@@ -1,4 +1,4 @@
-"""Rows that trees grow on, the structure of the trees, and the weights in their leaves."""
+"""Rows that trees grow on, in an order by their cells; the structure of the trees, and the weights in their leaves."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from posteriori.tables.schema import Column
 _MOST_ROWS = 200_000  # that trees grow on
 _MOST_CELLS = 1 << 25
 _LARGEST_CODE = (1 << 16) - 1
+_ROUNDS = 3  # of refinement; two categories that these leave equal have equal rows, or nearly so
+_HALF = np.uint64(32)
 
 
 def codes_of(tile: Codes) -> Array:
@@ -385,3 +387,113 @@ class CountLeaves:
             outside,
         )
         return LeafCounts(Counts.of(tile, assignment), leaves)
+
+
+@dataclass(frozen=True)
+class CanonicalOrder:
+    """The order of classes, columns and categories of some rows, and these rows in their order.
+
+    Rows, classes, columns and categories get hashes. That of a row is a sum over its cells, and that of a class, of a
+    category or of a column is a sum over its rows, again and again: the refinement of colours by Weisfeiler & Leman.
+    Sums do not depend on an order, and no hash depends on a name. Only the codes of ordered columns have an order of
+    their own. Columns that show fewer than two codes are left out.
+
+    Attributes
+    ----------
+    rows : CodedRows
+        The rows by their class, and within it by their hash and weight.
+    chosen : ndarray (n,)
+        Their former places.
+    ordered : ndarray (d,)
+        Which columns have ordered codes.
+    place : ndarray (Z,)
+        The place of each class.
+    columns : ndarray (v,)
+        The columns that vary, in their order.
+    codes : tuple of ndarray
+        For each of these, the code in this order of each of its codes, from 0 for a missing cell.
+    """
+
+    rows: CodedRows
+    chosen: Array
+    ordered: Array
+    place: Array
+    columns: Array
+    codes: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, rows: CodedRows, ordered: Array) -> CanonicalOrder:
+        """Return the order of these rows. O(n·d)."""
+        sizes = zip(rows.codes.T, rows.cardinalities, strict=True)
+        counts = [np.bincount(seen, minlength=k + 1) for seen, k in sizes]
+        varying = np.array([j for j, n in enumerate(counts) if np.count_nonzero(n[1:]) > 1], np.int64)
+        # The codes of the columns that vary stand one after the other, so that all are hashed at once.
+        ends = np.cumsum([0, *(len(counts[j]) for j in varying)])
+        starts, column_of = ends[:-1], np.repeat(np.arange(len(varying)), np.diff(ends))
+        is_ordered = ordered[varying]
+        by_place = _hashed(np.arange(ends[-1]) - starts[column_of])
+        cells = [np.ascontiguousarray(rows.codes[:, j]) for j in varying]
+        total = np.concatenate([np.zeros(0), *(counts[j] for j in varying)])
+        of_class = _hashed(np.bincount(rows.component, minlength=rows.n_components))
+        for turn in range(_ROUNDS):
+            of_total = _hashed(total)
+            of_codes = np.where(is_ordered[column_of], by_place, of_total)
+            shown = np.where(total > 0, splitmix64(of_codes + of_total), np.uint64(0))
+            of_columns = np.add.reduceat(shown, starts) ^ is_ordered.astype(np.uint64)
+            terms = splitmix64(of_codes ^ of_columns[column_of])
+            terms[starts] = 0  # missing cells
+            of_rows = of_class[rows.component]
+            for seen, start in zip(cells, starts, strict=True):
+                of_rows += terms[start:][seen]
+            of_rows = splitmix64(of_rows)
+            if turn + 1 < _ROUNDS:
+                halves = (of_rows >> _HALF).astype(np.float64)  # their sums are exact
+                of_class = _hashed(np.bincount(rows.component, halves, rows.n_components))
+                sums = (np.bincount(seen, halves, k) for seen, k in zip(cells, np.diff(ends), strict=True))
+                total = np.concatenate([np.zeros(0), *sums])
+        place = _ranks(of_class)
+        codes = [
+            np.arange(len(counts[j])) if ordered[j] else _codes_by_hash(of_codes[start:end], counts[j] > 0)
+            for j, start, end in zip(varying, starts, ends[1:], strict=True)
+        ]
+        by_hash = np.argsort(of_columns, kind="stable")
+        chosen = np.lexsort((rows.weight, of_rows, place[rows.component]))
+        moved = tuple(codes[i].astype(rows.codes.dtype) for i in by_hash)
+        return cls(rows.take(chosen), chosen, ordered, place, varying[by_hash], moved)
+
+    def encoded(self) -> Array:
+        """Return the codes of the rows and of the columns that vary, (n, v), in this order of categories."""
+        codes = np.empty((len(self.rows.codes), len(self.columns)), self.rows.codes.dtype)
+        for i, j in enumerate(self.columns):
+            codes[:, i] = self.codes[i][self.rows.codes[:, j]]
+        return codes
+
+    def restored(self, nodes: Array, share: Array, sides: Array) -> tuple[Array, Array, Array]:
+        """Return a tree on these codes (`kernels.grow_tree`) as one on the columns and codes of the rows."""
+        nodes, moved = nodes.copy(), sides.copy()
+        for i, j in enumerate(self.columns.tolist()):
+            if not self.ordered[j]:
+                starts = nodes[nodes[:, 0] == i, 1][:, np.newaxis]
+                moved[starts + np.arange(len(self.codes[i]))] = sides[starts + self.codes[i]]
+        inner = nodes[:, 0] >= 0
+        nodes[inner, 0] = self.columns[nodes[inner, 0]]
+        return nodes, share, moved
+
+
+def _hashed(numbers: Array) -> Array:
+    hashes: Array = splitmix64(numbers.astype(np.uint64))
+    return hashes
+
+
+def _codes_by_hash(hashes: Array, is_present: Array) -> Array:
+    """Return the place of each code, from 1; categories that no row shows are one, because only names differ."""
+    places = np.concatenate([[0], 1 + _ranks(hashes[1:])])
+    absent = 1 + np.flatnonzero(~is_present[1:])
+    places[absent] = places[absent].min(initial=len(places))
+    return places
+
+
+def _ranks(hashes: Array) -> Array:
+    ranks = np.empty(len(hashes), np.int64)
+    ranks[np.argsort(hashes, kind="stable")] = np.arange(len(hashes))
+    return ranks

@@ -1,22 +1,30 @@
-"""Sums that know their axes: addition, guarded subtraction and reindexing follow from them."""
+"""Sufficient statistics: sums over rows, which form a commutative monoid under +.
+
+Sums that know their axes are added, subtracted with a guard, and reindexed by what they declare. `JointStatistics` are
+those of a model: the weight of each component, the sums of each block, and the ranges of the columns.
+"""
 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self, cast, get_args, get_type_hints
+from typing import Any, Protocol, Self, cast, get_args, get_type_hints, runtime_checkable
 
 import numpy as np
 
-from posteriori.support.checks import LARGEST, check_equal, check_numbers, require_kind
+from posteriori import kernels
+from posteriori.support.checks import LARGEST, check_equal, check_numbers, require, require_kind
 from posteriori.support.typing import Array
+from posteriori.tables.batch import Assignment, Batch, split_by_component
 from posteriori.tables.schema import Column
 
 _OF_WEIGHTS = 1e-10  # relative to the sum: the order in which fractions are added changes it by less
 _OF_SUMS = 1e-12  # a sum of numbers or squares that falls below this share of its former value is 0
 _BEYOND = 1e-9  # a sum of squares that falls further below 0 than this share never contained the removed rows
 _LAST_DIGITS = 4 * np.finfo(np.float64).eps  # of a number
+_LARGEST = 1e75  # products of two variances of such numbers stay finite
 _COARSE = 1e-3  # share of a column's variance: rounding within a narrow component is no contradiction
 
 
@@ -252,3 +260,206 @@ def gather(sums: Array, positions: Sequence[int] | Array, axis: int = 0) -> Arra
         return sums[positions.start : positions.stop].copy()
     index = np.asarray(positions, np.int64)
     return np.where((index >= 0).reshape(-1, *[1] * (sums.ndim - 1)), sums[index], 0.0)
+
+
+@dataclass(frozen=True)
+class ColumnRanges:
+    """The smallest and the largest number of every column, and whether all of its numbers are integers.
+
+    It covers all rows of positive weight, with or without a label, of all classes. + is associative, commutative
+    and idempotent, and `empty` is its identity. Subtraction is not possible: after `unlearn` a range may be wider
+    than that of the remaining rows.
+
+    Attributes
+    ----------
+    lowest, highest : ndarray (d,)
+        In data units, columns in the order of the schema; inf and −inf in a column without any number, such as
+        a categorical one.
+    whole : ndarray (d,)
+        Booleans; True in a column without any number.
+    """
+
+    lowest: Array
+    highest: Array
+    whole: Array
+
+    def check_against(self, n_columns: int) -> None:
+        """Raise ValueError unless there is one range per column."""
+        check_numbers("the lowest numbers", self.lowest, (n_columns,), -np.inf, np.inf)
+        check_numbers("the highest numbers", self.highest, (n_columns,), -np.inf, np.inf)
+        empty = (self.lowest == np.inf) & (self.highest == -np.inf)
+        filled = np.isfinite(self.lowest) & np.isfinite(self.highest) & (self.lowest <= self.highest)
+        require(bool((empty | filled).all()), "a range is not empty and does not run from a lower to a higher number")
+        require(
+            self.whole.shape == (n_columns,) and self.whole.dtype == np.bool_,
+            "there is not one flag per column for whole numbers",
+        )
+
+    @classmethod
+    def empty(cls, n_columns: int) -> ColumnRanges:
+        """Return the ranges of no row."""
+        return cls(np.full(n_columns, np.inf), np.full(n_columns, -np.inf), np.ones(n_columns, np.bool_))
+
+    @classmethod
+    def of(cls, batch: Batch) -> ColumnRanges:
+        """Return the ranges of the rows of a batch. O(n·d), one read."""
+        ranges = cls.empty(len(batch.schema.columns))
+        continuous = list(batch.schema.of_kind("continuous"))
+        if continuous:
+            weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
+            parts = ranges.lowest[continuous], ranges.highest[continuous], ranges.whole[continuous]
+            kernels.widen_ranges(batch.numbers.values, weight, *parts)
+            for array, part in zip((ranges.lowest, ranges.highest, ranges.whole), parts, strict=True):
+                array[continuous] = part
+        return ranges
+
+    def __add__(self, other: ColumnRanges) -> ColumnRanges:
+        return ColumnRanges(
+            np.minimum(self.lowest, other.lowest), np.maximum(self.highest, other.highest), self.whole & other.whole
+        )
+
+    @property
+    def has_numbers(self) -> Array:
+        """Which columns have a number in some row, (d,) booleans."""
+        return self.lowest <= self.highest
+
+    @property
+    def has_finite_squares(self) -> Array:
+        """In which columns sums of squares stay finite, (d,) booleans."""
+        extreme = np.where(self.has_numbers, np.maximum(np.abs(self.lowest), np.abs(self.highest)), 0.0)
+        return np.asarray(extreme <= _LARGEST)
+
+    def take(self, columns: Sequence[int]) -> ColumnRanges:
+        """Return the ranges of some columns, by their positions."""
+        positions = list(columns)
+        return ColumnRanges(self.lowest[positions], self.highest[positions], self.whole[positions])
+
+
+class StatisticsFactory(Protocol):
+    """Computes statistics from rows: a class of statistics, or an object that also says what to count."""
+
+    def of(self, tile: Any, assignment: Assignment) -> Any:
+        """Return the statistics of the rows of a tile."""
+
+
+@runtime_checkable
+class ResponsibilityStatisticsFactory(StatisticsFactory, Protocol):
+    """Computes statistics also from responsibilities (n, Z), without copying the rows per component."""
+
+    def from_responsibilities(self, tile: Any, responsibilities: Array) -> Any:
+        """Return the statistics of the rows of a tile, with weight responsibilities[i, z] for row i and component z.
+
+        Laws (tests/statistics/test_statistics.py): they equal the sum over z of the statistics with weights
+        responsibilities[:, z].
+        """
+
+
+def from_responsibilities(sufficient_statistics: StatisticsFactory, tile: Any, responsibilities: Array) -> Any:
+    """Return the statistics of the rows of a tile, with weight responsibilities[i, z] for row i and component z.
+
+    Parameters
+    ----------
+    sufficient_statistics : StatisticsFactory
+    tile : Numbers, Codes or Mixed
+    responsibilities : ndarray (n, Z)
+        ≥ 0, in rows.
+    """
+    if isinstance(sufficient_statistics, ResponsibilityStatisticsFactory):
+        return sufficient_statistics.from_responsibilities(tile, responsibilities)
+    return functools.reduce(
+        operator.add, (sufficient_statistics.of(*part) for part in split_by_component(tile, responsibilities))
+    )
+
+
+class Statistics(Protocol):
+    """Sums over rows, per component, from which a density can be estimated.
+
+    Laws (tests/statistics/test_statistics.py): a + b equals one pass over the rows of both; + is associative
+    and commutative; a row of weight k counts as k rows, and one of weight 0 as none.
+    """
+
+    @classmethod
+    def of(cls, tile: Any, assignment: Assignment) -> Self:
+        """Return the statistics of the rows of a tile."""
+
+    def __add__(self, other: Self) -> Self: ...
+
+    def finite(self) -> Array:
+        """Return which columns can be computed with, (d,): no cell is infinite or has a square that overflows."""
+
+    def is_exact(self) -> bool:
+        """Return whether the sums are exact, without expectations of missing cells."""
+
+    def observed(self) -> Array:
+        """Return the weight of the present cells, (Z, d)."""
+
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Self:
+        """Return the same sums in another order, with zeros for new components and categories.
+
+        components lists the current index of every component of the result, or −1 if it is new. columns does the same
+        for the categories of each categorical column (None: unchanged).
+        """
+
+
+@runtime_checkable
+class ReversibleStatistics(Protocol):
+    """Statistics from which rows can be removed again.
+
+    Laws (tests/classifiers/test_unlearn.py): (a + b) − b is a: exactly for counts and whole weights, for moments to
+    1e-9 of the previous spread of the column, at any offset; and removing b from a + b never goes negative.
+    """
+
+    def __sub__(self, other: Self) -> Self: ...
+
+    def would_go_negative(self, other: Self) -> Array:
+        """Return where other holds more than these sums, (Z, d), so that it cannot be subtracted."""
+
+
+@dataclass(frozen=True)
+class JointStatistics:
+    """The statistics of a joint p(z)·∏_b p(x_b | z): the weight of each component and the statistics of each block.
+
+    Attributes
+    ----------
+    weight : ndarray (Z,)
+        The weight of the rows of each component.
+    blocks : tuple of Statistics
+    hidden : float
+        The weight of the rows whose component is hidden. The sums contain them as expected by an E-step.
+    ranges : ColumnRanges, optional
+        The range of every column of the schema; None if the ranges of some rows are unknown, as for an old model file.
+    """
+
+    weight: Array
+    blocks: tuple[Any, ...]
+    hidden: float = 0.0
+    ranges: ColumnRanges | None = None
+
+    def check_weight(self, n_components: int) -> None:
+        """Raise ValueError unless there is one weight per component."""
+        check_numbers("the weight of the components", self.weight, (n_components,), 0.0)
+        require(0 <= self.hidden < float("inf"), f"the weight of rows without label is {self.hidden}")
+
+    def __add__(self, other: JointStatistics) -> JointStatistics:
+        blocks = zip(self.blocks, other.blocks, strict=True)
+        sums = tuple([a + b for a, b in blocks])
+        known = self.ranges is not None and other.ranges is not None
+        ranges = self.ranges + other.ranges if known else None  # type: ignore[operator]
+        return JointStatistics(self.weight + other.weight, sums, self.hidden + other.hidden, ranges)
+
+    def __sub__(self, other: JointStatistics) -> JointStatistics:
+        blocks = zip(self.blocks, other.blocks, strict=True)
+        sums = tuple(a - b for a, b in blocks)
+        return JointStatistics(difference(self.weight, other.weight), sums, self.hidden - other.hidden, self.ranges)
+
+    def reindexed(
+        self, components: Sequence[int], columns: Sequence[Sequence[Sequence[int]] | None]
+    ) -> JointStatistics:
+        """Return the same sums in another order, as `Statistics.reindexed` does; columns has one entry per block."""
+        pairs = zip(self.blocks, columns, strict=True)
+        return JointStatistics(
+            gather(self.weight, components),
+            tuple(block.reindexed(components, moves) for block, moves in pairs),
+            self.hidden,
+            self.ranges,
+        )

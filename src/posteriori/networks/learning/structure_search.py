@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from posteriori.densities.spanning_tree import Penalty, dependence_of_categories, spanning_forest
 from posteriori.model_cost import Work
 from posteriori.networks.graph.cpt import CPT
 from posteriori.networks.graph.dag import DAG
@@ -34,6 +33,7 @@ from posteriori.networks.learning.family_statistics import CaseRows, CountFamili
 from posteriori.networks.learning.hill_climbing import HillClimbResult, climb
 from posteriori.networks.learning.parameters import LearningOptions, fit_tables
 from posteriori.statistics import CountTogether
+from posteriori.statistics.pairs import Penalty, dependence_of_categories, spanning_forest
 from posteriori.statistics.row_records import DistinctRows
 from posteriori.support.draws import generator
 from posteriori.support.suggestions import closest
