@@ -12,7 +12,7 @@ import polars as pl
 import posteriori as po
 from experiments.page import markdown_table
 from experiments.real_tables import data_folder, tables
-from posteriori.densities.binned import Binned
+from posteriori.densities.categorical import Binned
 
 SETS = ("zoo", "heart_cleveland", "titanic_kaggle", "penguins", "german")
 FOLDS = 3

@@ -12,9 +12,9 @@ from pathlib import Path
 import polars as pl
 
 from fuzz.target import UNDEFINED, check_posteriors, check_sentence
-from posteriori.cli import REFUSED, main, progress
+from posteriori.cli import REFUSED, main, messages
 
-progress._PERIOD = 3600.0  # seconds between lines of progress, which a busy machine would print
+messages._PERIOD = 3600.0  # seconds between lines of progress, which a busy machine would print
 
 
 @contextmanager

@@ -323,3 +323,12 @@ def test_directions_and_distances_are_those_of_components():
     apart = numbers[:, np.newaxis] - model.means_
     each = np.sqrt(np.einsum("nzi,ij,nzj->nz", apart, np.linalg.inv(model.covariance_), apart))
     assert_allclose(model.mahalanobis(table), np.column_stack([each[:, 0], each[:, 1:].min(axis=1)]))
+
+
+def test_label_noise_of_one_class_is_nothing():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    X[::4, 0] = np.nan
+    noisy = po.GaussianDiscriminant(labels=po.Labels(label_noise="learn"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of one class
+        assert_allclose(noisy.fit(X, ["only"] * 30).predict_proba(X), 1.0)

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-from posteriori.cli import commands, facts, main, messages, progress
+from posteriori.cli import commands, facts, main, messages
 from posteriori.cli import files as reading
 from posteriori.cli import files as writing
 from posteriori.cli import fit as fitting
@@ -345,7 +345,7 @@ def test_a_progress_bar_only_where_somebody_looks(monkeypatch):
             return True
 
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(progress, "_DELAY", 0.0)
+    monkeypatch.setattr(messages, "_DELAY", 0.0)
     write("t.csv", SMALL)
     err = Terminal()
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):

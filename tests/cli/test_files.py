@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.cli import fit as fitting
-from posteriori.cli import main, progress
+from posteriori.cli import main, messages
 from posteriori.statistics import description
 from posteriori.tables.progress import report_progress
 from tests.cli.command_line import CommandLine
@@ -183,7 +183,7 @@ def test_bars_say_what_is_done_where_it_takes_long(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     table(2000).write_parquet("t.parquet")
     for delay in (0.0, 1e9):
-        monkeypatch.setattr(progress, "_DELAY", delay)
+        monkeypatch.setattr(messages, "_DELAY", delay)
         err = Terminal()
         out = io.StringIO()
         with contextlib.redirect_stderr(err), contextlib.redirect_stdout(out):

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import posteriori as po
-from posteriori.cli import main, progress
-from posteriori.cli.progress import WorkEstimate
+from posteriori.cli import main, messages
+from posteriori.cli.messages import WorkEstimate
 from posteriori.learning.work_bounds import first_steps, fitting_steps
 from posteriori.model_selection import folded_data
 from posteriori.support import compilation
@@ -100,24 +100,24 @@ def test_no_time_is_promised_before_a_twentieth_of_the_work():
 def test_the_clock_stands_still_while_a_kernel_is_compiled(monkeypatch):
     real = Clock()
     monkeypatch.setattr("posteriori.support.compilation.time.monotonic", real)
-    before = progress._clock()
-    estimate = WorkEstimate(progress._clock)
+    before = messages._clock()
+    estimate = WorkEstimate(messages._clock)
     advance = estimate.begin("statistics", 10)
     real.now += 5.0
     advance(5)
     compilation.begin()
     compilation.begin()  # a kernel that it calls
     real.now += 20.0
-    assert progress.line_of(estimate) == "statistics, 50% done, compiling"
+    assert messages.line_of(estimate) == "statistics, 50% done, compiling"
     compilation.end()
     compilation.end()
-    assert progress._clock() - before == pytest.approx(5.0)
-    assert progress.line_of(estimate) == "statistics, 50% done, about 5 s left"
+    assert messages._clock() - before == pytest.approx(5.0)
+    assert messages.line_of(estimate) == "statistics, 50% done, about 5 s left"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(3.4, "3 s"), (75, "1 min 15 s"), (7300, "2 h 01 min")])
 def test_durations(seconds, text):
-    assert progress.duration(seconds) == text
+    assert messages.duration(seconds) == text
 
 
 def table(n=600):
@@ -171,7 +171,7 @@ def test_a_line_ends_with_the_best_candidate_so_far():
     assert estimate.best == ""
     estimate.score("tan", 0.25)
     estimate.score("nb", 0.5)
-    assert progress.line_of(estimate) == "fitting candidate 1 of 3; best of 2 so far: tan, log-loss 0.250"
+    assert messages.line_of(estimate) == "fitting candidate 1 of 3; best of 2 so far: tan, log-loss 0.250"
 
 
 def test_lines_where_nobody_looks_at_a_terminal(monkeypatch):
@@ -182,9 +182,9 @@ def test_lines_where_nobody_looks_at_a_terminal(monkeypatch):
             printed.set()
             return super().write(text)
 
-    monkeypatch.setattr(progress, "_PERIOD", 0.001)
+    monkeypatch.setattr(messages, "_PERIOD", 0.001)
     err = Lines()
-    with contextlib.redirect_stderr(err), progress.progress_bar("predicting", 10) as advance:
+    with contextlib.redirect_stderr(err), messages.progress_bar("predicting", 10) as advance:
         advance(5)
         assert printed.wait(60.0)
     assert err.getvalue().startswith("predicting")
@@ -196,12 +196,12 @@ def test_a_line_names_the_step_and_the_time_left():
     advance = estimate.begin("predicting", 10)
     clock.now += 90.0
     advance(5)
-    assert progress.line_of(estimate) == "predicting, 50% done, about 1 min 30 s left"
+    assert messages.line_of(estimate) == "predicting, 50% done, about 1 min 30 s left"
 
 
 def test_quiet_prints_no_progress(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(progress, "_PERIOD", 0.0)
+    monkeypatch.setattr(messages, "_PERIOD", 0.0)
     table().write_parquet("t.parquet")
     for command in (["fit", "t.parquet", "--target", "y", "--model", "nb"], ["predict", "t.posteriori", "t.parquet"]):
         err = io.StringIO()

@@ -489,3 +489,9 @@ def test_a_row_that_a_refitted_model_cannot_produce_is_predicted_by_the_class_fr
     found = po.cross_validate({"one": _Undecided()}, X, y, folds=3)
     others = y[found.fold != found.fold[-1]]
     assert_allclose(found.posteriors["one"][-1], [np.mean(others == "a"), np.mean(others == "b")])
+
+
+def test_a_random_forest_names_a_number_beyond_its_32_bits():
+    X = pl.DataFrame({"x": [0.0, 1.0, 2.0, 1e39] * 5})
+    with pytest.raises(ValueError, match="column 'x' holds 1e\\+39 in row 3, beyond"):
+        po.comparison.discriminative("forest").fit(X, [0, 1] * 10)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 import posteriori as po
 import posteriori.sources.table_source
 from posteriori.classifiers import generative_classifier
-from posteriori.densities.binned import Binned
+from posteriori.densities.categorical import Binned
 from posteriori.learning.folds import stratified_folds
 from posteriori.model_selection import out_of_fold
 from posteriori.model_selection.folded_data import FoldedData

@@ -13,8 +13,7 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.plotting import plot_effect
-from posteriori.plotting.canvas import Scale
-from posteriori.plotting.reading import cells_of, read_batch
+from posteriori.plotting.reading import Scale, cells_of, read_batch
 
 PENGUINS = load_penguins().drop("year")
 TWO = PENGUINS.filter(pl.col("species") != "Gentoo")

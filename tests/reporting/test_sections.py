@@ -10,8 +10,8 @@ from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.plotting.canvas import Scale, histogram_edges
-from posteriori.plotting.reading import read_batch
+from posteriori.plotting.canvas import histogram_edges
+from posteriori.plotting.reading import Scale, read_batch
 from posteriori.reporting import features, markup
 from posteriori.reporting.charts import Panel, nice_ticks, scale_ticks
 from posteriori.reporting.column_charts import ColumnChart

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
-from posteriori.densities.binned import Binned
+from posteriori.densities.categorical import Binned
 from posteriori.sql import correlated, dialects
 from posteriori.sql import translation as sizes
 

@@ -374,3 +374,13 @@ def test_models_without_parts_refuse_dates(fitted):
         fitted.to_sql()
     with pytest.raises(TypeError, match=r"column 'when' is Datetime.*; turn it into a number or a category"):
         infer_schema(read_table(CONTAINERS["polars"]()))
+
+
+@pytest.mark.parametrize("kind", [pl.Duration("ms"), pl.Datetime("ms")])
+def test_a_time_that_no_microseconds_reach_is_refused(kind):
+    near = pl.Series("when", np.arange(30) * 86_400_000).cast(kind)
+    y = np.arange(30) % 2
+    model = po.NaiveBayes().fit(pl.DataFrame(near), y)
+    far = pl.DataFrame(pl.Series("when", [2**62] * 2).cast(kind))
+    with pytest.raises(ValueError, match="column 'when' holds a time that is 292,000 years or more away"):
+        model.predict(far)

@@ -23,7 +23,7 @@ from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
-from posteriori.support.draws import check_draw, generator
+from posteriori.support.checks import check_draw, generator
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, check_weights, read_labels
 from posteriori.tables.reading import takes_tables

@@ -42,8 +42,7 @@ from posteriori.model_selection.metrics import loss_difference, scores_of
 from posteriori.registry import MODELS
 from posteriori.sources.table_source import blas
 from posteriori.statistics import ColumnRanges
-from posteriori.support.checks import check_numbers, require
-from posteriori.support.draws import generator
+from posteriori.support.checks import check_numbers, generator, require
 from posteriori.support.typing import Array
 from posteriori.tables import Column
 from posteriori.tables.progress import plan_steps, start_progress, step

@@ -16,7 +16,7 @@ from posteriori.classifiers.validation import Columns
 from posteriori.densities import RandomTrees
 from posteriori.explain.tree_outline import TreeOutline, outline_of_tree
 from posteriori.model import Block
-from posteriori.support.draws import generator
+from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 from posteriori.tables import Schema
 

@@ -43,7 +43,7 @@ from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.table_source import blas
 from posteriori.statistics.resolution import few_whole_numbers, rounding_variance
 from posteriori.statistics.sums import ColumnRanges
-from posteriori.support.draws import check_draw, generator
+from posteriori.support.checks import check_draw, generator
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.reading import takes_tables

@@ -17,7 +17,7 @@ from posteriori.densities import Gaussian, Missingness, MultivariateGaussian
 from posteriori.learning.fit import EMOptions
 from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import JointStatistics
-from posteriori.support.draws import generator
+from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 from posteriori.tables import Column, LabelModel, PartialLabels, Schema, Table, quote
 from posteriori.tables import Labels as TableLabels

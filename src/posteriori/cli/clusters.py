@@ -13,9 +13,8 @@ import typer
 
 from posteriori.cli.checks import check_overwrite, columns_named, parts_of_dates
 from posteriori.cli.files import check_place, names_table, open_output, read_frame, stem_of
-from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.options import AsJson, Dates, Force, Quiet, TablePath, kept_and_text
-from posteriori.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,7 @@ import typer
 
 from posteriori.cli.checks import parts_of_dates, read_labelled
 from posteriori.cli.files import check_place
-from posteriori.cli.messages import UserError, as_user_errors, warn
+from posteriori.cli.messages import UserError, as_user_errors, progress_bar, warn
 from posteriori.cli.options import (
     AsJson,
     Categorical,
@@ -27,7 +27,6 @@ from posteriori.cli.options import (
     models_option,
     split_names,
 )
-from posteriori.cli.progress import progress_bar
 from posteriori.registry import COMPARED
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.checks import parts_of_dates, read_labelled
-from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.options import (
     AsJson,
     Categorical,
@@ -24,7 +24,6 @@ from posteriori.cli.options import (
     models_option,
     split_names,
 )
-from posteriori.cli.progress import progress_bar
 from posteriori.registry import CROSS_VALIDATED
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
-from posteriori.explain.effects import column_distributions
 from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.learning.importance import mutual_information
 from posteriori.model import log_marginal_of_codes
@@ -144,7 +143,7 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     if hasattr(estimator, "members_"):
         return pool_facts(estimator)
     model = estimator.model_
-    name_of = column_distributions(model)
+    name_of = model.column_densities
     columns: list[Facts] = [
         {"name": column.name, "kind": column.shown_kind, "distribution": name_of.get(j)}
         | ({"reason": column.reason} if column.is_ignored else {})

@@ -21,7 +21,7 @@ from posteriori.cli.checks import (
     parts_of_dates,
 )
 from posteriori.cli.files import check_place, names_table, open_and_summarise, stem_of, title_of
-from posteriori.cli.messages import UserError, as_user_errors, warn
+from posteriori.cli.messages import UserError, as_user_errors, warn, work_progress
 from posteriori.cli.options import (
     NOT_OF_DENSITIES,
     AsJson,
@@ -42,7 +42,6 @@ from posteriori.cli.options import (
     settings_help,
     settings_of,
 )
-from posteriori.cli.progress import work_progress
 from posteriori.cli.report import check_report, write_report
 from posteriori.registry import ModelSpec, names_with
 

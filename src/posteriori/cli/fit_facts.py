@@ -33,7 +33,6 @@ from posteriori.cli.tables import (
     print_table,
 )
 from posteriori.densities import column_label
-from posteriori.explain.effects import column_distributions
 from posteriori.model_selection.metrics import compare_with_prior
 from posteriori.reporting import alerts
 from posteriori.reporting.data import ReportData, column_facts
@@ -200,7 +199,7 @@ def _against_prior(scored: HeldOut) -> Facts:
 def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> list[Facts]:
     """Return kind, distribution, missing cells and values of each feature."""
     pooled = hasattr(estimator, "members_")
-    name_of = {} if pooled else column_distributions(estimator.model_)
+    name_of = {} if pooled else estimator.model_.column_densities
     facts = []
     for j, column in enumerate(estimator.schema_.columns):
         cells = description.columns[column.source].cells

@@ -12,9 +12,8 @@ import typer
 
 from posteriori.cli.checks import load_posterior, scan_for
 from posteriori.cli.files import check_output, open_as_written, write_out
-from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.options import ModelPath, OutputTable, Quiet, TablePaths, WithColumns, spellings, split_names
-from posteriori.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from posteriori.scoring.decisions import Decision

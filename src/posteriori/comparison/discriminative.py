@@ -42,6 +42,8 @@ class Recipe:
         Return the transformers of the numbers and of the codes of categories. Both are NaN if missing.
     sparse_threshold : float
         The classifier receives a sparse matrix if the fraction of nonzero cells is below this.
+    largest : float
+        The largest number in magnitude that it can read.
     reads_text : bool
         Whether it reads the thousands of columns of tf-idf of a text, nearly all of them 0.
     """
@@ -50,6 +52,7 @@ class Recipe:
     numbers: Callable[[], Any]
     categories: Callable[[], Any]
     sparse_threshold: float = 0.3
+    largest: float = np.inf
     reads_text: bool = True
 
 
@@ -86,8 +89,15 @@ RECIPES: dict[str, Recipe] = {
         _few_codes,
         reads_text=False,
     ),
-    # RandomForestClassifier refuses NaN in sparse matrices.
-    "forest": Recipe(lambda categorical: RandomForestClassifier(), _unchanged, _indicators, 0.0, reads_text=False),
+    # RandomForestClassifier refuses NaN in sparse matrices, and takes numbers as float32.
+    "forest": Recipe(
+        lambda categorical: RandomForestClassifier(),
+        _unchanged,
+        _indicators,
+        sparse_threshold=0.0,
+        largest=float(np.finfo(np.float32).max),
+        reads_text=False,
+    ),
 }
 
 
@@ -223,7 +233,7 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         if schema.named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         self.pipeline_ = _build(recipe, self.schema_, self._tokenizers)
-        cells = _cells(table, self.schema_, columns)
+        cells = _cells(table, self.schema_, columns, recipe.largest)
         cells[:, np.isnan(cells).all(axis=0)] = 0.0  # boosting refuses columns that are entirely missing
         self.pipeline_.fit(
             _with_texts(cells, table, self.schema_, columns), labels.components(target, slice(0, table.n_rows))
@@ -236,7 +246,7 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         table = read_table(X)
         positions = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
         schema = self._with_unseen_categories(table, positions)
-        cells = _with_texts(_cells(table, schema, positions), table, schema, positions)
+        cells = _with_texts(_cells(table, schema, positions, self._recipe().largest), table, schema, positions)
         return np.asarray(self.pipeline_.predict_proba(cells))
 
     def predict(self, X: Any) -> Array:
@@ -321,8 +331,14 @@ def require_finite(numbers: Array, columns: list[Column]) -> None:
         raise infinite_cell(columns[position].name, float(numbers[row, position]), int(row))
 
 
-def _cells(table: Table, schema: Schema, positions: Any) -> Array:
-    """Return the numbers of a table, then the codes of its categories, float64 (n, d); NaN if missing."""
+def _cells(table: Table, schema: Schema, positions: Any, largest: float) -> Array:
+    """Return the numbers of a table, then the codes of its categories, float64 (n, d); NaN if missing.
+
+    Raises
+    ------
+    ValueError
+        A number is infinite, or exceeds the largest one in magnitude.
+    """
     rows = slice(0, table.n_rows)
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     cells = np.empty((table.n_rows, len(continuous) + len(categorical)))
@@ -330,6 +346,13 @@ def _cells(table: Table, schema: Schema, positions: Any) -> Array:
         known: list[Column] = [schema.columns[j] for j in continuous]
         cells[:, : len(continuous)] = table.numbers([positions[j] for j in continuous], known, rows)
         require_finite(cells[:, : len(continuous)], known)
+        beyond = np.argwhere(np.abs(cells[:, : len(continuous)]) > largest)
+        if len(beyond):
+            i, k = beyond[0].tolist()
+            raise ValueError(
+                f"column {known[k].name!r} holds {cells[i, k]:g} in row {i}, beyond {largest:g}, which this classifier "
+                "cannot read; divide the column by a large number, or leave it out"
+            )
     if categorical:
         known = [schema.columns[j] for j in categorical]
         codes, _ = table.codes([positions[j] for j in categorical], schema, known, rows)

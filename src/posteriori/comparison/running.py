@@ -30,7 +30,7 @@ from posteriori.comparison.models import (
 from posteriori.comparison.result import Comparison
 from posteriori.model_cost import Work
 from posteriori.model_selection.metrics import accuracy, brier_score, fill_undefined, log_loss
-from posteriori.support.draws import generator
+from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 
 _MOST = 1000  # repeats, or threads

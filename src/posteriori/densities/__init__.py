@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from posteriori.densities.binned import Binned, BinnedParameters
 from posteriori.densities.capabilities import (
     ApproximatingDensity,
     ChainedDensity,
@@ -28,7 +27,7 @@ from posteriori.densities.capabilities import (
     WordDensity,
     implements,
 )
-from posteriori.densities.categorical import Categorical, CategoricalParameters
+from posteriori.densities.categorical import Binned, BinnedParameters, Categorical, CategoricalParameters
 from posteriori.densities.compound import Compound, CompoundParameters
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.dependence import AveragedOneDependence, AveragedParameters, KDependence

@@ -25,17 +25,15 @@ from posteriori.densities.covariances import (
 from posteriori.densities.gaussian import check_least_variance, draw_stretch
 from posteriori.densities.multivariate_parameters import (
     MultivariateGaussianParameters,
+    chain_left_out,
     expect,
     expect_from_patterns,
     expect_from_responsibilities,
+    integrate_out_parameters,
     log_factors_given_others,
+    sample_t_within,
     solve_lower,
     squared_distances,
-)
-from posteriori.densities.multivariate_predictive import (
-    chain_left_out,
-    integrate_out_parameters,
-    sample_t_within,
     within_variances,
 )
 from posteriori.densities.within_ranges import Box, truncated_normal

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from posteriori.densities.binned import Binned
-from posteriori.densities.categorical import Categorical
+from posteriori.densities.categorical import Binned, Categorical
 from posteriori.densities.compound import Compound
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.covariances import (

@@ -1,4 +1,4 @@
-"""The effect of one column on the prediction, and its distribution."""
+"""The effect of one column on the prediction."""
 
 from __future__ import annotations
 
@@ -7,19 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posteriori.model import GenerativeModel
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
-
-
-def column_distributions(model: GenerativeModel) -> dict[int, str]:
-    """Return the name of the density that models each column, by the position of the column.
-
-    A column that two blocks model together has the name of the block whose parameters all classes share.
-    """
-    blocks = sorted((block for block in model.blocks if not block.models_missingness), key=lambda block: block.shared)
-    return {j: block.density.name for block in blocks for j in block.columns}
-
 
 _LOWEST = -700.0  # nats; a class that cannot produce a row counts as this improbable
 _SPREAD = (0.1, 0.9)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import os
+import sys
 import zlib
 from functools import cache
 from importlib.resources import files
@@ -21,7 +23,7 @@ from posteriori.networks import BayesianNetwork
 from posteriori.plotting.reading import parents_of
 from posteriori.reporting.markup import Html, HtmlPage, document_head, element
 from posteriori.statistics import ColumnRanges
-from posteriori.support.draws import generator
+from posteriori.support.checks import generator
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
 from posteriori.tables import Schema, read_labels, read_rows
@@ -173,7 +175,10 @@ def _probabilities(row: Array) -> list[float] | None:
 def _plain(cell: Any) -> Any:
     if isinstance(cell, dict):
         return {str(word): _plain(count) for word, count in cell.items()}
-    return cell.item() if isinstance(cell, np.generic) else cell
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(cell, float) and math.isinf(cell):  # JSON has no infinity; the largest number is in the same bin
+        return math.copysign(sys.float_info.max, cell)
+    return cell
 
 
 MOST_ROWS = 2000

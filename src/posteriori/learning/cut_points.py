@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.binned import Binned, Bins
+from posteriori.densities.categorical import Binned, Bins
 from posteriori.learning.folds import components_of_folds, per_fold, sums_without_each
 from posteriori.model import Block, bins_of, reject_outside
 from posteriori.sources import Source

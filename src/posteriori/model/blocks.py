@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from posteriori.densities import ApproximatingDensity, Binned, Density
-from posteriori.densities.binned import Bins
+from posteriori.densities.categorical import Bins
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote

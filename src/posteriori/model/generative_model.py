@@ -391,6 +391,15 @@ class GenerativeModel:
         return tuple(tuple(order[: order.index(j)]) for j in range(len(order)))
 
     @property
+    def column_densities(self) -> dict[int, str]:
+        """The name of the density that models each column, by the position of the column.
+
+        A column that two blocks model together has the name of the block whose parameters all classes share.
+        """
+        blocks = sorted((block for block in self.blocks if not block.models_missingness), key=lambda one: one.shared)
+        return {j: block.density.name for block in blocks for j in block.columns}
+
+    @property
     def _given_component(self) -> tuple[tuple[int, ...], ...]:
         given: list[tuple[int, ...]] = [()] * len(self.schema.columns)
         for block, parameters in zip(self.blocks, self.parameters, strict=True):

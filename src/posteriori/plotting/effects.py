@@ -14,7 +14,6 @@ from posteriori.plotting.canvas import (
     OBSERVED,
     PALETTE,
     TURNED,
-    Scale,
     class_colours,
     class_name,
     class_names,
@@ -24,6 +23,7 @@ from posteriori.plotting.canvas import (
 )
 from posteriori.plotting.reading import (
     Feature,
+    Scale,
     cells_of,
     class_number,
     evenly,

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2, f, rankdata
 
-from posteriori.plotting.canvas import Scale
-from posteriori.plotting.reading import cells_of, evenly, read_batch
+from posteriori.plotting.reading import Scale, cells_of, evenly, read_batch
 from posteriori.reporting.data import ColumnFacts, ReportData, take_rows
 from posteriori.reporting.markup import Html, details, joined, number, numbers, paragraph, percent, table
 from posteriori.support.formatting import count, listed, plural

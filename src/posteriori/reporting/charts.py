@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.plotting.canvas import Scale, histogram_edges
+from posteriori.plotting.canvas import histogram_edges
+from posteriori.plotting.reading import Scale
 from posteriori.reporting.markup import Html, element
 from posteriori.support.typing import Array
 

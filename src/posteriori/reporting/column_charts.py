@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posteriori.explain.effects import ColumnEffect
-from posteriori.plotting.canvas import Scale, class_colours, class_names, histogram_edges
+from posteriori.plotting.canvas import class_colours, class_names, histogram_edges
 from posteriori.plotting.effects import effect_of, effect_points
-from posteriori.plotting.reading import Feature, cells_of, evenly
+from posteriori.plotting.reading import Feature, Scale, cells_of, evenly
 from posteriori.reporting.charts import WIDTH, Panel, chart, n_bins, rectangle
 from posteriori.reporting.markup import Html, element
 from posteriori.support.formatting import cell_text, plural, shorten

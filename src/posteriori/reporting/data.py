@@ -15,7 +15,6 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.validation import labels_of, labels_to_learn
-from posteriori.explain.effects import column_distributions
 from posteriori.model import GenerativeModel
 from posteriori.statistics import Counts
 from posteriori.statistics.description import Cells, NumericColumns
@@ -65,7 +64,7 @@ def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
     """Summarize the features of a fitted estimator in a table, in one pass; all columns of a pool are "pooled"."""
     schema, tally = estimator.schema_, estimator._source(X).reduce(_Tally.of)
     pooled = hasattr(estimator, "members_")
-    name_of = {} if pooled else column_distributions(estimator.model_)
+    name_of = {} if pooled else estimator.model_.column_densities
     continuous = schema.of_kind("continuous")
     facts = []
     for j, column in enumerate(schema.columns):

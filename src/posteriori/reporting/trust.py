@@ -10,8 +10,8 @@ import numpy as np
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.ranking import Ranking
 from posteriori.plotting import plot_calibration
-from posteriori.plotting.canvas import Scale, class_colours
-from posteriori.plotting.reading import evenly
+from posteriori.plotting.canvas import class_colours
+from posteriori.plotting.reading import Scale, evenly
 from posteriori.reporting.charts import Panel, chart, figure, legend
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import Html, Section, bar, details, element, joined, number, paragraph, percent, table

@@ -83,7 +83,7 @@ class LabelModel:
 
         The M-step of EM: posterior mean under a Dirichlet prior of 10 pseudo-rows per true class.
         """
-        if not self.learned:
+        if not self.learned or self.of_class[-1] == 0:  # one class has no wrong labels
             return self
         counts = np.zeros((len(weight), len(weight)))
         np.add.at(counts, list(self.of_class), weight.T)

@@ -254,17 +254,26 @@ def times_of_polars(series: pl.Series, wanted: TimeType, name: str) -> Array:
     if dtype in (pl.String, pl.Categorical, pl.Enum):
         series = _from_strings(series.cast(pl.String), wanted, name)
         dtype = series.dtype
+
+    def microseconds(dtype: pl.DataType) -> Array:
+        found = series.cast(dtype, strict=False)
+        if found.null_count() > series.null_count():
+            raise ValueError(
+                f"column {name!r} holds a time that is 292,000 years or more away; correct it, or leave out the column"
+            )
+        return found.to_numpy()
+
     found: Array | None = None
     if dtype == pl.Date:
-        found = series.cast(pl.Datetime("us")).to_numpy()
+        found = microseconds(pl.Datetime("us"))
     elif isinstance(dtype, pl.Datetime):
         if dtype.time_zone is not None:
             series = series.dt.convert_time_zone(wanted.zone or dtype.time_zone).dt.replace_time_zone(None)
-        found = series.cast(pl.Datetime("us")).to_numpy()
+        found = microseconds(pl.Datetime("us"))
     elif dtype == pl.Time:
         found = (series.to_physical() // 1000).cast(pl.Duration("us")).to_numpy()
     elif isinstance(dtype, pl.Duration):
-        found = series.cast(pl.Duration("us")).to_numpy()
+        found = microseconds(pl.Duration("us"))
     return _checked(found, wanted, name, str(dtype))
 
 

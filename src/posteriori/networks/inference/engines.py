@@ -16,7 +16,7 @@ from posteriori.networks.inference.evidence import Evidence
 from posteriori.networks.inference.inference import Compiled, Inference
 from posteriori.networks.inference.sampling import Estimate, draw, relative_weight, weighted_frequencies, weighted_mean
 from posteriori.networks.inference.table_inference import TableInference, require_possible
-from posteriori.support.draws import generator
+from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 
 Interval = tuple[str, float | None, float | None]  # a continuous variable, and the ends of its values

@@ -15,7 +15,7 @@ from posteriori.networks.inference.evidence import Evidence, read_evidence, read
 from posteriori.networks.inference.inference import Compiled, Inference
 from posteriori.networks.inference.sampling import draw
 from posteriori.networks.inference.table_inference import require_possible, warn_of_impossible
-from posteriori.support.draws import check_draw, generator
+from posteriori.support.checks import check_draw, generator
 from posteriori.support.typing import Array
 
 Given = Mapping[str, Any]  # evidence as the caller writes it

@@ -16,7 +16,7 @@ from posteriori.networks.learning.cases import open_cases
 from posteriori.networks.learning.constraint_based import Edges
 from posteriori.networks.learning.family_statistics import CaseRows
 from posteriori.networks.learning.structure_search import as_search
-from posteriori.support.draws import generator
+from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 
 _DECIDED = 2 / 3  # the share of graphs that decides the direction of an edge

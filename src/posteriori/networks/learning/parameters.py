@@ -27,7 +27,7 @@ from posteriori.networks.learning.family_statistics import (
     without_missing,
 )
 from posteriori.statistics.counts import CountTogether
-from posteriori.support.draws import generator
+from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Codes
 

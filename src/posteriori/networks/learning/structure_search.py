@@ -35,7 +35,7 @@ from posteriori.networks.learning.parameters import LearningOptions, fit_tables
 from posteriori.statistics import CountTogether
 from posteriori.statistics.pairs import Penalty, dependence_of_categories, spanning_forest
 from posteriori.statistics.row_records import DistinctRows
-from posteriori.support.draws import generator
+from posteriori.support.checks import generator
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Codes, Column
