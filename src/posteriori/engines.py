@@ -27,28 +27,16 @@ def of_package(*names: str) -> Callable[[Any], bool]:
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine that holds tables.
+    """An engine that holds tables."""
 
-    Attributes
-    ----------
-    tables : str
-        The class of its tables, as "module:Class".
-    takes : callable
-        Whether an object that a user gives as X belongs to the engine. No object does where users give a table itself,
-        as `scan` returns one.
-    opens : str
-        The function that opens such an object as a table, as "module:function".
-    source : str
-        The class of sources that read its tables, as "module:Class": `STREAMED`, `PARTITIONED` or one of its own.
-    predicts_lazily : bool
-        Whether predictions stay with the engine, as a collection that computes nothing yet
-        (`PartitionedTable.map_rows`).
-    """
-
-    tables: str
+    tables: str  # the class of its tables, as "module:Class"
+    # Whether an object that a user gives as X belongs to the engine. No object does where users give a table itself, as
+    # `scan` returns one.
     takes: Callable[[Any], bool] = _takes_none
-    opens: str = ""
+    opens: str = ""  # the function that opens such an object as a table, as "module:function"
+    # the class of sources that read its tables, as "module:Class": `STREAMED`, `PARTITIONED` or one of its own
     source: str = STREAMED
+    # whether predictions stay with the engine, as a collection that computes nothing yet (`PartitionedTable.map_rows`)
     predicts_lazily: bool = False
 
     def open(self, X: Any) -> Any:

@@ -30,60 +30,29 @@ _BINS = 9  # cells per binned column when the tables of pairs are sized: 8 bins 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What the training rows hold in one column.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"continuous", "categorical"}
-    cardinality : int
-        Number of categories; 0 for a continuous column.
-    n_missing : int
-        Rows without a value.
-    lowest, highest : float
-        Range in data units; inf and −inf for a column without any number.
-    whole : bool
-        Whether all numbers are whole; True for a column without any number.
-    n_values : int
-        Number of distinct values, if all are whole and lie within a range of 15; otherwise 0.
-    """
+    """What the training rows hold in one column."""
 
     name: str
-    kind: str
-    cardinality: int
-    n_missing: int
+    kind: str  # "continuous" or "categorical"
+    cardinality: int  # number of categories; 0 for a continuous column
+    n_missing: int  # rows without a value
+    # lowest, highest: range in data units; inf and −inf for a column without any number
     lowest: float
     highest: float
-    whole: bool
-    n_values: int = 0
+    whole: bool  # whether all numbers are whole; True for a column without any number
+    n_values: int = 0  # number of distinct values, if all are whole and lie within a range of 15; otherwise 0
 
 
 @dataclass(frozen=True)
 class TableSummary:
-    """What a candidate can see of a table before it is fitted.
+    """What a candidate can see of a table before it is fitted."""
 
-    Attributes
-    ----------
-    columns : tuple of ColumnSummary
-        The features that are numbers or categories.
-    n_rows : int
-        Rows of the table.
-    n_classes : int
-        C.
-    n_incomplete : int
-        Rows that lack at least one number.
-    n_counts : int
-        Columns of counts.
-    whole_counts : bool
-        Whether all their counts are whole.
-    """
-
-    columns: tuple[ColumnSummary, ...]
-    n_rows: int
-    n_classes: int
-    n_incomplete: int
-    n_counts: int = 0
-    whole_counts: bool = True
+    columns: tuple[ColumnSummary, ...]  # the features that are numbers or categories
+    n_rows: int  # rows of the table
+    n_classes: int  # C
+    n_incomplete: int  # rows that lack at least one number
+    n_counts: int = 0  # columns of counts
+    whole_counts: bool = True  # whether all their counts are whole
 
     @property
     def n_continuous(self) -> int:
@@ -93,24 +62,12 @@ class TableSummary:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a model costs on a table.
+    """What a model costs on a table."""
 
-    Attributes
-    ----------
-    lookups : float
-        Numbers looked up per row, in multiples of naive Bayes.
-    pair_cells : int
-        Cells in tables of pairs of columns, over all classes.
-    covariance_cells : int
-        Cells in covariance matrices, over all classes.
-    seconds : float
-        Of EM where numbers are missing, on one core.
-    """
-
-    lookups: float = 1.0
-    pair_cells: int = 0
-    covariance_cells: int = 0
-    seconds: float = 0.0
+    lookups: float = 1.0  # numbers looked up per row, in multiples of naive Bayes
+    pair_cells: int = 0  # cells in tables of pairs of columns, over all classes
+    covariance_cells: int = 0  # cells in covariance matrices, over all classes
+    seconds: float = 0.0  # of EM where numbers are missing, on one core
 
     def reason_too_high(self) -> str | None:
         """Return which limit the cost exceeds, as one clause; None if it exceeds none."""
@@ -131,17 +88,10 @@ class Work:
 
     Work of more than ten minutes, or of more memory than the machine has, is reduced or refused. The environment
     variables `POSTERIORI_MAX_MINUTES` and `POSTERIORI_MAX_GB` set other limits; "inf" is none.
-
-    Attributes
-    ----------
-    seconds : float
-        On one core.
-    n_bytes : float
-        Of memory at a time.
     """
 
-    seconds: float = 0.0
-    n_bytes: float = 0.0
+    seconds: float = 0.0  # on one core
+    n_bytes: float = 0.0  # of memory at a time
 
     def __add__(self, other: Work) -> Work:
         return Work(self.seconds + other.seconds, self.n_bytes + other.n_bytes)

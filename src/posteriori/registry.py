@@ -105,50 +105,26 @@ def decline_uncertain_covariances(table: TableSummary) -> str | None:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model that can be asked for by name.
+    """A model that can be asked for by name."""
 
-    Attributes
-    ----------
-    name : str
-        The name in code and on the command line.
-    title : str
-        The name in tables and pictures.
-    description : str
-        One line that says what the model is.
-    estimator : str
-        Its class, as "module:Class".
-    parameters : mapping
-        The parameters that differ from the defaults of the class; ``em__tol`` is the parameter `tol` of `em`.
-    options : frozenset of str
-        What it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers
-        cut into bins), "counts" (columns of counts), "text" (columns of text), "missing" (informative missing cells),
-        "label_noise" (noisy labels and mixtures as classes).
-    cost : callable
-        Takes a `TableSummary` to a `Cost`.
-    decline : callable
-        Takes a `TableSummary` to the reason why the model does not apply; to None if it does.
-    in_pool : bool
-        Whether `GenerativeClassifier(members="auto")` tries it.
-    of_counts : bool
-        Whether the pool tries it only if a column holds counts of words; it takes numbers as binned.
-    generative : bool
-        Whether it has p(x, y) and can be saved; otherwise it is a peer for comparisons.
-    is_costly : bool
-        Whether the pool fits it to all rows only if a trial shows its use.
-    """
-
-    name: str
-    title: str
-    description: str
-    estimator: str
+    name: str  # the name in code and on the command line
+    title: str  # the name in tables and pictures
+    description: str  # one line that says what the model is
+    estimator: str  # its class, as "module:Class"
+    # the parameters that differ from the defaults of the class; ``em__tol`` is the parameter `tol` of `em`
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    # what it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers cut into
+    # bins), "counts" (columns of counts), "text" (columns of text), "missing" (informative missing cells),
+    # "label_noise" (noisy labels and mixtures as classes)
     options: frozenset[str] = _NO_OPTIONS
-    cost: CostModel = cost_per_column
+    cost: CostModel = cost_per_column  # takes a `TableSummary` to a `Cost`
+    # takes a `TableSummary` to the reason why the model does not apply; to None if it does
     decline: Callable[[TableSummary], str | None] = _accept
-    in_pool: bool = False
+    in_pool: bool = False  # whether `GenerativeClassifier(members="auto")` tries it
+    # whether the pool tries it only if a column holds counts of words; it takes numbers as binned
     of_counts: bool = False
-    generative: bool = True
-    is_costly: bool = False
+    generative: bool = True  # whether it has p(x, y) and can be saved; otherwise it is a peer for comparisons
+    is_costly: bool = False  # whether the pool fits it to all rows only if a trial shows its use
 
     @property
     def estimator_class(self) -> type[Any]:

@@ -32,28 +32,17 @@ _MOST_CATEGORIES = 255  # per column, the limit of histogram gradient boosting
 
 @dataclass(frozen=True)
 class Recipe:
-    """A classifier, and the preprocessing of its columns.
+    """A classifier, and the preprocessing of its columns."""
 
-    Attributes
-    ----------
-    classifier : callable
-        Returns the classifier, given a mask of the columns that are categorical. Numeric columns come first.
-    numbers, categories : callable
-        Return the transformers of the numbers and of the codes of categories. Both are NaN if missing.
-    sparse_threshold : float
-        The classifier receives a sparse matrix if the fraction of nonzero cells is below this.
-    largest : float
-        The largest number in magnitude that it can read.
-    reads_text : bool
-        Whether it reads the thousands of columns of tf-idf of a text, nearly all of them 0.
-    """
-
+    # returns the classifier, given a mask of the columns that are categorical; numeric columns come first
     classifier: Callable[[list[bool]], Any]
+    # return the transformers of the numbers and of the codes of categories, both NaN if missing
     numbers: Callable[[], Any]
     categories: Callable[[], Any]
+    # the classifier receives a sparse matrix if the fraction of nonzero cells is below this
     sparse_threshold: float = 0.3
-    largest: float = np.inf
-    reads_text: bool = True
+    largest: float = np.inf  # the largest number in magnitude that it can read
+    reads_text: bool = True  # whether it reads the thousands of columns of tf-idf of a text, nearly all of them 0
 
 
 def _unchanged() -> str:

@@ -30,26 +30,14 @@ _FEWEST_ROWS = 10  # smallest default training size
 
 @dataclass(frozen=True)
 class Rows:
-    """Labelled rows in the form that every model receives.
+    """Labelled rows in the form that every model receives."""
 
-    Attributes
-    ----------
-    frame : polars DataFrame (n, d)
-        Numbers as floats, categories as strings, booleans or Enum, so that a subset of the rows has the same types.
-    y_true : ndarray (n,)
-        The class index of each row.
-    classes : ndarray (C,)
-    texts : tuple of str
-        The columns of text.
-    counts : mapping of str to sparse matrix (n, V)
-    words : mapping of str to sequence of str (V,)
-        Sparse blocks of counts, for models that read these, as in `Blocks`.
-    """
-
+    # numbers as floats, categories as strings, booleans or Enum, so that a subset of the rows has the same types
     frame: pl.DataFrame
-    y_true: Array
-    classes: Array
-    texts: tuple[str, ...] = ()
+    y_true: Array  # (n,): the class index of each row
+    classes: Array  # (C,)
+    texts: tuple[str, ...] = ()  # the columns of text
+    # Sparse blocks of counts (n, V) and their words (V,), for models that read these, as in `Blocks`.
     counts: Mapping[str, Any] = field(default_factory=dict)
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
 

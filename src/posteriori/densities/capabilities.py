@@ -298,18 +298,12 @@ class BaseDensity:
 
 @dataclass(frozen=True)
 class LinearTerms:
-    """log p(x | z) = bias_z + Σ_t weight_tz · x_t + a part that is the same for all components.
+    """log p(x | z) = bias_z + Σ_t weight_tz · x_t + a part that is the same for all components."""
 
-    Attributes
-    ----------
-    bias : ndarray (Z,)
-        In nats.
-    terms : list of (position, category, weight)
-        The position of a column in the block; a category, or None for a number; and the weights (Z,), in nats per data
-        unit for a number, in nats for a category. x_t is the number, or 1 if the cell has the category and 0 otherwise.
-    """
-
-    bias: Array
+    bias: Array  # (Z,): in nats
+    # Position, category and weights: the position of a column in the block; a category, or None for a number; and the
+    # weights (Z,), in nats per data unit for a number, in nats for a category. x_t is the number, or 1 if the cell has
+    # the category and 0 otherwise.
     terms: list[tuple[int, Any, Array]]
 
 
@@ -340,22 +334,14 @@ class MarginDensity(Protocol):
 
 @dataclass(frozen=True)
 class ConditionalNormal:
-    """p(x_j | z, k, u) = N(intercept + coefficients·u, variance), with k a code of a parent and u numbers.
+    """p(x_j | z, k, u) = N(intercept + coefficients·u, variance), with k a code of a parent and u numbers."""
 
-    Attributes
-    ----------
-    of_codes, of_numbers : tuple of int
-        The positions of the parents of each kind, at most one of codes.
-    intercept : ndarray (Z,) or (Z, K)
-    coefficients : ndarray (Z, m) or (Z, K, m)
-    variance : ndarray (Z,) or (Z, K)
-    """
-
+    # of_codes, of_numbers: the positions of the parents of each kind, at most one of codes
     of_codes: tuple[int, ...]
     of_numbers: tuple[int, ...]
-    intercept: Array
-    coefficients: Array
-    variance: Array
+    intercept: Array  # (Z,) or (Z, K)
+    coefficients: Array  # (Z, m) or (Z, K, m)
+    variance: Array  # (Z,) or (Z, K)
 
 
 @runtime_checkable

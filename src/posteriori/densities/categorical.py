@@ -34,18 +34,11 @@ SMALLEST_SCALE = 1e-150  # its inverse square is finite
 
 @dataclass(frozen=True)
 class CategoricalParameters(WithAxes):
-    """log p(x_j = k | z).
+    """log p(x_j = k | z)."""
 
-    Attributes
-    ----------
-    cardinalities : tuple of int
-        K of each column.
-    log_probability : ndarray (Z, Σ (K + 1))
-        In nats, the columns side by side. Slot 0 of each column is the missing cell and holds 0, because summing out
-        gives probability 1.
-    """
-
-    cardinalities: tuple[int, ...]
+    cardinalities: tuple[int, ...]  # K of each column
+    # (Z, Σ (K + 1)): in nats, the columns side by side. Slot 0 of each column is the missing cell and holds 0, because
+    # summing out gives probability 1.
     log_probability: Annotated[Array, Axes("the log-probabilities", "z", "slot", low=-np.inf, high=ROUNDING)]
 
     @cached_property
@@ -214,20 +207,12 @@ class Categorical(BaseDensity):
 
 @dataclass(frozen=True)
 class BinnedParameters:
-    """The cuts of each column, and the scale of its outer bins.
-
-    Attributes
-    ----------
-    cuts : tuple of tuple of float
-    mean : ndarray (d,)
-        Mean of a column without cuts, in data units; 0 for other columns.
-    scale : ndarray (2, d)
-        Row 0: mean distance to the first cut of the cells below it. Row 1: mean distance to the last cut of the cells
-        above it. In data units. For a column without cuts both rows hold the standard deviation.
-    """
+    """The cuts of each column, and the scale of its outer bins."""
 
     cuts: tuple[tuple[float, ...], ...]
-    mean: Array
+    mean: Array  # (d,): mean of a column without cuts, in data units; 0 for other columns
+    # (2, d): row 0: mean distance to the first cut of the cells below it. Row 1: mean distance to the last cut of the
+    # cells above it. In data units. For a column without cuts both rows hold the standard deviation.
     scale: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:

@@ -253,20 +253,13 @@ def squarem(start: Array, once: Array, twice: Array, longest: float) -> tuple[Ar
 
 @dataclass(frozen=True)
 class Family:
-    """The counts of a column with its parents.
-
-    Attributes
-    ----------
-    column : int
-    counts : ndarray (Z, K_1 + 1, …, K + 1)
-        Weights by the codes of the parents, the most important first, and of the column last; code 0 is missing.
-    components : range
-        Those that have this table. The table that all components share counts all.
-    """
+    """The counts of a column with its parents."""
 
     column: int
+    # (Z, K_1 + 1, …, K + 1): weights by the codes of the parents, the most important first, and of the column last;
+    # code 0 is missing
     counts: Array
-    components: range
+    components: range  # those that have this table. The table that all components share counts all.
 
 
 @dataclass(frozen=True)
@@ -274,20 +267,14 @@ class LeftOutCells:
     r"""The non-empty cells of families, with the counts on their path of back-off without one of their rows.
 
     A row of weight w counts as w rows of weight 1, of which one is left out.
-
-    Attributes
-    ----------
-    column, weight, root : ndarray (m,)
-        The column, the weight, and p(x) of each cell.
-    own, pooled : ndarray (m, 1 + T, 2)
-        n_x and N for each number of parents, given the component and of all components; N is −1 where the parent is
-        missing.
-    n_columns : int
     """
 
+    # column, weight, root (m,): the column, the weight, and p(x) of each cell
     column: Array
     weight: Array
     root: Array
+    # own, pooled (m, 1 + T, 2): n_x and N for each number of parents, given the component and of all components; N is
+    # −1 where the parent is missing
     own: Array
     pooled: Array
     n_columns: int

@@ -185,21 +185,12 @@ class PseudoRows:
 
 @dataclass(frozen=True)
 class Covariances:
-    """Estimated covariances with their degrees of freedom and units.
+    """Estimated covariances with their degrees of freedom and units."""
 
-    Attributes
-    ----------
-    covariance : ndarray (G, d, d)
-        One per component, or one for all.
-    degrees : ndarray (Z,)
-        The weight of the rows minus ddof, per component.
-    unit : ndarray (d,)
-        The pooled standard deviation of each column within components, in data units; 0 for a constant column. Scaling
-        by it makes a shrinkage independent of units.
-    """
-
-    covariance: Array
-    degrees: Array
+    covariance: Array  # (G, d, d): one per component, or one for all
+    degrees: Array  # (Z,): the weight of the rows minus ddof, per component
+    # (d,): the pooled standard deviation of each column within components, in data units; 0 for a constant column.
+    # Scaling by it makes a shrinkage independent of units.
     unit: Array
 
     @property

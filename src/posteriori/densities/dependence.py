@@ -204,19 +204,12 @@ def choose_parents(statistics: JointCounts, k: int) -> tuple[Parents, tuple[int,
 
 @dataclass(frozen=True)
 class _SummedCells:
-    """The present cells with a missing parent: their factors are differences of log sums.
+    """The present cells with a missing parent: their factors are differences of log sums."""
 
-    Attributes
-    ----------
-    rows, columns : ndarray (e,)
-        The cells, row by row, and within a row in topological order.
-    upto : ndarray (e,)
-        The number of columns in that order up to and including the cell.
-    """
-
+    # rows, columns (e,): the cells, row by row, and within a row in topological order
     rows: Array
     columns: Array
-    upto: Array
+    upto: Array  # (e,): the number of columns in that order up to and including the cell
 
     @classmethod
     def of(cls, parameters: FamilyTables, codes: Array) -> _SummedCells:
@@ -254,19 +247,12 @@ def _among_pairs(statistics: JointCounts, scopes: Parents) -> JointCounts:
 
 @dataclass(frozen=True)
 class AveragedParameters:
-    """p(x_j | x_i, z) of every pair of columns that vary: that have two categories or more.
+    """p(x_j | x_i, z) of every pair of columns that vary: that have two categories or more."""
 
-    Attributes
-    ----------
-    cardinalities : tuple of int
-        K of each column.
-    log_probability : ndarray (Σ (K + 1), Z, Σ (K + 1))
-        In nats; the sums are over the columns that vary. There is one line for each code of each parent i; in it the
-        codes of all children j are side by side.
-        Where i = j it holds log p(x_i | z). For code 0 of the parent it is log p(x_j | z), for code 0 of a child 0.
-    """
-
-    cardinalities: tuple[int, ...]
+    cardinalities: tuple[int, ...]  # K of each column
+    # (Σ (K + 1), Z, Σ (K + 1)): in nats; the sums are over the columns that vary. There is one line for each code of
+    # each parent i; in it the codes of all children j are side by side. Where i = j it holds log p(x_i | z). For code 0
+    # of the parent it is log p(x_j | z), for code 0 of a child 0.
     log_probability: Annotated[Array, Axes("the log-probabilities", "slot", "z", "slot", low=-np.inf, high=ROUNDING)]
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:

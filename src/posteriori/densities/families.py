@@ -23,18 +23,11 @@ Parents = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class CountsOfFamilies:
-    """Counts of families side by side, for leave-one-out tables.
+    """Counts of families side by side, for leave-one-out tables."""
 
-    Attributes
-    ----------
-    families : Families
-        The layout, as in `FamilyTables`.
-    counts : ndarray (slots, Z)
-        Weights. Code 0 of a parent holds the sum over all its codes, code 0 of the child the sum over its present
-        cells.
-    """
-
-    families: kernels.Families
+    families: kernels.Families  # the layout, as in `FamilyTables`
+    # (slots, Z): weights. Code 0 of a parent holds the sum over all its codes, code 0 of the child the sum over its
+    # present cells.
     counts: Array
 
     @classmethod
@@ -124,27 +117,14 @@ class CountsOfFamilies:
 
 @dataclass(frozen=True)
 class FamilyTables:
-    """Tables p(x_j | parents, z) side by side, for components that share the parents.
+    """Tables p(x_j | parents, z) side by side, for components that share the parents."""
 
-    Attributes
-    ----------
-    parents : tuple of tuple of int
-        The parents of each column, the most important first.
-    cardinalities : tuple of int
-        K of each column.
-    order : tuple of int
-        The columns, parents before their children: that of the factors of the chain rule.
-    offsets : ndarray (d,)
-        The first slot of the table of each column.
-    log_probability : ndarray (slots, Z)
-        In nats. Each table is in C order, with the codes of the parents before that of the child. Code 0 (missing) of
-        a parent holds the lower-order conditional given the other parents; code 0 of the child holds 0.
-    """
-
-    parents: tuple[tuple[int, ...], ...]
-    cardinalities: tuple[int, ...]
-    order: tuple[int, ...]
-    offsets: Array
+    parents: tuple[tuple[int, ...], ...]  # the parents of each column, the most important first
+    cardinalities: tuple[int, ...]  # K of each column
+    order: tuple[int, ...]  # the columns, parents before their children: that of the factors of the chain rule
+    offsets: Array  # (d,): the first slot of the table of each column
+    # (slots, Z): in nats. Each table is in C order, with the codes of the parents before that of the child. Code 0
+    # (missing) of a parent holds the lower-order conditional given the other parents; code 0 of the child holds 0.
     log_probability: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:

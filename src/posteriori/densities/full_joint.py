@@ -23,18 +23,10 @@ _TOLERANCE = 1e-10  # the largest change of a probability between two steps of E
 
 @dataclass(frozen=True)
 class FullJointParameters:
-    """log p(x | z) of every combination of categories, and all its marginals.
+    """log p(x | z) of every combination of categories, and all its marginals."""
 
-    Attributes
-    ----------
-    cardinalities : tuple of int
-        K of each column.
-    log_probability : ndarray (Z, K_1 + 1, …, K_d + 1)
-        In nats. Code 0 of a column is the sum over all its categories.
-    """
-
-    cardinalities: tuple[int, ...]
-    log_probability: Array
+    cardinalities: tuple[int, ...]  # K of each column
+    log_probability: Array  # (Z, K_1 + 1, …, K_d + 1): in nats. Code 0 of a column is the sum over all its categories.
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""

@@ -26,26 +26,14 @@ _MOST_TABLE_CELLS = 1 << 24  # of one conditional table over categories
 
 @dataclass(frozen=True)
 class GroupedParameters:
-    """The parameters of the density of the groups, and log p(x_j | g_j).
-
-    Attributes
-    ----------
-    groups : Groups
-    coded : tuple of int
-        The positions of the columns of codes in the block.
-    cardinalities : tuple of int
-        The number of categories of these columns.
-    coarse : object
-        The parameters of the density of the groups.
-    log_within : ndarray (Σ (K + 1),)
-        log p(x_j | g_j) in nats, the columns of codes side by side; 0 for a missing cell, and for every category of a
-        column without groups.
-    """
+    """The parameters of the density of the groups, and log p(x_j | g_j)."""
 
     groups: Groups
-    coded: tuple[int, ...]
-    cardinalities: tuple[int, ...]
-    coarse: Any
+    coded: tuple[int, ...]  # the positions of the columns of codes in the block
+    cardinalities: tuple[int, ...]  # the number of categories of these columns
+    coarse: Any  # the parameters of the density of the groups
+    # (Σ (K + 1),): log p(x_j | g_j) in nats, the columns of codes side by side; 0 for a missing cell, and for every
+    # category of a column without groups
     log_within: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:

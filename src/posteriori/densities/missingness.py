@@ -23,14 +23,9 @@ from posteriori.tables.schema import CellKind, Column
 
 @dataclass(frozen=True)
 class MissingnessParameters(WithAxes):
-    """log p(m_j | z), m_j = 1 where cell j is missing.
+    """log p(m_j | z), m_j = 1 where cell j is missing."""
 
-    Attributes
-    ----------
-    log_missing, log_present : ndarray (Z, d)
-        In nats; both 0 for a column without a factor.
-    """
-
+    # log_missing, log_present (Z, d): in nats; both 0 for a column without a factor
     log_missing: Annotated[Array, Axes("the log-probabilities of missing cells", "z", "column", low=-np.inf, high=0.0)]
     log_present: Annotated[Array, Axes("the log-probabilities of present cells", "z", "column", low=-np.inf, high=0.0)]
 

@@ -413,16 +413,11 @@ def _precision_of(precision: Array, present: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Downdated:
-    """Covariances of one component, each without one row: (D − share·δδᵀ)·scale, δ the row minus its class mean.
-
-    Attributes
-    ----------
-    z : int
-    rows, scale, share : ndarray (m,)
-        The rows and their factors. D is a mixture of the class scatter matrices, the same for all rows.
-    """
+    """Covariances of one component, each without one row: (D − share·δδᵀ)·scale, δ the row minus its class mean."""
 
     z: int
+    # rows, scale, share (m,): the rows and their factors. D is a mixture of the class scatter matrices, the same for
+    # all rows.
     rows: Array
     scale: Array
     share: Array

@@ -82,44 +82,25 @@ def conditional_changes(
 
 @dataclass(frozen=True)
 class _Group:
-    """The trees that leave out one fold, and the state of their learning.
+    """The trees that leave out one fold, and the state of their learning."""
 
-    Attributes
-    ----------
-    leaf : ndarray (T, n)
-        The leaf of each row in each tree.
-    component : ndarray (n,)
-    weight, held_out : ndarray (n,)
-        The weight of each row that is not in the fold, and that of each row that is; 0 for the others.
-    log_p : ndarray (leaves, Z)
-        log p(y | leaf).
-    share : ndarray (leaves,)
-        The share of the rows of its tree that are in a leaf.
-    bounds : ndarray (T + 1,)
-        The first leaf of each tree.
-    log_prior : ndarray (Z,)
-    place, left_out : ndarray (leaves, Z) and (pairs, Z)
-        log p(y | leaf) from the counts without a row of a class, and its place.
-    theta : ndarray (leaves, Z)
-        What is added to (log p(y | leaf)) / T.
-    given : ndarray (leaves, Z)
-        log p(y | leaf) − log p_t(y).
-    posterior : ndarray (n, Z)
-    """
-
-    leaf: Array
-    component: Array
+    leaf: Array  # (T, n): the leaf of each row in each tree
+    component: Array  # (n,)
+    # weight, held_out (n,): the weight of each row that is not in the fold, and that of each row that is; 0 for the
+    # others
     weight: Array
     held_out: Array
-    log_p: Array
-    share: Array
-    bounds: Array
-    log_prior: Array
+    log_p: Array  # (leaves, Z): log p(y | leaf)
+    share: Array  # (leaves,): the share of the rows of its tree that are in a leaf
+    bounds: Array  # (T + 1,): the first leaf of each tree
+    log_prior: Array  # (Z,)
+    # place, left_out (leaves, Z) and (pairs, Z): log p(y | leaf) from the counts without a row of a class, and its
+    # place
     place: Array
     left_out: Array
-    theta: Array
-    given: Array
-    posterior: Array
+    theta: Array  # (leaves, Z): what is added to (log p(y | leaf)) / T
+    given: Array  # (leaves, Z): log p(y | leaf) − log p_t(y)
+    posterior: Array  # (n, Z)
 
     def change(self) -> Array:
         """Return what is added to log p(y | leaf), (leaves, Z)."""
@@ -207,32 +188,16 @@ def _groups(dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strength
 
 @dataclass(frozen=True)
 class RandomTreesParameters:
-    """The class distributions of the nodes of all trees.
-
-    Attributes
-    ----------
-    trees : TreeStructure
-    geometric : bool
-        Whether trees are combined by the geometric mean.
-    share : ndarray (nodes,)
-        The share of the rows of a node that goes left.
-    log_edge : ndarray (nodes,)
-        log of what the edge into a node multiplies p(x) by, if the cell of the split is present.
-    given_node : ndarray (nodes, Z)
-        log p(y | node) − log p(y) in nats, with p(y) of the tree.
-    mass : ndarray (Σ (K + 1),)
-        p(x_j) of each code, the columns side by side; 0 for a missing cell.
-    prior : ndarray (Z,)
-        p(y) of the training rows.
-    """
+    """The class distributions of the nodes of all trees."""
 
     trees: TreeStructure
-    geometric: bool
-    share: Array
+    geometric: bool  # whether trees are combined by the geometric mean
+    share: Array  # (nodes,): the share of the rows of a node that goes left
+    # (nodes,): log of what the edge into a node multiplies p(x) by, if the cell of the split is present
     log_edge: Array
-    given_node: Array
-    mass: Array
-    prior: Array
+    given_node: Array  # (nodes, Z): log p(y | node) − log p(y) in nats, with p(y) of the tree
+    mass: Array  # (Σ (K + 1),): p(x_j) of each code, the columns side by side; 0 for a missing cell
+    prior: Array  # (Z,): p(y) of the training rows
 
     @property
     def cardinalities(self) -> tuple[int, ...]:

@@ -44,24 +44,16 @@ from posteriori.statistics.grouped import Groups
 
 @dataclass(frozen=True)
 class Registration:
-    """A density of the library and the other classes that belong to it.
+    """A density of the library and the other classes that belong to it."""
 
-    Attributes
-    ----------
-    density : type
-        A frozen dataclass that implements `Density`. Its class attribute `fitted` is the class of its parameters.
-    parts : tuple of type
-        The dataclasses that a field of the density may hold, such as a pooling or a shrinkage.
-    options : mapping of str to str, optional
-        Given for a density of independent columns that `distributions` accepts by its `name`: for each field of the
-        density, the parameter of `NaiveBayes` that sets it. Fields that are not listed keep their defaults.
-    label : str, optional
-        What the command line and the report call a column of numbers with this density; None: a number.
-    """
-
+    # A frozen dataclass that implements `Density`. Its class attribute `fitted` is the class of its parameters.
     density: type[Any]
+    # the dataclasses that a field of the density may hold, such as a pooling or a shrinkage
     parts: tuple[type[Any], ...] = ()
+    # Given for a density of independent columns that `distributions` accepts by its `name`: for each field of the
+    # density, the parameter of `NaiveBayes` that sets it. Fields that are not listed keep their defaults.
     options: Mapping[str, str] | None = None
+    # what the command line and the report call a column of numbers with this density; None: a number
     label: str | None = None
 
     @property

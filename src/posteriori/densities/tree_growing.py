@@ -47,25 +47,12 @@ def fewest_in_node(fewest: float, n_rows: int, n_trees: int, n_classes: int) -> 
 
 @dataclass(frozen=True)
 class Growth:
-    """How trees grow.
+    """How trees grow."""
 
-    Attributes
-    ----------
-    n_trees : int, optional
-        None for a number that suits the number of rows.
-    at_random : bool
-        Whether cuts are drawn at random, or the best one of a column is taken.
-    n_tried : int, optional
-        Columns that a node considers; None for a number that suits the number of columns.
-    fewest : float
-        The least weight of a node to be split.
-    seed : int
-    """
-
-    n_trees: int | None
-    at_random: bool
-    n_tried: int | None
-    fewest: float
+    n_trees: int | None  # None for a number that suits the number of rows
+    at_random: bool  # whether cuts are drawn at random, or the best one of a column is taken
+    n_tried: int | None  # columns that a node considers; None for a number that suits the number of columns
+    fewest: float  # the least weight of a node to be split
     seed: int
 
     def tried(self, n_columns: int) -> int:
@@ -221,25 +208,14 @@ class DealtRows:
 
 @dataclass(frozen=True)
 class WeighedTrees:
-    """Trees with the weights in their nodes.
-
-    Attributes
-    ----------
-    trees : TreeStructure
-    weight : ndarray (nodes, Z)
-    share : ndarray (nodes,)
-        The share of the rows of a node that goes left.
-    log_edge : ndarray (nodes,)
-        log of what the edge into a node multiplies p(x) by, if the cell of the split is present.
-    mass : ndarray (Σ (K + 1),)
-        p(x_j) = (n + 1) / (N + K) of each code, the columns side by side; 0 for a missing cell.
-    """
+    """Trees with the weights in their nodes."""
 
     trees: TreeStructure
-    weight: Array
-    share: Array
+    weight: Array  # (nodes, Z)
+    share: Array  # (nodes,): the share of the rows of a node that goes left
+    # (nodes,): log of what the edge into a node multiplies p(x) by, if the cell of the split is present
     log_edge: Array
-    mass: Array
+    mass: Array  # (Σ (K + 1),): p(x_j) = (n + 1) / (N + K) of each code, the columns side by side; 0 for a missing cell
 
     @classmethod
     def of(cls, trees: TreeStructure, counts: LeafCounts) -> WeighedTrees:

@@ -21,17 +21,10 @@ _FLOOR = 1e-9  # the smallest conditional variance given the parent, as a share 
 
 @dataclass(frozen=True)
 class Normals:
-    """p(x_j | z) of each column of numbers, to which the Gaussian given a parent backs off.
+    """p(x_j | z) of each column of numbers, to which the Gaussian given a parent backs off."""
 
-    Attributes
-    ----------
-    centre : ndarray (m,)
-        The mean of all rows, in data units.
-    mean, variance : ndarray (Z, m)
-        The mean minus the centre, and the variance.
-    """
-
-    centre: Array
+    centre: Array  # (m,): the mean of all rows, in data units
+    # mean, variance (Z, m): the mean minus the centre, and the variance
     mean: Array
     variance: Array
 
@@ -110,36 +103,19 @@ def _regression(normals: Normals, statistics: Pairs, i: int, p: int, strength: f
 
 @dataclass(frozen=True)
 class TreeParameters:
-    """One tree over the columns of a block, or one per component, and p(x_j | x_parent, z) along it.
+    """One tree over the columns of a block, or one per component, and p(x_j | x_parent, z) along it."""
 
-    Attributes
-    ----------
-    continuous : tuple of bool
-        Whether each column holds numbers.
-    cardinalities : tuple of int
-        K of each column of codes.
-    parents : ndarray (T, d)
-        The index of the parent of each column, −1 at a root; T is 1 if the components share the tree, otherwise Z.
-    edge_weights : ndarray (T, d)
-        The mutual information of each column with its parent in nats per row minus its penalty; 0 at a root.
-    start : ndarray (Z, d)
-        The start of the table of a column: in `table` for codes, in `normal` for numbers.
-    table : ndarray (slots,)
-        log p(x_j | x_parent, z) in nats; each table is (K_parent + 1, K_j + 1), code 0 is missing.
-    centre : ndarray (numbers,)
-        Subtracted from the numbers to avoid cancellation in their products; in data units.
-    normal : ndarray (lines, 3)
-        Intercept, slope and variance of the numbers minus the centre: one line per code of a categorical parent, or
-        one.
-    """
-
-    continuous: tuple[bool, ...]
-    cardinalities: tuple[int, ...]
+    continuous: tuple[bool, ...]  # whether each column holds numbers
+    cardinalities: tuple[int, ...]  # K of each column of codes
+    # (T, d): the index of the parent of each column, −1 at a root; T is 1 if the components share the tree, otherwise Z
     parents: Array
+    # (T, d): the mutual information of each column with its parent in nats per row minus its penalty; 0 at a root
     edge_weights: Array
-    start: Array
-    table: Array
-    centre: Array
+    start: Array  # (Z, d): the start of the table of a column: in `table` for codes, in `normal` for numbers
+    table: Array  # (slots,): log p(x_j | x_parent, z) in nats; each table is (K_parent + 1, K_j + 1), code 0 is missing
+    centre: Array  # (numbers,): subtracted from the numbers to avoid cancellation in their products; in data units
+    # (lines, 3): intercept, slope and variance of the numbers minus the centre: one line per code of a categorical
+    # parent, or one
     normal: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:

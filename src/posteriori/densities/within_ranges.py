@@ -17,14 +17,9 @@ _MOST_ROUNDS = 50  # of rejection sampling; after these the acceptance rate is t
 
 @dataclass(frozen=True)
 class Box:
-    """The cells that a block may draw: numbers, or codes of bins, in [lowest, highest], integers where `whole` is True.
+    """The cells that a block may draw: numbers, or codes of bins, in [lowest, highest], integers where `whole`."""
 
-    Attributes
-    ----------
-    lowest, highest, whole : ndarray (d,)
-        −inf and inf mean no bound. The bounds of an integer column are integers.
-    """
-
+    # lowest, highest, whole (d,): −inf and inf mean no bound. The bounds of an integer column are integers.
     lowest: Array
     highest: Array
     whole: Array

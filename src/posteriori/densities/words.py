@@ -43,14 +43,9 @@ def invalid_counts(tile: Bags | Numbers, *, whole: bool = False) -> Array:
 
 @dataclass(frozen=True)
 class WordScores:
-    """Scores of words, (Z, V), which bags of words add up.
+    """Scores of words, (Z, V), which bags of words add up."""
 
-    Attributes
-    ----------
-    scores : ndarray (Z, V)
-    """
-
-    scores: Array
+    scores: Array  # (Z, V)
 
     @cached_property
     def by_word(self) -> Array:

@@ -18,18 +18,11 @@ LogPosterior = Callable[[Batch], Array]
 
 @dataclass(frozen=True)
 class ColumnEffect:
-    """Contribution of a column to the log-odds of each class, at some values.
+    """Contribution of a column to the log-odds of each class, at some values."""
 
-    Attributes
-    ----------
-    cells : ndarray (P,)
-        The values: numbers, or codes of categories.
-    contributions : ndarray (n, P, C)
-        log p(c | x_j = v, x₋ⱼ) − log p(c | x₋ⱼ) of each row, in nats, minus its mean over the classes. Differences
-        between classes are contributions to their log-odds.
-    """
-
-    cells: Array
+    cells: Array  # (P,): the values: numbers, or codes of categories
+    # (n, P, C): log p(c | x_j = v, x₋ⱼ) − log p(c | x₋ⱼ) of each row, in nats, minus its mean over the classes.
+    # Differences between classes are contributions to their log-odds.
     contributions: Array
 
     def log_odds(self, label: int, against: int | None = None) -> tuple[Array, Array, Array]:

@@ -106,20 +106,12 @@ def single_word_factors(model: GenerativeModel) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class CharacteristicWord:
-    """A word that speaks for a class.
-
-    Attributes
-    ----------
-    word : str
-    log_odds : float
-        What one occurrence adds to the log-odds of the class against all others, in nats.
-    count : float
-        The weighted sum of its counts in the training rows of the class, or of the other classes if it speaks against
-        the class; NaN if the model has not counted them.
-    """
+    """A word that speaks for a class."""
 
     word: str
-    log_odds: float
+    log_odds: float  # what one occurrence adds to the log-odds of the class against all others, in nats
+    # the weighted sum of its counts in the training rows of the class, or of the other classes if it speaks against the
+    # class; NaN if the model has not counted them
     count: float
 
 

@@ -32,31 +32,18 @@ PER_EVALUATED_ROW = 2  # of them per evaluated row: these choose cut points and 
 
 @dataclass(frozen=True)
 class FoldedData:
-    """Labelled rows assigned to folds, on which models of one schema are evaluated.
-
-    Attributes
-    ----------
-    source : LabelledSource
-    target : Column
-        The classes.
-    evaluated : ndarray (m,)
-        The positions of the rows that are held out in turn, ascending: rows with a label, or a subsample of them.
-    y_true, fold, weight : ndarray (m,)
-        The class index, the fold and the weight of each evaluated row.
-    n_labelled : int
-        The number of rows with a label, m or more.
-    order : CanonicalOrder, optional
-        Of the evaluated rows, where folds are dealt by cells.
-    """
+    """Labelled rows assigned to folds, on which models of one schema are evaluated."""
 
     source: LabelledSource
-    target: Column
+    target: Column  # the classes
+    # (m,): the positions of the rows that are held out in turn, ascending: rows with a label, or a subsample of them
     evaluated: Array
+    # y_true, fold, weight (m,): the class index, the fold and the weight of each evaluated row
     y_true: Array
     fold: Array
     weight: Array
-    n_labelled: int
-    order: CanonicalOrder | None = None
+    n_labelled: int  # the number of rows with a label, m or more
+    order: CanonicalOrder | None = None  # of the evaluated rows, where folds are dealt by cells
 
     @classmethod
     def of(

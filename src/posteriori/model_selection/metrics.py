@@ -376,20 +376,12 @@ _SIGNIFICANT = 2.0  # standard errors
 
 @dataclass(frozen=True)
 class AgainstPrior:
-    """The log-loss of posteriors against that of the class prior, on the same rows.
+    """The log-loss of posteriors against that of the class prior, on the same rows."""
 
-    Attributes
-    ----------
-    difference : float
-        Log-loss of the posterior minus that of the prior, in nats per row; negative where the posterior is better.
-    standard_error : float
-        The standard error of `difference`, a mean of paired differences over the rows.
-    trend, trend_error : float
-        The score statistic of `compare_with_prior`, and its standard error.
-    """
-
+    # log-loss of the posterior minus that of the prior, in nats per row; negative where the posterior is better
     difference: float
-    standard_error: float
+    standard_error: float  # the standard error of `difference`, a mean of paired differences over the rows
+    # trend, trend_error: the score statistic of `compare_with_prior`, and its standard error
     trend: float
     trend_error: float
 

@@ -14,16 +14,11 @@ class Ranking:
     """Rows in descending order of p(c | x) for one class c, against all other classes.
 
     Position t holds the totals of the rows with p(c | x) ≥ threshold[t]; position 0, with threshold inf, holds none.
-
-    Attributes
-    ----------
-    threshold : ndarray (T + 1,)
-        Inf, and the distinct probabilities in descending order.
-    hits, false_alarms : ndarray (T + 1,)
-        The weight of the rows of class c, and of the rows of other classes, at or above each threshold.
     """
 
-    threshold: Array
+    threshold: Array  # (T + 1,): inf, and the distinct probabilities in descending order
+    # hits, false_alarms (T + 1,): the weight of the rows of class c, and of the rows of other classes, at or above each
+    # threshold
     hits: Array
     false_alarms: Array
 

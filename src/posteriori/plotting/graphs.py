@@ -111,20 +111,11 @@ _NOTE = 6 * LETTER
 
 @dataclass(frozen=True)
 class Outline:
-    """Nodes from top to bottom, every parent above its children.
+    """Nodes from top to bottom, every parent above its children."""
 
-    Attributes
-    ----------
-    box : dict from str to (left, y, width)
-        Of each node, in inches, with y upwards.
-    is_forest : bool
-        Whether no node has two parents; then a child is indented below its parent.
-    width, height : float
-        In inches.
-    """
-
-    box: dict[str, tuple[float, float, float]]
-    is_forest: bool
+    box: dict[str, tuple[float, float, float]]  # of each node, in inches, with y upwards
+    is_forest: bool  # whether no node has two parents; then a child is indented below its parent
+    # width, height: in inches
     width: float
     height: float
 

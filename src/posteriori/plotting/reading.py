@@ -77,15 +77,9 @@ def cells_of(rows: Batch, column: int) -> Array:
 
 @dataclass(frozen=True)
 class Scale:
-    """Axis on which a number x is at u(x): x itself, or arsinh(x / w), linear near 0 and logarithmic beyond w.
+    """Axis on which a number x is at u(x): x itself, or arsinh(x / w), linear near 0 and logarithmic beyond w."""
 
-    Attributes
-    ----------
-    width : float or None
-        w, in data units; None for a linear axis.
-    """
-
-    width: float | None = None
+    width: float | None = None  # w, in data units; None for a linear axis
 
     @classmethod
     def of(cls, cells: Array) -> Scale:

@@ -30,20 +30,11 @@ _MOST_UNFOLDED = 4  # of one kind
 
 @dataclass(frozen=True)
 class Alert:
-    """Property of a column, or of several, that deserves a look.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    kind : str
-        Such as "constant" or "many zeros".
-    text : str
-        One sentence with the figures.
-    """
+    """Property of a column, or of several, that deserves a look."""
 
     columns: tuple[str, ...]
-    kind: str
-    text: str
+    kind: str  # such as "constant" or "many zeros"
+    text: str  # one sentence with the figures
 
 
 def find_alerts(

@@ -24,25 +24,14 @@ _FEWEST_TICKS = 3
 
 @dataclass(frozen=True)
 class Panel:
-    """Rectangle of a chart with its horizontal and vertical range.
+    """Rectangle of a chart with its horizontal and vertical range."""
 
-    Attributes
-    ----------
-    top, height : float
-        In pixels of the chart.
-    across : tuple of float
-        The range of the horizontal axis, in positions of its scale.
-    up : tuple of float
-        The range of the vertical axis.
-    width : float
-        Of the chart, in pixels.
-    """
-
+    # top, height: in pixels of the chart
     top: float
     height: float
-    across: tuple[float, float]
-    up: tuple[float, float]
-    width: float = WIDTH
+    across: tuple[float, float]  # the range of the horizontal axis, in positions of its scale
+    up: tuple[float, float]  # the range of the vertical axis
+    width: float = WIDTH  # of the chart, in pixels
 
     def x(self, position: Array) -> Array:
         """Return pixels from the left, within the panel."""

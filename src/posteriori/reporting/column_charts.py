@@ -72,25 +72,13 @@ _REACH = 78.0
 
 @dataclass(frozen=True)
 class ColumnChart:
-    """What the chart of a column shows.
-
-    Attributes
-    ----------
-    feature : Feature
-    effect : ColumnEffect
-    component : ndarray (n,)
-        The class of each row.
-    cells : ndarray (n,)
-        Its cells as numbers or codes, NaN where missing.
-    scale : Scale
-        The horizontal axis of numbers.
-    """
+    """What the chart of a column shows."""
 
     feature: Feature
     effect: ColumnEffect
-    component: Array
-    cells: Array
-    scale: Scale
+    component: Array  # (n,): the class of each row
+    cells: Array  # (n,): its cells as numbers or codes, NaN where missing
+    scale: Scale  # the horizontal axis of numbers
 
     @classmethod
     def of(cls, estimator: Any, j: int, rows: Batch, component: Array) -> ColumnChart:

@@ -27,23 +27,14 @@ from posteriori.tables.writing import decode
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Summary of one feature.
-
-    Attributes
-    ----------
-    column : Column
-    distribution : str
-        Name of the density of the column; "pooled" for a pool; the kind of a column without numbers and categories.
-    cells : Cells
-        Number of missing cells, 0 for an ignored column; mean, standard deviation and range of a numeric column.
-    counts : ndarray (K,) or None
-        Number of rows of each category.
-    """
+    """Summary of one feature."""
 
     column: Column
+    # name of the density of the column; "pooled" for a pool; the kind of a column without numbers and categories
     distribution: str
+    # number of missing cells, 0 for an ignored column; mean, standard deviation and range of a numeric column
     cells: Cells
-    counts: Array | None = None
+    counts: Array | None = None  # (K,): number of rows of each category
 
 
 @dataclass(frozen=True)
@@ -84,26 +75,15 @@ def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
 
 @dataclass(frozen=True)
 class ReportData:
-    """Fitted classifier with rows and their labels.
-
-    Attributes
-    ----------
-    estimator : fitted classifier
-    main_member : fitted classifier
-        A classifier whose joint density is a product, so that Bayes' rule can be written out: the estimator itself,
-        or the member of a pool with the greatest weight.
-    lens_name : str or None
-        Name of that member in the pool; None if the estimator is not a pool.
-    X : table (n, d)
-    components : ndarray (n,)
-        Index of the class of each row, −1 if it has no label.
-    """
+    """Fitted classifier with rows and their labels."""
 
     estimator: Any
+    # a classifier whose joint density is a product, so that Bayes' rule can be written out: the estimator itself, or
+    # the member of a pool with the greatest weight
     main_member: Any
-    lens_name: str | None
+    lens_name: str | None  # name of that member in the pool; None if the estimator is not a pool
     X: Any
-    components: Array
+    components: Array  # (n,): index of the class of each row, −1 if it has no label
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any) -> ReportData:

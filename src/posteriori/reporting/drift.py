@@ -28,27 +28,13 @@ _FEWEST_EXPECTED = 5.0  # rows of a state in each table, for the chi-squared dis
 
 @dataclass(frozen=True)
 class TableRows:
-    """The rows of a table as a fitted classifier reads them.
+    """The rows of a table as a fitted classifier reads them."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Of the whole table.
-    batch : Batch
-        The rows, or a random sample of them.
-    log_evidence : ndarray (n,) or None
-        Log p(x) in nats; None if the model has none.
-    log_posterior : ndarray (n, C)
-        Log p(y | x) in nats; NaN in a row that no class can produce.
-    components : ndarray (n,) or None
-        The index of the class of each row, −1 without label; None if no labels are known.
-    """
-
-    n_rows: int
-    batch: Batch
-    log_evidence: Array | None
-    log_posterior: Array
-    components: Array | None
+    n_rows: int  # of the whole table
+    batch: Batch  # the rows, or a random sample of them
+    log_evidence: Array | None  # (n,): log p(x) in nats; None if the model has none
+    log_posterior: Array  # (n, C): log p(y | x) in nats; NaN in a row that no class can produce
+    components: Array | None  # (n,): the index of the class of each row, −1 without label; None if no labels are known
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -81,40 +67,21 @@ class TableRows:
 
 @dataclass(frozen=True)
 class ColumnDrift:
-    """How the cells of one column differ between two tables.
+    """How the cells of one column differ between two tables."""
 
-    Attributes
-    ----------
-    position : int
-        Of the column among the features.
-    column : Column
-    names : tuple of str
-        The states: categories, or bins of numbers, and missing or unseen cells.
-    counts : ndarray (2, K)
-        Rows of each state, before and after.
-    divergence : float
-        Jensen–Shannon divergence in nats, from 0 to log 2, less what it is expected to be by chance.
-    p_value, adjusted : float
-        Of the chi-squared test of homogeneity, for numbers together with the rank-sum test; adjusted for all columns
-        by Holm's method.
-    log_density_change : float
-        Mean of log p(x_j) under the model of the cells after, less that before, in nats; NaN if a table has no cells.
-    medians : tuple of float or None
-        Of a column of numbers, before and after.
-    missing : tuple of float
-        The share of missing cells, before and after.
-    """
-
-    position: int
+    position: int  # of the column among the features
     column: Column
-    names: tuple[str, ...]
-    counts: Array
-    divergence: float
+    names: tuple[str, ...]  # the states: categories, or bins of numbers, and missing or unseen cells
+    counts: Array  # (2, K): rows of each state, before and after
+    divergence: float  # Jensen–Shannon divergence in nats, from 0 to log 2, less what it is expected to be by chance
+    # p_value, adjusted: of the chi-squared test of homogeneity, for numbers together with the rank-sum test; adjusted
+    # for all columns by Holm's method
     p_value: float
     adjusted: float
+    # mean of log p(x_j) under the model of the cells after, less that before, in nats; NaN if a table has no cells
     log_density_change: float
-    medians: tuple[float, float] | None
-    missing: tuple[float, float]
+    medians: tuple[float, float] | None  # of a column of numbers, before and after
+    missing: tuple[float, float]  # the share of missing cells, before and after
 
     @property
     def changed(self) -> bool:

@@ -97,20 +97,12 @@ _TAIL = 0.01  # of the rows before
 
 @dataclass(frozen=True)
 class Drift:
-    """Two tables under one model.
-
-    Attributes
-    ----------
-    estimator : fitted classifier
-    before, after : TableRows
-    columns : list of ColumnDrift
-        The largest drift first.
-    """
+    """Two tables under one model."""
 
     estimator: Any
     before: TableRows
     after: TableRows
-    columns: list[ColumnDrift]
+    columns: list[ColumnDrift]  # the largest drift first
 
     @classmethod
     def of(cls, estimator: Any, before: TableRows, after: TableRows) -> Drift:

@@ -38,27 +38,16 @@ _MOST_CATEGORIES = 60
 
 @dataclass(frozen=True)
 class Change:
-    """Change of one cell after which another class is the most probable one.
-
-    Attributes
-    ----------
-    column : str
-    before, after : str
-        The cells as text.
-    label : int
-        The index of the class that is predicted after the change.
-    probability : float
-        Of this class.
-    distance : float
-        For a number, the share of the rows between both values; for a category, the share of the rows that do not have
-        the new one.
-    """
+    """Change of one cell after which another class is the most probable one."""
 
     column: str
+    # before, after: the cells as text
     before: str
     after: str
-    label: int
-    probability: float
+    label: int  # the index of the class that is predicted after the change
+    probability: float  # of this class
+    # for a number, the share of the rows between both values; for a category, the share of the rows that do not have
+    # the new one
     distance: float
 
 

@@ -43,22 +43,12 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True)
 class TwoModels:
-    """Predictions of two classifiers for the same labelled rows.
+    """Predictions of two classifiers for the same labelled rows."""
 
-    Attributes
-    ----------
-    models : tuple of ReportData
-        Two fitted classifiers of the same classes, with the rows.
-    names : tuple of str
-    held_out : tuple of HeldOut
-        Their predictions of the labelled rows.
-    seen_shares : tuple of float or None
-        The share of all rows that each model was trained on; None if it has no record of its training rows.
-    """
-
-    models: tuple[ReportData, ReportData]
+    models: tuple[ReportData, ReportData]  # two fitted classifiers of the same classes, with the rows
     names: tuple[str, str]
-    held_out: tuple[HeldOut, HeldOut]
+    held_out: tuple[HeldOut, HeldOut]  # their predictions of the labelled rows
+    # the share of all rows that each model was trained on; None if it has no record of its training rows
     seen_shares: tuple[float | None, float | None]
 
     @classmethod

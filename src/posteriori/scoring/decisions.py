@@ -14,17 +14,11 @@ from posteriori.support.typing import Array
 
 @dataclass(frozen=True)
 class Decision:
-    """A rule that decides on a class, given p(y | x).
+    """A rule that decides on a class, given p(y | x)."""
 
-    Attributes
-    ----------
-    cost : ndarray (C, C), optional
-        The cost of deciding on the class of the column where the class of the row is true.
-    thresholds : tuple of (int, float)
-        Classes, by index, with the probability from which they are decided on, in order of precedence.
-    """
-
+    # (C, C): the cost of deciding on the class of the column where the class of the row is true
     cost: Array | None = None
+    # classes, by index, with the probability from which they are decided on, in order of precedence
     thresholds: tuple[tuple[int, float], ...] = ()
 
     def choose(self, posterior: Array) -> Array:

@@ -80,26 +80,13 @@ _PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
 
 @dataclass(frozen=True)
 class Wanted:
-    """The columns of predictions beside the predicted class.
+    """The columns of predictions beside the predicted class."""
 
-    Attributes
-    ----------
-    proba : bool
-        p(y | x) of each class.
-    strangeness : bool
-        log p(x) and its rank among rows drawn from the model (`Strangeness`).
-    beside : Scan, optional
-        The columns of the table that come first.
-    decision : Decision, optional
-        The rule that predicts; default the most probable class.
-    escape_formulas : bool
-        Whether text that spreadsheets run as a formula gets an apostrophe in front, in CSV and TSV.
-    """
-
-    proba: bool = False
-    strangeness: bool = False
-    beside: Scan | None = None
-    decision: Decision | None = None
+    proba: bool = False  # p(y | x) of each class
+    strangeness: bool = False  # log p(x) and its rank among rows drawn from the model (`Strangeness`)
+    beside: Scan | None = None  # the columns of the table that come first
+    decision: Decision | None = None  # the rule that predicts; default the most probable class
+    # whether text that spreadsheets run as a formula gets an apostrophe in front, in CSV and TSV
     escape_formulas: bool = False
 
 

@@ -27,28 +27,14 @@ _MIXTURE = "MixtureModel"
 
 @dataclass(frozen=True)
 class FittedPosterior:
-    """p(y | x) of a fitted model, with its classes.
-
-    Attributes
-    ----------
-    posterior : Posterior
-    target : Column
-        The classes.
-    model : str
-        The name of the model in messages.
-    is_mixture : bool
-        Whether the classes are components of a mixture, which have no names.
-    n_jobs : int, optional
-        The number of threads; None or −1 for one per core.
-    learned : bool
-        Whether the model was learned from rows; then rows without the names of its columns give a warning.
-    """
+    """p(y | x) of a fitted model, with its classes."""
 
     posterior: Posterior
-    target: Column
-    model: str
-    is_mixture: bool = False
-    n_jobs: int | None = None
+    target: Column  # the classes
+    model: str  # the name of the model in messages
+    is_mixture: bool = False  # whether the classes are components of a mixture, which have no names
+    n_jobs: int | None = None  # the number of threads; None or −1 for one per core
+    # whether the model was learned from rows; then rows without the names of its columns give a warning
     learned: bool = True
 
     def check(self) -> None:

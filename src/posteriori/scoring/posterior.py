@@ -33,17 +33,10 @@ class RowPosterior(Protocol):
 
 @dataclass(frozen=True)
 class ModelRows:
-    """Rows under generative models.
-
-    Attributes
-    ----------
-    posterior : Posterior
-    model : str
-        The name of the model in messages.
-    """
+    """Rows under generative models."""
 
     posterior: Posterior
-    model: str
+    model: str  # the name of the model in messages
 
     @cached_property
     def schema(self) -> Schema:

@@ -23,16 +23,10 @@ class Strangeness:
     in a thousand. log p(x) itself depends on the units of the columns and on which cells are missing.
 
     The model of a pool is the mixture of its members, whose shares are their weights divided by the sum of the weights.
-
-    Attributes
-    ----------
-    posterior : Posterior
-    drawn : Batch
-        Rows drawn from the model, with a fixed seed.
     """
 
     posterior: Posterior
-    drawn: Batch
+    drawn: Batch  # rows drawn from the model, with a fixed seed
     _sorted: dict[bytes, Array] = field(
         default_factory=dict, compare=False
     )  # log p of the drawn rows, by missing cells
