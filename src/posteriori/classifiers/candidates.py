@@ -121,21 +121,11 @@ def summarise_table(source: LabelledSource, n_classes: int) -> TableSummary:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The estimators that a pool fits, and why others are left out.
+    """The estimators that a pool fits, and why others are left out."""
 
-    Attributes
-    ----------
-    estimators : dict
-        By name.
-    declined : dict
-        Why a model does not apply to the columns, by name.
-    too_costly : dict
-        Which limit of cost a model exceeds, by name.
-    """
-
-    estimators: dict[str, GenerativeEstimator]
-    declined: dict[str, str]
-    too_costly: dict[str, str]
+    estimators: dict[str, GenerativeEstimator]  # by name
+    declined: dict[str, str]  # why a model does not apply to the columns, by name
+    too_costly: dict[str, str]  # which limit of cost a model exceeds, by name
 
     def without(self, reasons: Mapping[str, str]) -> Candidates:
         """Return the candidates except for those that cost too much, by name."""
@@ -145,31 +135,18 @@ class Candidates:
 
 @dataclass(frozen=True)
 class MemberOptions:
-    """What a pool asks of its members.
+    """What a pool asks of its members."""
 
-    Attributes
-    ----------
-    common : mapping
-        Parameters of every estimator.
-    missing : str
-        The parameter of the pool: "informative" for a model of which cells are missing.
-    labels : Labels
-        Of the pool: if labels may be missing, members that learn from rows without label do so.
-    densities : mapping
-        The density that the pool's `distributions` names for columns of numbers and of counts, by their names.
-    numbers, counts : tuple of str
-        The columns of numbers and of counts.
-    has_others : bool
-        Whether there are columns of numbers or of categories.
-    """
-
-    common: Mapping[str, Any] = field(default_factory=dict)
-    missing: str = "at_random"
+    common: Mapping[str, Any] = field(default_factory=dict)  # parameters of every estimator
+    missing: str = "at_random"  # the parameter of the pool: "informative" for a model of which cells are missing
+    # of the pool: if labels may be missing, members that learn from rows without label do so
     labels: Labels = field(default_factory=Labels)
+    # the density that the pool's `distributions` names for columns of numbers and of counts, by their names
     densities: Mapping[str, Any] = field(default_factory=dict)
+    # the columns of numbers and of counts
     numbers: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
-    has_others: bool = True
+    has_others: bool = True  # whether there are columns of numbers or of categories
 
     def reason_against(self, spec: ModelSpec) -> str | None:
         """Return why a model cannot do what is asked; None if it can."""
@@ -360,27 +337,14 @@ def warn_of_left_out(too_costly: Mapping[str, str], failed: Mapping[str, str], s
 
 @dataclass(frozen=True)
 class CandidateFits:
-    """Fitted candidates and their held-out predictions.
+    """Fitted candidates and their held-out predictions."""
 
-    Attributes
-    ----------
-    estimators : dict
-        By name.
-    log_posterior : ndarray (r·m, C, M)
-        Of m evaluated rows in r assignments to folds, one after the other; in nats, clipped.
-    fitted : list of CrossFitted, M
-        Of the first assignment.
-    batch : Batch
-        The cells of the rows for feature importance.
-    failed : dict
-        Why a candidate could not be fitted, by name.
-    """
-
-    estimators: dict[str, GenerativeEstimator]
+    estimators: dict[str, GenerativeEstimator]  # by name
+    # (r·m, C, M), in nats, clipped: of m evaluated rows in r assignments to folds, one after the other
     log_posterior: Array
-    fitted: list[CrossFitted]
-    batch: Batch
-    failed: dict[str, str]
+    fitted: list[CrossFitted]  # of the first assignment
+    batch: Batch  # the cells of the rows for feature importance
+    failed: dict[str, str]  # why a candidate could not be fitted, by name
 
     def joined(self, other: CandidateFits) -> CandidateFits:
         """Return the candidates of both."""
@@ -406,23 +370,12 @@ class CandidateFits:
 
 @dataclass(frozen=True)
 class CandidateFitter:
-    """Cross-fits candidates on the rows of a table.
-
-    Attributes
-    ----------
-    folded : FoldedData
-    repeats : sequence of FoldedData
-        Further assignments of the rows to folds.
-    sampled : ndarray
-        The positions of the evaluated rows for feature importance.
-    progress : callable, optional
-        Called with the number of rows of each finished batch.
-    """
+    """Cross-fits candidates on the rows of a table."""
 
     folded: FoldedData
-    repeats: Sequence[FoldedData]
-    sampled: Array
-    progress: Callable[[int], None] | None = None
+    repeats: Sequence[FoldedData]  # further assignments of the rows to folds
+    sampled: Array  # the positions of the evaluated rows for feature importance
+    progress: Callable[[int], None] | None = None  # called with the number of rows of each finished batch
 
     def fit(self, estimators: dict[str, GenerativeEstimator]) -> CandidateFits:
         """Fit some candidates together; those that fail are left out.
@@ -468,18 +421,11 @@ _WEIGHT_PER_STRENGTH, _MOST_WEIGHT = 0.2, 20.0  # least weight of a node, in uni
 
 @dataclass(frozen=True)
 class Trial:
-    """What a trial of costly candidates shows.
+    """What a trial of costly candidates shows."""
 
-    Attributes
-    ----------
-    kept : dict
-        The candidates to fit to all rows, with the least weight of a node that suits the table.
-    skipped : dict
-        Why the others are left out, by name.
-    """
-
+    # the candidates to fit to all rows, with the least weight of a node that suits the table
     kept: dict[str, GenerativeEstimator]
-    skipped: dict[str, str]
+    skipped: dict[str, str]  # why the others are left out, by name
 
 
 def try_costly(

@@ -32,22 +32,12 @@ from posteriori.tables.writing import decode, write_table
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Weight of the rows whose class was predicted correctly, and of all rows.
+    """Weight of the rows whose class was predicted correctly, and of all rows."""
 
-    Attributes
-    ----------
-    right, weight : float
-        In rows.
-    impossible : int
-        Number of rows that no class can produce.
-    first : int
-        Row number of the first such row.
-    """
-
-    right: float
-    weight: float
-    impossible: int
-    first: int
+    right: float  # in rows
+    weight: float  # in rows
+    impossible: int  # number of rows that no class can produce
+    first: int  # row number of the first such row
 
     def __add__(self, other: Accuracy) -> Accuracy:
         return Accuracy(

@@ -162,17 +162,10 @@ def clock() -> float:
 
 @dataclass(frozen=True)
 class TimeBudget:
-    """Seconds for a fit.
-
-    Attributes
-    ----------
-    seconds : float
-    begun : float
-        When the fit began, by `clock`.
-    """
+    """Seconds for a fit."""
 
     seconds: float
-    begun: float
+    begun: float  # when the fit began, by `clock`
 
     def left(self) -> float:
         """Return the seconds that candidates may still take."""

@@ -37,21 +37,12 @@ class HeldOutSample:
     """Predictions of rows by members that had not learned from them, from which the weights of a pool are fitted.
 
     It holds no cell of a row. At most 5,000 rows are kept, a stratified sample whose weights represent all rows.
-
-    Attributes
-    ----------
-    log_posterior : ndarray (n, C, M)
-        In nats, clipped.
-    y_true : ndarray (n,)
-        The class index of each row.
-    weight : ndarray (n,)
-    covers_fit : bool
-        Whether the rows of the first fit are among those sampled; they are not after `load` and `merge`.
     """
 
-    log_posterior: Array
-    y_true: Array
-    weight: Array
+    log_posterior: Array  # (n, C, M): in nats, clipped
+    y_true: Array  # (n,): the class index of each row
+    weight: Array  # (n,)
+    # whether the rows of the first fit are among those sampled; they are not after `load` and `merge`
     covers_fit: bool = True
 
     @classmethod

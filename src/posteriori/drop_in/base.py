@@ -29,28 +29,14 @@ from posteriori.tables.schema import categorical_column
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Training rows of a call of `fit` or `partial_fit`.
-
-    Attributes
-    ----------
-    source : Source
-    classes : ndarray (C,)
-    weighted : bool
-        Whether the caller gave weights.
-    past : JointStatistics or None
-        Statistics of earlier rows.
-    complete : bool
-        Whether no more rows will follow, as in `fit`.
-    dtype : type
-        Precision of X.
-    """
+    """Training rows of a call of `fit` or `partial_fit`."""
 
     source: Source
-    classes: Array
-    weighted: bool
-    past: JointStatistics | None
-    complete: bool
-    dtype: type[np.floating[Any]]
+    classes: Array  # (C,)
+    weighted: bool  # whether the caller gave weights
+    past: JointStatistics | None  # statistics of earlier rows
+    complete: bool  # whether no more rows will follow, as in `fit`
+    dtype: type[np.floating[Any]]  # precision of X
 
     def fold(self, sums: Callable[[Any, Assignment], tuple[Any, ...]]) -> JointStatistics:
         """Return the weight of each class, and the sum of `sums(values, assignment)` over all batches."""
@@ -102,17 +88,11 @@ def require_finite(values: Any, name: str, allow_nan: bool = False) -> None:
 
 @dataclass(frozen=True)
 class RowScores:
-    """Class scores of rows, from the fitted attributes.
+    """Class scores of rows, from the fitted attributes."""
 
-    Attributes
-    ----------
-    score : callable
-        Maps rows, an array (n, d) or `Bags`, to log p(x, y) + const(x) in nats, float64 (n, C).
-    dtype : dtype
-        Precision of the fitted attributes. Results have the higher precision of the two, this and that of the rows.
-    """
-
+    # maps rows, an array (n, d) or `Bags`, to log p(x, y) + const(x) in nats, float64 (n, C)
     score: Callable[[Any], Array]
+    # Precision of the fitted attributes. Results have the higher precision of the two, this and that of the rows.
     dtype: Any
 
 

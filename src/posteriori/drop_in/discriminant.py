@@ -158,21 +158,11 @@ class Undetermined(np.linalg.LinAlgError):
 
 @dataclass(frozen=True)
 class Solver(Generic[Solve]):
-    """Solver of a discriminant analysis.
+    """Solver of a discriminant analysis."""
 
-    Attributes
-    ----------
-    solve : callable
-        Raises numpy.linalg.LinAlgError if it cannot handle a singular covariance.
-    estimates : bool
-        Whether it estimates covariances explicitly, so that they can be shrunk.
-    transforms : bool
-        Whether it finds discriminant directions.
-    """
-
-    solve: Solve
-    estimates: bool
-    transforms: bool = False
+    solve: Solve  # raises numpy.linalg.LinAlgError if it cannot handle a singular covariance
+    estimates: bool  # whether it estimates covariances explicitly, so that they can be shrunk
+    transforms: bool = False  # whether it finds discriminant directions
 
 
 @dataclass(frozen=True)
@@ -187,20 +177,11 @@ class RowCount:
 
 @dataclass(frozen=True)
 class ClassStatistics:
-    """Statistics of the classes, from which a model is estimated.
+    """Statistics of the classes, from which a model is estimated."""
 
-    Attributes
-    ----------
-    statistics : JointStatistics
-        `Scatter` of each class, with expected values for missing cells, and its `RowCount`.
-    estimate : CovarianceEstimate
-    source : Source
-        The rows, for estimates that need more than sums.
-    """
-
-    statistics: JointStatistics
+    statistics: JointStatistics  # `Scatter` of each class, with expected values for missing cells, and its `RowCount`
     estimate: CovarianceEstimate
-    source: Source
+    source: Source  # the rows, for estimates that need more than sums
 
     @property
     def scatter(self) -> Scatter:

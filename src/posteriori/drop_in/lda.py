@@ -26,30 +26,15 @@ from posteriori.tables import Batch, Numbers
 
 @dataclass(frozen=True)
 class Solution:
-    """Result of a solver.
+    """Result of a solver."""
 
-    Attributes
-    ----------
-    coef, intercept : ndarray (C, d), (C,)
-    covariance : ndarray (d, d)
-        Σ_y π_y·Σ_y.
-    within : ndarray (d, d)
-        Covariance from which the coefficients are computed.
-    scalings : ndarray (d, rank), optional
-        Discriminant directions as columns.
-    spread : ndarray, optional
-        Share of the between-class variance along each direction.
-    centre : ndarray (d,), optional
-        Point about which the coefficients are computed, if it is not 0.
-    """
-
-    coef: Array
-    intercept: Array
-    covariance: Array
-    within: Array
-    scalings: Array | None = None
-    spread: Array | None = None
-    centre: Array | None = None
+    coef: Array  # (C, d)
+    intercept: Array  # (C,)
+    covariance: Array  # (d, d): Σ_y π_y·Σ_y
+    within: Array  # (d, d): covariance from which the coefficients are computed
+    scalings: Array | None = None  # (d, rank): discriminant directions as columns
+    spread: Array | None = None  # share of the between-class variance along each direction
+    centre: Array | None = None  # (d,): point about which the coefficients are computed, if it is not 0
 
 
 def _solve_svd(classes: ClassStatistics, priors: Array, tol: float) -> Solution:

@@ -211,25 +211,14 @@ def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueE
 
 @dataclass(frozen=True)
 class FactorWeights:
-    """p(z | x) ∝ exp(bias_z + Σ_j weight_j·log p(x_j | parents, z)).
+    """p(z | x) ∝ exp(bias_z + Σ_j weight_j·log p(x_j | parents, z))."""
 
-    Attributes
-    ----------
-    bias : ndarray (Z,)
-        In nats.
-    weight : ndarray (d,)
-        The weight of the factor of each column, ≥ 0.
-    parameters : tuple
-        The parameters of each block from which the factors are computed, if they were learned for the posterior;
-        empty if the factors are those of the model.
-    penalty : float
-        The strength of the penalty that was chosen for these parameters; 0 if there are none.
-    """
-
-    bias: Array
-    weight: Array
+    bias: Array  # (Z,): in nats
+    weight: Array  # (d,): the weight of the factor of each column, ≥ 0
+    # the parameters of each block from which the factors are computed, if they were learned for the posterior; empty if
+    # the factors are those of the model
     parameters: tuple[Any, ...] = ()
-    penalty: float = 0.0
+    penalty: float = 0.0  # the strength of the penalty that was chosen for these parameters; 0 if there are none
 
     def check_against(self, n_columns: int, n_components: int) -> None:
         """Raise ValueError unless there is a bias for each component and a weight for each column."""

@@ -25,28 +25,15 @@ _BLOCK_FACTORS = 1 << 17  # log factors per block, so that a block stays in the 
 
 @dataclass(frozen=True)
 class GenerativeModel:
-    """log p(x, z) = log p(z) + Σ_b log p(x_b | z); the density of a class is the sum over its components.
-
-    Attributes
-    ----------
-    schema : Schema
-    blocks : tuple of Block
-    log_prior : ndarray (Z,)
-        In nats.
-    parameters : tuple
-        The parameters that the density of each block estimated.
-    of_class : tuple of int (Z,)
-        The class of each component, ascending; empty if every class has one component.
-    weights : FactorWeights, optional
-        If given, the posterior, and nothing else, uses weighted factors.
-    """
+    """log p(x, z) = log p(z) + Σ_b log p(x_b | z); the density of a class is the sum over its components."""
 
     schema: Schema
     blocks: tuple[Block, ...]
-    log_prior: Array
-    parameters: tuple[Any, ...]
+    log_prior: Array  # (Z,): in nats
+    parameters: tuple[Any, ...]  # the parameters that the density of each block estimated
+    # (Z,): the class of each component, ascending; empty if every class has one component
     of_class: tuple[int, ...] = ()
-    weights: FactorWeights | None = None
+    weights: FactorWeights | None = None  # if given, the posterior, and nothing else, uses weighted factors
 
     def check(self) -> None:
         """Raise ValueError unless prior, blocks and parameters fit the components and the columns.

@@ -94,18 +94,10 @@ FLOOR = -700.0  # nats; smaller ones are clipped, so that none decides alone. ex
 
 @dataclass(frozen=True)
 class Pool:
-    """A logarithmic opinion pool: one weight per member, and one bias per class.
+    """A logarithmic opinion pool: one weight per member, and one bias per class."""
 
-    Attributes
-    ----------
-    weight : ndarray (M,)
-        ≥ 0.
-    bias : ndarray (C,)
-        In nats.
-    """
-
-    weight: Array
-    bias: Array
+    weight: Array  # (M,): ≥ 0
+    bias: Array  # (C,): in nats
 
     def log_posterior(self, log_posteriors: Array) -> Array:
         """Return log p(y | x) in nats, (n, C), from log posteriors of the members, (n, C, M), that are clipped."""
@@ -125,23 +117,13 @@ def clip_log_posteriors(log_posteriors: Array) -> Array:
 
 @dataclass(frozen=True)
 class Posterior:
-    """p(y | x) and p(x) of a generative model, or of a logarithmic opinion pool of several.
+    """p(y | x) and p(x) of a generative model, or of a logarithmic opinion pool of several."""
 
-    Attributes
-    ----------
-    models : tuple of GenerativeModel
-        Of the same columns, apart from cut points, and of the same classes.
-    pool : Pool, optional
-        The weights of the models; None where there is one model.
-    log_prior : ndarray (C,), optional
-        Log p(y) in nats where the pool is used, in p(x) and in drawn rows; default: that of the models.
-    readers : tuple of callable, optional
-        For each model, the function from a batch to one in the codes of the model; default: `Batch.with_schema`.
-    """
-
-    models: tuple[GenerativeModel, ...]
-    pool: Pool | None = None
+    models: tuple[GenerativeModel, ...]  # of the same columns, apart from cut points, and of the same classes
+    pool: Pool | None = None  # the weights of the models; None where there is one model
+    # (C,): log p(y) in nats where the pool is used, in p(x) and in drawn rows; default: that of the models
     log_prior: Array | None = None
+    # for each model, the function from a batch to one in the codes of the model; default: `Batch.with_schema`
     readers: tuple[Callable[[Batch], Batch], ...] = ()
 
     @cached_property

@@ -116,23 +116,12 @@ class PartitionedSource(ComposedSource):
 
 @dataclass(frozen=True)
 class PartitionReader:
-    """What turns the tables of a partition into sources, on a worker.
-
-    Attributes
-    ----------
-    schema : Schema
-    positions : sequence of int
-        The position of each column of the schema in the tables of a partition.
-    labelling : Labelling
-        Without weights and folds. Its labels, if any, are a column whose table is to be filled in.
-    numeric_only : bool
-        As in `RowReader`.
-    """
+    """What turns the tables of a partition into sources, on a worker."""
 
     schema: Schema
-    positions: Sequence[int]
-    labelling: Labelling
-    numeric_only: bool
+    positions: Sequence[int]  # the position of each column of the schema in the tables of a partition
+    labelling: Labelling  # Without weights and folds. Its labels, if any, are a column whose table is to be filled in.
+    numeric_only: bool  # as in `RowReader`
 
     def sources(self, tables: Iterable[Table], context: PartitionContext) -> Generator[TableSource, None, None]:
         """Yield the rows of a partition, which may come in several tables, as sources.

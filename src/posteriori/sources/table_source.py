@@ -47,32 +47,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Labelling:
-    """Labels, weights and folds of the rows of a table.
+    """Labels, weights and folds of the rows of a table."""
 
-    Attributes
-    ----------
-    labels : Labels, PartialLabels or KnownLabels, optional
-        The label of each row. Without labels but with classes, every row is unlabelled.
-    classes : Column, optional
-        The classes of the labels; None where no rows are to be learned from.
-    weight : ndarray (n,), optional
-        The weight of each row; 1 where absent.
-    folds : ndarray (n,), optional
-        The fold of each row, for statistics that are kept per fold.
-    unlabelled_weight : float
-        A factor on the weight of unlabelled rows.
-    label_model : LabelModel, optional
-        log p(label | component), where components are not the classes, or where labels may be wrong or partial.
-    components : ndarray (n,), optional
-        The class index of each row, where the labels were encoded before (`TableSource.cached`).
-    """
-
+    # The label of each row. Without labels but with classes, every row is unlabelled.
     labels: Labels | PartialLabels | KnownLabels | None = None
-    classes: Column | None = None
-    weight: Array | None = None
-    folds: Array | None = None
-    unlabelled_weight: float = 1.0
+    classes: Column | None = None  # the classes of the labels; None where no rows are to be learned from
+    weight: Array | None = None  # (n,): the weight of each row; 1 where absent
+    folds: Array | None = None  # (n,): the fold of each row, for statistics that are kept per fold
+    unlabelled_weight: float = 1.0  # a factor on the weight of unlabelled rows
+    # log p(label | component), where components are not the classes, or where labels may be wrong or partial
     label_model: LabelModel | None = None
+    # (n,): the class index of each row, where the labels were encoded before (`TableSource.cached`)
     components: Array | None = None
 
     def assignment(self, rows: slice, n_rows: int) -> Assignment | None:
@@ -127,34 +112,18 @@ class CachedRows:
 
 @dataclass(frozen=True)
 class RowReader:
-    """The columns of a schema in a table.
-
-    Attributes
-    ----------
-    table : Table
-    schema : Schema
-    positions : sequence of int
-        The position in the table of each column of the schema.
-    kept : CachedRows, optional
-        The cells of all rows, where they were read before.
-    first : int
-        The number of the first row, where the table is a part of a longer one: for messages.
-    unseen_is_error : bool
-        Whether a category that the schema lacks is an error, because the schema was inferred from the first rows.
-    numeric_only : bool
-        Whether categorical columns are left unread, as if all their cells were missing.
-    texts : mapping of int to Bags
-        The counts of the words of columns of text in all rows, where they were counted before, by their positions in
-        the schema.
-    """
+    """The columns of a schema in a table."""
 
     table: Table
     schema: Schema
-    positions: Sequence[int]
-    kept: CachedRows | None = None
-    first: int = 0
+    positions: Sequence[int]  # the position in the table of each column of the schema
+    kept: CachedRows | None = None  # the cells of all rows, where they were read before
+    first: int = 0  # the number of the first row, where the table is a part of a longer one: for messages
+    # whether a category that the schema lacks is an error, because the schema was inferred from the first rows
     unseen_is_error: bool = False
-    numeric_only: bool = False
+    numeric_only: bool = False  # whether categorical columns are left unread, as if all their cells were missing
+    # the counts of the words of columns of text in all rows, where they were counted before, by their positions in the
+    # schema
     texts: Mapping[int, Bags] = field(default_factory=dict)
 
     def cells(self, rows: slice) -> tuple[Array, Array, dict[str, int]]:
@@ -289,23 +258,13 @@ class ComposedSource(ABC):
     """Rows that a reader reads and a labelling labels.
 
     A subclass decides where the passes over the rows run. It implements the abstract methods and overrides no other.
-
-    Attributes
-    ----------
-    reader : RowReader
-    labelling : Labelling
-    n_jobs : int, optional
-        The number of threads; None or −1 for one per core.
-    progress : callable, optional
-        Called with the number of rows of each batch that is done.
-    width : int
-        Numbers per row that the work on a batch holds in memory, beyond the cells: batches have fewer rows the more.
     """
 
     reader: RowReader
     labelling: Labelling
-    n_jobs: int | None = None
-    progress: Callable[[int], None] | None = None
+    n_jobs: int | None = None  # the number of threads; None or −1 for one per core
+    progress: Callable[[int], None] | None = None  # called with the number of rows of each batch that is done
+    # numbers per row that the work on a batch holds in memory, beyond the cells: batches have fewer rows the more
     width: int = 0
 
     @abstractmethod

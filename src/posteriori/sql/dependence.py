@@ -20,20 +20,11 @@ from posteriori.support.typing import Array
 
 @dataclass
 class CodeRows:
-    """Common table expressions that start from the distinct rows of codes, and end in columns of the SELECT.
-
-    Attributes
-    ----------
-    steps : Steps
-    codes : sequence of str
-        The columns of the SELECT that hold the codes, NULL where a cell is missing.
-    label : str
-        Begins the name of each expression.
-    """
+    """Common table expressions that start from the distinct rows of codes, and end in columns of the SELECT."""
 
     steps: Steps
-    codes: Sequence[str]
-    label: str
+    codes: Sequence[str]  # the columns of the SELECT that hold the codes, NULL where a cell is missing
+    label: str  # begins the name of each expression
     _tables: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

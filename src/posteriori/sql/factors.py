@@ -36,27 +36,14 @@ Factor = tuple[int, int, Node]  # the component, the index of the column, and it
 
 @dataclass(frozen=True)
 class FactorContext:
-    """What a density needs to write its log factors.
+    """What a density needs to write its log factors."""
 
-    Attributes
-    ----------
-    steps : Steps
-        The columns of the SELECT that are defined so far.
-    cells : Cells
-        The cells of the table as numbers and codes.
-    model : str
-        The name of the model, for error messages.
-    weighted : bool
-        Whether the factor of each column is multiplied by a weight of its own, so that factors cannot be merged.
-    exposure : int, optional
-        The column of exposures on which the density conditions.
-    """
-
-    steps: Steps
-    cells: Cells
-    model: str
+    steps: Steps  # the columns of the SELECT that are defined so far
+    cells: Cells  # the cells of the table as numbers and codes
+    model: str  # the name of the model, for error messages
+    # whether the factor of each column is multiplied by a weight of its own, so that factors cannot be merged
     weighted: bool
-    exposure: int | None = None
+    exposure: int | None = None  # the column of exposures on which the density conditions
 
 
 class FactorWriter(Protocol):

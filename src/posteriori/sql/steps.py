@@ -31,24 +31,14 @@ _STEP = "posteriori_"  # and a number: a name that no table is likely to have
 
 @dataclass(frozen=True)
 class Relation:
-    """Common table expressions that read one step, and the last of which is joined to it.
+    """Common table expressions that read one step, and the last of which is joined to it."""
 
-    Attributes
-    ----------
-    key : str
-        The column of the step to join on. The last expression has one row for each of its values, in `key_of_relation`.
-    tables : tuple of str
-        The expressions as text, ``name AS (SELECT …)``; they read the step by the name that `Steps.source` returns.
-    name : str
-        The name of the last one.
-    columns : tuple of str
-        What it adds.
-    """
-
+    # The column of the step to join on. The last expression has one row for each of its values, in `key_of_relation`.
     key: str
+    # the expressions as text, ``name AS (SELECT …)``; they read the step by the name that `Steps.source` returns
     tables: tuple[str, ...]
-    name: str
-    columns: tuple[str, ...]
+    name: str  # the name of the last one
+    columns: tuple[str, ...]  # what it adds
 
     @property
     def key_of_relation(self) -> str:

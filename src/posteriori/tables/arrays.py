@@ -333,19 +333,11 @@ def _is_number(kind: type[Any]) -> bool:
 
 @dataclass(frozen=True)
 class ArrayTable:
-    """An (n, d) array of floats, integers, booleans, strings or Python objects.
-
-    Attributes
-    ----------
-    title : str, optional
-        The name of the column, where there is only one.
-    offset : int
-        The number of the first row, where the array is a part of a longer table: for messages.
-    """
+    """An (n, d) array of floats, integers, booleans, strings or Python objects."""
 
     values: Array
-    title: str | None = None
-    offset: int = 0
+    title: str | None = None  # the name of the column, where there is only one
+    offset: int = 0  # the number of the first row, where the array is a part of a longer table: for messages
     container = "numpy"
     named = False
 

@@ -21,25 +21,13 @@ class Bags:
 
     A word is a position in a vocabulary, or a column of a sparse matrix. A word that is not stored has a count of 0;
     it is not missing.
-
-    Attributes
-    ----------
-    starts : ndarray of int64 (n + 1,)
-        Row i holds the stored cells from starts[i] to starts[i + 1]; starts[0] is 0.
-    words : ndarray of int32 (m,)
-        The word of each stored cell, each word at most once per row.
-    counts : ndarray of float64 or int64 (m,)
-        Its count; NaN where it is missing.
-    n_words : int
-        V, the number of words of the vocabulary.
-    exposure : ndarray of float64 (n,), optional
-        The exposure in which the counts of each row occurred, NaN where it is missing.
     """
 
-    starts: Array
-    words: Array
-    counts: Array
-    n_words: int
+    starts: Array  # (n + 1,): row i holds the stored cells from starts[i] to starts[i + 1]; starts[0] is 0
+    words: Array  # (m,): the word of each stored cell, each word at most once per row
+    counts: Array  # (m,): its count; NaN where it is missing
+    n_words: int  # V, the number of words of the vocabulary
+    # (n,): the exposure in which the counts of each row occurred, NaN where it is missing
     exposure: Array | None = None
 
     @classmethod

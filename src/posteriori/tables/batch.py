@@ -110,21 +110,12 @@ Tile = Numbers | Codes | Mixed | Bags
 
 @dataclass(frozen=True)
 class LabelLikelihood:
-    """The likelihood of observed labels, where a label does not determine the component of its row.
+    """The likelihood of observed labels, where a label does not determine the component of its row."""
 
-    Attributes
-    ----------
-    recorded : ndarray (n,)
-        The index of the recorded class of each row; −1 for an unlabelled row.
-    log_likelihood : ndarray (n, Z)
-        log p(label | z) in nats: 0 or −inf for labels without noise, 0 for an unlabelled row.
-    n_classes : int
-        C.
-    """
-
-    recorded: Array
+    recorded: Array  # (n,): the index of the recorded class of each row; −1 for an unlabelled row
+    # (n, Z): log p(label | z) in nats: 0 or −inf for labels without noise, 0 for an unlabelled row
     log_likelihood: Array
-    n_classes: int
+    n_classes: int  # C
 
     def rows(self, chosen: Array) -> LabelLikelihood:
         """Return the likelihood for some of the rows, by a mask or by their positions."""
@@ -187,36 +178,17 @@ class Batch:
     """Some rows of a table as numbers, codes and bags, with columns in the order of the schema.
 
     A binned column is in both: its numbers, and the codes of its bins.
-
-    Attributes
-    ----------
-    numbers : Numbers
-        The continuous columns.
-    codes : Codes
-        The categorical and the binned columns.
-    start : int
-        The number of the first row in its table, for messages.
-    unseen : dict
-        The number of cells per column, by name, whose category was unseen in training.
-    assignment : Assignment or None
-        The components and weights, where the rows are labelled.
-    fold : ndarray (n,) or None
-        The fold of each row, where statistics are kept per fold.
-    chosen : ndarray (n,) or None
-        The number of each row in its table, where the rows are not consecutive.
-    bags : tuple of Bags
-        The columns of counts.
     """
 
     schema: Schema
-    start: int
-    numbers: Numbers
-    codes: Codes
-    unseen: dict[str, int]
-    assignment: Assignment | None = None
-    fold: Array | None = None
-    chosen: Array | None = None
-    bags: tuple[Bags, ...] = ()
+    start: int  # the number of the first row in its table, for messages
+    numbers: Numbers  # the continuous columns
+    codes: Codes  # the categorical and the binned columns
+    unseen: dict[str, int]  # the number of cells per column, by name, whose category was unseen in training
+    assignment: Assignment | None = None  # the components and weights, where the rows are labelled
+    fold: Array | None = None  # (n,): the fold of each row, where statistics are kept per fold
+    chosen: Array | None = None  # (n,): the number of each row in its table, where the rows are not consecutive
+    bags: tuple[Bags, ...] = ()  # the columns of counts
 
     def __len__(self) -> int:
         return len(self.numbers.values)

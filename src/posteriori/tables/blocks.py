@@ -117,19 +117,11 @@ class CountBlock:
 
 @dataclass(frozen=True)
 class BlockTable:
-    """Blocks of counts, after the columns of a table if there is one.
-
-    Attributes
-    ----------
-    table : Table or None
-    blocks : tuple of CountBlock
-    named : bool
-        Whether the blocks, and the columns of the table, have names of their own.
-    """
+    """Blocks of counts, after the columns of a table if there is one."""
 
     table: Table | None
     blocks: tuple[CountBlock, ...]
-    named: bool
+    named: bool  # whether the blocks, and the columns of the table, have names of their own
 
     @property
     def container(self) -> str:

@@ -233,17 +233,12 @@ class Occurrences:
     zeros: a random subset of the values, with exact counts (Gibbons 2001, distinct sampling), so that memory is
     bounded. The subset depends only on the values, so + is exact, associative and commutative.
 
-    Attributes
-    ----------
-    hashes, counts : ndarray (K,)
-        Each distinct value that is kept, in ascending order, and the number of cells that hold it.
-    level : int
-
     References
     ----------
     Gibbons, Distinct sampling for highly-accurate answers to distinct values queries, VLDB 2001.
     """
 
+    # (K,): each distinct value that is kept, in ascending order, and the number of cells that hold it
     hashes: Array
     counts: Array
     level: int = 0
@@ -306,20 +301,12 @@ class RowNumbers:
     """Whether a column of whole numbers numbers the rows.
 
     Its numbers then ascend or descend strictly, and at most every second number of their range is absent.
-
-    Attributes
-    ----------
-    n : int
-        The number of present cells.
-    first, last : int
-        The first and the last of them.
-    direction : int
-        1 if they ascend strictly, −1 if they descend strictly, 0 if neither. Of a single cell it is 2.
     """
 
-    n: int
-    first: int = 0
-    last: int = 0
+    n: int  # the number of present cells
+    first: int = 0  # the first of them
+    last: int = 0  # the last of them
+    # 1 if they ascend strictly, −1 if they descend strictly, 0 if neither. Of a single cell it is 2.
     direction: int = 2
 
     @classmethod

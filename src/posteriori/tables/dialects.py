@@ -37,20 +37,11 @@ _IN_THOUSANDS = {
 
 @dataclass(frozen=True)
 class Dialect:
-    """The spelling of a text file.
+    """The spelling of a text file."""
 
-    Attributes
-    ----------
-    separator : str
-        The character between cells.
-    decimal : {".", ","}
-    encoding : str
-        A name that Python knows.
-    """
-
-    separator: str = ","
+    separator: str = ","  # the character between cells
     decimal: str = "."
-    encoding: str = "utf-8"
+    encoding: str = "utf-8"  # a name that Python knows
 
     def described(self, default: str) -> str:
         """Return what differs from UTF-8 text with decimal points and a default separator; empty if nothing does."""
@@ -245,24 +236,12 @@ class _TemporaryFolder:
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file of a table.
+    """A file of a table."""
 
-    Attributes
-    ----------
-    path : Path
-        Its name in messages.
-    kind : {"csv", "tsv", "ndjson", "parquet", "arrow"}
-        The format of the file that is read.
-    readable : Path
-        The file that polars reads: the file itself, or a temporary copy of it.
-    dialect : Dialect
-        How the file spells its cells, if it is CSV or TSV.
-    """
-
-    path: Path
-    kind: str
-    readable: Path
-    dialect: Dialect = UTF8_WITH_COMMAS
+    path: Path  # its name in messages
+    kind: str  # of the file that is read: "csv", "tsv", "ndjson", "parquet" or "arrow"
+    readable: Path  # the file that polars reads: the file itself, or a temporary copy of it
+    dialect: Dialect = UTF8_WITH_COMMAS  # how the file spells its cells, if it is CSV or TSV
     _folder: Any = field(default=None, repr=False, compare=False)  # of the copy; removed with its last reference
 
     @property

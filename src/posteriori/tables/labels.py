@@ -34,20 +34,12 @@ class LabelModel:
 
     A row has a recorded class, no label, or a set of possible classes. The likelihood of component z is
     p(recorded | class of z), which is 0 or 1 without label noise. For a set it is 1 if the class is in the set, else 0.
-
-    Attributes
-    ----------
-    of_class : tuple of int (Z,)
-        The class of each component, ascending.
-    confusion : ndarray (C, C), optional
-        p(recorded class | true class), with one row per true class; None where all labels are correct.
-    learned : bool
-        Whether the confusions are estimated along with the model.
     """
 
-    of_class: tuple[int, ...]
+    of_class: tuple[int, ...]  # (Z,): the class of each component, ascending
+    # (C, C): p(recorded class | true class), with one row per true class; None where all labels are correct
     confusion: Array | None = None
-    learned: bool = False
+    learned: bool = False  # whether the confusions are estimated along with the model
 
     @classmethod
     def learning(cls, of_class: tuple[int, ...]) -> LabelModel:
@@ -408,22 +400,12 @@ class Labels:
 
 @dataclass(frozen=True)
 class PartialLabels:
-    """Partial labels: the set of classes that each row may belong to.
+    """Partial labels: the set of classes that each row may belong to."""
 
-    Attributes
-    ----------
-    mask : ndarray (n, C)
-        Booleans: whether the row may belong to the class.
-    classes : tuple
-        The class of each column of the mask.
-    name, code, may_miss, advice
-        As in `Labels`.
-    """
-
-    mask: Array
-    classes: tuple[Any, ...]
-    name: str | None = None
-    code: Any = None
+    mask: Array  # (n, C), booleans: whether the row may belong to the class
+    classes: tuple[Any, ...]  # the class of each column of the mask
+    name: str | None = None  # as in `Labels`
+    code: Any = None  # as in `Labels`
     may_miss: bool = True
     advice: str = ""
 
@@ -456,16 +438,10 @@ class PartialLabels:
 
 @dataclass(frozen=True)
 class KnownLabels:
-    """Encoded labels: the class index of each row, −1 where several classes are possible.
+    """Encoded labels: the class index of each row, −1 where several classes are possible."""
 
-    Attributes
-    ----------
-    component : ndarray (n,)
-    mask : ndarray (n, C) or None
-        Booleans: the possible classes of each row; None where a row of index −1 may belong to any class.
-    """
-
-    component: Array
+    component: Array  # (n,)
+    # (n, C), booleans: the possible classes of each row; None where a row of index −1 may belong to any class
     mask: Array | None = None
     may_miss = True
 

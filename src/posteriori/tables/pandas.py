@@ -93,18 +93,12 @@ def type_of_name(name: str) -> Any | None:
 
 @dataclass(frozen=True)
 class PandasTable:
-    """A pandas DataFrame.
-
-    Attributes
-    ----------
-    offset : int
-        The number of the first row, where the frame is a part of a longer table: for messages.
-    """
+    """A pandas DataFrame."""
 
     frame: Any
     names: tuple[str, ...]
     named: bool
-    offset: int = 0
+    offset: int = 0  # the number of the first row, where the frame is a part of a longer table: for messages
     container = "pandas"
     dtype = ""
 

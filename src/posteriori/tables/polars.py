@@ -95,19 +95,12 @@ def require_threads(what: str) -> None:
 
 @dataclass(frozen=True)
 class PolarsTable:
-    """A polars DataFrame, or an Arrow table converted to one without copying.
-
-    Attributes
-    ----------
-    arrow : tuple of str
-        The Arrow data type of each column, where the table was an Arrow table.
-    first : int
-        The number of the first row, where the frame is a part of a longer table whose slices name its rows.
-    """
+    """A polars DataFrame, or an Arrow table converted to one without copying."""
 
     frame: pl.DataFrame
     container: str = "polars"
-    arrow: tuple[str, ...] = ()
+    arrow: tuple[str, ...] = ()  # the Arrow data type of each column, where the table was an Arrow table
+    # the number of the first row, where the frame is a part of a longer table whose slices name its rows
     first: int = 0
     dtype = ""
     named = True

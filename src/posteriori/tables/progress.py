@@ -15,20 +15,11 @@ _LOG = logging.getLogger("posteriori")
 
 @dataclass(frozen=True)
 class Step:
-    """A step that is expected.
-
-    Attributes
-    ----------
-    name : str
-    cost : float
-        Expected seconds, on any machine: only the ratios between steps matter.
-    passes : int
-        Expected passes over the rows.
-    """
+    """A step that is expected."""
 
     name: str
-    cost: float
-    passes: int = 1
+    cost: float  # expected seconds, on any machine: only the ratios between steps matter
+    passes: int = 1  # expected passes over the rows
 
 
 Plan = Callable[[Sequence[Step]], None]

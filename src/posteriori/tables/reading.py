@@ -83,21 +83,12 @@ _PLAIN = {float, int, type(None)}  # types of cells that NumPy converts as `obje
 
 @dataclass(frozen=True)
 class RecordTable:
-    """Mappings as rows of a table whose columns are known; a key that a row lacks is a missing cell.
+    """Mappings as rows of a table whose columns are known; a key that a row lacks is a missing cell."""
 
-    Attributes
-    ----------
-    records : sequence of mappings
-        Cells are Python or NumPy numbers, strings or booleans; None, NaN and pandas' NA are missing.
-    names : tuple of str
-        The columns.
-    named : bool
-        Whether these names come from the training rows, and are not x0, x1, … of an array.
-    """
-
+    # cells are Python or NumPy numbers, strings or booleans; None, NaN and pandas' NA are missing
     records: Sequence[Mapping[str, Any]]
-    names: tuple[str, ...]
-    named: bool = True
+    names: tuple[str, ...]  # the columns
+    named: bool = True  # whether these names come from the training rows, and are not x0, x1, … of an array
     container = "numpy"
     dtype = ""
 

@@ -428,17 +428,10 @@ def _numbers_if_all(written: list[str]) -> list[Any]:
 
 @dataclass(frozen=True)
 class FileSet:
-    """Files of one format that are read as one table.
-
-    Attributes
-    ----------
-    files : tuple of TableFile
-    partitions : mapping of str to list
-        The values of Hive partitions, one per file, by key.
-    """
+    """Files of one format that are read as one table."""
 
     files: tuple[TableFile, ...]
-    partitions: Mapping[str, list[Any]]
+    partitions: Mapping[str, list[Any]]  # the values of Hive partitions, one per file, by key
 
     @property
     def paths(self) -> tuple[Path, ...]:

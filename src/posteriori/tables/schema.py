@@ -65,43 +65,29 @@ class Column:
     """One column: its name, its kind and, where categorical, its categories in code order.
 
     Category k has code k + 1; code 0 is a missing cell.
-
-    Attributes
-    ----------
-    declared : bool
-        Whether categories and their order come from the data type or the user, and not from the rows.
-    dtype : str
-        The data type of the column as it was read, which drawn rows are given again.
-    cuts : tuple of float or None
-        The cut points of a binned continuous column, strictly increasing. Bin b holds cuts[b − 1] ≤ x < cuts[b] and
-        has code b + 1, as a category has, so that densities of codes also read bins.
-    valueless : bool
-        Whether no row had a value in this continuous column. Then its kind is unknown, whatever its data type:
-        prediction takes all its cells as missing, and the first later values in training decide (`has_no_kind`).
-    reason : str
-        Why the column is ignored, as the end of a sentence ("it …"); empty if it is not. No density reads the cells of
-        an ignored column, and it influences no prediction.
-    width : int
-        V, the number of words of a column of counts, each cell of which is a bag of words (`Bags`); 0 for other kinds.
-    words : tuple of str
-        The names of its words; empty if they have none, and are known by their positions.
-    text : Tokenizer or None
-        How the cells of a column of text are cut into these words; None for sparse blocks of counts and other kinds.
-    part : DatePart or None
-        Which part it is of a column of dates, times of day or durations of the table; None for a column of the table.
     """
 
     name: str
     kind: Kind
     categories: tuple[Cell, ...] = ()
+    # whether categories and their order come from the data type or the user, and not from the rows
     declared: bool = False
-    dtype: str = ""
+    dtype: str = ""  # the data type of the column as it was read, which drawn rows are given again
+    # The cut points of a binned continuous column, strictly increasing. Bin b holds cuts[b − 1] ≤ x < cuts[b] and has
+    # code b + 1, as a category has, so that densities of codes also read bins.
     cuts: tuple[float, ...] | None = None
+    # Whether no row had a value in this continuous column. Then its kind is unknown, whatever its data type: prediction
+    # takes all its cells as missing, and the first later values in training decide (`has_no_kind`).
     valueless: bool = False
+    # Why the column is ignored, as the end of a sentence ("it …"); empty if it is not. No density reads the cells of an
+    # ignored column, and it influences no prediction.
     reason: str = ""
+    # which part it is of a column of dates, times of day or durations of the table; None for a column of the table
     part: DatePart | None = None
+    # V, the number of words of a column of counts, each cell of which is a bag of words (`Bags`); 0 for other kinds
     width: int = 0
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # the names of its words; empty if they have none, and are known by their positions
+    # how the cells of a column of text are cut into these words; None for sparse blocks of counts and other kinds
     text: Tokenizer | None = None
 
     @property
@@ -375,26 +361,15 @@ def categorical_column(name: str, categories: Iterable[Cell], dtype: str, declar
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns that a model was trained on.
-
-    Attributes
-    ----------
-    container : str
-        The kind of table that they were read from: ``"numpy"``, ``"pandas"``, ``"polars"``, ``"pyarrow"``, or
-        ``"scipy"`` for sparse blocks alone.
-    named : bool
-        Whether the columns have names, by which prediction matches them.
-    dtype : str
-        The data type of the array, where the table was one.
-    target : str or None
-        The name of the column of labels, where it was in the table.
-    """
+    """The columns that a model was trained on."""
 
     columns: tuple[Column, ...]
+    # the kind of table that they were read from: ``"numpy"``, ``"pandas"``, ``"polars"``, ``"pyarrow"``, or ``"scipy"``
+    # for sparse blocks alone
     container: str = "numpy"
-    named: bool = False
-    dtype: str = ""
-    target: str | None = None
+    named: bool = False  # whether the columns have names, by which prediction matches them
+    dtype: str = ""  # the data type of the array, where the table was one
+    target: str | None = None  # the name of the column of labels, where it was in the table
 
     def check(self) -> None:
         """Raise ValueError unless there are columns of distinct names, from a known kind of table."""
@@ -581,24 +556,12 @@ class Schema:
 
 @dataclass(frozen=True)
 class Binning:
-    """The binned columns of a schema, as the kernel that digitises numbers reads them.
+    """The binned columns of a schema, as the kernel that digitises numbers reads them."""
 
-    Attributes
-    ----------
-    numbers : ndarray of int (B,)
-        The position of each binned column among the continuous columns.
-    starts : ndarray of int (B + 1,)
-        Where the cut points of each begin in `cuts`.
-    cuts : ndarray
-        The cut points of all of them.
-    codes : ndarray of int (B,)
-        The position of each among the coded columns.
-    """
-
-    numbers: Array
-    starts: Array
-    cuts: Array
-    codes: Array
+    numbers: Array  # (B,): the position of each binned column among the continuous columns
+    starts: Array  # (B + 1,): where the cut points of each begin in `cuts`
+    cuts: Array  # the cut points of all of them
+    codes: Array  # (B,): the position of each among the coded columns
 
 
 def flat_cuts(cuts: Sequence[Sequence[float]]) -> tuple[Array, Array]:

@@ -208,18 +208,11 @@ class RowsWithWord:
 
 @dataclass
 class CountedText:
-    """The counts of the words of a column of text in memory, which were found together with its vocabulary.
+    """The counts of the words of a column of text in memory, which were found together with its vocabulary."""
 
-    Attributes
-    ----------
-    parts : list of (tuple of str, CSR matrix or None, int)
-        The words, their counts and the number of rows of consecutive rows.
-    is_kept : bool
-        Whether all rows are kept: not if their counts take more than 1 GB. Then `parts` is empty.
-    """
-
+    # of consecutive rows: the words, their counts as a CSR matrix or None, and the number of rows
     parts: list[tuple[tuple[str, ...], Any, int]] = field(default_factory=list)
-    is_kept: bool = True
+    is_kept: bool = True  # Whether all rows are kept: not if their counts take more than 1 GB. Then `parts` is empty.
     _n_bytes: int = 0
 
     def add(self, words: tuple[str, ...], matrix: Any, n_rows: int) -> None:

@@ -36,21 +36,11 @@ _DATES = (*_ISO_DATES, "%d.%m.%Y", *_RIVALS)
 
 @dataclass(frozen=True)
 class TimeType:
-    """The type of a column of dates, times of day or durations.
+    """The type of a column of dates, times of day or durations."""
 
-    Attributes
-    ----------
-    kind : {"month", "date", "datetime", "time", "duration"}
-        A month is a period of a month or longer, whose days mean nothing.
-    zone : str
-        The time zone whose clock the parts are read from; empty for times without a zone.
-    format : str
-        The format of cells that are strings, as polars writes it; empty if the training cells were none.
-    """
-
-    kind: TimeKind
-    zone: str = ""
-    format: str = ""
+    kind: TimeKind  # a month is a period of a month or longer, whose days mean nothing
+    zone: str = ""  # the time zone whose clock the parts are read from; empty for times without a zone
+    format: str = ""  # the format of cells that are strings, as polars writes it; empty if the training cells were none
 
     def check(self) -> None:
         """Raise ValueError for an unknown kind or time zone, or a format that no column has."""
@@ -436,23 +426,12 @@ _MOST_DAYS = 4_000_000  # of the first date from 1970, about 11,000 years
 
 @dataclass(frozen=True)
 class DatePart:
-    """Where a column of the model comes from, if the table holds dates, times of day or durations.
+    """Where a column of the model comes from, if the table holds dates, times of day or durations."""
 
-    Attributes
-    ----------
-    of : str
-        The column of the table.
-    name : {"days", "seconds", "year", "month", "weekday", "hour", ""}
-        The part; empty for a column of dates that is ignored.
-    type : TimeType
-        The type of the column of the table.
-    origin : int
-        The first date of the training rows, as the number of days since 1970-01-01; part ``days`` is 0 at its midnight.
-    """
-
-    of: str
-    name: str
-    type: TimeType
+    of: str  # the column of the table
+    name: str  # "days", "seconds", "year", "month", "weekday" or "hour"; empty for a column of dates that is ignored
+    type: TimeType  # the type of the column of the table
+    # the first date of the training rows, as the number of days since 1970-01-01; part ``days`` is 0 at its midnight
     origin: int = 0
 
     def check(self) -> None:
@@ -513,19 +492,11 @@ class DatePart:
 
 @dataclass(frozen=True)
 class TimesSeen:
-    """What some rows show of a column of dates, times of day or durations; + adds the rows of both.
+    """What some rows show of a column of dates, times of day or durations; + adds the rows of both."""
 
-    Attributes
-    ----------
-    lowest, highest : int or None
-        In microseconds; None without a value.
-    values : mapping of str to set of int
-        The values of each other part.
-    """
-
-    lowest: int | None
+    lowest: int | None  # in microseconds; None without a value
     highest: int | None
-    values: tuple[tuple[str, frozenset[int]], ...]
+    values: tuple[tuple[str, frozenset[int]], ...]  # the values of each other part
 
     @classmethod
     def of(cls, times: Array, type_: TimeType) -> TimesSeen:

@@ -17,42 +17,24 @@ _MOST_HASHES = 1 << 31  # scikit-learn's indices have 32 bits
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """The settings of scikit-learn's `CountVectorizer`, of the same names, and which words become the vocabulary.
+    """The settings of scikit-learn's `CountVectorizer`, of the same names, and which words become the vocabulary."""
 
-    Attributes
-    ----------
-    analyzer : {"word", "char", "char_wb"}
-        Whether the tokens are words, characters, or characters within words.
-    lowercase : bool
-    strip_accents : {"ascii", "unicode"} or None
-    ngram_range : tuple of two int
-        The least and the greatest number of neighbouring tokens that are counted together.
-    stop_words : "english", tuple of str or None
-        Words that are left out.
-    token_pattern : str
-        The regular expression of a word; by default two or more letters, digits or underscores.
-    binary : bool
-        Whether a word counts once per cell, however often it occurs.
-    min_df, max_df : int or float
-        The least and the greatest number of rows (int), or share of rows (float), that a word of the vocabulary
-        occurs in.
-    max_features : int or None
-        V, the greatest number of words: the ones that most rows hold.
-    n_features : int or None
-        V, if words are counted by their hashes and not by a vocabulary, as `HashingVectorizer` does. Two words may have
-        one hash, and a hash cannot be read as a word; the first pass over the rows is saved.
-    """
-
+    # whether the tokens are words, characters, or characters within words
     analyzer: Literal["word", "char", "char_wb"] = "word"
     lowercase: bool = True
     strip_accents: Literal["ascii", "unicode"] | None = None
+    # the least and the greatest number of neighbouring tokens that are counted together
     ngram_range: tuple[int, ...] = (1, 1)
-    stop_words: str | tuple[str, ...] | None = None
+    stop_words: str | tuple[str, ...] | None = None  # words that are left out
+    # the regular expression of a word; by default two or more letters, digits or underscores
     token_pattern: str = r"(?u)\b\w\w+\b"
-    binary: bool = False
+    binary: bool = False  # whether a word counts once per cell, however often it occurs
+    # the least and the greatest number of rows (int), or share of rows (float), that a word of the vocabulary occurs in
     min_df: int | float = 1
     max_df: int | float = 1.0
-    max_features: int | None = 1 << 17
+    max_features: int | None = 1 << 17  # V, the greatest number of words: the ones that most rows hold
+    # V, if words are counted by their hashes and not by a vocabulary, as `HashingVectorizer` does. Two words may have
+    # one hash, and a hash cannot be read as a word; the first pass over the rows is saved.
     n_features: int | None = None
 
     @classmethod
