@@ -220,12 +220,8 @@ def resolve_members(members: Any, options: MemberOptions) -> dict[str, Generativ
     """Return the estimators that the parameter `members` lists, by name.
 
     Estimators keep their own parameters; models that are named get those that the options ask for.
-
-    Raises
-    ------
-    ValueError
-        A member is not the name of a generative model and not an estimator, or cannot do what the options ask for; or
-        the list is empty; or no member models the columns of counts.
+    Raises ValueError if a member is not the name of a generative model and not an estimator, or cannot do what the
+    options ask for; or the list is empty; or no member models the columns of counts.
     """
     pairs = members.items() if isinstance(members, Mapping) else ((None, member) for member in members)
     estimators: dict[str, GenerativeEstimator] = {}
@@ -378,13 +374,7 @@ class CandidateFitter:
     progress: Callable[[int], None] | None = None  # called with the number of rows of each finished batch
 
     def fit(self, estimators: dict[str, GenerativeEstimator]) -> CandidateFits:
-        """Fit some candidates together; those that fail are left out.
-
-        Raises
-        ------
-        ValueError
-            All of them fail.
-        """
+        """Fit some candidates together; those that fail are left out; ValueError if all of them fail."""
         fitted, (found, models, batch), failed = fit_or_skip(estimators, self._fit)
         log_posterior = clip_log_posteriors(found)
         self._report_scores(fitted, log_posterior)

@@ -56,11 +56,7 @@ def numeric_codes(table: Table) -> list[int]:
 
     A mixture takes them for categories where `categorical_features` is "auto": one Gaussian a value describes such a
     column better the more components there are, although they find no group of rows.
-
-    Raises
-    ------
-    ValueError
-        A cell is infinite.
+    Raises ValueError if a cell is infinite.
     """
     columns = [j for j in range(len(table.names)) if table.time_type(j) is None]
     if not columns:

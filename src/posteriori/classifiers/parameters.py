@@ -189,10 +189,7 @@ def _stacked(values: Any, labels: list[Any], what: str) -> Array:
 def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:
     """Return p(y) in the order of the classes.
 
-    Raises
-    ------
-    ValueError
-        The number of priors is not the number of classes, one is negative, or they do not sum to 1.
+    Raises ValueError if the number of priors is not that of the classes, one is negative, or their sum is not 1.
     """
     labels = list(classes.categories)
     if isinstance(priors, Mapping):
@@ -326,11 +323,7 @@ def insert_shared_docs(cls: _T) -> _T:
 
     A line that begins three spaces further right continues the list. The names are those of parameters and fitted
     attributes (of several attributes in one entry, the first), or of paragraphs of the notes.
-
-    Raises
-    ------
-    KeyError
-        A name has no shared entry; add it to this module, or document the parameter in the class.
+    Raises KeyError if a name has no shared entry; add it to this module, or document the parameter in the class.
     """
     if cls.__doc__ is not None:  # python -OO strips docstrings
         cls.__doc__ = _MARKER.sub(_replacement(), cls.__doc__)

@@ -225,11 +225,8 @@ def log_prior_ratio(priors: Any, target: Column, training_prior: Array | None) -
 
     Added to the log posterior under the class frequencies of the training rows, it gives the log posterior under
     `priors` up to a constant per row (Saerens et al. 2002).
-
-    Raises
-    ------
-    ValueError
-        The priors do not fit the classes; one is 0, or its class has no training row of positive weight.
+    Raises ValueError if the priors do not fit the classes; one is 0, or its class has no training row of positive
+    weight.
     """
     if priors is None:
         return np.zeros(len(target.categories))

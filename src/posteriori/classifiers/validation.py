@@ -269,10 +269,7 @@ def column_of(key: Any, schema: Schema) -> int:
 def with_exposure(density: Any, column: Column, schema: Schema) -> Any:
     """Return the density of a column, with its exposure by name if it conditions on one.
 
-    Raises
-    ------
-    ValueError
-        There is no such column, or it is not another column of numbers that the model uses.
+    Raises ValueError if there is no such column, or it is not another column of numbers that the model uses.
     """
     given = getattr(density, "exposure", None)
     if given is None:

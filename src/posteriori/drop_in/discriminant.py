@@ -63,13 +63,7 @@ class CovarianceEstimate(Protocol):
 
 
 def choose_estimate(shrinkage: Any, covariance_estimator: Any) -> CovarianceEstimate:
-    """Return the estimate for the two parameters of scikit-learn.
-
-    Raises
-    ------
-    ValueError
-        Both parameters are given.
-    """
+    """Return the estimate for the two parameters of scikit-learn; ValueError if both parameters are given."""
     if covariance_estimator is None:
         if shrinkage is None:
             return FromSums()

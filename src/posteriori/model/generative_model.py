@@ -261,13 +261,7 @@ class GenerativeModel:
         return all(getattr(block.density, "is_normalised", True) for block in self.blocks)
 
     def log_evidence(self, batch: Batch) -> Array:
-        """Return log p(x) in nats, (n,).
-
-        Raises
-        ------
-        ValueError
-            A block has scores that are not a density.
-        """
+        """Return log p(x) in nats, (n,); ValueError if a block has scores that are not a density."""
         for block in self.blocks:
             if not getattr(block.density, "is_normalised", True):
                 names = quote(self.schema.columns[j].name for j in block.columns)

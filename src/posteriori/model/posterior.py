@@ -199,10 +199,7 @@ class Posterior:
     def log_evidence(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,); of a pool that of the mixture of its members.
 
-        Raises
-        ------
-        ValueError
-            There is none: see `has_density`.
+        Raises ValueError if there is none: see `has_density`.
         """
         if self.pool is None:
             return self.models[0].log_evidence(batch)

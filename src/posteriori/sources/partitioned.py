@@ -126,10 +126,7 @@ class PartitionReader:
     def sources(self, tables: Iterable[Table], context: PartitionContext) -> Generator[TableSource, None, None]:
         """Yield the rows of a partition, which may come in several tables, as sources.
 
-        Raises
-        ------
-        ValueError
-            The number of rows has changed.
+        Raises ValueError if the number of rows has changed.
         """
         n_rows = 0
         for table in tables:

@@ -63,10 +63,7 @@ class Labelling:
     def assignment(self, rows: slice, n_rows: int) -> Assignment | None:
         """Return the components and weights of some rows; None where there are no classes.
 
-        Raises
-        ------
-        ValueError
-            A label is missing where it must not be, or is not one of the classes.
+        Raises ValueError if a label is missing where it must not be, or is not one of the classes.
         """
         if self.classes is None:
             return None
@@ -129,10 +126,7 @@ class RowReader:
     def cells(self, rows: slice) -> tuple[Array, Array, dict[str, int]]:
         """Return the numbers (n, d) and codes (n, d) of some rows, and the number of unseen categories per column.
 
-        Raises
-        ------
-        UnseenCategoryError
-            A category is unseen, and `unseen_is_error`.
+        Raises UnseenCategoryError if a category is unseen, and `unseen_is_error`.
         """
         if self.kept is not None:
             return self.kept.numbers[rows], self.kept.codes[rows], {}

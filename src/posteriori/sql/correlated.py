@@ -48,10 +48,7 @@ def correlated_factors(
 ) -> Iterator[Factor]:
     """Yield log p(x_j | columns before j, z) + ½·log 2π per present cell, or their sum unless the factors have weights.
 
-    Raises
-    ------
-    ValueError
-        Factors of a t density have weights.
+    Raises ValueError if factors of a t density have weights.
     """
     steps, cells, chained = context.steps, context.cells, context.weighted
     columns, parameters = [columns[j] for j in parameters.varying], parameters.of_varying

@@ -92,13 +92,7 @@ def scaled_factors(
 def complement_factors(
     context: FactorContext, columns: Sequence[int], parameters: ComplementParameters
 ) -> Iterator[Factor]:
-    """Yield x_j·w_zj.
-
-    Raises
-    ------
-    ValueError
-        A weight is infinite.
-    """
+    """Yield x_j·w_zj; ValueError if a weight is infinite."""
     if not np.isfinite(parameters.score).all():
         raise ValueError(f"{context.model} has infinite weights of words, which to_sql cannot write; set alpha > 0")
     yield from _linear(columns, _counts(context, columns), parameters.score)

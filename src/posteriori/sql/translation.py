@@ -227,13 +227,7 @@ def kept_columns(model: GenerativeModel, columns: Sequence[str] | None) -> list[
 
 
 def table_of(table: str, dialect: Dialect) -> str:
-    """Return a table as it stands after FROM.
-
-    Raises
-    ------
-    ValueError
-        It cannot stand there.
-    """
+    """Return a table as it stands after FROM; ValueError if it cannot stand there."""
     try:
         parsed: Any = sqlglot.parse(f"SELECT 1 FROM {table}\n", dialect=dialect.name) if isinstance(table, str) else []
     except sqlglot.errors.SqlglotError:

@@ -52,13 +52,7 @@ WRITERS: dict[type[Any], FactorWriter] = {
 
 
 def writer_of(density: Any, model: str) -> FactorWriter:
-    """Return the function that writes a density.
-
-    Raises
-    ------
-    ValueError
-        There is none.
-    """
+    """Return the function that writes a density; ValueError if there is none."""
     if type(density) not in WRITERS:
         raise ValueError(
             f"{model} holds the density {density.name!r}, which no SELECT is written for (`WRITERS` of "

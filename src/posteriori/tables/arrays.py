@@ -114,10 +114,7 @@ def _integer_blocks(values: Array) -> Iterator[Array]:
 def encode_numbers(values: Array, column: Column) -> tuple[Array, int]:
     """Return the codes of a one-dimensional numeric array, and the number of cells of an unseen category.
 
-    Raises
-    ------
-    ValueError
-        The categories are not numbers.
+    Raises ValueError if the categories are not numbers.
     """
     kind = values.dtype.kind
     missing = int(np.count_nonzero(np.isnan(values))) if kind == "f" else 0
@@ -187,13 +184,7 @@ FEW_CELLS = 1000  # look-ups of so many cells one by one beat the set-up of an E
 
 
 def plain_cell(cell: Any, name: str) -> Cell:
-    """Return a cell as a Python str, bool, int or float.
-
-    Raises
-    ------
-    TypeError
-        The cell is of another type.
-    """
+    """Return a cell as a Python str, bool, int or float; TypeError if the cell is of another type."""
     if isinstance(cell, np.generic):
         cell = cell.item()
     if isinstance(cell, str | bool | int | float):
@@ -207,12 +198,8 @@ def plain_cell(cell: Any, name: str) -> Cell:
 def object_column(name: str, cells: list[Any], categorical: bool) -> Column:
     """Infer a column from its cells, as a categorical one even if they are numbers if `categorical`.
 
-    Raises
-    ------
-    TypeError
-        A cell is not a number, a string or a boolean.
-    ValueError
-        The cells are of several kinds.
+    Raises TypeError if a cell is not a number, a string or a boolean, and ValueError if the cells are of several
+    kinds.
     """
     present = [cell for cell in cells if not is_missing(cell)]
     types = set(map(type, present))
@@ -237,12 +224,8 @@ def object_column(name: str, cells: list[Any], categorical: bool) -> Column:
 def object_numbers(cells: list[Any], column: Column, start: int) -> Array:
     """Return the cells of a continuous column as floats: NaN where missing, 1 where true. The first row is `start`.
 
-    Raises
-    ------
-    TypeError
-        A cell is not a number, a string or a boolean.
-    ValueError
-        A cell is not a number, or is too large for a float.
+    Raises TypeError if a cell is not a number, a string or a boolean, and ValueError if a cell is not a number, or
+    is too large for a float.
     """
     if not all(issubclass(kind, Real | np.bool_) for kind in set(map(type, cells))):
         cells = [np.nan if is_missing(cell) else cell for cell in cells]
@@ -261,12 +244,8 @@ def object_numbers(cells: list[Any], column: Column, start: int) -> Array:
 def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
     """Return the codes of a list of Python cells, and the number of cells of an unseen category.
 
-    Raises
-    ------
-    TypeError
-        A cell is not a number, a string or a boolean.
-    ValueError
-        A cell of an unseen category is of a kind that no category has.
+    Raises TypeError if a cell is not a number, a string or a boolean, and ValueError if a cell of an unseen
+    category is of a kind that no category has.
     """
     found = map(column.lookup.get, cells, itertools.repeat(0))
     try:
@@ -285,13 +264,7 @@ def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
 
 
 def object_strings(cells: list[Any], name: str) -> list[str | None]:
-    """Return the strings of a column of text, None where missing.
-
-    Raises
-    ------
-    ValueError
-        A cell is not a string.
-    """
+    """Return the strings of a column of text, None where missing; ValueError if a cell is not a string."""
     for row, cell in enumerate(cells):
         if not isinstance(cell, str) and not is_missing(cell):
             raise no_text(name, f"{reprlib.repr(cell)} in row {row} of a batch")
@@ -460,12 +433,8 @@ class ArrayTable:
 def plain_array(values: Array, name: str, times: bool = False) -> Array:
     """Return an array as a plain NumPy array of numbers, strings, booleans or objects; or of times if `times`.
 
-    Raises
-    ------
-    TypeError
-        Its cells are bytes, dates or records, or some are masked.
-    ValueError
-        Its cells are complex numbers.
+    Raises TypeError if its cells are bytes, dates or records, or some are masked, and ValueError if its cells are
+    complex numbers.
     """
     dtype = values.dtype
     if np.ma.is_masked(values):

@@ -34,10 +34,7 @@ class Bags:
     def of_matrix(cls, matrix: Any, rows: slice) -> Bags:
         """Return some rows of a canonical CSR matrix; views of it where its data types allow.
 
-        Raises
-        ------
-        ValueError
-            A stored cell has an index outside of the columns; no kernel checks it again.
+        Raises ValueError if a stored cell has an index outside of the columns; no kernel checks it again.
         """
         bounds = matrix.indptr[slice(rows.start, None if rows.stop is None else rows.stop + 1)].astype(np.int64)
         cells = slice(int(bounds[0]), int(bounds[-1]))

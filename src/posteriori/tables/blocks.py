@@ -272,12 +272,8 @@ def needs_dense(column: Column, n_rows: int | None, who: str) -> TypeError:
 def check_blocks(table: Table, schema: Schema, model: str) -> None:
     """Raise an error if a table and a schema differ in whether they have sparse blocks, or in the width of one alone.
 
-    Raises
-    ------
-    TypeError
-        The table has sparse blocks, and the model was fitted on dense columns.
-    ValueError
-        The model was fitted on a sparse matrix, and the table is not one of as many columns.
+    Raises TypeError if the table has sparse blocks, and the model was fitted on dense columns, and ValueError if
+    the model was fitted on a sparse matrix, and the table is not one of as many columns.
     """
     blocks = table.blocks if isinstance(table, BlockTable) else ()
     if blocks and not schema.of_kind("counts"):
@@ -307,13 +303,7 @@ def open_sparse(X: Any) -> BlockTable:
 
 
 def open_blocks(X: Blocks, table: Table | None) -> BlockTable:
-    """Open blocks beside the table that holds the other columns.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Blocks`.
-    """
+    """Open blocks beside the table that holds the other columns, with the errors of `Blocks`."""
     if isinstance(table, LazyTable):
         raise TypeError("a block of counts stands beside a table in memory; collect the table first")
     names = () if table is None else table.names

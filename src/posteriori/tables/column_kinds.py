@@ -175,10 +175,7 @@ def extended_dates(table: Table, known: Mapping[int, tuple[Column, ...]]) -> dic
 def see_times(table: Table, types: Mapping[int, TimeType]) -> dict[int, TimesSeen]:
     """Return what the rows show of columns of times, by their positions, in one pass.
 
-    Raises
-    ------
-    UnseenCategoryError
-        The table is a scan of which only the first rows are to be read.
+    Raises UnseenCategoryError if the table is a scan of which only the first rows are to be read.
     """
     if not types:
         return {}

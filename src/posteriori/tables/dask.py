@@ -176,12 +176,8 @@ class DaskArray(DaskTable):
 def dask_table(X: Any) -> DaskTable:
     """Open a Dask DataFrame or a Dask array (n, d).
 
-    Raises
-    ------
-    TypeError
-        X is another Dask collection.
-    ValueError
-        X is not two-dimensional, or two columns share a name.
+    Raises TypeError if X is another Dask collection, and ValueError if X is not two-dimensional, or two columns
+    share a name.
     """
     if hasattr(X, "npartitions") and hasattr(X, "_meta") and getattr(X, "ndim", 0) == 2 and hasattr(X, "columns"):
         twice = name_twice(list(X.columns))

@@ -69,11 +69,8 @@ class AskedDialect:
     def check(self) -> None:
         """Raise ValueError if an option has a value that no file can have.
 
-        Raises
-        ------
-        ValueError
-            The separator is not one ASCII character, the decimal mark is not a point or a comma, or Python does not
-            know the encoding.
+        Raises ValueError if the separator is not one ASCII character, the decimal mark is not a point or a
+        comma, or Python does not know the encoding.
         """
         one = self.separator
         if one is not None and (len(one) != 1 or not one.isascii() or one in '"\r\n' or one.isalnum()):
@@ -187,10 +184,7 @@ def decimal_of(rows: Sequence[Sequence[str]], separator: str) -> str | None:
 def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[Dialect, bool]:
     """Return the dialect of a file, and whether its decimal mark is known: stated, or seen in its numbers.
 
-    Raises
-    ------
-    ValueError
-        The file is not text, or not in the encoding that was asked for.
+    Raises ValueError if the file is not text, or not in the encoding that was asked for.
     """
     head = head_of(path)
     encoding = asked.encoding or encoding_of(head)
@@ -253,10 +247,8 @@ class TableFile:
 def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple[TableFile, ...]:
     """Return files as polars can read them.
 
-    Raises
-    ------
-    ValueError
-        A file is not text, or not a spreadsheet, or an option on text is given for files that are none.
+    Raises ValueError if a file is not text, or not a spreadsheet, or an option on text is given for files that are
+    none.
     """
     asked.check()
     if kind not in SEPARATORS and asked.states_something:

@@ -96,10 +96,8 @@ _SMALLEST, _LARGEST = 1e-100, 1e50  # products of sums of other weights could un
 def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
     """Return the weights as float64, (n,).
 
-    Raises
-    ------
-    ValueError
-        The weights are not one per row, a weight that is not 0 is no number from 1e-100 to 1e50, or all are zero.
+    Raises ValueError if the weights are not one per row, a weight that is not 0 is no number from 1e-100 to 1e50,
+    or all are zero.
     """
     if sample_weight is None:
         return None
@@ -410,13 +408,7 @@ class PartialLabels:
     advice: str = ""
 
     def infer(self) -> Column:
-        """Return the column of the classes.
-
-        Raises
-        ------
-        ValueError
-            The mask allows a row no class.
-        """
+        """Return the column of the classes; ValueError if the mask allows a row no class."""
         impossible = np.flatnonzero(~self.mask.any(axis=1))
         if len(impossible):
             raise ValueError(
@@ -458,10 +450,7 @@ class KnownLabels:
 def read_teaching_labels(y: Any, table: Table) -> Labels | PartialLabels:
     """Open labels to learn from: one per row, or a mask (n, C) of the classes that each row may belong to.
 
-    Raises
-    ------
-    ValueError
-        As in `read_labels`, or the mask has another number of rows than the table.
+    Raises the errors of `read_labels`, and ValueError if the mask has another number of rows than the table.
     """
     mask = _read_mask(y)
     if mask is None:
@@ -493,10 +482,7 @@ def _read_mask(y: Any) -> PartialLabels | None:
 def read_labels(y: Any, table: Table) -> Labels:
     """Open labels that go with the rows of a table.
 
-    Raises
-    ------
-    ValueError
-        y is absent, does not hold one label per row, or names a column that the table lacks.
+    Raises ValueError if y is absent, does not hold one label per row, or names a column that the table lacks.
     """
     if isinstance(table, LazyTable):
         y = table.target_or(y)

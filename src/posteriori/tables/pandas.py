@@ -234,12 +234,8 @@ class PandasTable:
 def pandas_table(native: Any) -> PandasTable:
     """Open a pandas DataFrame.
 
-    Raises
-    ------
-    TypeError
-        Some column names are strings, and others are not.
-    ValueError
-        Two columns share a name.
+    Raises TypeError if some column names are strings, and others are not, and ValueError if two columns share a
+    name.
     """
     titles = native.columns.tolist()
     if not native.columns.is_unique and (twice := name_twice(titles)):

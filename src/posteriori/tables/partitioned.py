@@ -45,10 +45,7 @@ class PartitionedTable(LazyTable):
     def fold(self, task: Task[T], columns: Sequence[int], contexts: Sequence[Any] | None = None) -> T:
         """Return the sum of task(tables, context) over all partitions, added up in pairs where they are.
 
-        Raises
-        ------
-        ValueError
-            No partition has a row.
+        Raises ValueError if no partition has a row.
         """
 
     @abstractmethod
@@ -172,10 +169,7 @@ def add(a: T | None, b: T | None) -> T | None:
 def add_in_pairs(parts: Sequence[T | None]) -> T:
     """Return the sum of parts, added up as a binary tree: neighbours first, so that rounding errors stay small.
 
-    Raises
-    ------
-    ValueError
-        Every part is None: no partition has a row.
+    Raises ValueError if every part is None: no partition has a row.
     """
     left = list(parts)
     while len(left) > 1:

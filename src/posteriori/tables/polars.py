@@ -403,10 +403,7 @@ class LazyTable(ABC):
     def target_or(self, y: Any) -> Any:
         """Return y, or the target of the scan where y is None.
 
-        Raises
-        ------
-        ValueError
-            Both name a column, and the names differ.
+        Raises ValueError if both name a column, and the names differ.
         """
         if y is None:
             return self.target
@@ -461,11 +458,7 @@ class StreamedTable(LazyTable):
         """Yield some columns of consecutive slices of rows, from the first row to the last.
 
         A part knows the number of its first row, so that the slice of the whole table also names its rows in the part.
-
-        Raises
-        ------
-        OSError, ValueError
-            The data is gone, is damaged, or has changed since it was scanned.
+        Raises OSError, ValueError if the data is gone, is damaged, or has changed since it was scanned.
         """
         frames = self.frames([self.names[j] for j in columns])
         pending: list[pl.DataFrame] = []  # frames that were read but not yet yielded

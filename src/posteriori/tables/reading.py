@@ -47,11 +47,7 @@ def matched_places(
     """Return the position in a table of each column of a schema; the table may also hold the target.
 
     Other columns are ignored with a warning, where both sides have names.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `Schema.match` and `check_blocks`.
+    Raises the errors of `Schema.match` and `check_blocks`.
     """
     if isinstance(table, BlockTable) or schema.container == "scipy":
         check_blocks(table, schema, model)
@@ -230,13 +226,8 @@ def read_table(X: Any) -> Table:
     """Open a NumPy array, a list of rows, a data frame that narwhals reads, a scan, or a table of a registered engine.
 
     A sparse matrix of SciPy is a table with a single column of counts, and `Blocks` are several beside a table.
-
-    Raises
-    ------
-    TypeError
-        X is lazy or not a table.
-    ValueError
-        X is not two-dimensional, is empty, or two columns share a name.
+    Raises TypeError if X is lazy or not a table, and ValueError if X is not two-dimensional, is empty, or two
+    columns share a name.
     """
     table = open_table(X)
     shape = (table.n_rows, len(table.names))

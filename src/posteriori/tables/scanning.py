@@ -245,13 +245,7 @@ _KEY_AND_VALUE = re.compile(r"([^=]+)=(.*)")
 
 
 def format_of(path: Path) -> str:
-    """Return the format of a file, by its suffixes.
-
-    Raises
-    ------
-    ValueError
-        The suffixes name no known format.
-    """
+    """Return the format of a file, by its suffixes; ValueError if the suffixes name no known format."""
     packed = path.suffix.lower() in _PACKED
     kind = FORMATS.get(Path(path.stem).suffix.lower() if packed else path.suffix.lower())
     if kind is None or (packed and kind not in ("csv", "tsv", "ndjson")):
@@ -264,12 +258,8 @@ def format_of(path: Path) -> str:
 def paths_of(paths: Any) -> tuple[Path, ...]:
     """Return the files of a path, a glob, a folder or a list of these, sorted within each.
 
-    Raises
-    ------
-    FileNotFoundError
-        A path, glob or folder matches no file.
-    ValueError
-        The files are of several formats, or of an unknown one.
+    Raises FileNotFoundError if a path, glob or folder matches no file, and ValueError if the files are of several
+    formats, or of an unknown one.
     """
     names = [os.fspath(paths)] if isinstance(paths, str | os.PathLike) else [os.fspath(path) for path in paths]
     files: list[Path] = []
@@ -323,11 +313,7 @@ def types_of(file: TableFile, whole: bool = False, known: Types | None = None) -
     """Return the type of each column of a file; Null for a text column without any cell.
 
     Types of text columns are inferred from the first rows, or from all rows if `whole`, except those in `known`.
-
-    Raises
-    ------
-    ValueError
-        The file is empty or is not UTF-8 text.
+    Raises ValueError if the file is empty or is not UTF-8 text.
     """
     if not file.readable.stat().st_size:
         raise ValueError(f"{str(file.path)!r} is empty: it has not even the names of columns; leave it out")
@@ -359,10 +345,8 @@ def types_of(file: TableFile, whole: bool = False, known: Types | None = None) -
 def common_types(types: Mapping[Path, Types], kind: str) -> Types:
     """Return the type of each column in all files.
 
-    Raises
-    ------
-    ValueError
-        Files have different columns, or a column is of different types: the message names both files.
+    Raises ValueError if files have different columns, or a column is of different types: the message names both
+    files.
     """
     (first, common), *others = ((path, dict(of_file)) for path, of_file in types.items())
     origin = dict.fromkeys(common, first)  # the file that the type of each column comes from
@@ -403,10 +387,7 @@ def _beside_written_number(one: pl.DataType, other: pl.DataType) -> pl.DataType:
 def partitions_of(paths: Sequence[Path]) -> dict[str, list[Any]]:
     """Return the values of Hive partitions, one per file, by key: the folders key=value in the path of each file.
 
-    Raises
-    ------
-    ValueError
-        The files lie in folders of different keys.
+    Raises ValueError if the files lie in folders of different keys.
     """
     pairs: list[dict[str, str]] = []
     for path in paths:
@@ -452,10 +433,7 @@ class FileSet:
 def resolve_files(paths: Any, asked: AskedDialect, shown: Mapping[Path, Path]) -> FileSet:
     """Return the files of a path, a glob, a folder or a list of these; `shown` gives names in messages.
 
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        As `paths_of`, `partitions_of` and `opened_files`.
+    Raises the errors of `paths_of`, `partitions_of` and `opened_files`.
     """
     found = paths_of(paths)
     files = opened_files(found, format_of(found[0]), asked)

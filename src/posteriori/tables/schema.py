@@ -526,11 +526,7 @@ class Schema:
         """Return the position of each column of the schema in a table with these columns.
 
         Columns are matched by name, in any order, where both sides have names; otherwise by position.
-
-        Raises
-        ------
-        ValueError
-            A column is absent, or the number of columns without names is another one.
+        Raises ValueError if a column is absent, or the number of columns without names is another one.
         """
         if not (self.named and named):
             if len(names) != len(self.given):

@@ -106,15 +106,7 @@ class SparkTable(PartitionedTable):
 
 
 def spark_table(X: Any) -> SparkTable:
-    """Open a Spark DataFrame.
-
-    Raises
-    ------
-    TypeError
-        X is another object of Spark.
-    ValueError
-        Two columns share a name.
-    """
+    """Open a Spark DataFrame; TypeError if X is another object of Spark, and ValueError if two columns share a name."""
     from pyspark.sql import DataFrame
 
     if not isinstance(X, DataFrame):

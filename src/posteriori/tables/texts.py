@@ -271,13 +271,8 @@ def see_words(
     """Return the number of rows in which each word of columns of text occurs, by their positions, in one pass.
 
     If `counted` is given and the table is in memory, the counts of the words are put there, by the same positions.
-
-    Raises
-    ------
-    ValueError
-        A column does not hold strings.
-    UnseenCategoryError
-        The table is a scan of which only the first rows are to be read.
+    Raises ValueError if a column does not hold strings, and UnseenCategoryError if the table is a scan of which
+    only the first rows are to be read.
     """
     if not tokenizers:
         return {}

@@ -41,10 +41,7 @@ class Tokenizer:
     def of(cls, options: Mapping[str, Any]) -> Tokenizer:
         """Return the settings that a mapping states, and the defaults of the others.
 
-        Raises
-        ------
-        ValueError
-            There is no such setting, or it has a wrong value.
+        Raises ValueError if there is no such setting, or it has a wrong value.
         """
         from posteriori.support.checks import check_fields
 

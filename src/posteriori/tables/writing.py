@@ -34,13 +34,7 @@ def label_series(name: str, labels: list[Any]) -> pl.Series:
 
 
 def csv_text(frame: pl.DataFrame, separator: str = ",", header: bool = True) -> str:
-    """Return a table as CSV, a duration as ISO 8601 writes it.
-
-    Raises
-    ------
-    ValueError
-        CSV cannot hold a column.
-    """
+    """Return a table as CSV, a duration as ISO 8601 writes it; ValueError if CSV cannot hold a column."""
     import polars as pl
     import polars.selectors as cs
 
