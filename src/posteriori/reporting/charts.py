@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,6 @@ from posteriori.plotting.canvas import histogram_edges
 from posteriori.plotting.reading import Scale
 from posteriori.reporting.markup import Html, element
 from posteriori.support.typing import Array
-
-if TYPE_CHECKING:
-    pass
-
 
 WIDTH = 440.0
 _LEFT, _RIGHT = 46.0, 8.0
