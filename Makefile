@@ -35,9 +35,10 @@ fuzz: .venv ## Try 100,000 command lines, models, model files and networks, each
 	$(PYTHON) -m fuzz 100000
 
 .PHONY: lint
-lint: .venv ## Check style and formatting
+lint: .venv ## Check style, formatting, and the words of code and pages
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m pytest -q -m prose tests/test_*.py
 
 .PHONY: types
 types: .venv ## Check types

@@ -39,6 +39,7 @@ def functions_of(path):
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
+@pytest.mark.prose
 @pytest.mark.parametrize(("claim", "pages", "tests"), rows(), ids=lambda cells: cells if isinstance(cells, str) else "")
 def test_every_claim_has_its_pages_and_tests(claim, pages, tests):
     assert all((ROOT / page).is_file() for page in pages)
@@ -53,6 +54,7 @@ def pages():
     return ["README.md", *(page for page in found if not page.startswith(("docs/auto_", "docs/measured/")))]
 
 
+@pytest.mark.prose
 @pytest.mark.parametrize("page", pages())
 def test_every_page_that_claims_is_in_the_table(page):
     text = " ".join((ROOT / page).read_text(encoding="utf-8").split())

@@ -45,6 +45,7 @@ def public_objects():
             yield name, attrgetter(name)(po)
 
 
+@pytest.mark.prose
 @pytest.mark.parametrize(("name", "thing"), list(public_objects()))
 def test_every_parameter_of_what_is_public_is_described(name, thing):
     page = inspect.getdoc(thing)
@@ -57,11 +58,13 @@ def test_every_parameter_of_what_is_public_is_described(name, thing):
     assert not missing, f"{name} does not describe {missing}"
 
 
+@pytest.mark.prose
 @pytest.mark.parametrize("name", po.plotting.__all__)
 def test_every_plot_has_an_example(name):
     assert ">>> ax = po.plotting." in inspect.getdoc(getattr(po.plotting, name))
 
 
+@pytest.mark.prose
 @pytest.mark.parametrize("name", ["fit", "partial_fit", "predict", "predict_proba", "sample", "explain"])
 def test_every_method_is_described(name):
     assert inspect.getdoc(getattr(po.NaiveBayes, name))
@@ -81,6 +84,7 @@ def test_the_python_of_the_readme_runs(capsys, tmp_path, monkeypatch):
     assert "posterior" in capsys.readouterr().out
 
 
+@pytest.mark.prose
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
@@ -174,5 +178,6 @@ def test_importing_posteriori_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.prose
 def test_the_changelog_has_a_place_for_what_is_next():
     assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text()

@@ -47,6 +47,18 @@ def imports(tree):
     return {name for name in found if name.startswith("posteriori.")}
 
 
+def imports_anywhere(tree):
+    """Return the modules of posteriori that a file imports, also inside functions."""
+    inside = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return imports(ast.Module(inside, []))
+
+
+def named(tree):
+    """Return the modules of posteriori that are named in strings, as "module:name" or as a module."""
+    strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return {match[1] for string in strings if (match := re.fullmatch(r"(posteriori(?:\.\w+)+)(?::\w+)?", string))}
+
+
 def upward(arrows, rank):
     """Return the imports from a higher row of the table."""
     return sorted(
@@ -72,12 +84,21 @@ def room(name):
 
 
 FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-ARROWS = {
-    (name, other)
-    for name, path in FILES.items()
-    for other in imports(ast.parse(path.read_text(encoding="utf-8")))
-    if other in FILES and other != name and not other.startswith(f"{name}.")
-}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+REGISTRIES = {"engines", "registry", "model_files"}  # they name classes as strings, and import none
+
+
+def arrows_by(find):
+    """Return pairs of a file and another one that `find` finds in it."""
+    return {
+        (name, other)
+        for name, tree in TREES.items()
+        for other in find(tree)
+        if other in FILES and other != name and not other.startswith(f"{name}.")
+    }
+
+
+ARROWS = arrows_by(imports)
 
 
 def test_every_folder_and_module_is_in_the_table():
@@ -86,6 +107,15 @@ def test_every_folder_and_module_is_in_the_table():
 
 def test_no_folder_imports_from_above():
     assert upward(ARROWS, ranks(table())) == []
+
+
+def test_no_function_imports_from_above():
+    assert upward(arrows_by(imports_anywhere), ranks(table())) == []
+
+
+def test_only_registries_name_classes_from_above():
+    found = upward(arrows_by(named), ranks(table()))
+    assert {room(line.split()[0]) for line in found} == REGISTRIES
 
 
 def test_imports_between_files_have_no_cycles():
@@ -101,6 +131,11 @@ if TYPE_CHECKING:
     from posteriori.sql import steps
 """
     assert imports(ast.parse(text)) == {"posteriori.model", "posteriori.sql", "posteriori.sql.steps"}
+    assert imports_anywhere(ast.parse(text)) - imports(ast.parse(text)) == {"posteriori.cli"}
+    assert named(ast.parse("x = 'posteriori.cli.fit:run', 'posteriori fit', 'posteriori.sql'")) == {
+        "posteriori.cli.fit",
+        "posteriori.sql",
+    }
 
 
 def test_an_upward_import_and_a_cycle_are_found():

@@ -20,6 +20,7 @@ def block_of(page, name):
     return [row for row in rows if set(row) != {"-"}]
 
 
+@pytest.mark.prose
 @pytest.mark.parametrize(("page", "name"), [("pool.md", "by set"), ("dependence.md", "scores")])
 def test_the_pages_have_a_row_for_each_of_their_tables(page, name):
     rows = [row[0] for row in block_of(page, name)]
@@ -57,6 +58,7 @@ def mean_log_loss(page, block, model):
     return pytest.approx(float(next(row[place] for row in rows if row[0] == model)), abs=0.0055)  # rounded twice
 
 
+@pytest.mark.prose
 def test_the_readme_quotes_the_figures_of_the_pages():
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     pool, catboost, boosting, forest, logistic = re.search(
@@ -72,6 +74,7 @@ def test_the_readme_quotes_the_figures_of_the_pages():
     assert float(logistic) == mean_log_loss("pool.md", "rivals", "logistic regression")
 
 
+@pytest.mark.prose
 def test_every_release_of_the_changelog_has_each_heading_and_each_entry_once():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     for release in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.prose
+
 ROOT = Path(__file__).parents[1]
 
 _PER = (

@@ -15,6 +15,7 @@ LECTURES = sorted((DOCS / "course").glob("*.py"))
 EXAMPLES = sorted((DOCS / "gallery").glob("*.py"))
 
 
+@pytest.mark.prose
 def test_the_reference_lists_every_public_name():
     page = (DOCS / "api" / "index.rst").read_text(encoding="utf-8")
     listed = set(re.findall(r"^   ([A-Za-z0-9_.]+)$", page, re.MULTILINE)) - {"command_line"}
@@ -27,6 +28,7 @@ def test_the_reference_lists_every_public_name():
         assert "." in name or name in public, name
 
 
+@pytest.mark.prose
 def test_the_reference_shows_the_help_of_every_command():
     from posteriori.cli.commands import _COMMANDS
 
@@ -34,11 +36,13 @@ def test_the_reference_shows_the_help_of_every_command():
     assert {command.__name__ for command in _COMMANDS} <= set(shown)
 
 
+@pytest.mark.prose
 @pytest.mark.parametrize("name", po.plotting.__all__)
 def test_every_plotting_function_is_in_the_gallery(name):
     assert any(f"{name}(" in page.read_text(encoding="utf-8") for page in EXAMPLES)
 
 
+@pytest.mark.prose
 @pytest.mark.parametrize("page", [*LECTURES, *EXAMPLES], ids=lambda page: page.stem)
 def test_a_page_has_a_title_and_a_sentence(page):
     head = re.match(r'(?:r)?"""\n(.+)\n(=+)\n\n\S', page.read_text(encoding="utf-8"))

@@ -129,14 +129,16 @@ def _posteriori(
     del version
 
 
+def add_command(command: Callable[..., None], group: typer.Typer = app) -> None:
+    """Add a function to the command line; its signature gives arguments and options, its docstring the help."""
+    with_options = with_text_options(command) if command in _READ_TABLES else command
+    group.command(cls=Command, help=help_of(command))(with_options)
+
+
 for _command in _COMMANDS:
-    app.command(cls=Command, help=help_of(_command))(
-        with_text_options(_command) if _command in _READ_TABLES else _command
-    )
+    add_command(_command)
 
 _networks = typer.Typer(help="Bayesian networks: show, sample, learn, convert.", rich_markup_mode=None)
-for _network_command in (network.show, network.sample, network.learn, network.convert):
-    _networks.command(cls=Command, help=help_of(_network_command))(
-        with_text_options(_network_command) if _network_command in _READ_TABLES else _network_command
-    )
+for _command in (network.show, network.sample, network.learn, network.convert):
+    add_command(_command, _networks)
 app.add_typer(_networks, name="network")

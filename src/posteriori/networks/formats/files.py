@@ -54,9 +54,7 @@ def _no_estimator(content: Content, arrays: dict[str, Array]) -> Any:
 _GZIP = b"\x1f\x8b"
 _MOST_BYTES = 1 << 30  # of unpacked text: a small .gz may unpack to more than fits in memory
 _OWN = ".posteriori"
-_FORMATS = (BIF, XMLBIF, NET, DNE, XDSL, UAI, JSON, DOT)
-_BY_SUFFIX = {suffix: one for one in _FORMATS for suffix in one.suffixes}
-_READERS = {begin: one.read for one in _FORMATS if one.read is not None for begin in one.begins}
+FORMATS = [BIF, XMLBIF, NET, DNE, XDSL, UAI, JSON, DOT]
 _BEFORE_WORD = re.compile(r"(?:\s+|%[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 
@@ -149,11 +147,16 @@ def _read_most(opened: BufferedIOBase) -> bytes:
     return bytes(content)
 
 
+def _reader_of(begin: str) -> Any:
+    """Return what reads files that begin with a word; None if no format does."""
+    return next((one.read for one in FORMATS if begin in one.begins), None)
+
+
 def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
     begun = content.lstrip(b" \t\r\n")
     if begun[:4].removeprefix(b"\xef\xbb\xbf")[:1] == b"<":
         root = parse_xml(begun, reading.fail)
-        read = _READERS.get(f"<{root.tag}")
+        read = _reader_of(f"<{root.tag}")
         if read is None:
             raise reading.fail(root.line, f"expected the element BIF, found {root.tag!r}")
         return read(root, reading)
@@ -164,10 +167,10 @@ def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
         raise reading.fail(line, "this is no text in UTF-8; convert it") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.lstrip()[:1] == "{":
-        return _READERS["{"](text, reading)
+        return JSON.read(text, reading)
     start = _BEFORE_WORD.match(text)
     word = re.match(r"\w*", text[start.end() if start else 0 :][:16])
-    return _READERS.get(word[0] if word else "", read_bif)(text, reading)
+    return (_reader_of(word[0] if word else "") or read_bif)(text, reading)
 
 
 def _load(file: Path, max_table_size: int | None) -> BayesianNetwork:
@@ -218,21 +221,22 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     compressed = suffixes[-1:] == [".gz"]
     suffix = ["", *suffixes][-2 if compressed else -1]
     own = suffix == _OWN and not compressed
-    if suffix not in _BY_SUFFIX and not own:
-        endings = ", ".join(_BY_SUFFIX)
+    by_suffix = {ending: one for one in FORMATS for ending in one.suffixes}
+    if suffix not in by_suffix and not own:
+        endings = ", ".join(by_suffix)
         raise ValueError(f"{str(file)!r} has no ending of a network file; use {endings} (.gz may follow) or {_OWN}")
     for name in network.variables:
         network.cpt(name)
     if own:
         write_model_file(network, file)
         return
-    if network.gaussians and not _BY_SUFFIX[suffix].continuous:
+    if network.gaussians and not by_suffix[suffix].continuous:
         name = network.gaussians[0].variable
         raise ValueError(
             f"{name!r} is continuous, which {suffix} cannot hold; write {_OWN} or .json, or cut it into intervals"
         )
     try:
-        content = _BY_SUFFIX[suffix].write(network).encode()
+        content = by_suffix[suffix].write(network).encode()
     except UnicodeEncodeError as error:
         letter = error.object[error.start]
         raise ValueError(f"a name or property holds {letter!r}, which is no character of Unicode; rename it") from None
