@@ -31,7 +31,7 @@ from posteriori.model import GenerativeModel
 from posteriori.model_selection.held_out import held_out_weight
 from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics.row_records import RowFingerprints, hash_rows
-from posteriori.support.checks import require
+from posteriori.support.checks import is_missing, require
 from posteriori.support.typing import Array
 from posteriori.tables import (
     Column,
@@ -46,7 +46,6 @@ from posteriori.tables import (
     read_table,
     read_teaching_labels,
 )
-from posteriori.tables.missing import is_missing
 from posteriori.tables.polars import is_polars_frame
 from posteriori.tables.reading import matched_places
 from posteriori.tables.schema import categorical_column

@@ -17,12 +17,11 @@ from posteriori.densities import Gaussian, Missingness, MultivariateGaussian
 from posteriori.learning.fit import EMOptions
 from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import JointStatistics
-from posteriori.support.checks import generator
+from posteriori.support.checks import generator, is_missing
 from posteriori.support.typing import Array
 from posteriori.tables import Column, LabelModel, PartialLabels, Schema, Table, quote
 from posteriori.tables import Labels as TableLabels
 from posteriori.tables.labels import looks_like_a_quantity
-from posteriori.tables.missing import is_missing
 from posteriori.tables.partitioned import PartitionedTable
 from posteriori.tables.polars import LazyTable
 from posteriori.tables.texts import Texts

@@ -25,6 +25,18 @@ def require(holds: bool | np.bool_, sentence: str) -> None:
         raise ValueError(sentence)
 
 
+def is_missing(cell: Any) -> bool:
+    """Return whether a Python cell is None, NaN or pandas' NA or NaT."""
+    if cell is None:
+        return True
+    try:
+        return bool(cell != cell)
+    except TypeError:  # pandas' NA has no truth value
+        return True
+    except ValueError:  # an array has many
+        return False
+
+
 def require_kind(value: Any, kind: type[Any]) -> None:
     """Raise ValueError unless a value is of this class."""
     if not isinstance(value, kind):

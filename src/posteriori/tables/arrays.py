@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
+from posteriori.support.checks import is_missing
 from posteriori.support.typing import Array
 from posteriori.tables.messages import unusable
-from posteriori.tables.missing import is_missing
 from posteriori.tables.schema import Cell, Column, Schema, categorical_column, kind_of
 from posteriori.tables.times import TimeType, times_of_array, type_of_array, type_of_objects
 

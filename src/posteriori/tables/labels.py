@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.support.checks import check_numbers, require
+from posteriori.support.checks import check_numbers, is_missing, require
 from posteriori.support.lazy_polars import pl
 from posteriori.support.typing import Array
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.batch import Assignment, LabelLikelihood
 from posteriori.tables.messages import UnseenCategoryError, quote
-from posteriori.tables.missing import is_missing
 from posteriori.tables.pandas import PandasTable
 from posteriori.tables.polars import LazyTable, PolarsTable, exactly
 from posteriori.tables.schema import Column, Schema, categorical_column

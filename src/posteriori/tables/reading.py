@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posteriori.engines import engine_of
+from posteriori.support.checks import is_missing
 from posteriori.support.lazy_polars import pl
 from posteriori.support.suggestions import similar
 from posteriori.support.typing import Array
@@ -29,7 +30,6 @@ from posteriori.tables.arrays import (
 from posteriori.tables.blocks import Blocks, BlockTable, check_blocks, needs_dense, open_blocks, open_sparse
 from posteriori.tables.column_kinds import Parts, extended_dates, find_dates, find_identifiers
 from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
-from posteriori.tables.missing import is_missing
 from posteriori.tables.pandas import pandas_table, plain_table, type_names
 from posteriori.tables.polars import LazyTable, PolarsTable, is_polars_frame, require_threads
 from posteriori.tables.schema import Column, Schema

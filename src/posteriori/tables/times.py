@@ -12,9 +12,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from posteriori.support.checks import require
+from posteriori.support.checks import is_missing, require
 from posteriori.support.typing import Array
-from posteriori.tables.missing import is_missing
 
 if TYPE_CHECKING:
     import polars as pl
