@@ -124,7 +124,6 @@ def require_affordable_export(what: str, sizes: Mapping[str, int], unit: str, mo
         The export, for the message.
     sizes : mapping from str to int
         The estimated size of each model in units, by its name.
-    unit : str
     most : int
         The limit of their sum.
     instead : str

@@ -231,7 +231,6 @@ def chosen_models(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
     ----------
     models : None, sequence of names and classifiers, or mapping of a title to a name or classifier
         Names are those of `posteriori.registry.MODELS`; None for `posteriori.registry.COMPARED`.
-    common : mapping of str to object
 
     Raises
     ------

@@ -148,7 +148,7 @@ def compare(
             for title, model in chosen.items():
                 if repeat == 0 and size == training_sizes[0]:
                     trials.run(title, model, order, size, seed)  # not timed: it compiles kernels and loads libraries
-                trials.record(title, size, repeat, trials.run(title, model, order, size, seed))
+                trials.record(title, size, repeat, *trials.run(title, model, order, size, seed))
                 if progress is not None:
                     progress(size)
             if repeat == 0:
@@ -163,14 +163,6 @@ def compare(
     )
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """The scores of one fit, and its distinct warnings."""
-
-    scores: dict[str, float]
-    messages: frozenset[str]
-
-
 @dataclass
 class _Trials:
     """Fits models to parts of the rows, and records their scores and warnings."""
@@ -182,8 +174,10 @@ class _Trials:
     scores: list[dict[str, Any]] = field(default_factory=list)
     warned: Counter[tuple[str, int, str]] = field(default_factory=Counter)
 
-    def run(self, title: str, model: ProbabilisticClassifier, order: Array, size: int, seed: int) -> _Trial:
-        """Fit a model to the first rows of an order, and score it on the last rows."""
+    def run(
+        self, title: str, model: ProbabilisticClassifier, order: Array, size: int, seed: int
+    ) -> tuple[dict[str, float], frozenset[str]]:
+        """Fit a model to the first rows of an order; return its scores on the last rows, and its distinct warnings."""
         training, test = order[:size], order[self.n_training :]
         learner = _with_default(_with_default(clone(model), "random_state", seed), "n_jobs", self.n_jobs)
         with warnings.catch_warnings(record=True) as caught, threadpool_limits(self.n_jobs):
@@ -208,7 +202,7 @@ class _Trials:
             "fit_seconds": fitted - start,
             "predict_seconds": end - fitted,
         }
-        return _Trial(scores, frozenset(str(warning.message) for warning in caught))
+        return scores, frozenset(str(warning.message) for warning in caught)
 
     def require_affordable(self, sizes: Sequence[int], repeats: int) -> None:
         """Raise ValueError if all trials, judged by those of the sizes so far, exceed the limits of `Work`.
@@ -223,10 +217,10 @@ class _Trials:
         work = Work(repeats * (seconds.total() + later))
         work.require_affordable("the rest of the comparison", "ask for fewer repeats, sizes or models")
 
-    def record(self, title: str, size: int, repeat: int, trial: _Trial) -> None:
+    def record(self, title: str, size: int, repeat: int, scores: dict[str, float], messages: frozenset[str]) -> None:
         """Store the scores and the warnings of a fit."""
-        self.scores.append({"model": title, "n_rows": size, "repeat": repeat, **trial.scores})
-        self.warned.update({(title, size, message) for message in trial.messages})
+        self.scores.append({"model": title, "n_rows": size, "repeat": repeat, **scores})
+        self.warned.update({(title, size, message) for message in messages})
 
     @property
     def notes(self) -> pl.DataFrame:

@@ -251,33 +251,6 @@ class SummedDensity(Density, Protocol):
         """
 
 
-class ClassIndependentDensity(Density, Protocol):
-    """A density that all components share, for columns whose class-dependent part another block models.
-
-    Its parameters have no component axis: log_density has shape (n, 1) and log_factors (n, 1, d). Because it carries no
-    information about the component, `GenerativeModel.posterior` omits it.
-    """
-
-    @property
-    def shared(self) -> bool: ...  # noqa: D102
-
-    def sample(self, parameters: Any, codes: Array, rng: np.random.Generator) -> Array:
-        """Draw numbers (n, d) given the codes (from 1) that the other block drew for these columns."""
-
-
-class MissingnessDensity(Density, Protocol):
-    """A density of the missingness indicators of columns whose values other blocks model.
-
-    `GenerativeModel.ignore_missingness_except` removes its factor for columns whose missingness is unknown.
-    """
-
-    @property
-    def models_missingness(self) -> bool: ...  # noqa: D102
-
-    def sample(self, parameters: Any, component: Array, rng: np.random.Generator) -> Array:
-        """Draw which cells are missing, (n, d) booleans."""
-
-
 class BaseDensity:
     """A density of numbers or of codes that can produce every finite number or every category and learns no structure.
 

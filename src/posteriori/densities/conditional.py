@@ -205,7 +205,6 @@ def maximise(
     ----------
     sweep : callable
         Takes pseudo-rows to L in nats, E and D.
-    shape : tuple of int
     mode : float
         m > 0, in rows; also the start.
     tolerance : float, default 1e-3

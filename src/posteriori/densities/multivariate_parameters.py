@@ -299,8 +299,6 @@ def expect_from_patterns(
 
     Parameters
     ----------
-    parameters : MultivariateGaussianParameters
-    patterns : MissingPatterns
     cells : Moments
         Of the present cells of all rows.
 
@@ -372,7 +370,6 @@ def log_factors_given_others(parameters: MultivariateGaussianParameters, values:
 
     Parameters
     ----------
-    parameters : MultivariateGaussianParameters
     values : ndarray (n, d)
         NaN where missing.
 
@@ -548,8 +545,6 @@ def integrate_out_parameters(
         Pooled, not shrunk; possibly singular.
     shrinkage : Shrinkage
         Of the covariances and of Ψ, so that Ψ has their shape.
-    pooling : Pooling
-    statistics : Scatter
 
     Notes
     -----

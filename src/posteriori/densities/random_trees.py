@@ -48,14 +48,11 @@ def conditional_changes(
 
     Parameters
     ----------
-    dealt : DealtRows
-    trees : TreeStructure
     counts : LeafCounts
         Of the rows outside the fold of each tree.
     strengths : ndarray (2, L)
         Of the back-off, in rows (`DealtRows.strengths`).
     prior : ndarray (Z,)
-    n_jobs : int, optional
 
     References
     ----------

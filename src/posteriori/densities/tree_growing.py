@@ -348,7 +348,6 @@ def mean_scores(trees: TreeStructure, smoothed: Any, values: Array, codes: Array
 
     Parameters
     ----------
-    trees : TreeStructure
     smoothed : object
         With `share`, `log_edge`, `given_node`, `prior` and `geometric`, as `RandomTreesParameters`.
     values : ndarray

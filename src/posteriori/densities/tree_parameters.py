@@ -259,7 +259,6 @@ def table_starts(continuous: Array, widths: Array, parents: Array, n_components:
     ----------
     continuous, widths : ndarray (d,)
     parents : ndarray (T, d)
-    n_components : int
     """
     given = np.where((parents >= 0) & ~continuous[parents], widths[parents], 1)
     size = given * np.where(continuous, 1, widths)

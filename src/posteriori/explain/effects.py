@@ -52,7 +52,6 @@ def column_effect(
     log_posterior, log_posterior_without : callable
         log p(y | x) of a batch in nats, (n, C). They differ only in models in which a missing cell is evidence: the
         second one takes no evidence from a missing cell of the column.
-    batch : Batch
     column : int
         Its position.
     cells : ndarray (P,)
@@ -70,7 +69,6 @@ def with_cells(batch: Batch, column: int, cells: Array | None) -> Batch:
 
     Parameters
     ----------
-    batch : Batch
     column : int
         Its position.
     cells : ndarray (P,) or None

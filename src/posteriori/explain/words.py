@@ -125,7 +125,6 @@ def characteristic_words(
 
     Parameters
     ----------
-    model : GenerativeModel
     statistics : JointStatistics or None
         Those that the model was learned from; None if they are unknown. Then words are sorted by their log-odds.
     most : int

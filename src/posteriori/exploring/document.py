@@ -62,11 +62,16 @@ def _drawn_ranges(schema: Schema, model: GenerativeModel) -> ColumnRanges:
     lowest, highest = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
     whole = np.zeros(len(columns), np.bool_)
     for j in schema.of_kind("continuous"):
-        numbers = np.asarray(columns[j], np.float64)
-        present = numbers[~np.isnan(numbers)]
-        if len(present):
-            lowest[j], highest[j], whole[j] = present.min(), present.max(), bool((present == np.rint(present)).all())
+        lowest[j], highest[j], present = _range_of(columns[j])
+        whole[j] = len(present) > 0 and bool((present == np.rint(present)).all())
     return ColumnRanges(lowest, highest, whole)
+
+
+def _range_of(cells: Any) -> tuple[float, float, Array]:
+    """Return the lowest and the highest number of a column, inf and −inf without one, and its present numbers."""
+    numbers = np.asarray(cells, np.float64)  # None becomes NaN
+    present = numbers[~np.isnan(numbers)]
+    return present.min(initial=np.inf), present.max(initial=-np.inf), present
 
 
 def dependences(estimator: Any, names: list[str]) -> list[dict[str, Any]]:
@@ -157,15 +162,9 @@ def _out_of_fold(estimator: Any, cells: Array, labels: Array | None) -> Array | 
 def _same_ranges(estimator: Any, cells: Array) -> bool:
     """Return whether the numbers of the rows have the ranges of the training rows, as they have if they are these."""
     schema, ranges = estimator._posterior.schema, _ranges_of(estimator)
-    if ranges is None:
-        return False
-    for j in schema.of_kind("continuous"):
-        numbers = cells[:, j].astype(np.float64)  # None becomes NaN
-        present = numbers[~np.isnan(numbers)]
-        found = [present.min(), present.max()] if len(present) else [np.inf, -np.inf]
-        if not np.array_equal(found, [ranges.lowest[j], ranges.highest[j]]):
-            return False
-    return True
+    return ranges is not None and all(
+        _range_of(cells[:, j])[:2] == (ranges.lowest[j], ranges.highest[j]) for j in schema.of_kind("continuous")
+    )
 
 
 def _probabilities(row: Array) -> list[float] | None:

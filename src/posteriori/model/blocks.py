@@ -83,7 +83,11 @@ class Block:
 
     @property
     def shared(self) -> bool:
-        """Whether all components share the density, so that it carries no information about them."""
+        """Whether all components share the density, so that it carries no information about them.
+
+        Its log_density is (n, 1) and its log_factors (n, 1, d); `sample` takes the codes that the other block of its
+        columns drew.
+        """
         return getattr(self.density, "shared", False)
 
     @property

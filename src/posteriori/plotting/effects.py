@@ -397,12 +397,12 @@ def effect_of(model: Any, rows: Batch, column: int, cells: Array) -> ColumnEffec
     return column_effect(fitted.log_posterior, without.log_posterior, rows, column, cells)
 
 
-def effect_points(feature: Feature, cells: Array, scale: Scale, most: int = _POINTS) -> Array:
+def effect_points(feature: Feature, cells: Array, scale: Scale) -> Array:
     """Return every category; for numbers, a grid over the range of the cells, with points beside each jump."""
     if feature.categorical:
         return np.arange(1, len(feature.column.categories) + 1)
     ends = float(np.nanmin(cells)), float(np.nanmax(cells))
-    return feature.along(scale.grid(*ends, most), _MOST_JUMPS)
+    return feature.along(scale.grid(*ends, _POINTS), _MOST_JUMPS)
 
 
 def _pairs(classes: Array, label: Any, against: Any) -> list[tuple[int, int | None]]:

@@ -202,12 +202,7 @@ def _draw_trunks(ax: Axes, outline: Outline, edges: Iterable[tuple[str, str]], s
         ax.plot([left + _TRUNK] * 2, [top, y], color=GREY, lw=1.0 * scale, zorder=1)
 
 
-_TREE_PITCH, _TREE_BOX, _TREE_INDENT, _TREE_TRUNK = (
-    0.34,
-    0.26,
-    0.3,
-    0.13,
-)  # inches: line to line, box, child below its parent, trunk
+_TREE_INDENT, _TREE_TRUNK = 0.3, 0.13  # inches: child below its parent, trunk
 _BARS = 1.6  # width of a bar of classes
 _GAP = 2 * LETTER
 _LETTERS = 0.9 * POINTS
@@ -225,22 +220,22 @@ def draw_forest_tree(outline: TreeOutline, names: Sequence[str], ax: Axes | None
     bars = max(sum(parts) for parts in zip(left, width, folded, strict=True)) + _GAP + 5 * LETTER + _GAP
     most_probable = [_most_probable(node, names) for node in nodes]
     total = bars + _BARS + LETTER + max(map(_inches, most_probable))
-    height = _TREE_PITCH * len(nodes)
+    height = _PITCH * len(nodes)
     own = ax is None
     ax, scale = open_inches(ax, total, height + LINE)
     letters: dict[str, Any] = {"va": "center", "color": INK, "fontsize": _LETTERS * scale, "zorder": 5}
     colours = class_colours(len(names))
-    y = [height - _TREE_PITCH * (k + 0.5) for k in range(len(nodes))]
+    y = [height - _PITCH * (k + 0.5) for k in range(len(nodes))]
     ax.text(0.0, height + LINE / 2.0, outline.title, **letters | {"fontsize": 1.05 * POINTS * scale})
     ax.text(bars - _GAP, height + LINE / 2.0, "rows", ha="right", **letters)
     ax.text(bars, height + LINE / 2.0, "classes", **letters)
     for k, node in enumerate(nodes):
         if node.parent >= 0:
             _draw_edge(
-                ax, left[node.parent] + _TREE_TRUNK, y[node.parent] - _TREE_BOX / 2.0, left[k], y[k], node.share, scale
+                ax, left[node.parent] + _TREE_TRUNK, y[node.parent] - _BOX / 2.0, left[k], y[k], node.share, scale
             )
         line = {"ec": GREY, "ls": "--"} if node.n_folded else {"ec": INK, "ls": "-"}
-        _draw_box(ax, left[k], y[k], (width[k], _TREE_BOX), fc="white", lw=0.9 * scale, **line)
+        _draw_box(ax, left[k], y[k], (width[k], _BOX), fc="white", lw=0.9 * scale, **line)
         ax.text(left[k] + PAD, y[k], node.condition, **letters)
         if node.folded:
             ax.text(left[k] + width[k] + _GAP / 2.0, y[k], node.folded, **letters)

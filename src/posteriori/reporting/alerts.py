@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2, f, rankdata
+from scipy.stats import chi2, chi2_contingency, f, rankdata
 
 from posteriori.plotting.reading import Scale, cells_of, evenly, read_batch
 from posteriori.reporting.data import ColumnFacts, ReportData, take_rows
@@ -216,9 +216,8 @@ def _dependence(codes: Array, block: Array, label: Array) -> tuple[float, float]
         table = np.zeros((codes.max() + 1, _BLOCKS))
         np.add.at(table, (codes[label == c], block[label == c]), 1.0)
         table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-        expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
-        statistic += float(((table - expected) ** 2 / expected).sum())
-        freedom += (table.shape[0] - 1) * (table.shape[1] - 1)
+        found = chi2_contingency(table, correction=False)
+        statistic, freedom = statistic + found.statistic, freedom + found.dof
     kinds = len(np.unique(codes))
     if not freedom or kinds < 2:
         return 0.0, 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,6 @@ from posteriori.plotting.canvas import histogram_edges
 from posteriori.plotting.reading import Scale
 from posteriori.reporting.markup import Html, element
 from posteriori.support.typing import Array
-
-if TYPE_CHECKING:
-    pass
-
 
 WIDTH = 440.0
 _LEFT, _RIGHT = 46.0, 8.0
@@ -162,7 +158,7 @@ _TITLE, _HISTOGRAM, _BELOW = 20.0, 120.0, 22.0  # pixels
 _MARGIN = 0.02
 
 
-def histograms_chart(before: Array, after: Array, label: str, title: str = "density") -> Html:
+def histograms_chart(before: Array, after: Array, label: str) -> Html:
     """Return histograms of two samples of numbers over one axis, each of area 1."""
     both = np.concatenate([before, after])
     scale = Scale.of(both)
@@ -175,7 +171,7 @@ def histograms_chart(before: Array, after: Array, label: str, title: str = "dens
     panel = Panel(_TITLE, _HISTOGRAM, (float(edges[0] - margin), float(edges[-1] + margin)), (0.0, top))
 
     def parts() -> Iterator[Html]:
-        yield from panel.axes(title if scale.width is None else f"{title} per unit of the axis", scale)
+        yield from panel.axes("density" if scale.width is None else "density per unit of the axis", scale)
         for height, colour in zip(heights, (BEFORE, AFTER), strict=True):
             yield panel.histogram(edges, height, colour)
             steps = np.concatenate([[0.0], np.repeat(height, 2), [0.0]])

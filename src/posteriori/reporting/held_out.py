@@ -24,7 +24,6 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOut:
 
     Parameters
     ----------
-    subject : ReportData
     out_of_fold : HeldOut or array-like (n, C), optional
 
     Raises

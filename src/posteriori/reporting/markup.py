@@ -236,13 +236,10 @@ def table(
 
     Parameters
     ----------
-    caption : str
-    head : sequence of str or markup
     rows : iterable of sequences
         A cell that already is a ``td`` element is kept.
     text : collection of int
         Text columns, which are left-aligned and may wrap; the others are right-aligned.
-    class_ : str, optional
     stacks : bool, default False
         Whether the cells of a row are stacked on a narrow page, each with the header of its column.
     """

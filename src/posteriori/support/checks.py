@@ -44,8 +44,6 @@ def check_numbers(
     ----------
     name : str
         For the message.
-    values : ndarray
-    shape : sequence of int
     low, high : float
         The range, both ends included.
     """

@@ -251,9 +251,6 @@ def table(
 
     Parameters
     ----------
-    caption : str
-    head : sequence of str
-    rows : sequences of str
     n_left : int, default 1
     shares : sequences of float or None, optional
         For each cell of each row, the share of the cell that a bar fills; None for no bar.
