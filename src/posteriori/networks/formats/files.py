@@ -7,6 +7,7 @@ import math
 import os
 import re
 import zlib
+from collections.abc import Callable
 from io import BufferedIOBase, BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from posteriori.model_files import Content, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.bif import BIF, read_bif
 from posteriori.networks.formats.block_formats import DNE, NET
-from posteriori.networks.formats.plain_formats import DOT, JSON, UAI
+from posteriori.networks.formats.plain_formats import DOT, JSON, UAI, read_json
 from posteriori.networks.formats.reading import MAX_TABLE_SIZE, Reading
 from posteriori.networks.formats.xml_formats import XDSL, XMLBIF, parse_xml
 from posteriori.networks.graph.specification import table_size
@@ -147,7 +148,7 @@ def _read_most(opened: BufferedIOBase) -> bytes:
     return bytes(content)
 
 
-def _reader_of(begin: str) -> Any:
+def _reader_of(begin: str) -> Callable[[Any, Reading], BayesianNetwork] | None:
     """Return what reads files that begin with a word; None if no format does."""
     return next((one.read for one in FORMATS if begin in one.begins), None)
 
@@ -167,7 +168,7 @@ def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
         raise reading.fail(line, "this is no text in UTF-8; convert it") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.lstrip()[:1] == "{":
-        return JSON.read(text, reading)
+        return read_json(text, reading)
     start = _BEFORE_WORD.match(text)
     word = re.match(r"\w*", text[start.end() if start else 0 :][:16])
     return (_reader_of(word[0] if word else "") or read_bif)(text, reading)
