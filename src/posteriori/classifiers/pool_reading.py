@@ -179,14 +179,8 @@ def fit_within(
 
     A candidate is timed on 1,000 rows, if the table has four times as many, and its time on all rows is predicted to be
     in proportion to the rows, corrected by what the earlier candidates took. Without a sample it is expected to take as
-    long as the longest so far. A forest gets as many trees as fit into the time that is left.
-
-    Parameters
-    ----------
-    budget : TimeBudget
-    fitter : CandidateFitter
-    estimators : mapping
-        In the order in which they are tried. The first that can be fitted is fitted in any case.
+    long as the longest so far. A forest gets as many trees as fit into the time that is left. Candidates are tried in
+    the order given, and the first that can be fitted is fitted in any case.
 
     Raises
     ------

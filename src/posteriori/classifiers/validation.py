@@ -332,14 +332,7 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
 def kept_places(keep: Any, categorical_features: Any, distributions: Any, names: Sequence[str]) -> set[int] | None:
     """Return which of the features are modelled even if they identify rows; None for all.
 
-    These are the columns that parameters name.
-
-    Parameters
-    ----------
-    keep, categorical_features, distributions
-        The parameters of an estimator.
-    names : sequence of str
-        The features.
+    These are the columns that the parameters of an estimator name. `names` are the features.
     """
     if isinstance(keep, str) and keep == "all":
         return None

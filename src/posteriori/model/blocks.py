@@ -19,21 +19,11 @@ from posteriori.tables.messages import infinite_cell
 
 @dataclass(frozen=True)
 class Prior:
-    """p(y) = (n_y + alpha) / (n + C·alpha), or fixed by the user; p(z | y) = n_z / n_y.
+    """p(y) = (n_y + alpha) / (n + C·alpha), or fixed by the user; p(z | y) = n_z / n_y."""
 
-    Parameters
-    ----------
-    alpha : float
-        Dirichlet pseudo-count per class: 0 is maximum likelihood.
-    fixed : tuple of float, optional
-        The fixed class probabilities.
-    of_class : tuple of int (Z,)
-        The class of each component, ascending; empty if every class has one component.
-    """
-
-    alpha: float = 0.0
-    fixed: tuple[float, ...] | None = None
-    of_class: tuple[int, ...] = ()
+    alpha: float = 0.0  # Dirichlet pseudo-count per class: 0 is maximum likelihood
+    fixed: tuple[float, ...] | None = None  # the fixed class probabilities
+    of_class: tuple[int, ...] = ()  # (Z,): the class of each component, ascending; empty if every class has one
 
     def estimate(self, weight: Array) -> Array:
         """Return log p(z) in nats, (…, Z), from the weight of each component."""

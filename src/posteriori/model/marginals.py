@@ -79,13 +79,7 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
 
     If a column is independent of the others given the component, its factor is left out of the sum. A
     `MarginalDensity` computes its log-density without each of its columns. Any other column is made missing, and the
-    model integrates it out.
-
-    Parameters
-    ----------
-    model : GenerativeModel
-    batch : Batch
-        In the codes of the model.
+    model integrates it out. The batch is in the codes of the model.
     """
     d = len(model.schema.columns)
     chained = [block for block in model.blocks if not block.shared and isinstance(block.density, ChainedDensity)]

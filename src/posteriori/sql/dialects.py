@@ -34,18 +34,10 @@ _EXACT_DIGITS = 15  # decimal digits that SQLite reads exactly
 class Dialect:
     """A dialect of SQL: differences between databases that sqlglot does not cover.
 
-    Parameters
-    ----------
-    name : str
-        The name of a dialect that sqlglot writes.
-
-    Raises
-    ------
-    ValueError
-        sqlglot does not write this dialect, or not exactly enough.
+    Raises ValueError if sqlglot does not write this dialect, or not exactly enough.
     """
 
-    name: str
+    name: str  # of a dialect that sqlglot writes
 
     def __post_init__(self) -> None:
         """Check the name."""

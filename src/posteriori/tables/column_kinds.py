@@ -342,12 +342,6 @@ def find_identifiers(table: Table, columns: Sequence[int]) -> dict[int, Column]:
     training row holds (`Occurrences`). A column of integers is one if it numbers the rows (`RowNumbers`). Columns with
     fewer than 20 present cells are none, and if all columns would be identifiers, none is.
 
-    Parameters
-    ----------
-    table : Table
-    columns : sequence of int
-        The positions to judge.
-
     Raises
     ------
     UnseenCategoryError
