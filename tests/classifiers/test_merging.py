@@ -282,3 +282,13 @@ def test_the_order_of_many_models_makes_no_difference():
     assert apart.max() < 1e-12
     summed = functools.reduce(operator.add, (model.statistics_ for model in models))
     assert_array_equal(summed.weight, one.statistics_.weight)
+
+
+def test_a_number_in_an_array_is_a_parameter_like_any_other():
+    X, y = np.array(list("abab" * 10)).reshape(-1, 2), np.arange(20) % 2
+    models = [
+        po.KDependenceBayes(bins=np.array(k)).fit(X, y) for k in (2, 3)
+    ]  # for columns of numbers, if there were any
+    assert po.merge([models[0], models[0]]).class_count_.sum() == 40
+    with pytest.raises(ValueError, match="bins"):
+        po.merge(models)

@@ -635,3 +635,11 @@ def test_a_variance_whose_inverse_is_not_finite_is_that_of_scikit_learn():
     ours, theirs = both(GaussianNB, X, y, None, var_smoothing=5e-324)
     assert ours.var_[1, 0] == theirs.var_[1, 0] < 1e-300
     assert_allclose(ours.predict_proba([[2.0]]), theirs.predict_proba([[2.0]]))
+
+
+def test_a_model_whose_last_fit_was_refused_is_not_fitted():
+    model = BernoulliNB(alpha=[0.5, 0.5, 0.5]).fit(np.eye(3), [0, 1, 1])
+    with pytest.raises(ValueError, match="alpha is an array"):
+        model.fit(np.eye(4), [0, 1, 1, 0])
+    with pytest.raises(NotFittedError, match="alpha is an array"):
+        model.predict(np.eye(4))

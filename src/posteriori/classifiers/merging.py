@@ -165,7 +165,7 @@ def _same(one: Any, other: Any) -> bool:
         return type(one) is type(other) and _same(one.get_params(deep=False), other.get_params(deep=False))
     sequences = (list, tuple, np.ndarray)
     if isinstance(one, sequences) and isinstance(other, sequences):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return np.shape(one)[:1] == np.shape(other)[:1] and all(map(_same, np.atleast_1d(one), np.atleast_1d(other)))
     return bool(one == other)
 
 

@@ -209,9 +209,9 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._clear()
         try:
             self._set_fitted_attributes(rows)
-        except np.linalg.LinAlgError as error:
+        except ValueError as error:
             self._undetermined = str(error)
-            if rows.complete:
+            if rows.complete or not isinstance(error, np.linalg.LinAlgError):
                 raise
 
     def _clear(self) -> None:

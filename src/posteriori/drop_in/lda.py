@@ -45,7 +45,7 @@ def _solve_svd(classes: ClassStatistics, priors: Array, tol: float) -> Solution:
     weight, means = classes.weight, classes.means
     within = Pooled().covariances(weight, classes.scatter.scatter)[0]
     centre = priors @ means
-    sd = np.sqrt(np.diagonal(within))
+    sd = np.sqrt(np.maximum(np.diagonal(within), 0.0))  # rounding may leave less than 0
     sd = np.where(sd > 0, sd, 1.0)
     values, vectors = np.linalg.eigh(within / np.outer(sd, sd))
     spread_within = np.sqrt(np.maximum(values, 0.0))
