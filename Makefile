@@ -16,8 +16,16 @@ test: .venv ## Run the tests
 	$(PYTHON) -m pytest
 
 .PHONY: long
-long: .venv ## Run the tests that take many seconds each (minutes)
-	$(PYTHON) -m pytest -m long
+long: .venv ## Run what the quick run leaves out: long tests and variants, and more examples of each law (minutes)
+	$(PYTHON) -m pytest -m "long or (hypothesis and not prose)" --hypothesis-profile=thorough
+
+.PHONY: mutants
+mutants: .venv ## Change a sign, an index or an axis of the source, 22 times, and see whether tests notice (minutes)
+	$(PYTHON) -m tests.mutants
+
+.PHONY: kernels
+kernels: .venv ## Run the tests, and add the kernels that they compile to the list of signatures
+	$(PYTHON) -m pytest --record-kernels
 
 .PHONY: docs
 docs: .venv ## Build the documentation site into build/site; warnings and dead links are errors

@@ -1,10 +1,13 @@
 """Settings and fixtures of all tests."""
 
 import os
+import time
 from pathlib import Path
 
 # One process per core runs the tests. Threads of BLAS spin while they wait and would slow each other down.
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# Machine code outlives the environment: its files carry a hash of the sources, so what changed is compiled again.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kernels"))
 
 import hypothesis
 import numpy as np
@@ -13,25 +16,61 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from posteriori.kernels.ahead_of_time import compile_kernels
+
 # Kernels compile on first use, so no example has a deadline; the same examples run everywhere.
-hypothesis.settings.register_profile("posteriori", deadline=None, derandomize=True, max_examples=30)
+hypothesis.settings.register_profile("posteriori", deadline=None, derandomize=True, max_examples=12)
+hypothesis.settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=60)  # make long
 hypothesis.settings.load_profile("posteriori")
 
 
-_LONGEST = (
-    "sources/test_spark.py",
-    "cli/test_cli.py",
-    "cli/test_files.py",
-    "test_documentation.py",
-    "sources/test_dask.py",
-)
+_LONGEST = ("test_fuzz.py", "test_dask.py")  # they wait for other processes
 
 
+def pytest_addoption(parser):
+    parser.addoption("--record-kernels", action="store_true", help="add what is compiled to the list of signatures")
+
+
+def pytest_configure(config):
+    """Before workers start on all tests, compile each kernel once, in as many processes as there are cores."""
+    distributes = not hasattr(config, "workerinput") and getattr(config.option, "numprocesses", None)
+    if distributes and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        began = time.monotonic()
+        compile_kernels()
+        print(f"kernels are ready after {time.monotonic() - began:.0f} s")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take longest, so that no process is left with one of them at the end."""
-    position = {name: number for number, name in enumerate(_LONGEST)}
-    folder = Path(__file__).parent
-    items.sort(key=lambda item: position.get(item.path.relative_to(folder).as_posix(), len(position)))
+    """Leave scikit-learn's checks of a second estimator of a class to the long run, and begin with what takes longest.
+
+    The estimators of a class share the code that the checks are about: validation, cloning, tags, shapes and errors.
+    """
+    first = {}
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if "check" in params and "estimator" in params:
+            name = repr(params["estimator"])
+            if first.setdefault(type(params["estimator"]), name) != name:
+                item.add_marker(pytest.mark.long)
+    items.sort(key=lambda item: item.path.name not in _LONGEST)
+
+
+def pytest_sessionfinish(session):
+    """Send the signatures that a worker has compiled to the process that writes the list."""
+    if session.config.getoption("record_kernels") and (output := getattr(session.config, "workeroutput", None)):
+        from posteriori.kernels import signatures
+
+        output["kernels"] = signatures.lines_of(signatures.all_kernels())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Add the signatures of a worker to the list."""
+    if lines := getattr(node, "workeroutput", {}).get("kernels"):
+        from posteriori.kernels import signatures
+
+        signatures.LIST.write_text("\n".join(sorted({*signatures.listed(), *lines})) + "\n", "utf-8")
 
 
 def cell_type(cells):

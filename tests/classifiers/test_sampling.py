@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -156,7 +156,6 @@ def require_ranges(found, rows):
         assert_array_equal(got, wanted)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(CELL, CELL), min_size=4, max_size=12), st.data())
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_ranges_of_parts_add_up_to_those_of_all_rows(rows, data):

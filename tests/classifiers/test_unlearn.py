@@ -174,7 +174,6 @@ def test_forgetting_undoes_merging(tmp_path):
     assert_allclose(tree.score_samples(frame.drop("label")), rest.score_samples(frame.drop("label")), rtol=1e-12)
 
 
-@settings(max_examples=30)
 @given(st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=40), st.data())
 def test_weights_of_fractions_leave_no_rests(weights, data):
     """What is left of a category or class of which every row is gone is 0, however its weights were rounded."""

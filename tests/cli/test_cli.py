@@ -874,7 +874,6 @@ def scratch(tmp_path_factory):
     return tmp_path_factory.mktemp("scratch")
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(st.lists(CELLS, min_size=1, max_size=4), min_size=0, max_size=14), st.integers(1, 3))
 @example([["1", "a"]] * 2 + [["2", "b"]] * 2, 1)
 @example([["1", "2", "a"], ["", "1", "b"], ["NA", "2", "a"], ["3", "", "b"]], 2)
@@ -909,7 +908,6 @@ def test_damaged_tables_are_refused_or_read(scratch, kind, data):
     never_a_traceback("fit", damaged, "--target", "y", "--output", scratch / "m.posteriori")
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.data())
 def test_damaged_models_are_refused(scratch, fitted, data):
     content = fitted[1].read_bytes()

@@ -194,7 +194,7 @@ def test_an_unknown_category_has_no_indicator_and_is_not_taken_for_the_most_freq
     assert strange != clear
 
 
-@pytest.mark.parametrize("constructor", [pl.DataFrame, pd.DataFrame])
+@pytest.mark.parametrize("constructor", [pl.DataFrame, pytest.param(pd.DataFrame, marks=pytest.mark.long)])
 def test_every_model_named_takes_a_mixed_table_with_gaps(constructor, columns, labels):
     X = constructor({name: cells * 6 for name, cells in columns.items()})
     # Variants are members of pools, and models of counts learn from rows without gaps.

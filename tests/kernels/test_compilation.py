@@ -229,6 +229,7 @@ def test_listeners_are_called_when_a_kernel_is_compiled_and_not_when_it_is_loade
 def test_the_settings_of_numba_stay_what_they_are(no_folder_beside, monkeypatch):
     from posteriori.kernels import numba_compiler
 
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     monkeypatch.setattr(numba_compiler, "_folder_for", lambda sources: user_folder())
     before = numba.config.CACHE_DIR
     assert kernel(add).compiled.stats.cache_path.startswith(str(user_folder()))

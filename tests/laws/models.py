@@ -6,8 +6,11 @@ of the registry that have no p(x, y), with the reason.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
+
+import pytest
 
 import posteriori as po
 from posteriori.densities.covariances import PseudoRows
@@ -35,6 +38,9 @@ class Case:
         Whether it takes y; a mixture model does not.
     is_costly : bool
         Whether a fit takes a second; such a case runs on fewer tables.
+    is_variant : bool
+        Whether another case has the same path through the code, with other numbers; such a case is left to the long
+        run.
     """
 
     name: str
@@ -43,6 +49,7 @@ class Case:
     takes_missing: bool = True
     has_labels: bool = True
     is_costly: bool = False
+    is_variant: bool = False
 
     def fit(self, table, y=None):
         """Return the estimator fitted to a table of `tests.laws.tables`, or to a part of one."""
@@ -106,6 +113,15 @@ def _settings():
     yield "aode without backoff", lambda: po.AveragedOneDependence(backoff=None, **_QUICK)
 
 
+# Cases that are another one of the list with other numbers, or under another name.
+_VARIANTS = (
+    *("tan 5", "tan 30", "aode 5", "aode 8 bins", "scaled 0.1", "complement 0.1", "kdb 1 learned", "kdb 4 bins"),
+    *("nb of gaussian", "nb of complement", "nb of compound", "nb of presence", "nb of scaled"),
+    *("gda full pooled", "gda full per_class", "gda full pooled predictive", "gda full per_class predictive"),
+    *("gda diagonal per_class", "gda diagonal pooled predictive"),
+    *("gda spherical pooled", "gda spherical per_class predictive"),
+)
+
 CASES = {case.name: case for case in (*_of_registry(), *_distributions())}
 CASES |= {name: Case(name, make) for name, make in _settings()}
 CASES["gda weighted"] = Case(
@@ -117,3 +133,18 @@ CASES["full joint"] = Case("full joint", lambda: po.classifiers.FullJointClassif
 CASES["mixture"] = Case(
     "mixture", lambda: po.MixtureModel(2, n_init=2, random_state=0, max_iter=20, tol=0.0, n_jobs=1), has_labels=False
 )
+CASES |= {name: replace(CASES[name], is_variant=True) for name in _VARIANTS}
+
+
+def parameters(names=CASES, failing=MappingProxyType({})):
+    """Return names of cases for `pytest.mark.parametrize`: variants are left to the long run.
+
+    `failing` has the reason why a law does not hold for a case, which is a strict xfail.
+    """
+    found = []
+    for name in names:
+        marks = [pytest.mark.long] * CASES[name].is_variant
+        if name in failing:
+            marks.append(pytest.mark.xfail(strict=True, reason=failing[name]))
+        found.append(pytest.param(name, marks=marks))
+    return found

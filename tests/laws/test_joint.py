@@ -20,7 +20,7 @@ import posteriori as po
 from posteriori.javascript import to_javascript
 from posteriori.model_selection import out_of_fold
 from tests.javascript.engines import DRIVER, in_node
-from tests.laws.models import CASES
+from tests.laws.models import CASES, parameters
 from tests.laws.tables import Table
 from tests.sql.test_to_sql import in_duckdb
 
@@ -120,7 +120,7 @@ def completions(row):
 
 
 @pytest.mark.parametrize("with_priors", [False, True], ids=["", "priors"])
-@pytest.mark.parametrize("name", ENUMERABLE)
+@pytest.mark.parametrize("name", parameters(ENUMERABLE))
 def test_the_joint_distribution_sums_to_one_and_its_classes_have_the_prior(name, with_priors):
     model = fitted(name, with_priors)
     joint = np.exp(model.predict_joint_log_proba(every_row(with_missing=name in INFORMATIVE)))
@@ -133,7 +133,7 @@ def test_p_x_sums_to_one(name):
     assert np.exp(fitted(name).score_samples(every_row())).sum() == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in INFORMATIVE])
+@pytest.mark.parametrize("name", parameters(name for name in CASES if name not in INFORMATIVE))
 def test_a_missing_cell_is_summed_out(name):
     model, rows = fitted(name), every_row(with_missing=True)
     sums = [completions(row) for row in rows.rows()]
@@ -160,13 +160,7 @@ def test_the_posterior_of_a_single_tree_is_that_of_its_joint_distribution():
 @pytest.mark.parametrize("with_priors", [False, True], ids=["", "priors"])
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=NOT_THE_PRIOR[name]))
-        if name in NOT_THE_PRIOR
-        else name
-        for name in CASES
-        if name not in INFORMATIVE and name != "mixture"
-    ],
+    parameters((name for name in CASES if name not in INFORMATIVE and name != "mixture"), failing=NOT_THE_PRIOR),
 )
 def test_nothing_known_gives_the_prior(name, with_priors):
     model = fitted(name, with_priors)
@@ -175,7 +169,7 @@ def test_nothing_known_gives_the_prior(name, with_priors):
 
 
 @pytest.mark.parametrize("with_priors", [False, True], ids=["", "priors"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", parameters())
 def test_samples_have_the_distribution_of_the_model(name, with_priors):
     if with_priors and name == "mixture":
         pytest.skip("it has no classes")
@@ -199,7 +193,7 @@ def test_samples_have_the_distribution_of_the_model(name, with_priors):
     assert chisquare(np.bincount(cell, found[order]), expected).pvalue > CHANCE
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in NOT_REFITTED])
+@pytest.mark.parametrize("name", parameters(name for name in CASES if name not in NOT_REFITTED))
 def test_cross_validation_is_a_refit_per_fold(name):
     case = CASES[name]
     table = make_rows(missing=0.1 if case.takes_missing else 0.0)
@@ -213,7 +207,7 @@ def test_cross_validation_is_a_refit_per_fold(name):
             assert_allclose(found.posterior[fold == k], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in NOT_REPEATED])
+@pytest.mark.parametrize("name", parameters(name for name in CASES if name not in NOT_REPEATED))
 def test_a_weight_is_a_repetition(name):
     case = CASES[name]
     table = make_rows(missing=0.1 if case.takes_missing else 0.0)
@@ -227,7 +221,7 @@ def test_a_weight_is_a_repetition(name):
     assert_allclose(weighted.predict_proba(rows), again.predict_proba(rows), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", parameters())
 def test_the_scorer_gives_the_posterior_of_each_row(name, tmp_path):
     if name == "mixture":
         pytest.skip("it has no posterior of a class")
@@ -239,7 +233,7 @@ def test_the_scorer_gives_the_posterior_of_each_row(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long) if name == "pool" else name for name in CASES]
+    "name", [pytest.param("pool", marks=pytest.mark.long), *parameters(name for name in CASES if name != "pool")]
 )
 def test_sql_gives_the_posterior_of_each_row(name):
     if name == "mixture":
@@ -271,7 +265,7 @@ def in_javascript(tmp_path_factory):
     return dict(zip(files, result, strict=True)), refused
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", parameters())
 def test_javascript_gives_the_posterior_and_the_density_of_each_row(name, in_javascript):
     found, refused = in_javascript
     if name in refused:

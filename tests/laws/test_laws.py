@@ -82,7 +82,11 @@ def every_model(law):
         name: [pytest.mark.xfail(reason=reason, raises=errors_of(of_law, name), strict=True)]
         for name, reason in EXCEPTIONS.get(of_law, {}).items()
     }
-    quick = [pytest.param(name, 10 if name in marks else 2, marks=marks.get(name, [])) for name in CASES]
+    quick = [
+        pytest.param(name, 10 if name in marks else 2, marks=marks.get(name, []))
+        for name, case in CASES.items()
+        if not case.is_variant
+    ]
     thorough = [pytest.param(name, 60, marks=[pytest.mark.long, *marks.get(name, [])]) for name in CASES]
 
     @pytest.mark.parametrize(("name", "examples"), [*quick, *thorough])

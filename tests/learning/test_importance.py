@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -74,7 +74,6 @@ def test_a_missing_cell_that_is_informative_says_nothing_once_its_column_is_unkn
 
 
 @given(st.integers(1, 5), st.integers(1, 3), st.booleans(), st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
 def test_the_gaussian_leaves_each_column_out_as_if_it_were_missing(d, n_components, shared, seed):
     rng = np.random.default_rng(seed)
     roots = rng.normal(size=(1 if shared else n_components, d, d + 2))

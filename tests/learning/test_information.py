@@ -86,7 +86,6 @@ def by_scipy(prior, density, edges):
 # Categories -------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.data())
 def test_categories_equal_the_sum_over_all_cells(data):
     n_classes, n_categories = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 5))

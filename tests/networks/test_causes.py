@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -46,7 +46,6 @@ def effect_by_sums(net, outcome, settings_, evidence):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=40, deadline=None)
 def test_do_is_the_truncated_product(seed):
     net = random_tables(random_dag(seed), seed)
     rng = np.random.default_rng(seed)
@@ -56,7 +55,6 @@ def test_do_is_the_truncated_product(seed):
 
 
 @given(st.integers(0, 10_000), st.booleans())
-@settings(max_examples=80, deadline=None)
 def test_an_identified_effect_is_that_of_the_intervention(seed, with_evidence):
     """The formula reads observed probabilities only, and gives what the hidden tables give."""
     dag = random_dag(seed, n=7)
@@ -75,7 +73,6 @@ def test_an_identified_effect_is_that_of_the_intervention(seed, with_evidence):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=60, deadline=None)
 def test_adjustment_sets_give_the_effect(seed):
     dag = random_dag(seed, n=7, density=0.35)
     net = random_tables(dag, seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -11,7 +11,6 @@ from tests.networks.test_networks import random_network
 
 
 @given(st.integers(0, 10_000), st.sampled_from([8, 16, 40]))
-@settings(max_examples=40, deadline=None)
 def test_conditioning_equals_one_tree(seed, most):
     net = random_network(seed, n=7)
     small = po.BayesianNetwork(**(net.to_parameters() | {"max_table_size": most}))

@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import posteriori as po
@@ -49,7 +49,6 @@ NAMES = st.lists(st.text(LETTERS, max_size=6), min_size=2, max_size=3, unique=Tr
 
 
 @given(NAMES, NAMES, NAMES, st.sampled_from(SUFFIXES))
-@settings(deadline=None, max_examples=300)
 @example(["", "a"], ["x", "y"], ["x", "y"], ".net")
 @example(["node", "potential"], ["states", "data"], ["", " "], ".net")
 @example(["node", "bnet"], ["x", "X"], ["", " "], ".dne")

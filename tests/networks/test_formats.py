@@ -6,7 +6,7 @@ import sys
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import posteriori as po
@@ -183,7 +183,6 @@ SAMPLES = {"net": HUGIN, "dne": NETICA, "xdsl": GENIE, "uai": UAI}
 
 
 @given(st.sampled_from(sorted(SAMPLES)), st.integers(0, 400), st.text('{}()=;|,"%/*[] 01.ea\n<>', max_size=4))
-@settings(max_examples=200, deadline=None)
 def test_a_damaged_file_is_read_or_refused_with_a_sentence(tmp_path_factory, name, at, inserted):
     text = SAMPLES[name]
     path = tmp_path_factory.mktemp("damaged") / f"net.{name}"

@@ -108,7 +108,6 @@ def random_case(net, seed):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=40, deadline=None)
 def test_answers_are_those_of_enumeration(seed):
     net = random_hybrid(seed)
     evidence, measured = random_case(net, seed)
@@ -144,7 +143,6 @@ def test_answers_are_those_of_enumeration(seed):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
 def test_joint_answers_and_the_most_probable_configuration(seed):
     net = random_hybrid(seed)
     evidence, measured = random_case(net, seed)

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
@@ -93,7 +93,6 @@ class Oracle:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=60, deadline=None)
 def test_pc_finds_the_class_from_its_independences(seed):
     rng = np.random.default_rng(seed)
     names = tuple(f"v{k}" for k in range(7))

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
@@ -50,7 +50,6 @@ def graphs(draw):
     return size, [(f"v{i}", f"v{j}") for i, j in edges]
 
 
-@settings(max_examples=30, deadline=None)
 @given(graphs())
 def test_no_boxes_overlap_and_every_edge_goes_down(graph):
     size, edges = graph
@@ -75,7 +74,6 @@ def test_no_boxes_overlap_and_every_edge_goes_down(graph):
         assert y + size[name][1] / 2 <= layout.height + 1e-6
 
 
-@settings(max_examples=30, deadline=None)
 @given(graphs(), st.booleans())
 def test_an_outline_has_one_node_per_line_below_its_parents(graph, as_forest):
     size, edges = graph

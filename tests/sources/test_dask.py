@@ -321,6 +321,7 @@ def test_workers_fit_and_predict(cluster, frame):
         assert model.score(one, "y") == other.score(frame, "y")
 
 
+@pytest.mark.long
 def test_workers_say_what_is_wrong_in_the_same_words(cluster, frame):
     infinite = frame.copy()
     infinite.loc[4321, "width"] = np.inf

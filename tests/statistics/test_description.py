@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -21,7 +21,6 @@ def scanned(frame, folder, batch_rows, monkeypatch):
     return describe_scan(po.scan(folder / "t.parquet"), [name for name in frame.columns if name != "y"], "y")
 
 
-@settings(max_examples=30, deadline=None)
 @given(cells=CELLS, batch_rows=st.integers(1, 40), offset=st.sampled_from([0.0, 1e8]))
 def test_numbers_are_those_of_numpy_however_the_rows_are_cut(cells, batch_rows, offset, tmp_path_factory):
     cells = [None if cell is None else cell + offset for cell in cells]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -45,7 +45,6 @@ tables = st.integers(2, 3).flatmap(
 
 
 @given(tables)
-@settings(max_examples=60, deadline=None)
 def test_the_cost_is_that_of_the_paper(rows):
     counts = np.array(rows, float).T
     for group in list(partitions(counts.shape[1]))[:20]:
@@ -53,7 +52,6 @@ def test_the_cost_is_that_of_the_paper(rows):
 
 
 @given(tables)
-@settings(max_examples=60, deadline=None)
 def test_no_merge_of_two_groups_costs_less(rows):
     counts = np.array(rows, float).T
     group = group_values(counts)

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.base import clone
@@ -269,7 +269,6 @@ def test_comparisons_leave_the_same_columns_out():
 
 
 @given(cells=arrays.arrays(np.int64, st.integers(0, 60), elements=st.integers(0, 40)), cut=st.integers(0, 60))
-@settings(max_examples=60, deadline=None)
 def test_occurrences_add_up(cells, cut):
     hashes = (cells.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
     whole, parts = Occurrences.of(hashes), Occurrences.of(hashes[:cut]) + Occurrences.of(hashes[cut:])
@@ -282,7 +281,6 @@ def test_occurrences_add_up(cells, cut):
 @given(
     numbers=st.lists(st.integers(-30, 30), max_size=30) | st.permutations(range(4)), cuts=st.lists(st.integers(0, 30))
 )
-@settings(max_examples=200, deadline=None)
 def test_row_numbers_add_up(numbers, cuts):
     whole = RowNumbers.of(np.array(numbers, np.int64))
     places = [0, *sorted(min(cut, len(numbers)) for cut in cuts), len(numbers)]

@@ -19,6 +19,7 @@ from posteriori.tables import infer_schema, read_table
 from posteriori.tables.arrays import write_column
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import decode, write_table
+from tests.conftest import CONSTRUCTORS
 
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
@@ -465,6 +466,14 @@ def wide_table(n):
     return columns, rng.integers(0, 3, n)
 
 
+@pytest.mark.parametrize(
+    "constructor",
+    [
+        pytest.param(make, id=name, marks=[] if name in ("numpy", "polars") else pytest.mark.long)
+        for name, make in CONSTRUCTORS.items()
+    ],
+    indirect=True,
+)
 def test_the_number_of_threads_changes_no_bit(constructor, small_batches):
     columns, y = wide_table(333)
     table = constructor(columns)

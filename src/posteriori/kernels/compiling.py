@@ -69,12 +69,12 @@ class Kernel:
         self._loop = loop
         self._fastmath = fastmath
         self._few_rows = few_rows or (None if has_numba else loop)
-        self._is_part = is_part
+        self.is_part = is_part
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the loop: compiled, or in plain Python if the rows are few and Numba is not in use yet."""
-        if self._is_part:
+        if self.is_part:
             return self._loop(*arguments)
         if self._few_rows is not None and not _numba_in_use and not (has_numba and len(arguments[0]) > FEW_ROWS):
             with np.errstate(all="ignore"):  # as Numba
@@ -82,7 +82,7 @@ class Kernel:
         return (self._compiled or self.compiled)(*arguments)
 
     @property
-    def compiled(self) -> Callable[..., Any]:
+    def compiled(self) -> Any:
         """The function that Numba compiles. From its first use on, Numba is in use."""
         with _making:
             if self._compiled is None:
@@ -93,9 +93,14 @@ class Kernel:
             return self._compiled
 
     @property
+    def is_compiled(self) -> bool:
+        """Whether this process has used the compiled loop."""
+        return self._compiled is not None
+
+    @property
     def _numba_type_(self) -> Any:
         """The type by which Numba calls this kernel from another one."""
-        return self.compiled._numba_type_  # type: ignore[attr-defined]
+        return self.compiled._numba_type_
 
 
 def kernel(

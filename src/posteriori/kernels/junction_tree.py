@@ -231,7 +231,7 @@ def _enter_evidence(layout, evidence, start, stop, buffers):
                     below[cell, row - start] = evidence.soft[row, soft + k]
 
 
-@kernel
+@kernel(is_part=True)
 def _collect(layout, buffers, most):
     """Pass messages from the leaves to the root: p(evidence below | separator), or its maximum over configurations."""
     below, message, active = buffers.below, buffers.message, buffers.active
@@ -262,7 +262,7 @@ def _collect(layout, buffers, most):
             _scale(below, lane, size, buffers)
 
 
-@kernel
+@kernel(is_part=True)
 def _send_up(layout, node, buffers, most):
     """Write the message of a clique: its table times the messages from below, summed, or maximised if `most`."""
     message, tile = buffers.message, buffers.tile

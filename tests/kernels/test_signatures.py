@@ -1,0 +1,75 @@
+"""The list of signatures: every kernel that a fit compiles is in it, so that machine code can be made ahead of time."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+
+from posteriori.kernels import signatures
+from posteriori.registry import MODELS
+
+
+def test_every_line_is_a_kernel_with_its_types_and_is_written_as_it_is_read():
+    lines = signatures.listed()
+    assert lines == sorted(set(lines))
+    for line in lines:
+        kernel, types = signatures.read_line(line)
+        assert not kernel.is_part
+        assert signatures.write_line(kernel, types) == line
+
+
+def test_every_kernel_that_is_called_from_python_is_listed():
+    listed = {signatures.read_line(line)[0] for line in signatures.listed()}
+    assert [k.__name__ for k in signatures.all_kernels() if not k.is_part and k not in listed] == []
+
+
+@pytest.mark.parametrize("line", ["f(float64)", "bayes.normalise", "bayes.normalise(spam)", "bayes.normalise(1)"])
+def test_a_line_that_is_no_signature_is_refused(line):
+    with pytest.raises((ValueError, AttributeError)):
+        signatures.read_line(line)
+
+
+@pytest.fixture
+def fresh_kernels(monkeypatch):
+    """Kernels as a new process has them; what they have compiled before is in the cache."""
+    kernels = list(signatures.all_kernels())
+    for kernel in kernels:
+        monkeypatch.setattr(kernel, "_compiled", None)
+    return kernels
+
+
+def numbers(rng, n):
+    return {f"x{j}": np.where(rng.random(n) < 0.05, np.nan, rng.normal(size=n)) for j in range(3)}
+
+
+def categories(rng, n):
+    return {f"c{j}": rng.choice(["u", "v", "w", None], n, p=[0.4, 0.3, 0.25, 0.05]).tolist() for j in range(3)}
+
+
+TABLES = {
+    "numbers": numbers,
+    "categories": categories,
+    "mixed": lambda rng, n: numbers(rng, n) | categories(rng, n) | {"day": rng.integers(0, 50, n)},
+    "wide": lambda rng, n: {f"x{j}": rng.normal(size=n) for j in range(70)},
+}
+
+
+@pytest.mark.parametrize("kind", [*TABLES, "counts"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_fit_compiles_nothing_that_the_list_lacks(kind, fresh_kernels, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 60
+    y = np.array(["p", "q", "r"])[rng.integers(0, 3, n)]
+    X = csr_array(rng.poisson(1.0, (n, 8))) if kind == "counts" else pl.DataFrame(TABLES[kind](rng, n), strict=False)
+    for spec in MODELS.values():
+        if spec.generative and spec.of_counts == (kind == "counts") and spec.name != "pool":
+            model = spec.make(n_jobs=1)
+            try:
+                model.fit(X, y)
+            except ValueError:  # weights of a covariance are learned from complete rows
+                continue
+            model.predict_proba(X)
+            if kind != "counts":  # some scores of words are not a density
+                model.score_samples(X)
+            model.explain(X[:5])
+    assert sorted(set(signatures.lines_of(fresh_kernels)) - set(signatures.listed())) == []
