@@ -167,13 +167,19 @@ def test_order_of_columns_of_symmetric_tables(case, table):
 
 @every_model
 def test_rows_of_weight_zero(case, table):
-    """Their number, their cells and their labels do not count: these are of other rows, in other combinations."""
+    """Their number, their cells and their labels do not count: other combinations, outliers, gaps, categories."""
     rng = np.random.default_rng(0)
     more = 3 * table.n_rows
     others = {
         name: np.concatenate([cells, (3.0 * cells if is_number(cells) else cells)[rng.integers(0, table.n_rows, more)]])
         for name, cells in table.columns.items()
     }
+    if case.takes_missing:
+        for cells in others.values():
+            cells[table.n_rows] = np.nan if is_number(cells) else None
+    for cells in others.values():
+        if not is_number(cells):
+            cells[-1] = "only here"
     longer = Table(others, np.concatenate([table.y, rng.choice(table.y, more)]))
     weight = np.where(np.arange(longer.n_rows) < table.n_rows, 1.0, 0.0)
 

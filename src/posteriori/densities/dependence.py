@@ -200,8 +200,8 @@ def choose_parents(statistics: JointCounts, k: int, rank: tuple[int, ...] = ()) 
     shared = as_compared(dependence_of_categories(statistics).shared().information[0])
     order = order_of_columns(information_about_component(singles), shared, contents_of(singles), rank)
     parents: list[tuple[int, ...]] = [()] * len(order)
-    for rank, j in enumerate(order.tolist()):
-        before = order[:rank]
+    for place, j in enumerate(order.tolist()):
+        before = order[:place]
         best = before[np.argsort(-shared[j, before], kind="stable")[:k]]
         parents[j] = tuple(best.tolist())
     return tuple(parents), tuple(order.tolist())

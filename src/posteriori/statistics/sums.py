@@ -332,7 +332,7 @@ class ColumnRanges:
 
     @property
     def has_normal_squares(self) -> Array:
-        """In which columns squares of differences keep their digits, (d,) booleans; also where all numbers are equal."""
+        """In which columns squares of differences keep their digits, (d,) booleans; also of equal numbers."""
         spread = np.where(self.has_numbers, self.highest / 2.0 - self.lowest / 2.0, 0.0)  # halves do not overflow
         return np.asarray((self.lowest >= self.highest) | (spread >= _SMALLEST))
 
