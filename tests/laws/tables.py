@@ -30,6 +30,10 @@ class Table:
         """Return the table with other columns after its own."""
         return replace(self, columns=self.columns | columns)
 
+    def only(self, names):
+        """Return the table with some of its columns."""
+        return replace(self, columns={name: self.columns[name] for name in names})
+
     def rows(self, index):
         """Return the rows of an index, a mask or a slice."""
         return Table({name: cells[index] for name, cells in self.columns.items()}, self.y[index])
@@ -86,6 +90,29 @@ def tables(case):
         counts=st.just(counts),
         is_wide=st.just(False) if counts or case.name == "full joint" else st.booleans(),
     )
+
+
+def make_symmetric(seed, takes="mixed"):
+    """Return a random table that stays the same if its four columns of a kind move round: the last one to the first.
+
+    What a column holds does not tell it from the others of its kind, and each row has up to three others that the
+    symmetry exchanges with it.
+    """
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(0, 3, (12, 4))
+    y = np.concatenate([[0, 0, 1, 1], rng.integers(0, 2, 8)])
+    cells, y = np.concatenate([np.roll(cells, turn, axis=1) for turn in range(4)]), np.tile(y, 4)
+    columns = {}
+    if takes != "categories":
+        columns = {f"x{j}": np.array([0.0, 1.0, 3.0])[column] for j, column in enumerate(cells.T)}
+    if takes != "counts":
+        columns |= {f"c{j}": np.array(["o", "x", "b"], dtype=object)[column] for j, column in enumerate(cells.T)}
+    return Table(columns, np.array(["a", "b"])[y])
+
+
+def symmetric_tables(case):
+    """Return a strategy of small tables with a symmetry that exchanges columns and rows."""
+    return st.builds(make_symmetric, seed=st.integers(0, 2**32 - 1), takes=st.just(case.takes))
 
 
 def answers(case, train, rows=None, y=None):

@@ -55,7 +55,11 @@ class _Tally:
 
 
 def _tally(batch: Batch) -> _Tally:
-    schema = batch.schema
+    """Return the counts of the rows of positive weight."""
+    labels, schema = batch.assignment, batch.schema
+    if labels is not None and not labels.weight.all():
+        counted = np.flatnonzero(labels.weight)
+        batch = replace(batch.rows(counted), assignment=labels.rows(counted))
     missing = np.zeros(len(schema.columns), np.int64)
     n_incomplete = 0
     continuous, categorical = list(schema.of_kind("continuous")), list(schema.of_kind("categorical"))

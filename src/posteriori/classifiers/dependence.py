@@ -170,7 +170,8 @@ class KDependenceBayes(GenerativeEstimator):
         self.n_jobs = n_jobs
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        return dependence_blocks(self, schema, KDependence(self.k, smoothing_of(self.backoff, self.alpha)))
+        smoothing, rank = smoothing_of(self.backoff, self.alpha), schema.rank_by_name(schema.dense)
+        return dependence_blocks(self, schema, KDependence(self.k, smoothing, rank=rank))
 
     backoff_ = property(backoff_of)
 

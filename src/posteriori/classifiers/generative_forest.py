@@ -185,6 +185,7 @@ class GenerativeForest(GenerativeEstimator):
             None if self.strength is None else float(self.strength),
             "conditional" if self.combine == "conditional" else None,
             n_jobs=self.n_jobs,
+            rank=schema.rank_by_name(schema.dense),
         )
         return dependence_blocks(self, schema, trees, grouped=False)
 

@@ -18,7 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.notebooks import estimator_html
 from posteriori.classifiers.parameters import insert_shared_docs
-from posteriori.classifiers.rows import check_model_of, rows_to_predict, set_model, supports_partitions
+from posteriori.classifiers.rows import (
+    check_model_of,
+    rows_to_predict,
+    set_model,
+    supports_partitions,
+    with_counted_categories,
+)
 from posteriori.classifiers.validation import (
     PSEUDO_COUNT,
     Columns,
@@ -322,7 +328,8 @@ class MixtureModel(DensityMixin, BaseEstimator):
         target = categorical_column("component", range(self.n_components), "int64", declared=True)
         weight = check_weights(sample_weight, table.n_rows)
         positions = schema.spread(columns)
-        return source_of(table, schema, positions, None, target, weight, n_jobs=self.n_jobs).cached(), target
+        source = source_of(table, schema, positions, None, target, weight, n_jobs=self.n_jobs)
+        return with_counted_categories(source).cached(), target
 
     def _starts(self, source: LabelledSource, rows: SampledRows) -> list[LabelledSource]:
         """Return one source per initialization, with the initial component of each row as its label."""

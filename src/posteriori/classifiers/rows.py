@@ -6,6 +6,7 @@ import copy
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -34,6 +35,7 @@ from posteriori.statistics.row_records import RowFingerprints, hash_rows
 from posteriori.support.checks import is_missing, require
 from posteriori.support.typing import Array
 from posteriori.tables import (
+    Batch,
     Column,
     Labels,
     PartialLabels,
@@ -220,7 +222,43 @@ def read_first_rows(
     )
     target = _declared_classes(classes, labels)
     places = schema.spread(columns)
-    return _assemble(estimator, table, schema, places, labels, target, sample_weight, complete, counted)
+    rows = _assemble(estimator, table, schema, places, labels, target, sample_weight, complete, counted)
+    return replace(rows, source=with_counted_categories(rows.source))
+
+
+def with_counted_categories(source: LabelledSource) -> LabelledSource:
+    """Return rows under a schema without the inferred categories that only rows of weight 0 hold: these are unseen.
+
+    Takes a pass over the rows if some have weight 0.
+    """
+    schema = source.schema
+    inferred = [j for j in schema.of_kind("categorical") if not schema.columns[j].declared]
+    if source.weight is None or source.weight.all() or not inferred:
+        return source
+    seen: _SeenCategories = source.reduce(_SeenCategories.of)
+    columns = list(schema.columns)
+    for j in inferred:
+        shown = seen.of_columns[schema.coded.index(j)][1:]
+        kept = [category for category, is_shown in zip(columns[j].categories, shown, strict=True) if is_shown]
+        columns[j] = replace(columns[j], categories=tuple(kept))
+    return source.with_schema(replace(schema, columns=tuple(columns)))
+
+
+@dataclass(frozen=True)
+class _SeenCategories:
+    """Which codes of each coded column rows of positive weight hold, (K + 1,) booleans each; + unites parts."""
+
+    of_columns: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, batch: Batch) -> _SeenCategories:
+        assert batch.assignment is not None
+        codes = batch.codes.values[batch.assignment.weight > 0]
+        widths = [k + 1 for k in batch.codes.cardinalities]
+        return cls(tuple([np.bincount(column, minlength=k) > 0 for column, k in zip(codes.T, widths, strict=True)]))
+
+    def __add__(self, other: _SeenCategories) -> _SeenCategories:
+        return _SeenCategories(tuple(map(np.logical_or, self.of_columns, other.of_columns)))
 
 
 def read_further_rows(

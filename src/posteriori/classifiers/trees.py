@@ -38,8 +38,8 @@ def tree_blocks(estimator: Any, schema: Schema, one_tree: bool) -> tuple[Block, 
         raise ValueError(
             'backoff="learned" is defined for counts only; give bins, such as "mdlp", or backoff as a number'
         )
-    smoothing = smoothing_of(estimator.backoff, estimator.alpha)
-    density = Tree(smoothing, one_tree, estimator.penalty, estimator.missing == "em")
+    smoothing, rank = smoothing_of(estimator.backoff, estimator.alpha), schema.rank_by_name(schema.dense)
+    density = Tree(smoothing, one_tree, estimator.penalty, estimator.missing == "em", rank=rank)
     return dependence_blocks(estimator, schema, density, binned=binned)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity
 from posteriori.densities.conditional import ROUNDING, BackOff, Family, draw, without_missing
-from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, lost_cells
+from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, check_rank, lost_cells
 from posteriori.statistics.counts import CountTogether, JointCounts, slot_offsets
 from posteriori.statistics.pairs import (
     as_compared,
@@ -47,6 +47,9 @@ class KDependence(BaseDensity):
         The parents of each column, the most important first. None until `refine` has selected them.
     order : tuple of int
         The columns in the order of the chain rule, parents before their children; empty without parents.
+    rank : tuple of int
+        The place of each column in the order of their names, by which the last ties are broken; empty for their own
+        order.
 
     Notes
     -----
@@ -74,6 +77,7 @@ class KDependence(BaseDensity):
     smoothing: BackOff
     parents: Parents | None = None
     order: tuple[int, ...] = field(default=(), compare=False)  # densities of the same parents have the same sums
+    rank: tuple[int, ...] = ()
     name = "k-dependence"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
@@ -90,6 +94,7 @@ class KDependence(BaseDensity):
         """Raise ValueError unless the tables have the parents of the density."""
         check_equal("the parents of the tables", parameters.parents, self.parents)
         check_equal("the order of the tables", parameters.order, self.order)
+        check_rank(self.rank, len(parameters.parents))
         self.smoothing.check_columns(len(parameters.parents))
 
     @property
@@ -108,7 +113,7 @@ class KDependence(BaseDensity):
         """
         if self.parents is not None:
             return self, statistics
-        parents, order = choose_parents(statistics, self.k)
+        parents, order = choose_parents(statistics, self.k, self.rank)
         refined, scopes = replace(self, parents=parents, order=order), _scopes(parents)
         if self.k <= 1:
             return refined, _among_pairs(statistics, scopes)
@@ -189,14 +194,14 @@ class KDependence(BaseDensity):
         return [(of_j, without_missing(parameters.table(j))) for j, of_j in enumerate(parameters.parents)]
 
 
-def choose_parents(statistics: JointCounts, k: int) -> tuple[Parents, tuple[int, ...]]:
+def choose_parents(statistics: JointCounts, k: int, rank: tuple[int, ...] = ()) -> tuple[Parents, tuple[int, ...]]:
     """Return up to k parents of each column, the most important first, and the order of the columns."""
     singles = statistics.singles
     shared = as_compared(dependence_of_categories(statistics).shared().information[0])
-    order = order_of_columns(information_about_component(singles), shared, contents_of(singles))
+    order = order_of_columns(information_about_component(singles), shared, contents_of(singles), rank)
     parents: list[tuple[int, ...]] = [()] * len(order)
-    for rank, j in enumerate(order.tolist()):
-        before = order[:rank]
+    for place, j in enumerate(order.tolist()):
+        before = order[:place]
         best = before[np.argsort(-shared[j, before], kind="stable")[:k]]
         parents[j] = tuple(best.tolist())
     return tuple(parents), tuple(order.tolist())

@@ -306,3 +306,8 @@ def check_parents(parents: Parents, n_columns: int, order: tuple[int, ...]) -> N
         require(len(set(of_j)) == len(of_j), f"a parent of column {j} occurs twice")
         require(not of_j or (min(of_j) >= 0 and max(of_j) < n_columns), f"a parent of column {j} is no column")
         require(all(place[parent] < place[j] for parent in of_j), f"a parent of column {j} is not before it")
+
+
+def check_rank(rank: tuple[int, ...], n_columns: int) -> None:
+    """Raise ValueError unless the places of columns by name are absent, or hold each place once."""
+    require(not rank or sorted(rank) == list(range(n_columns)), f"the places do not hold each of {n_columns} once")

@@ -12,6 +12,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity
+from posteriori.densities.families import check_rank
 from posteriori.densities.tree_growing import (
     FOLDS,
     DealtRows,
@@ -273,6 +274,9 @@ class RandomTrees(BaseDensity):
         None until `refine` has grown the trees.
     n_jobs : int, optional
         Threads that grow the trees.
+    rank : tuple of int
+        The place of each column in the order of their names, by which the last ties are broken; empty for their own
+        order.
 
     References
     ----------
@@ -294,6 +298,7 @@ class RandomTrees(BaseDensity):
     structure: TreeStructure | None = None
     n_jobs: int | None = None
     of_weights: tuple[tuple[float, ...], ...] = ()
+    rank: tuple[int, ...] = ()
     name = "random trees"
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
@@ -314,6 +319,7 @@ class RandomTrees(BaseDensity):
         check_equal("the trees", parameters.trees, self.structure)
         check_equal("the mean of the trees", parameters.geometric, self.combine == "geometric")
         trees = parameters.trees
+        check_rank(self.rank, len(trees.cardinalities))
         check_equal(
             "the columns of numbers", tuple(np.flatnonzero(trees.ordered).tolist()), tuple(sorted(self.ordered))
         )
@@ -361,7 +367,9 @@ class RandomTrees(BaseDensity):
 
     def deal(self, rows: CodedRows, fold: Array | None = None, folds: int = FOLDS) -> DealtRows:
         """Return rows to grow the trees on, with their folds; by default these are dealt by the cells."""
-        return DealtRows.of(rows, np.isin(np.arange(len(rows.cardinalities)), self.ordered), fold, folds)
+        d = len(rows.cardinalities)
+        rank = np.array(self.rank or range(d), np.int64)
+        return DealtRows.of(rows, np.isin(np.arange(d), self.ordered), rank, fold, folds)
 
     def grown(self, dealt: DealtRows) -> tuple[RandomTrees, LeafCounts, Array]:
         """Return the density with trees grown on these rows, and its strengths learned from them.

@@ -13,7 +13,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity, ConditionalNormal
 from posteriori.densities.conditional import BackOff, Family, draw, without_missing
-from posteriori.densities.families import CountsOfFamilies, lost_cells
+from posteriori.densities.families import CountsOfFamilies, check_rank, lost_cells
 from posteriori.densities.tree_parameters import (
     Forest,
     Normals,
@@ -64,6 +64,9 @@ class Tree(BaseDensity):
         alone.
     forest : Forest, optional
         The trees, if they are fixed, as `refine` fixes them before EM.
+    rank : tuple of int
+        The place of each column in the order of their names, by which the last ties are broken; empty for their own
+        order.
 
     Notes
     -----
@@ -84,6 +87,7 @@ class Tree(BaseDensity):
     penalty: Penalty = None
     expects: bool = False
     forest: Forest | None = None
+    rank: tuple[int, ...] = ()
     name = "tree"
     kind: ClassVar[CellKind] = "mixed"
     sufficient_statistics = Pairs
@@ -97,6 +101,7 @@ class Tree(BaseDensity):
             "the number of trees does not fit the density: one for all components, or one per component",
         )
         self.smoothing.check_columns(len(parameters.continuous))
+        check_rank(self.rank, len(parameters.continuous))
         if self.forest is not None:
             check_equal("the trees", parameters.forest.parents, self.forest.parents)
 
@@ -132,9 +137,9 @@ class Tree(BaseDensity):
         dependence = dependence_of_pairs(statistics)
         weights = (dependence.shared() if self.one_tree else dependence).edge_weights(self.penalty)
         continuous = np.array(statistics.continuous, np.bool_)
-        constant = np.flatnonzero(continuous)[statistics.numbers.pooled().scatter[0] <= 0.0]
-        weights[:, constant] = weights[:, :, constant] = -np.inf  # no unit, so no regression
-        order = _order_of(statistics, dependence)
+        constant = _constant(statistics)  # numbers without a unit have no regression, and no other edge has a gain
+        weights[:, constant] = weights[:, :, constant] = -np.inf
+        order = _order_of(statistics, dependence, self.rank)
         parents = np.full((len(weights), len(continuous)), -1)
         for tree, weight in zip(parents, as_compared(weights), strict=True):
             found = np.array(mixed_forest(weight[np.ix_(order, order)], continuous[order]), np.int64)
@@ -442,7 +447,18 @@ def _one_tree(parameters: TreeParameters) -> list[tuple[int, ...]]:
     return [() if p < 0 else (p,) for p in parameters.parents[0].tolist()]
 
 
-def _order_of(statistics: Pairs, dependence: Dependence) -> Array:
+def _constant(statistics: Pairs) -> Array:
+    """Return the columns that show one number or one category, or none."""
+    codes = statistics.codes
+    shown = [np.count_nonzero(codes.column(j).any(axis=0)) for j in range(len(codes.cardinalities))]
+    is_constant = np.empty(len(statistics.continuous), np.bool_)
+    continuous = np.array(statistics.continuous, np.bool_)
+    is_constant[continuous] = statistics.numbers.pooled().scatter[0] <= 0.0
+    is_constant[~continuous] = np.array(shown, np.int64) < 2
+    return np.flatnonzero(is_constant)
+
+
+def _order_of(statistics: Pairs, dependence: Dependence, rank: tuple[int, ...]) -> Array:
     """Return the columns by what they hold; the I(x_j; z) of a number is that of Gaussians of one variance."""
     continuous = np.array(statistics.continuous, np.bool_)
     singles, numbers = statistics.codes.singles, statistics.numbers
@@ -454,7 +470,7 @@ def _order_of(statistics: Pairs, dependence: Dependence) -> Array:
     relevance[continuous] = -0.5 * np.log(np.maximum(explained, 1e-15))
     of_codes, of_numbers = iter(contents_of(singles)), iter(pooled.weight[0].tolist())
     contents = [(next(of_numbers),) if number else next(of_codes) for number in statistics.continuous]
-    return order_of_columns(relevance, dependence.information, contents)
+    return order_of_columns(relevance, dependence.information, contents, rank)
 
 
 def _counts_along(codes: JointCounts, position: Array, parent: int, j: int) -> Array:

@@ -72,9 +72,11 @@ class DealtRows:
     folds: int
 
     @classmethod
-    def of(cls, rows: CodedRows, ordered: Array, fold: Array | None = None, folds: int = FOLDS) -> DealtRows:
+    def of(
+        cls, rows: CodedRows, ordered: Array, rank: Array, fold: Array | None = None, folds: int = FOLDS
+    ) -> DealtRows:
         """Return rows with these folds; by default they are dealt to folds in turn, in the canonical order."""
-        order = CanonicalOrder.of(rows, ordered)
+        order = CanonicalOrder.of(rows, ordered, rank)
         dealt = np.arange(len(rows.hashes)) % folds if fold is None else fold[order.chosen]
         return cls(order, dealt.astype(np.int32), folds)
 
@@ -91,12 +93,14 @@ class DealtRows:
         """Grow the trees, each on the rows outside its fold.
 
         Columns are drawn among those that vary there, in the canonical order of these rows. So the trees do not
-        depend on the order of rows and of columns, on names, on threads and on the rows of their fold.
+        depend on the order of rows and of columns, on threads and on the rows of their fold; on names only where a
+        symmetry of the rows exchanges columns, categories or classes.
         """
-        rows, n_classes, ordered = self.rows, self.rows.n_components, self.order.ordered
+        rows, n_classes, ordered, rank = self.rows, self.rows.n_components, self.order.ordered, self.order.rank
         n_trees = growth.n_trees or trees_for(len(rows.hashes))
         fewest = fewest_in_node(growth.fewest, len(rows.hashes), n_trees, n_classes)
-        orders = [CanonicalOrder.of(rows.take(np.flatnonzero(self.fold != k)), ordered) for k in range(self.folds)]
+        parts = [rows.take(np.flatnonzero(self.fold != k)) for k in range(self.folds)]
+        orders = [CanonicalOrder.of(part, ordered, rank) for part in parts]
         codes = [order.encoded() for order in orders]
         of_class = [np.bincount(o.place[o.rows.component], minlength=n_classes) for o in orders]
         is_weighted = bool((rows.weight != 1.0).any())

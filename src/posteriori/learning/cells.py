@@ -25,6 +25,7 @@ import numpy as np
 
 from posteriori.densities import Binned, BinnedParameters, Categorical
 from posteriori.densities.categorical import CategoricalParameters
+from posteriori.learning.fit import reject_underflow
 from posteriori.learning.log_linear import minimum
 from posteriori.learning.weights import check_closed_form, left_out_factors, sampled_rows
 from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel, log_sum
@@ -297,6 +298,7 @@ def learn_cells(
     """
     check_closed_form(model, statistics)
     n_classes, d = model.n_components, len(model.schema.columns)
+    reject_underflow(model.schema, range(d), statistics.ranges)  # bins have a least scale, and these learn from it
     most = min(MOST_ROWS, max(1, MOST_FACTORS // (n_classes * d)))
     batch, _ = sampled_rows(source, sample, most)
     labels = batch.assignment

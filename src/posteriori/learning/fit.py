@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from posteriori.densities import Grouped, RandomTrees, TwoPassDensity, implements, ungrouped
+from posteriori.densities import Binned, Grouped, RandomTrees, TwoPassDensity, implements, ungrouped
 from posteriori.learning.em_steps import (
     Acceleration,
     EStepResult,
@@ -83,11 +83,37 @@ def _reject_overflow(schema: Schema, columns: Iterable[int], finite: Array) -> N
     raise ValueError(f"the square of a value in {names} overflows; rescale the column")
 
 
+def _check_squares(schema: Schema, blocks: tuple[Block, ...], ranges: ColumnRanges | None) -> None:
+    """Raise ValueError if the squares of differences underflow in a column of numbers that a block reads as such."""
+    for block in blocks:
+        is_of_codes = block.density.kind == "categorical" or isinstance(block.density, Binned)
+        if not is_of_codes and not block.models_missingness:
+            reject_underflow(schema, [j for j in block.columns if j not in schema.coded], ranges)
+
+
+def reject_underflow(schema: Schema, columns: Iterable[int], ranges: ColumnRanges | None) -> None:
+    """Raise ValueError if the squares of the differences of the numbers in one of these columns underflow."""
+    if ranges is None or ranges.has_normal_squares.all():
+        return
+    for j in columns:
+        if not ranges.has_normal_squares[j]:
+            raise ValueError(
+                f"column {schema.columns[j].name!r} holds numbers from {ranges.lowest[j]:g} to {ranges.highest[j]:g}, "
+                "and the squares of their differences underflow; multiply it by a power of 10"
+            )
+
+
 def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics) -> GenerativeModel:
     """Return the model with the closed-form estimates of the prior and of every density.
 
     If the statistics hold the ranges of the columns, its schema marks the columns that are entirely missing.
+
+    Raises
+    ------
+    ValueError
+        The numbers of a column differ by so little that the squares of their differences underflow.
     """
+    _check_squares(schema, blocks, statistics.ranges)
     if statistics.ranges is not None:
         schema = schema.with_values_in(statistics.ranges.has_numbers.tolist())
     pairs = zip(blocks, statistics.blocks, strict=True)
@@ -251,6 +277,7 @@ def learn(
     McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine Learning 39
     (2000). Hastie & Tibshirani, Discriminant analysis by Gaussian mixtures, JRSS B 58 (1996).
     """
+    _check_squares(source.schema, blocks, statistics.ranges)  # before EM looks for its starting points
     many_passes = statistics.hidden > 0 or not all(sums.is_exact() for sums in statistics.blocks)
     if many_passes and source.is_streamed:
         source = source.cached()

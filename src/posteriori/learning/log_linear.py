@@ -120,7 +120,7 @@ def fit_log_linear(
     Parameters
     ----------
     features : ndarray (n, C, d)
-        f_j(x_i, c) in nats. Values below −700 are clipped.
+        f_j(x_i, c) in nats. Values more than 700 below that of another class are clipped (`clip_factors`).
     y_true : ndarray (n,)
         The class index of each row.
     row_weight : ndarray (n,)
@@ -146,7 +146,7 @@ def fit_log_linear(
     penalty[:n_classes, :n_classes] = bias_penalty * np.eye(n_classes)
     penalty[n_classes:, n_classes:] = weight_penalty
     problem = _Problem(
-        np.ascontiguousarray(np.maximum(features, FLOOR) if features.min(initial=0.0) < FLOOR else features),
+        np.ascontiguousarray(clip_factors(features)),
         np.ascontiguousarray(y_true, np.int64),
         np.ascontiguousarray(row_weight, np.float64),
         np.concatenate([centre.bias, centre.weight]),
@@ -159,6 +159,20 @@ def fit_log_linear(
         if optimum is None:
             optimum = _quasi_newton(problem, position, n_classes)
     return LogLinear(optimum[:n_classes], optimum[n_classes:])
+
+
+def clip_factors(log_factors: Array) -> Array:
+    """Return log factors (n, C, d) in nats, none more than 700 below the largest of the classes.
+
+    A log density depends on the unit of its column, and the difference between two classes does not. Where a factor is
+    clipped, the largest is subtracted: what all classes share changes no posterior.
+    """
+    largest = log_factors.max(axis=1, keepdims=True)
+    if (log_factors >= largest + FLOOR).all() and not np.isneginf(largest).any():
+        return log_factors
+    with np.errstate(invalid="ignore"):
+        clipped: Array = np.where(np.isneginf(largest), 0.0, np.maximum(log_factors - largest, FLOOR))
+    return clipped
 
 
 def _quasi_newton(problem: _Problem, position: Array, n_classes: int) -> Array:

@@ -10,8 +10,8 @@ import numpy as np
 
 from posteriori.densities import ApproximatingDensity, Grouped, LeaveOneOutDensity, implements
 from posteriori.learning.folds import stratified_subsample
-from posteriori.learning.log_linear import LogLinear, fit_log_linear
-from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel, Prior, warn_of_approximation
+from posteriori.learning.log_linear import LogLinear, clip_factors, fit_log_linear
+from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, warn_of_approximation
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.moments import less, weights_left
@@ -187,7 +187,8 @@ def fit_weights(
     Parameters
     ----------
     log_factors : ndarray (n, C, d)
-        log p(x_j | y) in nats, by densities that were not estimated from the row. −inf counts as −700.
+        log p(x_j | y) in nats, by densities that were not estimated from the row. A factor that is lower by more than
+        700 than that of another class, such as −inf, counts as lower by 700.
     log_prior : ndarray (C,)
         In nats. A class of −inf keeps −inf as its bias.
     y_true : ndarray (n,)
@@ -216,7 +217,7 @@ def fit_weights(
         factors, y_true, weight = log_factors[kept][:, present], y_true[kept], weight[kept]
     class_index = np.searchsorted(present, y_true)
     if np.isinf(penalty):
-        factors = np.maximum(factors, FLOOR).sum(axis=2, keepdims=True)  # w_j = w̄: one feature, their sum
+        factors = clip_factors(factors).sum(axis=2, keepdims=True)  # w_j = w̄: one feature, their sum
     # A factor that never differs between classes changes no posterior, so its optimum is w_j = w̄.
     active = np.flatnonzero((factors != factors[:, :1]).any(axis=0).any(axis=0))
     active = active if len(active) else np.arange(min(1, factors.shape[2]))  # their number is positive in what follows

@@ -36,13 +36,14 @@ class FoldedData:
 
     source: LabelledSource
     target: Column  # the classes
-    # (m,): the positions of the rows that are held out in turn, ascending: rows with a label, or a subsample of them
+    # (m,): the positions of the rows that are held out in turn, ascending: rows with a label, or a subsample of them,
+    # which has no row of weight 0
     evaluated: Array
     # y_true, fold, weight (m,): the class index, the fold and the weight of each evaluated row
     y_true: Array
     fold: Array
     weight: Array
-    n_labelled: int  # the number of rows with a label, m or more
+    n_labelled: int  # the number of rows with a label from which `evaluated` is chosen, m or more
     order: CanonicalOrder | None = None  # of the evaluated rows, where folds are dealt by cells
 
     @classmethod
@@ -70,7 +71,8 @@ class FoldedData:
             Rows of one group go to one fold.
         random_state : int
         at_most : bool
-            Whether to reduce the number of folds to the number of labelled rows if these are fewer.
+            Whether to reduce the number of folds to the number of labelled rows if these are fewer. Rows of weight 0
+            are not evaluated then.
         most : int, optional
             The largest number of evaluated rows. A larger table is subsampled evenly over the classes; the other rows
             train the models of all folds.
@@ -79,24 +81,32 @@ class FoldedData:
         ------
         ValueError
             `at_most` is set and there are fewer than two rows with a label; or as `assign_folds` does.
+
+        Notes
+        -----
+        Rows of weight 0 do not change the folds of the others, because they are dealt after them.
         """
         source, y_true = rows.source, rows.y_true
-        evaluated = np.flatnonzero(y_true >= 0)
+        weight = np.ones(len(y_true)) if source.weight is None else source.weight
+        labelled = np.flatnonzero(y_true >= 0)
+        counted = labelled[weight[labelled] > 0]
+        evaluated = counted if at_most else labelled
         n_labelled = len(evaluated)
-        if most is not None and len(evaluated) > most:
-            evaluated = evaluated[np.sort(stratified_subsample(y_true[evaluated], most))]
+        if most is not None and n_labelled > most:
+            evaluated = counted[stratified_subsample(y_true[counted], most)]
         if at_most:
             if len(evaluated) < 2:
                 raise ValueError(f"n_samples={len(evaluated)}: cross-validation takes two rows with a label at least")
             folds = min(folds, len(evaluated))
         group = None if groups is None else np.asarray(groups)[evaluated]
-        fold = assign_folds(y_true[evaluated], folds, stratified=stratified, groups=group, seed=random_state)
-        weight = np.ones(len(evaluated)) if source.weight is None else source.weight[evaluated]
-        return cls(source, rows.target, evaluated, y_true[evaluated], fold, weight, n_labelled)
+        of_rows = y_true[evaluated], weight[evaluated]
+        fold = _counted_first(*of_rows, folds, stratified=stratified, groups=group, seed=random_state)
+        return cls(source, rows.target, evaluated, of_rows[0], fold, of_rows[1], n_labelled)
 
     def dealt_by_cells(self, random_state: int) -> FoldedData:
         """Return the rows in folds that do not depend on the order of rows and columns, on names and on units.
 
+        Names count only where a symmetry of the rows exchanges columns, categories or classes.
         Equal rows are interchangeable. A table of more than 2²⁴ evaluated cells keeps its folds, and
         so does a subsample of the labelled rows: which rows it has depends on their places.
         """
@@ -155,6 +165,27 @@ class FoldedData:
         return fold
 
 
+def _counted_first(y_true: Array, weight: Array, folds: Any, *, stratified: bool, groups: Any, seed: int) -> Array:
+    """Return the fold of each row, (n,), by `assign_folds`: that of rows of positive weight does not depend on others.
+
+    A row of weight 0 is in the fold of its group, if that has one. The others of weight 0 are dealt in turn.
+    """
+    counted = weight > 0
+    if counted.all() or not isinstance(folds, int | np.integer):
+        return assign_folds(y_true, folds, stratified=stratified, groups=groups, seed=seed)
+    group = None if groups is None else groups[counted]
+    fold = np.empty(len(y_true), np.int64)
+    fold[counted] = assign_folds(y_true[counted], folds, stratified=stratified, groups=group, seed=seed)
+    if groups is None:
+        fold[~counted] = np.arange(np.count_nonzero(~counted)) % folds
+        return fold
+    fold_of = dict(zip(group.tolist(), fold[counted].tolist(), strict=True)) if group is not None else {}
+    for name in groups[~counted].tolist():
+        fold_of.setdefault(name, len(fold_of) % int(folds))
+    fold[~counted] = [fold_of[name] for name in groups[~counted].tolist()]
+    return fold
+
+
 def judge_and_sample(
     plans: Sequence[Plan],
     folded: FoldedData,
@@ -198,9 +229,10 @@ def held_out_rows(folded: FoldedData, sampled: Array, batch: Batch, posteriors: 
 
 
 def _order_by_cells(source: LabelledSource, chosen: Array, component: Array, weight: Array) -> CanonicalOrder | None:
-    """Return an order of rows and classes that depends on cells, labels and weights, not on places and names.
+    """Return an order of rows and classes that depends on cells, labels and weights, not on places.
 
-    Of numbers, their order within the column counts, so that units do not. None for a table of more than 2²⁴ cells.
+    It depends on names only where a symmetry of the rows exchanges columns, categories or classes. Of numbers, their
+    order within the column counts, so that units do not. None for a table of more than 2²⁴ cells.
 
     Parameters
     ----------
@@ -218,6 +250,8 @@ def _order_by_cells(source: LabelledSource, chosen: Array, component: Array, wei
     marked[chosen] = True
     parts = source.stream(lambda batch: batch.rows(marked[batch.start : batch.start + len(batch)]), "reading")
     cells = joined([part for part in parts if len(part)])
+    schema = source.schema
+    rank = schema.rank_by_name([j for kind in ("continuous", "categorical", "counts") for j in schema.of_kind(kind)])
     columns = [*map(_ranks, cells.numbers.values.T), *_categories(cells), *map(_distinct, cells.bags)]
     codes = np.array(columns, np.int32).reshape(len(columns), len(chosen)).T
     cardinalities = tuple(codes.max(axis=0, initial=0).tolist())
@@ -225,7 +259,7 @@ def _order_by_cells(source: LabelledSource, chosen: Array, component: Array, wei
     n_classes = int(component.max()) + 1
     hashes = np.zeros(len(chosen), np.uint64)  # all rows are kept
     rows = CodedRows(cardinalities, n_classes, len(chosen), hashes, codes, component.astype(np.int32), weight)
-    return CanonicalOrder.of(rows, is_ordered)
+    return CanonicalOrder.of(rows, is_ordered, np.array(rank, np.int64))
 
 
 def _ranks(values: Array) -> Array:
@@ -244,6 +278,6 @@ def _categories(cells: Batch) -> Array:
 def _distinct(bags: Bags) -> Array:
     """Return codes of bags, from 1, that are equal where the bags are."""
     parts = [slice(*ends) for ends in zip(bags.starts[:-1], bags.starts[1:], strict=True)]
-    number: dict[tuple[bytes, bytes], int] = {}
     keys = [(bags.words[part].tobytes(), bags.counts[part].tobytes()) for part in parts]
-    return np.array([number.setdefault(key, 1 + len(number)) for key in keys], np.int32)
+    number = {key: 1 + k for k, key in enumerate(sorted(set(keys)))}
+    return np.array([number[key] for key in keys], np.int32)

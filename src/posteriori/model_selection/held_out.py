@@ -37,8 +37,9 @@ def held_out_weight(rows: TrainingRows, plan: Plan) -> float:
         A class has fewer than two labelled rows.
     """
     y_true = rows.y_true
-    labelled = y_true[y_true >= 0]
-    if len(labelled) == len(y_true):
+    counted = np.ones(len(y_true), np.bool_) if rows.source.weight is None else rows.source.weight > 0
+    labelled = y_true[(y_true >= 0) & counted]
+    if len(labelled) == np.count_nonzero(counted):
         return 1.0
     per_class = np.bincount(labelled, minlength=len(rows.target.categories))
     if per_class.min(initial=2) < 2:

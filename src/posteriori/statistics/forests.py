@@ -398,14 +398,19 @@ class CanonicalOrder:
     Sums do not depend on an order, and no hash depends on a name. Only the codes of ordered columns have an order of
     their own. Columns that show fewer than two codes are left out.
 
+    What a symmetry of the rows exchanges has equal hashes. Such columns, categories and classes are taken by name, and
+    then such rows by their cells.
+
     Attributes
     ----------
     rows : CodedRows
-        The rows by their class, and within it by their hash and weight.
+        The rows by their class, and within it by their hash, weight and cells.
     chosen : ndarray (n,)
         Their former places.
     ordered : ndarray (d,)
         Which columns have ordered codes.
+    rank : ndarray (d,)
+        The place of each column in the order of their names.
     place : ndarray (Z,)
         The place of each class.
     columns : ndarray (v,)
@@ -417,12 +422,13 @@ class CanonicalOrder:
     rows: CodedRows
     chosen: Array
     ordered: Array
+    rank: Array
     place: Array
     columns: Array
     codes: tuple[Array, ...]
 
     @classmethod
-    def of(cls, rows: CodedRows, ordered: Array) -> CanonicalOrder:
+    def of(cls, rows: CodedRows, ordered: Array, rank: Array) -> CanonicalOrder:
         """Return the order of these rows. O(n·d)."""
         sizes = zip(rows.codes.T, rows.cardinalities, strict=True)
         counts = [np.bincount(seen, minlength=k + 1) for seen, k in sizes]
@@ -456,10 +462,13 @@ class CanonicalOrder:
             np.arange(len(counts[j])) if ordered[j] else _codes_by_hash(of_codes[start:end], counts[j] > 0)
             for j, start, end in zip(varying, starts, ends[1:], strict=True)
         ]
-        by_hash = np.argsort(of_columns, kind="stable")
-        chosen = np.lexsort((rows.weight, of_rows, place[rows.component]))
+        by_hash = np.lexsort((rank[varying], of_columns))
         moved = tuple(codes[i].astype(rows.codes.dtype) for i in by_hash)
-        return cls(rows.take(chosen), chosen, ordered, place, varying[by_hash], moved)
+        of_cells = np.zeros(len(rows.codes), np.uint64)  # depends on the order of columns, unlike a sum
+        for i, of_column in zip(by_hash, moved, strict=True):
+            of_cells = splitmix64(of_cells ^ of_column[cells[i]].astype(np.uint64))
+        chosen = np.lexsort((of_cells, rows.weight, of_rows, place[rows.component]))
+        return cls(rows.take(chosen), chosen, ordered, rank, place, varying[by_hash], moved)
 
     def encoded(self) -> Array:
         """Return the codes of the rows and of the columns that vary, (n, v), in this order of categories."""

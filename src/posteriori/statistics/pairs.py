@@ -370,11 +370,13 @@ def as_compared(information: Array) -> Array:
     return np.asarray(np.round(information, _DIGITS))
 
 
-def order_of_columns(relevance: Array, shared: Array, contents: Sequence[tuple[float, ...]]) -> Array:
+def order_of_columns(
+    relevance: Array, shared: Array, contents: Sequence[tuple[float, ...]], rank: Sequence[int] = ()
+) -> Array:
     """Return the columns in an order that depends on what they hold, not on their places.
 
     First I(x_j; z), the largest first, then Σ_i and the largest of I(x_i; x_j | z), then the counts or moments of the
-    column. Columns that agree in all of these keep their order.
+    column. Columns that agree in all of these are taken by their rank.
 
     Parameters
     ----------
@@ -383,11 +385,15 @@ def order_of_columns(relevance: Array, shared: Array, contents: Sequence[tuple[f
     shared : ndarray (d, d) or (Z, d, d)
         I(x_i; x_j | z) in nats, or that of each component.
     contents : sequence of tuple of float (d,)
+    rank : sequence of int (d,), optional
+        The place of each column in the order of their names; default: their own order. What columns hold cannot
+        distinguish those that a symmetry of the table exchanges.
     """
     relevance = as_compared(relevance)
     total = as_compared(np.atleast_3d(shared.T).sum(axis=(1, 2)))
     most = as_compared(np.atleast_3d(shared.T).max(axis=(1, 2), initial=0.0))
-    keys = [(-relevance[j], -total[j], -most[j], contents[j]) for j in range(len(relevance))]
+    last = rank or range(len(relevance))
+    keys = [(-relevance[j], -total[j], -most[j], contents[j], last[j]) for j in range(len(relevance))]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
@@ -474,9 +480,11 @@ def dependence_of_pairs(statistics: Pairs) -> Dependence:
     n_parameters[np.ix_(categories, categories)] = among.n_parameters
 
     both = statistics.together
-    spread = both.scatter * both.scatter.swapaxes(1, 2)
-    with np.errstate(over="ignore"):  # at most 1 by Cauchy and Schwarz, except in statistics of a crafted file
-        correlation = np.divide(both.cross**2, spread, out=np.zeros_like(spread), where=spread > 0)
+    deviation = np.sqrt(both.scatter)  # the product of two scatters may overflow or underflow
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratio = both.cross / deviation / deviation.swapaxes(1, 2)
+        # at most 1 by Cauchy and Schwarz, except in statistics of a crafted file
+        correlation = np.where((deviation > 0) & (deviation.swapaxes(1, 2) > 0), ratio**2, 0.0)
     # The bound keeps the information of perfectly correlated columns finite, so that edges can still be compared.
     gain = -0.5 * np.log1p(-np.minimum(correlation, 1.0 - 1e-15))
     gain[:, range(len(numbers)), range(len(numbers))] = 0.0

@@ -24,6 +24,7 @@ _OF_WEIGHTS = 1e-10  # relative to the sum: the order in which fractions are add
 _OF_SUMS = 1e-12  # a sum of numbers or squares that falls below this share of its former value is 0
 _BEYOND = 1e-9  # a sum of squares that falls further below 0 than this share never contained the removed rows
 _LAST_DIGITS = 4 * np.finfo(np.float64).eps  # of a number
+_SMALLEST = 1e-140  # half of a range whose squares keep their digits, 1e-9 of the variances in it too
 _LARGEST = 1e75  # products of two variances of such numbers stay finite
 _COARSE = 1e-3  # share of a column's variance: rounding within a narrow component is no contradiction
 
@@ -328,6 +329,12 @@ class ColumnRanges:
         """In which columns sums of squares stay finite, (d,) booleans."""
         extreme = np.where(self.has_numbers, np.maximum(np.abs(self.lowest), np.abs(self.highest)), 0.0)
         return np.asarray(extreme <= _LARGEST)
+
+    @property
+    def has_normal_squares(self) -> Array:
+        """In which columns squares of differences keep their digits, (d,) booleans; also of equal numbers."""
+        spread = np.where(self.has_numbers, self.highest / 2.0 - self.lowest / 2.0, 0.0)  # halves do not overflow
+        return np.asarray((self.lowest >= self.highest) | (spread >= _SMALLEST))
 
     def take(self, columns: Sequence[int]) -> ColumnRanges:
         """Return the ranges of some columns, by their positions."""

@@ -389,6 +389,14 @@ class Schema:
         """The name of each column."""
         return tuple([column.name for column in self.columns])
 
+    def rank_by_name(self, columns: Sequence[int]) -> tuple[int, ...]:
+        """Return the place of each of some columns in the order of their names; their own places without names."""
+        if not self.named:
+            return tuple(range(len(columns)))
+        names = self.names
+        place = {j: rank for rank, j in enumerate(sorted(columns, key=names.__getitem__))}
+        return tuple([place[j] for j in columns])
+
     @cached_property
     def given(self) -> tuple[str, ...]:
         """The name of each column of the table; a column of dates may be several columns of the schema."""
