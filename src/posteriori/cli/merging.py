@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import check_overwrite, load_model
-from posteriori.cli.files import check_place, names_table
+from posteriori.cli.checks import load_model
+from posteriori.cli.files import names_table
 from posteriori.cli.messages import UserError, as_user_errors, one_line
 from posteriori.cli.options import AsJson, Force
+from posteriori.cli.outputs import Origin, output_at
 
 
 def merge(
@@ -36,20 +37,18 @@ def merge(
     """
     if names_table(output):
         raise UserError(f"{str(output)!r} has the suffix of a table; name the model NAME.posteriori")
-    check_place(output, *models)
+    place = output_at(output, models, force, origin=Origin("merge", {}, models))
     members = [load_model(path) for path in models]
-    check_overwrite(output, "classifier", members[0].schema_.target, force)
 
     from posteriori.classifiers.merging import merge as merged
     from posteriori.cli import facts, tables
-    from posteriori.persistence import save
 
     try:
         model = merged(members)
     except (ValueError, TypeError) as error:
         raise UserError(_with_files(one_line(str(error)), models)) from error
     with as_user_errors():
-        save(model, output)
+        place.save(model)
     labels = facts.labels_of(model)
     found = {
         "command": "merge",
