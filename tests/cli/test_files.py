@@ -461,7 +461,8 @@ def test_german_files_and_stdin_are_read_as_english_files_are(monkeypatch):
     german = rows.write_csv(separator=";", decimal_comma=True).encode("utf-16")
     Path("german.csv").write_bytes(german)
     expected = facts_of("english.csv")
-    code, out, err = run("fit", "german.csv", "-t", "y", "--model", "nb", "-o", "german.posteriori", "--json")
+    Path("m.posteriori").unlink()
+    code, out, err = run("fit", "german.csv", "-t", "y", "--model", "nb", "-o", "m.posteriori", "--json")
     assert code == 0
     note = (
         "note: german.csv is read with separator ';', decimal comma, encoding utf-16 "
@@ -470,10 +471,10 @@ def test_german_files_and_stdin_are_read_as_english_files_are(monkeypatch):
     assert err == note
     found = json.loads(out)
     assert {name: found[name] for name in expected if name != "table"} == expected
-    predictions = succeeds("predict", "german.posteriori", "english.csv", "--proba")
+    predictions = succeeds("predict", "m.posteriori", "english.csv", "--proba")
     for options in ([], ["--sep", ";", "--decimal", ",", "--encoding", "utf-16"]):
         stdin_is(monkeypatch, german)
-        assert succeeds("predict", "german.posteriori", "-", "--proba", *options) == predictions
+        assert succeeds("predict", "m.posteriori", "-", "--proba", *options) == predictions
     stdin_is(monkeypatch, german)
     assert (
         run("explore", "m.posteriori", "-", "-o", "page.html", "--sep", ";", "--decimal", ",", "--encoding", "utf-16")[

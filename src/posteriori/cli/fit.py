@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -238,7 +239,8 @@ def _fit_and_save(
     if left_out is not None:
         with as_user_errors():
             description = describe_scan(rows, features, target)
-    scored = _cross_validate(spec, estimator, rows, target, folds)
+    with _columns_to_bin(data, features):
+        scored = _cross_validate(spec, estimator, rows, target, folds)
     if data.cuts is not None:
         scored.estimator.target_cuts_ = data.cuts
     with _saved_in_any_case(scored.estimator, data.place):
@@ -259,6 +261,18 @@ def _fit_and_save(
             frame = rows.frame.collect()  # figures of the report show single rows
             write_report(scored, frame, target, path, f"{target} in {request.title}")
     return found
+
+
+@contextmanager
+def _columns_to_bin(data: _TrainingTable, features: list[str]) -> Iterator[None]:
+    """Name the option, and the columns, in errors that advise distributions="binned", which --set does not have."""
+    try:
+        yield
+    except UserError as error:
+        chosen = {name for names in data.chosen.values() for name in names}
+        numbers = [name for name in features if name not in chosen and data.scan.types[name].is_numeric()]
+        option = f"add --column {shlex.quote(','.join(numbers) + '=binned')}"
+        raise UserError(str(error).replace('set distributions="binned"', option)) from error
 
 
 @contextmanager
