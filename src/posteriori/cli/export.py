@@ -83,8 +83,8 @@ def sql(
     """Print a model as one SELECT, which scores rows in a database.
 
     The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
-    integrated out. In SQLite and DuckDB numbers may be text. The probabilities are those of predict --proba. The rows are in no order: name their key with
-    --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode.
+    integrated out. In SQLite and DuckDB numbers may be text. The probabilities are those of predict --proba. The rows
+    are in no order: name their key with --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode.
 
     Example:
 
