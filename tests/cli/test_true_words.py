@@ -32,7 +32,7 @@ def fitted(table, *options):
 
 @pytest.mark.parametrize("model", ["nb", "pool"])
 def test_numbers_outside_of_the_training_range_are_counted_by_column(model):
-    estimator = po.GenerativeClassifier(["lda", "naive Bayes"]) if model == "pool" else po.NaiveBayes()
+    estimator = po.GenerativeClassifier(["lda", "nb"]) if model == "pool" else po.NaiveBayes()
     po.save(estimator.fit(OLD, "species"), "old.posteriori")
     wrong = NEW.with_columns(body_mass_g=pl.col("body_mass_g") / 1000)
     wrong.write_csv("wrong.csv")

@@ -120,7 +120,7 @@ def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
             continue
         columns, others = list(block.columns), np.delete(np.arange(d), block.columns)
         tile = block.tile(batch)
-        if _has_no_factors(block):
+        if isinstance(block.density, ScoredDensity) and not block.density.has_factors:
             total[others] += block.density.log_scores(parameters, tile)
             continue
         if isinstance(block.density, ChainedDensity):

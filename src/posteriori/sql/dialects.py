@@ -80,7 +80,7 @@ class Dialect:
             return self.named(name)
         if any(isinstance(one, bool) for one in categories):
             return exp.Lower(this=exp.cast(self.named(name), "text"))
-        exact = all(abs(one) <= _EXACT_INTEGER for one in categories)  # in double precision
+        exact = all(abs(float(one)) < _EXACT_INTEGER for one in categories)  # in double precision
         return self.real_cell(name) if exact else self.named(name)
 
     def literals(self, category: str | bool | int | float) -> list[Node]:
