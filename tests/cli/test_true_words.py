@@ -1,4 +1,4 @@
-"""What commands say of rows: which of them a model was trained on, and which numbers it has never seen."""
+"""Sentences about rows: which of them a model was trained on, and which numbers it has never seen."""
 
 import json
 import re

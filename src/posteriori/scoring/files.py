@@ -168,7 +168,7 @@ def predictions(
 def _predictor(
     fitted: FittedPosterior, wanted: Wanted
 ) -> Callable[[Batch], tuple[pl.DataFrame, dict[str, int], list[int], OutOfRange | None]]:
-    """Return a function from a batch to its predictions, with what is said of it.
+    """Return a function from a batch to its predictions, with what warnings need.
 
     That is its unseen categories, the rows that no class can produce, and the numbers outside of the training rows.
     """

@@ -90,7 +90,7 @@ class Dialect:
         return [self.cell(category)]
 
     def is_no_number(self, name: str) -> Node:
-        """Return the condition that a cell is text that is neither a number nor missing, as `posteriori.scan` reads."""
+        """Return the condition that a cell is text which is no number and not missing, as `posteriori.scan` reads."""
         known = exp.In(
             this=exp.cast(self.named(name), "text"), expressions=[exp.Literal.string(one) for one in MISSING]
         )
