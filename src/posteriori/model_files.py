@@ -122,11 +122,25 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
     return header, arrays
 
 
-def write_file(path: Path, content: Content, arrays: dict[str, Array]) -> None:
-    """Write a model file atomically: its content, made by `pack`, and the arrays of it."""
+def made_by(path: Path) -> str | None:
+    """Return the digest of the command, the options and the inputs that a model file was made of; None without one."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(min(length, path.stat().st_size)))
+        found = header["__metadata__"]["made_by"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def write_file(path: Path, content: Content, arrays: dict[str, Array], made_by: str = "") -> None:
+    """Write a model file atomically: its content, made by `pack`, the arrays of it, and a digest of its origin."""
     text = json.dumps(content, allow_nan=False)
     stored, header = packed_arrays(arrays)
     metadata = header | {"posteriori": __version__, "content": text, "sha256": stand_in(text)}
+    if made_by:
+        metadata["made_by"] = made_by
     written = safetensors.numpy.save(stored, metadata)
     write_whole(path, written.replace(stand_in(text).encode(), digest(written).encode(), 1))
 

@@ -71,8 +71,16 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     if isinstance(estimator, networks.BayesianNetwork):
         networks.write_network(estimator, path)
         return
+    save_made_by(estimator, path, "")
+
+
+def save_made_by(estimator: Any, path: str | os.PathLike[str], origin: str) -> None:
+    """Write an estimator as `save` does, with a digest of what a command made it of.
+
+    `load` and `save` do not keep the digest, so that a model which was changed in between has none.
+    """
     arrays: dict[str, Array] = {}
-    write_file(Path(path), _content_of(estimator, "", arrays), arrays)
+    write_file(Path(path), _content_of(estimator, "", arrays), arrays, origin)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

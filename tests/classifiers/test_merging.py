@@ -267,7 +267,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     frame.drop("sky").write_csv("less.csv")
     assert main(["fit", "less.csv", "--target", "label", "--model", "nb"]) == 0
     capsys.readouterr()
-    assert main(["merge", *models, "less.posteriori", "--out", "both.posteriori"]) == 2
+    assert main(["merge", *models, "less.posteriori", "--out", "both.posteriori", "--force"]) == 2
     assert "'less.posteriori' lacks column 'sky', which 'north.posteriori' has" in capsys.readouterr().err
 
 

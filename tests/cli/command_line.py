@@ -8,18 +8,27 @@ from dataclasses import dataclass
 
 from posteriori.cli import main
 
+WRITING = ("fit", "predict", "sample", "explore", "report", "export", "compare", "cluster", "merge")
+
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The command line; `model` is the model that `fit` fits if the arguments name none, None for its own default."""
+    """The command line.
+
+    `model` is the model that `fit` fits if the arguments name none, None for its own default. With `replaces`, commands
+    replace files that exist, for tests that use a name again.
+    """
 
     model: str | None = None
+    replaces: bool = False
 
     def run(self, *arguments):
         """Return the exit code, stdout and stderr."""
         words = [str(argument) for argument in arguments]
         if self.model and words[:1] == ["fit"] and "--model" not in words and len(words) > 2:
             words += ["--model", self.model]
+        if self.replaces and words[:1] and words[0] in WRITING:
+            words += ["--force"]
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main(words)

@@ -36,7 +36,7 @@ from posteriori.support import formatting
 from posteriori.tables.scanning import MISSING
 from tests.cli.command_line import CommandLine
 
-COMMAND_LINE = CommandLine(model="nb")
+COMMAND_LINE = CommandLine(model="nb", replaces=True)
 run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
 
 
@@ -92,7 +92,7 @@ def test_every_example_of_the_help_runs_in_an_empty_folder():
     for shard in ("north", "south"):  # what merge is given
         succeeds("fit", "penguins.csv", "--target", "species", "--output", f"{shard}.posteriori")
     for line in examples():
-        succeeds(*shlex.split(line)[1:])
+        CommandLine(model="nb").succeeds(*shlex.split(line)[1:])
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "explain", "sample", "show"])
@@ -351,7 +351,7 @@ def test_a_progress_bar_only_where_somebody_looks(monkeypatch):
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
         assert main(["fit", "t.csv", "--target", "kind"]) == 0
     assert "%" in err.getvalue()
-    assert run("fit", "t.csv", "--target", "kind")[2] == ""
+    assert run("fit", "t.csv", "--target", "kind", "--output", "other.posteriori")[2] == ""
 
 
 def test_tiny_tables_have_as_many_folds_as_rows():

@@ -12,7 +12,7 @@ from posteriori.datasets import load_penguins
 from posteriori.model_selection import metrics, out_of_fold
 from tests.cli.command_line import CommandLine
 
-COMMAND_LINE = CommandLine()
+COMMAND_LINE = CommandLine(replaces=True)
 run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
 
 

@@ -27,7 +27,7 @@ from tests.cli.command_line import CommandLine
 START = "import sys; from posteriori.cli import main; sys.exit(main())"
 
 
-COMMAND_LINE = CommandLine()
+COMMAND_LINE = CommandLine(replaces=True)
 run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
 
 
@@ -261,7 +261,9 @@ def test_ctrl_c_during_a_fit(folder):
 def test_ctrl_c_while_predictions_are_written(large, folder):
     name = "p.parquet"
     Path(name).write_text("before")
-    process = begun("predict", large / "m.posteriori", *[large / "rows.parquet"] * 3, "--proba", "--output", name)
+    process = begun(
+        "predict", large / "m.posteriori", *[large / "rows.parquet"] * 3, "--proba", "--force", "--output", name
+    )
     while len(list(folder.iterdir())) < 2:
         assert process.poll() is None, process.communicate()
         time.sleep(0.005)
@@ -459,6 +461,7 @@ def test_german_files_and_stdin_are_read_as_english_files_are(monkeypatch):
     german = rows.write_csv(separator=";", decimal_comma=True).encode("utf-16")
     Path("german.csv").write_bytes(german)
     expected = facts_of("english.csv")
+    Path("m.posteriori").unlink()
     code, out, err = run("fit", "german.csv", "-t", "y", "--model", "nb", "-o", "m.posteriori", "--json")
     assert code == 0
     note = (

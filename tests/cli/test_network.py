@@ -229,7 +229,7 @@ def test_all_marginals_the_most_probable_configuration_and_a_picture(folder, cap
     _, out, _ = run(capsys, *arguments)
     assert "most probable state" in out
     assert "<svg" in picture.read_text()
-    found = json.loads(run(capsys, *arguments, "--json")[1])
+    found = json.loads(run(capsys, *arguments, "--json", "--force")[1])
     assert found["most_probable"]["lung"] == "yes"
     assert found["marginals"]["smoke"]["yes"] == pytest.approx(0.03 / 0.037)
     assert "lung" not in found["marginals"]

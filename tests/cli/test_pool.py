@@ -16,7 +16,7 @@ from posteriori.datasets import load_penguins
 from posteriori.registry import MODELS
 from tests.cli.command_line import CommandLine
 
-COMMAND_LINE = CommandLine()
+COMMAND_LINE = CommandLine(replaces=True)
 run, succeeds = COMMAND_LINE.run, COMMAND_LINE.succeeds
 
 

@@ -347,7 +347,7 @@ def test_without_smoothing_a_class_without_rows_takes_the_shares_of_all():
 # The command line --------------------------------------------------------------------------------
 
 
-COMMAND_LINE = CommandLine()
+COMMAND_LINE = CommandLine(replaces=True)
 run = COMMAND_LINE.run
 
 

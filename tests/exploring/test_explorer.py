@@ -622,7 +622,7 @@ def test_pages_do_not_scroll_sideways(browser, penguins, network, tmp_path, widt
 
 
 def test_the_command_writes_a_page(penguins, network, tmp_path):
-    run = CommandLine()
+    run = CommandLine(replaces=True)
     po.save(penguins[0], tmp_path / "penguins.posteriori")
     load_penguins().write_csv(tmp_path / "penguins.csv")
     page = tmp_path / "page.html"

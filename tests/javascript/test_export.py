@@ -167,7 +167,7 @@ const result = given.rows.map((row) => {
 
 
 def test_the_command_writes_a_model_a_network_and_the_evaluator(penguins, tmp_path):
-    run = CommandLine()
+    run = CommandLine(replaces=True)
     model, network = tmp_path / "penguins.posteriori", tmp_path / "net.bif"
     po.save(penguins, model)
     net = po.BayesianNetwork([("a", "b")])

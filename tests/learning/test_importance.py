@@ -38,6 +38,7 @@ ESTIMATORS = {
     "kdb": po.KDependenceBayes(k=2),
     "kdb weighted": po.KDependenceBayes(k=2, feature_weights="conditional"),
     "aode": po.AveragedOneDependence(),
+    "arithmetic forest": po.GenerativeForest(5, combine="arithmetic"),
     "pool": po.GenerativeClassifier(["lda", "tan", "binned weighted"]),
 }
 

@@ -293,7 +293,19 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     assert (po.load("penguins.posteriori").feature_weights_ >= 0).all()
     capsys.readouterr()
     assert (
-        main(["fit", "penguins.csv", "--target", "species", "--set", "feature_weights=conditional", "--model", "aode"])
+        main(
+            [
+                "fit",
+                "penguins.csv",
+                "--target",
+                "species",
+                "--set",
+                "feature_weights=conditional",
+                "--model",
+                "aode",
+                "--force",
+            ]
+        )
         == 2
     )
     assert "no parameter of aode" in capsys.readouterr().err

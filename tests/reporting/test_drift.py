@@ -238,15 +238,15 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert f"{accuracy:.0f} correctly" in Page(text).text
     assert 'href="ex.html#' in text
     assert capsys.readouterr().err == ""
-    assert main(["report", "m.posteriori", "old.csv", "-o", "page.html"]) == 0
+    assert main(["report", "m.posteriori", "old.csv", "-o", "page.html", "--force"]) == 0
     assert "so its scores are too optimistic" in capsys.readouterr().err
     other = ["--model", "tan", "--ignore", "island", "--output", "n.posteriori", "-q"]
     assert main(["fit", "old.csv", "--target", "species", *other]) == 0
     capsys.readouterr()
-    assert main(["report", "m.posteriori", "new.csv", "--against", "n.posteriori"]) == 0
-    assert capsys.readouterr().err == ""
+    assert main(["report", "m.posteriori", "new.csv", "--against", "n.posteriori", "--force"]) == 0
+    assert capsys.readouterr().err.startswith("note: replaced 'm.report.html'")
     assert "McNemar" in (tmp_path / "m.report.html").read_text(encoding="utf-8")
-    assert main(["report", "m.posteriori", "unlabelled.csv", "-o", "page.html"]) == 2
+    assert main(["report", "m.posteriori", "unlabelled.csv", "-o", "page.html", "--force"]) == 2
     assert "species" in capsys.readouterr().err
     assert main(["report", "m.posteriori", "new.csv", "--against", "old.csv", "-o", "page.txt"]) == 2
     assert "name it .html" in capsys.readouterr().err

@@ -516,7 +516,7 @@ def test_a_browser_would_complain(browser, tmp_path):
 
 
 def _text_of(*arguments, path):
-    assert main([*map(str, arguments), "-o", str(path)]) == 0
+    assert main([*map(str, arguments), "-o", str(path), "--force"]) == 0
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", path.read_text())))
 
 

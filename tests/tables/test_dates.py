@@ -355,7 +355,7 @@ def test_commands_read_dates(tmp_path, monkeypatch):
     drawn = command.succeeds("sample", "rows.posteriori", "-n", "3", "--seed", "0")
     assert all(datetime.date.fromisoformat(line.split(",")[0]) >= first for line in drawn.splitlines()[1:])
     assert "when.weekday" in command.succeeds("explain", "rows.posteriori", "rows.csv", "--row", "0")
-    error = command.refused("fit", "rows.csv", "--target", "y", "--dates", "decade")
+    error = command.refused("fit", "rows.csv", "--target", "y", "--dates", "decade", "--force")
     assert "--dates names 'decade'" in error
     command.succeeds("fit", "rows.csv", "--target", "y", "--force", "--dates", "month,weekday")
     assert po.load("rows.posteriori").schema_.names == ("when.month", "when.weekday", "x")

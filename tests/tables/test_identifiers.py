@@ -330,7 +330,7 @@ def test_the_report_states_why_columns_are_ignored(tmp_path):
 def test_the_command_line_states_why_columns_are_ignored_and_keeps_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _table().write_csv("t.csv")
-    line = CommandLine(model="nb")
+    line = CommandLine(model="nb", replaces=True)
     page = " ".join(line.succeeds("fit", "t.csv", "--target", "y").split())
     assert "hint: column 'id' is ignored: it numbers the rows, from 7 to 126; to use it, add --column id=keep" in page
     assert "hint: column 'name' is ignored: its values hardly repeat" in page

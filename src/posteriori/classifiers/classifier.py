@@ -390,6 +390,9 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
 
         Notes
         -----
+        In SQLite and DuckDB, numbers and truth values may be text, as an import of CSV leaves them: it is cast, and
+        the empty string and NA are missing. A row with another word among numbers has no prediction.
+
         The database compares strings: a collation that ignores case ignores it here too. SQLite must be 3.35 or newer,
         with its mathematical functions; SQL Server 2022 or newer. A covariance takes d³/6 short expressions for rows
         with missing cells, so that about 85 columns are the most. A tree takes about as many literals as it has

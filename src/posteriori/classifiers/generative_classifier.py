@@ -43,6 +43,7 @@ from posteriori.registry import MODELS
 from posteriori.sources.table_source import blas
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_numbers, generator, require
+from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
 from posteriori.tables import Column
 from posteriori.tables.progress import plan_steps, start_progress, step
@@ -223,7 +224,7 @@ class GenerativeClassifier(Classifier):
         "columns": [None, Columns],
         "time_budget": [None, Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(

@@ -50,6 +50,7 @@ from posteriori.sources.table_source import blas
 from posteriori.statistics.resolution import few_whole_numbers, rounding_variance
 from posteriori.statistics.sums import ColumnRanges
 from posteriori.support.checks import check_draw, generator
+from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.reading import takes_tables
@@ -217,7 +218,7 @@ class MixtureModel(DensityMixin, BaseEstimator):
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [None, Integral],
+        "n_jobs": N_JOBS,
     }
     set_params = set_grouped_params
     _validate_params = validate_grouped_params

@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from posteriori.densities import (
 )
 from posteriori.densities.covariances import PerClass, Pooled
 from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
 from posteriori.tables.arrays import plain_cell
@@ -214,7 +214,7 @@ _T = TypeVar("_T", bound=type[Any])
 PRIOR_CONSTRAINTS: dict[str, list[Any]] = {"priors": [None, PSEUDO_COUNT, Mapping, "array-like"]}
 COLUMN_CONSTRAINTS: dict[str, list[Any]] = {
     "columns": [None, Columns],
-    "n_jobs": [None, Integral],
+    "n_jobs": N_JOBS,
 }
 EM_CONSTRAINTS: dict[str, list[Any]] = {
     "labels": [None, Labels],

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import check_overwrite, columns_named, parts_of_dates
-from posteriori.cli.files import check_place, names_table, open_output, read_frame, stem_of
+from posteriori.cli.checks import columns_named, parts_of_dates
+from posteriori.cli.files import names_table, read_frame, stem_of
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.options import AsJson, Dates, Force, Quiet, TablePath, kept_and_text
+from posteriori.cli.outputs import Origin, output_at, table_at
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,9 +97,18 @@ def cluster(
     destination = output or Path(f"{stem_of([str(table)])}.clusters.posteriori")
     if names_table(destination):
         raise UserError(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
-    check_place(destination, table)
-    check_overwrite(destination, "clusters", None, force)
-    write = open_output(assign, table, destination) if assign is not None else None
+    options = {
+        "components": sizes,
+        "ignore": ignore,
+        "categorical": categorical,
+        "kinds": kinds,
+        "dates": dates,
+        "numeric": numeric,
+        "covariance": covariance.value,
+        "seed": seed,
+    }
+    place = output_at(destination, [table], force, origin=Origin("cluster", options, [table]))
+    write = table_at(assign, [table], force, others=[destination]) if assign is not None else None
     frame = read_frame(table)
     columns = _columns(frame.columns, ignore, categorical, kinds, numeric, dates)
     if max(sizes) > frame.height:
@@ -110,7 +120,6 @@ def cluster(
     import polars as pl
 
     from posteriori.cli import cluster_facts, tables
-    from posteriori.persistence import save
     from posteriori.tables.polars import exactly
 
     rows = frame.select(exactly(*columns.features))
@@ -118,7 +127,7 @@ def cluster(
     best = min(fitted, key=lambda one: one.bic)
     with as_user_errors():
         posterior = best.model.predict_proba(rows)
-        save(best.model, destination)
+        place.save(best.model)
     if write is not None:
         write(_assigned(frame, pl.Series(posterior.argmax(axis=1)), pl.Series(posterior.max(axis=1))))
     found = {

@@ -9,24 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.checks import parts_of_dates, read_labelled
-from posteriori.cli.files import check_place
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar, warn
 from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
-    Column,
     Dates,
+    Force,
     Ignore,
     Quiet,
     SplitSeed,
     TablePath,
     Target,
     TargetIsClass,
+    TextOrKeep,
     kept_and_text,
     models_option,
     split_names,
 )
+from posteriori.cli.outputs import Output, output_at
 from posteriori.registry import COMPARED
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def compare(
     target: Target,
     models: Annotated[list[str] | None, models_option(COMPARED)] = None,
     categorical: Categorical = None,
-    columns: Column = None,
+    columns: TextOrKeep = None,
     ignore: Ignore = None,
     dates: Dates = None,
     sizes: Annotated[
@@ -63,6 +64,7 @@ def compare(
     ] = None,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -76,8 +78,7 @@ def compare(
 
         posteriori compare penguins.csv --target species --models nb,logistic --repeats 3
     """
-    if plot is not None:
-        check_picture(plot, table)
+    place = None if plot is None else picture_at(plot, table, force)
     data = read_labelled(
         table, target, ignore=ignore, categorical=categorical, classes=classes, target_is_class=target_is_class
     )
@@ -126,8 +127,9 @@ def compare(
         "scores": comparison.scores.to_dicts(),
         "notes": comparison.notes.to_dicts(),
     }
-    if plot is not None:
-        _draw(comparison, plot)
+    if place is not None:
+        with place.writing() as path:
+            _draw(comparison, path)
         found["plot"] = str(plot)
     if as_json:
         from posteriori.cli.tables import print_json
@@ -146,15 +148,16 @@ def _numbers_of(sizes: list[str] | None) -> list[int]:
     return numbers
 
 
-def check_picture(path: Path, source: Path, option: str = "--plot") -> None:
-    """Raise UserError unless a picture can be drawn and written there."""
+def picture_at(path: Path, source: Path, force: bool, option: str = "--plot") -> Output:
+    """Return the file of a picture; UserError if none can be drawn or written there."""
     if path.suffix.lower() not in _PICTURES:
         raise UserError(f"{str(path)!r} does not have the suffix of a picture; name it .png, .svg or .pdf")
-    check_place(path, source)
+    place = output_at(path, [source], force)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise UserError(f"{option} needs matplotlib: pip install matplotlib") from None
+    return place
 
 
 def _draw(comparison: Comparison, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -50,6 +51,7 @@ def evaluate(
     from posteriori.cli import evaluation, tables
     from posteriori.cli.facts import labels_of
     from posteriori.model_selection import HeldOut
+    from posteriori.scoring.out_of_range import OutOfRange, ranges_of
     from posteriori.tables import read_labels, read_table
     from posteriori.tables.polars import exactly
 
@@ -61,6 +63,10 @@ def evaluate(
         label = reprlib.repr(unseen[0])
         raise UserError(f"the target {target!r} holds {label}, which is not a class of the model ({known})")
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
+    ranges = ranges_of(estimator._model_ranges)
+    outside = None if ranges is None else estimator._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
+    if ranges is not None and outside is not None and outside.count.any():
+        warn(outside.sentence(estimator.schema_, ranges))
     with as_user_errors():
         y_true = labels.components(estimator.target_, slice(0, frame.height))
         log_posterior = estimator.predict_log_proba(features)
@@ -73,6 +79,11 @@ def evaluate(
         "table": str(table),
         "target": target,
         "share_of_training_rows": seen,
+        "outside_of_training_range": {
+            name: int(n) for name, n in zip(estimator.schema_.names, outside.count, strict=True) if n
+        }
+        if outside is not None
+        else None,
         **evaluation.evaluation_facts(estimator, HeldOut.given(estimator, y_true, log_posterior)),
     }
     (tables.print_json if as_json else evaluation.print_evaluation)(found)

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from posteriori.cli.checks import AnyModelPath, load_any, read_for
-from posteriori.cli.files import check_place, page_beside
+from posteriori.cli.files import page_beside
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import FORMATS
+from posteriori.cli.options import FORMATS, Force
+from posteriori.cli.outputs import output_at
 
 _SUFFIXES = (".html", ".htm")
 
@@ -32,6 +33,7 @@ def explore(
         typer.Option("--network", help="Show a classifier of categories and bins as a Bayesian network."),
     ] = False,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
+    force: Force = False,
 ) -> None:
     """Write a page that answers what-if questions about a model, with any input unknown.
 
@@ -47,7 +49,7 @@ def explore(
     path = page_beside(model, ".html") if output is None else output
     if path.suffix.lower() not in _SUFFIXES:
         raise UserError(f"{str(path)!r} does not have the suffix of a web page; name it .html")
-    check_place(path, model, *([] if table is None else [table]))
+    place = output_at(path, [model, *([] if table is None else [table])], force)
     loaded = load_any(model)
     if network:
         if not hasattr(loaded, "to_network"):
@@ -58,7 +60,7 @@ def explore(
 
     from posteriori import exploring
 
-    with as_user_errors():
+    with as_user_errors(), place.writing():
         exploring.explore(loaded, rows, path=path, title=title or getattr(loaded, "name", "") or None)
     print(f"wrote {path}")
 

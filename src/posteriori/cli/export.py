@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from posteriori.cli.checks import AnyModelPath, load_any, load_model
-from posteriori.cli.files import check_place, write_out
+from posteriori.cli.files import write_out
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import ModelPath, split_names
+from posteriori.cli.options import Force, ModelPath, split_names
+from posteriori.cli.outputs import output_at
 
 
 class Language(StrEnum):
@@ -30,6 +31,7 @@ def export(
         Path | None,
         typer.Option(metavar="FILE", help="Where to write the evaluator too: one ES module, such as posteriori.mjs."),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Write a model for JavaScript: pages and services then score rows without Python.
 
@@ -41,9 +43,8 @@ def export(
         posteriori export penguins.posteriori --to js -o penguins.json --evaluator posteriori.mjs
     """
     del to  # the one language
-    for path in (output, evaluator):
-        if path is not None:
-            check_place(path, model)
+    place = None if output is None else output_at(output, [model], force)
+    beside = None if evaluator is None else output_at(evaluator, [model], force, others=[output])
     loaded = load_any(model)
 
     from posteriori.javascript import javascript_evaluator, to_javascript
@@ -51,12 +52,14 @@ def export(
 
     with as_user_errors():
         written = to_javascript(loaded) + "\n"
-    if evaluator is not None:
-        write_whole(evaluator, javascript_evaluator().encode())
-    if output is None:
+    if beside is not None:
+        with beside.writing() as path:
+            write_whole(path, javascript_evaluator().encode())
+    if place is None:
         write_out(written)
     else:
-        write_whole(output, written.encode())
+        with place.writing() as path:
+            write_whole(path, written.encode())
 
 
 def sql(
@@ -80,8 +83,8 @@ def sql(
     """Print a model as one SELECT, which scores rows in a database.
 
     The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
-    integrated out. The probabilities are those of predict --proba. The rows are in no order: name their key with
-    --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode.
+    integrated out. In SQLite and DuckDB numbers may be text. The probabilities are those of predict --proba. The rows
+    are in no order: name their key with --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode.
 
     Example:
 

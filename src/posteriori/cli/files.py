@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 import typer
 
 from posteriori.cli.messages import UserError, as_user_errors, note
-from posteriori.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     import polars as pl
@@ -162,7 +161,7 @@ def stem_of(tables: Sequence[str]) -> str:
             format_of(path)
         return Path(path.stem).stem if path.suffix.lower() in (".gz", ".zst") else path.stem
     with as_user_errors():
-        folders = [path if path.is_dir() else path.parent for path in map(Path, _files(tables))]
+        folders = [path if path.is_dir() else path.parent for path in map(Path, files_of(tables))]
     return Path(os.path.commonpath([folder.resolve() for folder in folders])).name or "table"
 
 
@@ -233,7 +232,7 @@ def _are_text(tables: Sequence[str]) -> bool:
     """Return whether the types of columns are inferred from the cells of the files."""
     from posteriori.tables.scanning import format_of, paths_of
 
-    return any(format_of(path) in _TEXT for path in paths_of(_files(tables)))
+    return any(format_of(path) in _TEXT for path in paths_of(files_of(tables)))
 
 
 def open_table(
@@ -273,7 +272,7 @@ def open_table(
 
     not_dates = strings | written
     scanned = open_scan(
-        _files(tables), asked_dialect(), not_dates=not_dates, retype=retype, whole=whole, shown=shown_names()
+        files_of(tables), asked_dialect(), not_dates=not_dates, retype=retype, whole=whole, shown=shown_names()
     )
     if not scanned.n_rows:
         raise ValueError(f"{title_of(tables)!r} has no rows")
@@ -291,10 +290,10 @@ def open_as_written(tables: Sequence[str]) -> Scan:
         return {name: pl.String() for found in of_file.values() for name in found} if is_csv else {}
 
     with as_user_errors():
-        return open_scan(_files(tables), asked_dialect(), not_dates=None, retype=strings, shown=shown_names())
+        return open_scan(files_of(tables), asked_dialect(), not_dates=None, retype=strings, shown=shown_names())
 
 
-def _files(tables: Sequence[str]) -> list[str]:
+def files_of(tables: Sequence[str]) -> list[str]:
     """Return the paths of the files; for a name without a file, that of the table that the library ships."""
     from importlib.resources import files
 
@@ -323,37 +322,8 @@ def page_beside(model: Path, suffix: str) -> Path:
     return model.with_suffix(suffix)
 
 
-def check_place(path: Path, *sources: Path) -> None:
-    """Check that a file can be written at a path.
-
-    Raises
-    ------
-    UserError
-        The folder does not exist, the path is a folder, or the file is one of the sources.
-    """
-    if any(source.exists() and path.exists() and path.samefile(source) for source in sources):
-        raise UserError(f"the output would overwrite {str(path)!r}; name another file")
-    if not path.parent.is_dir():
-        raise UserError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
-    if path.is_dir():
-        raise UserError(f"{str(path)!r} is a folder; name a file")
-
-
-def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame], Any]:
-    """Return a function that writes a frame to a file in the format of its suffix, or to stdout as CSV."""
-    if output is None:
-        return lambda frame: write_out(_csv_text(frame))
-    check_output(output, *sources)
-    write_file = writer_of(output)
-
-    def write(frame: pl.DataFrame) -> None:
-        with atomic_write(output) as position:
-            write_file(frame, position)
-
-    return write
-
-
-def _csv_text(frame: pl.DataFrame, separator: str = ",") -> str:
+def csv_text_of(frame: pl.DataFrame, separator: str = ",") -> str:
+    """Return a frame as CSV."""
     from posteriori.tables.writing import csv_text
 
     with as_user_errors():
@@ -368,12 +338,6 @@ def write_out(text: str) -> None:
         raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, "stdout") from None
-
-
-def check_output(path: Path, *sources: Path) -> None:
-    """Raise UserError if the format of a file is unknown, or if no file can be written there, as `check_place` does."""
-    writer_of(path)
-    check_place(path, *sources)
 
 
 def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
@@ -403,7 +367,7 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
         elif kind == "arrow":
             frame.write_ipc(position)
         else:
-            text = _csv_text(frame, SEPARATORS[kind]) if kind in SEPARATORS else frame.write_ndjson()
+            text = csv_text_of(frame, SEPARATORS[kind]) if kind in SEPARATORS else frame.write_ndjson()
             position.write_bytes(gzip.compress(text.encode()) if packed == ".gz" else text.encode())
 
     return write

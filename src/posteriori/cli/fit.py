@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -13,15 +16,14 @@ from posteriori.cli import options as label_options
 from posteriori.cli.checks import (
     check_column,
     check_labels,
-    check_overwrite,
     check_whole,
     columns_named,
     cuts_of,
     features_left,
     parts_of_dates,
 )
-from posteriori.cli.files import check_place, names_table, open_and_summarise, stem_of, title_of
-from posteriori.cli.messages import UserError, as_user_errors, warn, work_progress
+from posteriori.cli.files import names_table, open_and_summarise, stem_of, title_of
+from posteriori.cli.messages import UserError, as_user_errors, note, warn, work_progress
 from posteriori.cli.options import (
     NOT_OF_DENSITIES,
     AsJson,
@@ -42,7 +44,8 @@ from posteriori.cli.options import (
     settings_help,
     settings_of,
 )
-from posteriori.cli.report import check_report, write_report
+from posteriori.cli.outputs import Origin, Output, check_place, output_at
+from posteriori.cli.report import report_at, write_report
 from posteriori.registry import ModelSpec, names_with
 
 if TYPE_CHECKING:
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
 
 _BEYOND_POOL = {"feature_weights", "components_per_class", "label_noise"}  # parameters of nb that the pool has not
 _RECORDED = 1 << 18  # first rows that evaluate recognises
+_NOT_OF_MODEL = {"tables", "output", "report", "force"}  # fields of a request that do not change its model
 
 
 @dataclass(frozen=True)
@@ -81,14 +85,21 @@ class FitRequest:
         """Name of the table in messages."""
         return title_of(self.tables)
 
+    @property
+    def origin(self) -> Origin:
+        """What the model is made of: the tables, and the options except those on what is written."""
+        options = {name: value for name, value in vars(self).items() if name not in _NOT_OF_MODEL}
+        return Origin("fit", options, self.tables)
+
 
 class _TrainingTable(NamedTuple):
-    """The rows with their target as classes, a description, the columns of each kind, and the cuts of the target."""
+    """The rows with their target as classes, a description, the columns of each kind, the cuts, and the model file."""
 
     scan: Scan
     description: ScannedTable
     chosen: dict[str, list[str]]
     cuts: TargetCuts | None
+    place: Output
 
 
 def run(request: FitRequest) -> dict[str, Any]:
@@ -99,7 +110,7 @@ def run(request: FitRequest) -> dict[str, Any]:
     UserError
         Options contradict each other or do not suit the table.
     """
-    _check_outputs(request)
+    page = _check_outputs(request)
     spec = resolve_model(request)
     _, data = open_and_summarise(request.tables, lambda scan: _open_table(scan, request))
 
@@ -108,16 +119,16 @@ def run(request: FitRequest) -> dict[str, Any]:
     labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
     folds = _check_rows(request, data.description)
     estimator, use = apply_settings(_make_estimator(spec, request, data.chosen), spec, request.settings, labels)
-    return _fit_and_save(request, spec, data, estimator, use, folds)
+    return _fit_and_save(request, spec, data, estimator, use, folds, page)
 
 
-def _check_outputs(request: FitRequest) -> None:
-    destination, paths = request.output, [Path(one) for one in request.tables]
+def _check_outputs(request: FitRequest) -> Output | None:
+    """Check the place of the model, and return that of the report."""
+    destination = request.output
     if names_table(destination):
         raise UserError(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
-    check_place(destination, *paths)
-    if request.report is not None:
-        check_report(request.report, paths, destination)
+    check_place(destination, request.tables)
+    return None if request.report is None else report_at(request.report, request.tables, destination, request.force)
 
 
 def resolve_model(request: FitRequest) -> ModelSpec:
@@ -135,12 +146,13 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
 
     target = request.target
     check_column(target, scan.types, request.title)
-    check_overwrite(request.output, "classifier", target, request.force)  # after a wrong name of the target
     cuts = cuts_of(scan.frames([target]), target, request.classes, request.target_is_class)
     if cuts is not None:
         scan = scan.with_target_cut(target, cuts)
     features = features_left(scan.names, target, request.ignore, request.title)
     chosen = _columns_by_kind(request, features)
+    # After wrong names of columns, which are the more likely mistake.
+    place = output_at(request.output, request.tables, request.force, origin=request.origin)
     from posteriori.learning.work_bounds import DESCRIBING, first_steps, fitting_steps
     from posteriori.model_selection.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
     from posteriori.tables.progress import plan_steps, start_progress
@@ -161,7 +173,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
         for name in names:
             if kind not in (*NOT_OF_DENSITIES, "categorical") and not scan.types[name].is_numeric():
                 raise UserError(f"--column reads {name!r} as {kind}, and it holds no numbers; remove it")
-    return _TrainingTable(scan, description, chosen, cuts)
+    return _TrainingTable(scan, description, chosen, cuts, place)
 
 
 def _columns_by_kind(request: FitRequest, features: list[str]) -> dict[str, list[str]]:
@@ -208,11 +220,15 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
 
 
 def _fit_and_save(
-    request: FitRequest, spec: ModelSpec, data: _TrainingTable, estimator: Any, use: str, folds: int
+    request: FitRequest,
+    spec: ModelSpec,
+    data: _TrainingTable,
+    estimator: Any,
+    use: str,
+    folds: int,
+    page: Output | None,
 ) -> dict[str, Any]:
     """Fit, save and report; return the facts."""
-    from posteriori.cli.fit_facts import find_alerts, fit_facts
-    from posteriori.persistence import save
     from posteriori.statistics.description import describe_scan
     from posteriori.tables.polars import exactly
 
@@ -223,29 +239,64 @@ def _fit_and_save(
     if left_out is not None:
         with as_user_errors():
             description = describe_scan(rows, features, target)
-    scored = _cross_validate(spec, estimator, rows, target, folds)
+    with _columns_to_bin(data, features):
+        scored = _cross_validate(spec, estimator, rows, target, folds)
+    if data.cuts is not None:
+        scored.estimator.target_cuts_ = data.cuts
+    with _saved_in_any_case(scored.estimator, data.place):
+        found = {
+            "command": "fit",
+            "table": " ".join(request.tables),
+            "model": spec.name,
+            **_facts(scored, rows, target, description),
+            "unlabelled": label_options.unlabelled_facts(scored.estimator, n_unlabelled, use),
+            "output": str(request.output),
+            "report": None if request.report is None else str(request.report),
+        }
+    with as_user_errors():
+        _record_rows(scored.estimator, rows.frame.select(exactly(*features)))
+        data.place.save(scored.estimator)
+    if page is not None:
+        with as_user_errors(), page.writing() as path:
+            frame = rows.frame.collect()  # figures of the report show single rows
+            write_report(scored, frame, target, path, f"{target} in {request.title}")
+    return found
+
+
+@contextmanager
+def _columns_to_bin(data: _TrainingTable, features: list[str]) -> Iterator[None]:
+    """Name the option, and the columns, in errors that advise distributions="binned", which --set does not have."""
+    try:
+        yield
+    except UserError as error:
+        chosen = {name for names in data.chosen.values() for name in names}
+        numbers = [name for name in features if name not in chosen and data.scan.types[name].is_numeric()]
+        option = f"add --column {shlex.quote(','.join(numbers) + '=binned')}"
+        raise UserError(str(error).replace('set distributions="binned"', option)) from error
+
+
+@contextmanager
+def _saved_in_any_case(estimator: Any, place: Output) -> Iterator[None]:
+    """Save a fitted model, without its feature importance, if a fact about it cannot be computed."""
+    from posteriori.classifiers.rows import forget_importance
+
+    try:
+        yield
+    except Exception:
+        forget_importance(estimator)
+        place.save(estimator)
+        note(f"the model is saved to {str(place.path)!r} without its feature importance")
+        raise
+
+
+def _facts(scored: HeldOut, rows: Scan, target: str, description: ScannedTable) -> dict[str, Any]:
+    """Return the facts about a fit, and set the alerts of the model."""
+    from posteriori.cli.fit_facts import find_alerts, fit_facts
+
     with as_user_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
         scored.estimator.alerts_ = find_alerts(scored.estimator, rows, target, description)
-    found = {
-        "command": "fit",
-        "table": " ".join(request.tables),
-        "model": spec.name,
-        **fit_facts(rows, description, scored),
-        "alerts": scored.estimator.alerts_,
-        "unlabelled": label_options.unlabelled_facts(scored.estimator, n_unlabelled, use),
-        "output": str(request.output),
-        "report": None if request.report is None else str(request.report),
-    }
-    if data.cuts is not None:
-        scored.estimator.target_cuts_ = data.cuts
-    with as_user_errors():
-        _record_rows(scored.estimator, rows.frame.select(exactly(*features)))
-        save(scored.estimator, request.output)
-        if request.report is not None:
-            frame = rows.frame.collect()  # figures of the report show single rows
-            write_report(scored, frame, target, request.report, f"{target} in {request.title}")
-    return found
+    return {**fit_facts(rows, description, scored), "alerts": scored.estimator.alerts_}
 
 
 def _record_rows(estimator: Any, rows: pl.LazyFrame) -> None:
@@ -295,7 +346,7 @@ Set = Annotated[
         callback=_list_parameters,
     ),
 ]
-Output = Annotated[
+ModelFile = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Where to save the model. Default: TABLE.posteriori."),
 ]
@@ -319,7 +370,7 @@ def fit(
     dates: Dates = None,
     model: ModelName = None,
     settings: Set = None,
-    output: Output = None,
+    output: ModelFile = None,
     report: ReportFile = None,
     folds: Folds = 5,
     force: Force = False,
@@ -336,7 +387,7 @@ def fit(
 
     Example:
 
-        posteriori fit penguins.csv --target species --categorical year
+        posteriori fit penguins.csv --target species --categorical year -o years.posteriori
     """
     request = FitRequest(
         tables=table,

@@ -65,6 +65,12 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
     The suspects are columns that count the rows, have one value or two whole numbers, mix numbers with a few words, or
     have almost as many categories as cells.
     """
+    alike = _spelled_alike(description.labels)
+    if alike and schema.target is not None:
+        yield (
+            f"the target {quote([schema.target])} has the classes {', '.join(map(repr, alike))}, which differ only in "
+            "case or white space; if they mean the same, spell them in one way"
+        )
     constant, binary = [], []
     for column in schema.columns:
         if column.part is not None:
@@ -98,12 +104,27 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
         yield f"{quote(constant)} {_have(constant)} only one value and cannot inform on the class"
 
 
+def _spelled_alike(categories: Iterable[object]) -> list[str]:
+    """Return the first strings that differ only in case or white space."""
+    groups: dict[str, list[str]] = {}
+    for category in categories:
+        if isinstance(category, str):
+            groups.setdefault(" ".join(category.casefold().split()), []).append(category)
+    return next((group for group in groups.values() if len(group) > 1), [])
+
+
 def _have(names: list[str]) -> str:
     return "has" if len(names) == 1 else "have"
 
 
 def _hints_on_strings(scan: Scan, column: Column, present: int) -> Iterable[str]:
     n_categories = len(column.categories)
+    alike = _spelled_alike(column.categories)
+    if alike:
+        yield (
+            f"{quote([column.name])} has the categories {', '.join(map(repr, alike))}, which differ only in case or "
+            "white space; if they mean the same, spell them in one way"
+        )
     words = _words_among_numbers(column)
     if words:
         yield _hint_on_words(scan, column, words)
@@ -289,7 +310,7 @@ def print_fit(facts: Facts) -> None:
         reasons.setdefault(reason, []).append(name)
     for reason, names in reasons.items():
         out.print(f"left out: {', '.join(names)} ({reason})")
-    _print_verdict(out, found)
+    _print_verdict(out, found, _spelled_alike(entry["class"] for entry in facts["classes"]))
     print_information(out, facts)
     print_parameter_count(out, facts)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
@@ -341,7 +362,7 @@ def _values(column: Facts) -> str:
     return f"{number(column['mean'])}{spread}, {number(column['min'])} to {number(column['max'])}"
 
 
-def _print_verdict(out: Console, found: Facts) -> None:
+def _print_verdict(out: Console, found: Facts, alike: Sequence[str]) -> None:
     """Print why the log-loss is no better than that of the class prior, if it is not."""
     loss, of_prior = found["model"]["log_loss"], found["class_prior"]["log_loss"]
     if found["verdict"] == "uninformative":
@@ -350,7 +371,8 @@ def _print_verdict(out: Console, found: Facts) -> None:
             "for the class prior\n"
         )
     elif found["verdict"] == "overconfident":
+        cause = "the classes that are spelled alike" if alike else "features that depend on each other"
         out.print(
-            "hint: the log-loss is above that of the class prior: features that depend on each other make "
+            f"hint: the log-loss is above that of the class prior: {cause} may make "
             "the probabilities over-confident; trust the predicted classes more than their probabilities\n"
         )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import check_overwrite, load_model
-from posteriori.cli.files import check_place, names_table
-from posteriori.cli.messages import UserError, as_user_errors, one_line
+from posteriori.cli.checks import load_model
+from posteriori.cli.files import names_table
+from posteriori.cli.messages import UserError, as_user_errors, one_line, warn
 from posteriori.cli.options import AsJson, Force
+from posteriori.cli.outputs import Origin, output_at
+
+_ALL = 0.95  # the share of common rows is an estimate
 
 
 def merge(
@@ -36,20 +40,19 @@ def merge(
     """
     if names_table(output):
         raise UserError(f"{str(output)!r} has the suffix of a table; name the model NAME.posteriori")
-    check_place(output, *models)
+    place = output_at(output, models, force, origin=Origin("merge", {}, models))
     members = [load_model(path) for path in models]
-    check_overwrite(output, "classifier", members[0].schema_.target, force)
 
     from posteriori.classifiers.merging import merge as merged
     from posteriori.cli import facts, tables
-    from posteriori.persistence import save
 
     try:
         model = merged(members)
     except (ValueError, TypeError) as error:
         raise UserError(_with_files(one_line(str(error)), models)) from error
     with as_user_errors():
-        save(model, output)
+        place.save(model)
+    _warn_of_shared_rows(models, members)
     labels = facts.labels_of(model)
     found = {
         "command": "merge",
@@ -62,6 +65,21 @@ def merge(
         "output": str(output),
     }
     (tables.print_json if as_json else _print)(found)
+
+
+def _warn_of_shared_rows(paths: list[Path], members: list[Any]) -> None:
+    """Warn of models that were trained on the same rows, which the merged model counts several times."""
+    from posteriori.classifiers.rows import FINGERPRINTS
+
+    for (one, first), (other, second) in itertools.combinations(zip(paths, members, strict=True), 2):
+        records: list[Any] = [getattr(model, FINGERPRINTS, None) for model in (first, second)]
+        share = 1.0 if one.samefile(other) else 0.0 if None in records else records[0].shared(records[1])
+        if share:
+            rows = "all rows" if share > _ALL else f"about {share:.0%} of the rows"
+            warn(
+                f"{rows} of the smaller of {str(one)!r} and {str(other)!r} are training rows of both, and count twice "
+                "in the merged model; leave one of the two out"
+            )
 
 
 def _with_files(message: str, models: list[Path]) -> str:

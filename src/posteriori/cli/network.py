@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from posteriori.cli.checks import check_overwrite, columns_named
+from posteriori.cli.checks import columns_named
 from posteriori.cli.expressions import parse_edges, parse_findings, parse_tiers
-from posteriori.cli.files import check_place, open_output, read_frame
+from posteriori.cli.files import read_frame
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import AsJson, DrawSeed, Force, Ignore, OutputTable, RowCount
+from posteriori.cli.outputs import output_at, table_at
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,6 +127,7 @@ def sample(
     seed: DrawSeed = None,
     tolerance: Tolerance = None,
     max_table_size: MaxTableSize = None,
+    force: Force = False,
 ) -> None:
     """Draw exact samples from a network, optionally given evidence.
 
@@ -134,7 +136,7 @@ def sample(
         posteriori network sample penguins.bif -n 5 --evidence island=Dream --seed 1
     """
     findings = parse_findings(evidence)
-    write = open_output(output, network)
+    write = table_at(output, [network], force)
     net = load_network(network, tolerance, max_table_size)
     with asking(network):
         given = {name: state_of(net, name, state) for name, state in findings.items()}
@@ -192,8 +194,7 @@ def learn(
     """
     from posteriori.tables.polars import exactly
 
-    check_place(output, table)
-    check_overwrite(output, "network", None, force)
+    place = output_at(output, [table], force)
     frame = read_frame(table)
     dropped = columns_named(ignore, frame.columns, "--ignore")
     frame = frame.select(exactly(*(name for name in frame.columns if name not in dropped)))
@@ -216,7 +217,8 @@ def learn(
             tiers=parse_tiers(tiers),
             significance=significance,
         )
-        write_network(net, output)
+        with place.writing() as path:
+            write_network(net, path)
     found = {
         "command": "network learn",
         "table": str(table),
@@ -248,14 +250,13 @@ def convert(
 
         posteriori network convert penguins.bif penguins.xdsl
     """
-    check_place(output, network)
-    check_overwrite(output, "network", None, force)
+    place = output_at(output, [network], force)
     net = load_network(network, tolerance, max_table_size)
 
     from posteriori.networks import write_network
 
-    with as_user_errors():
-        write_network(net, output)
+    with as_user_errors(), place.writing() as path:
+        write_network(net, path)
     found = {
         "command": "network convert",
         "network": str(network),

@@ -45,6 +45,14 @@ Column = Annotated[
         "binned.",
     ),
 ]
+TextOrKeep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="A,B=KIND",
+        help="How to read columns: as text, or keep (although they identify rows).",
+    ),
+]
 Dates = Annotated[
     list[str] | None,
     typer.Option(
@@ -62,7 +70,7 @@ TargetIsClass = Annotated[
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Overwrite any file."),
+    typer.Option("--force", help="Replace files that exist."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
@@ -122,6 +130,10 @@ def split_names(values: Sequence[str] | None) -> list[str]:
 
 
 NOT_OF_DENSITIES = ("text", "keep")  # kinds of --column that name no density
+_BY_CLASS: dict[str, tuple[Any, str]] = {  # parameters of --set that take one number for each class
+    "components_per_class": (int, "write 2, or CLASS=2,OTHER=3, with whole numbers from 1"),
+    "priors": (float, "write CLASS=0.3,OTHER=0.7, with probabilities"),
+}
 _WITHOUT_VALUE = {"none": None, "true": True, "false": False}
 
 
@@ -267,8 +279,8 @@ def settings_help(model: str) -> str:
 
 def _value(name: str, text: str, classes: Sequence[Any]) -> Any:
     """Return the value of a parameter: nothing, true or false, a number, several, one by class, or a word."""
-    if name == "components_per_class" and "=" in text:
-        return _components(text, classes)
+    if name in _BY_CLASS and "=" in text:
+        return _by_class(name, text, classes)
     if "," in text:
         return [_value(name, part.strip(), classes) for part in text.split(",")]
     if text.lower() in _WITHOUT_VALUE:
@@ -281,18 +293,23 @@ def _value(name: str, text: str, classes: Sequence[Any]) -> Any:
     return text.replace("-", "_")
 
 
-def _components(text: str, classes: Sequence[Any]) -> dict[Any, int]:
-    """Parse the number of components of some classes, ``a=2,b=3``."""
+def _by_class(name: str, text: str, classes: Sequence[Any]) -> dict[Any, float]:
+    """Parse the number of a parameter for some classes, ``a=2,b=3``."""
+    kind, form = _BY_CLASS[name]
     spelled = {spelling: label for label in classes for spelling in spellings(label)}
     found = {}
     for part in text.split(","):
-        name, _, many = part.rpartition("=")
-        if name.strip() not in spelled:
-            hint = closest(name.strip(), spelled, "classes")
-            raise UserError(f"components_per_class names {name.strip()!r}, which is not a class; {hint}")
-        if not many.strip().isdecimal() or int(many) < 1:
-            raise UserError(f"components_per_class is {text!r}; write 2, or CLASS=2,OTHER=3, with whole numbers from 1")
-        found[spelled[name.strip()]] = int(many)
+        label, _, given = part.rpartition("=")
+        if label.strip() not in spelled:
+            hint = closest(label.strip(), spelled, "classes")
+            raise UserError(f"{name} names {label.strip()!r}, which is not a class; {hint}")
+        try:
+            number = kind(given)
+        except ValueError:
+            number = -1
+        if not number >= (kind is int):
+            raise UserError(f"{name} is {text!r}; {form}")
+        found[spelled[label.strip()]] = number
     return found
 
 

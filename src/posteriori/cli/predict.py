@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.checks import load_posterior, scan_for
-from posteriori.cli.files import check_output, open_as_written, write_out
+from posteriori.cli.files import open_as_written, write_out, writer_of
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
-from posteriori.cli.options import ModelPath, OutputTable, Quiet, TablePaths, WithColumns, spellings, split_names
+from posteriori.cli.options import (
+    Force,
+    ModelPath,
+    OutputTable,
+    Quiet,
+    TablePaths,
+    WithColumns,
+    spellings,
+    split_names,
+)
+from posteriori.cli.outputs import output_at
 
 if TYPE_CHECKING:
     from posteriori.scoring.decisions import Decision
@@ -121,6 +131,7 @@ def predict(
         bool,
         typer.Option("--escape-formulas", help="Put ' before text that a spreadsheet would run (=…, @…)."),
     ] = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Predict the class of each row of a table.
@@ -134,8 +145,10 @@ def predict(
 
         posteriori predict penguins.posteriori penguins.csv --proba --with sex
     """
+    place = None
     if output is not None:
-        check_output(output, model, *map(Path, table))
+        writer_of(output)
+        place = output_at(output, [model, *table, *([] if costs is None else [costs])], force)
     if threshold and costs is not None:
         raise UserError("--threshold and --costs are two rules for one prediction; remove one of them")
     if append and with_columns:
@@ -154,8 +167,9 @@ def predict(
     wanted = Wanted(proba, strangeness, beside, decision, escape_formulas)
     apart = output is not None or not sys.stdout.isatty()
     with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart and not quiet) as progress:
-        if output is not None:
-            write_predictions(fitted, scan, output, wanted, progress)
+        if place is not None:
+            with place.writing() as path:
+                write_predictions(fitted, scan, path, wanted, progress)
             return
         for number, frame in enumerate(without_formulas(predictions(fitted, scan, wanted, progress), escape_formulas)):
             write_out(csv_text(frame, header=not number))

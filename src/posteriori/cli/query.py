@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.comparison import check_picture
+from posteriori.cli.comparison import picture_at
 from posteriori.cli.expressions import parse_question
 from posteriori.cli.messages import UserError
 from posteriori.cli.network import MaxTableSize, NetworkPath, Tolerance, asking, load_network, state_of
-from posteriori.cli.options import AsJson, DrawSeed
+from posteriori.cli.options import AsJson, DrawSeed, Force
 
 if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork, MostProbable
@@ -60,6 +60,7 @@ def query(
     seed: DrawSeed = None,
     tolerance: Tolerance = None,
     max_table_size: MaxTableSize = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer a question about a network.
@@ -80,8 +81,7 @@ def query(
         raise UserError("* stands for all variables and has no state; write P(* | …)")
     if why and (len(asked.asked) != 1 or everything or not (asked.given or asked.done)):
         raise UserError("--why explains the dependence of one variable on evidence; write P(a | b=x)")
-    if picture is not None:
-        check_picture(picture, network, "--picture")
+    place = None if picture is None else picture_at(picture, network, force, "--picture")
     net = load_network(network, tolerance, max_table_size)
     with asking(network):
         given = {name: state_of(net, name, state) for name, state in asked.given.items()}
@@ -100,8 +100,9 @@ def query(
             trails = [
                 str(net.active_trails(target, name, [other for other in known if other != name])) for name in known
             ]
-        if picture is not None:
-            _draw(net, given, picture)
+        if place is not None:
+            with place.writing() as path:
+                _draw(net, given, path)
     found: dict[str, Any] = {
         "command": "query",
         "network": str(network),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.checks import check_column, check_target, known_columns, load_model, read_for
-from posteriori.cli.files import STDIN, check_place, names_table, page_beside
+from posteriori.cli.files import STDIN, names_table, page_beside
 from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.cli.options import ModelPath, TablePath
+from posteriori.cli.options import Force, ModelPath, TablePath
+from posteriori.cli.outputs import Output, output_at
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,24 +24,25 @@ if TYPE_CHECKING:
 _SUFFIXES = (".html", ".htm")
 
 
-def check_report(path: Path, tables: Sequence[Path], model: Path) -> None:
-    """Check that a report can be written, before any work is done.
+def report_at(path: Path, inputs: Sequence[str | Path], model: Path, force: bool) -> Output:
+    """Return the file of a report, before any work is done.
 
     Raises
     ------
     UserError
-        The suffix is not .html, the folder does not exist, the file is that of the table or of the model, or
-        Matplotlib is not installed.
+        The suffix is not .html, no file may be written there, the file is that of the model, or Matplotlib is not
+        installed.
     """
     if path.suffix.lower() not in _SUFFIXES:
         raise UserError(f"{str(path)!r} does not have the suffix of a web page; name it .html")
-    if path.absolute() == model.absolute():
+    if path.resolve() == model.resolve():
         raise UserError(f"the report would overwrite the model {str(path)!r}; name another file")
-    check_place(path, *tables)
+    place = output_at(path, inputs, force)
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
         raise UserError("--report needs matplotlib: pip install matplotlib")
+    return place
 
 
 def write_report(scored: HeldOut, frame: pl.DataFrame, target: str, path: Path, title: str) -> None:
@@ -72,6 +74,7 @@ def report(
         typer.Option(metavar="PAGE", help="Address of a page written by explore, to link to.", show_default=False),
     ] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
+    force: Force = False,
 ) -> None:
     """Write a report: how a model predicts a table, or how a table differs from earlier rows.
 
@@ -85,7 +88,7 @@ def report(
         posteriori report penguins.posteriori penguins.csv -o page.html
     """
     path = page_beside(model, ".report.html") if output is None else output
-    check_report(path, [table, *([] if against is None else [against])], model)
+    place = report_at(path, [table, *([] if against is None else [against])], model, force)
     estimator = load_model(model)
     other = load_model(against) if against is not None and _holds_model(against) else None
     models = [estimator] if other is None else [estimator, other]
@@ -102,7 +105,7 @@ def report(
     from posteriori import reporting
     from posteriori.classifiers.rows import share_of_seen_rows
 
-    with as_user_errors():
+    with as_user_errors(), place.writing():
         if not drift and any(share_of_seen_rows(one, _columns_of(one, frame)) for one in models):
             warn("rows of the table are among those that a model was trained on, so its scores are too optimistic")
         reporting.report(

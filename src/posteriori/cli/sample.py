@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from posteriori.cli.checks import as_frame, load_model
-from posteriori.cli.files import open_output
 from posteriori.cli.messages import as_user_errors
-from posteriori.cli.options import DrawSeed, ModelPath, OutputTable, RowCount
+from posteriori.cli.options import DrawSeed, Force, ModelPath, OutputTable, RowCount
+from posteriori.cli.outputs import table_at
 
 
 def sample(
@@ -24,6 +24,7 @@ def sample(
             help="Draw numbers also outside the range of the training rows.",
         ),
     ] = False,
+    force: Force = False,
 ) -> None:
     """Draw new rows, with their classes, from a model.
 
@@ -34,7 +35,7 @@ def sample(
 
         posteriori sample penguins.posteriori -n 5 --seed 1
     """
-    write = open_output(output, model)
+    write = table_at(output, [model], force)
     estimator = load_model(model, mixtures=True)
 
     import polars as pl

@@ -117,6 +117,10 @@ class ScoredDensity(Density, Protocol):
     differ from the sums of `log_factors` by a constant per row.
     """
 
+    @property
+    def has_factors(self) -> bool:
+        """Whether the scores are a sum over the columns; otherwise `log_factors` raises ValueError."""
+
     def log_scores(self, parameters: Any, tile: Any) -> Array:
         """Return log p(z | x) − log p(z) up to a constant per row, in nats, (n, Z)."""
 

@@ -331,6 +331,11 @@ class RandomTrees(BaseDensity):
         return self.structure
 
     @property
+    def has_factors(self) -> bool:
+        """Whether the posterior is a sum of log factors of the columns: not with the arithmetic mean of the trees."""
+        return self.combine == "geometric"
+
+    @property
     def growth(self) -> Growth:
         """How its trees grow."""
         return Growth(self.n_trees, self.splits == "random", self.n_tried, self.fewest, self.seed)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from posteriori.densities import ChainedDensity, MarginalDensity, MarginDensity
+from posteriori.densities import ChainedDensity, MarginalDensity, MarginDensity, ScoredDensity
+from posteriori.model.blocks import Block
 from posteriori.model.generative_model import GenerativeModel
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Numbers, Schema
@@ -79,7 +80,8 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
 
     If a column is independent of the others given the component, its factor is left out of the sum. A
     `MarginalDensity` computes its log-density without each of its columns. Any other column is made missing, and the
-    model integrates it out. The batch is in the codes of the model.
+    model integrates it out: also those of an ensemble whose scores are no sum over the columns. The batch is in the
+    codes of the model.
     """
     d = len(model.schema.columns)
     chained = [block for block in model.blocks if not block.shared and isinstance(block.density, ChainedDensity)]
@@ -87,6 +89,7 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
         masked = set(range(d))
     else:
         masked = {j for block in chained if not isinstance(block.density, MarginalDensity) for j in block.columns}
+    masked |= {j for block in model.blocks if _has_no_factors(block) for j in block.columns}
     exposures = {block.exposure_in(model.schema) for block in model.blocks}
     masked |= {j for j in exposures if j is not None}
     scores = np.empty((d, len(batch), model.n_classes))
@@ -104,6 +107,10 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
     return scores
 
 
+def _has_no_factors(block: Block) -> bool:
+    return isinstance(block.density, ScoredDensity) and not block.density.has_factors
+
+
 def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
     """Return the scores without each column, (d, n, C); wrong for columns that have to be made missing."""
     d, weights = len(model.schema.columns), model.weights
@@ -113,6 +120,9 @@ def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
             continue
         columns, others = list(block.columns), np.delete(np.arange(d), block.columns)
         tile = block.tile(batch)
+        if isinstance(block.density, ScoredDensity) and not block.density.has_factors:
+            total[others] += block.density.log_scores(parameters, tile)
+            continue
         if isinstance(block.density, ChainedDensity):
             total[others] += block.density.log_density(parameters, tile)
             if isinstance(block.density, MarginalDensity):

@@ -163,6 +163,11 @@ class Posterior:
         of_counts = self.pool is not None and bool(self.schema.of_kind("counts"))
         return not of_counts and all(model.has_density for model in self.models)
 
+    @property
+    def has_factors(self) -> bool:
+        """Whether a prediction is a product of factors of the columns, so that it has an explanation."""
+        return all(getattr(block.density, "has_factors", True) for model in self.models for block in model.blocks)
+
     def ignore_missingness_except(self, columns: Sequence[int]) -> Posterior:
         """Return the same without the missingness factors, so that a missing cell of another column is no evidence."""
         return replace(self, models=tuple(model.ignore_missingness_except(columns) for model in self.models))

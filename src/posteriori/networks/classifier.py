@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.networks.graph.naming import require_variable
 from posteriori.networks.notebooks import network_html
 from posteriori.scoring import Scorer
+from posteriori.support.constraints import N_JOBS
 from posteriori.support.formatting import code, folded
 from posteriori.support.typing import Array
 from posteriori.tables.reading import takes_tables
@@ -81,7 +82,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         "network": [HasMethods(["as_classifier"])],  # its module imports this one
         "target": [str],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "n_jobs": [None, Integral],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(self, network: Any, target: str, *, alpha: float = 1.0, n_jobs: int | None = None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from posteriori.densities import Binned
 from posteriori.learning.cut_points import binned_schema
 from posteriori.model import Block, reject_outside
 from posteriori.sources import source_of
+from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.arrays import write_column
@@ -79,7 +79,7 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
            [ 1., nan]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"n_jobs": [None, Integral]}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"n_jobs": N_JOBS}
 
     def __init__(self, *, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs

@@ -90,7 +90,9 @@ _MOST_STRIPS = 12  # columns, if there are many classes
 def features_section(subject: ReportData, importance: Importance) -> Section:
     """Return feature importance, and the effect and the densities of the columns, the most important first."""
     n_rows = count(importance.n_rows)
-    how = f"on {n_rows} held-out rows" if importance.held_out else f"expected over {n_rows} rows sampled from the model"
+    # Not on the rows of the report: models of folds predicted training rows that they had not seen.
+    held_out = f"on {n_rows} training rows, each held out from the model that predicted it"
+    how = held_out if importance.held_out else f"expected over {n_rows} rows sampled from the model"
     lead = (
         f"Increase of the log-loss when a column is missing, {how}: the column is integrated out and the class is "
         "predicted from the other columns. Redundant columns share their importance, so each of them may score low. A "

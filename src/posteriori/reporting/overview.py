@@ -10,6 +10,7 @@ from posteriori.densities import column_label
 from posteriori.model_selection import HeldOut
 from posteriori.reporting.alerts import alerts_table, find_alerts
 from posteriori.reporting.data import ColumnFacts, ReportData
+from posteriori.reporting.held_out import seen_rows
 from posteriori.reporting.markup import (
     Html,
     Section,
@@ -27,6 +28,7 @@ from posteriori.statistics.description import Cells
 from posteriori.support.formatting import cell_text, count, plural
 from posteriori.support.typing import Array
 
+_ALL = 0.99  # the share of seen rows is an estimate
 _MOST_CLASSES = 40
 _MOST_COLUMNS = 500
 _MOST_UNFOLDED = 40  # columns
@@ -86,8 +88,8 @@ def _chance(evaluated: HeldOut) -> float:
 def table_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Section:
     """Return the section that lists the classes, the columns, and alerts on columns."""
     lead = (
-        "The data the model was fitted to. Missing cells are not imputed: the model integrates them out and predicts "
-        "from the observed cells."
+        f"{_relation(seen_rows(subject.estimator, subject.X))} Missing cells are not imputed: the model integrates "
+        "them out and predicts from the observed cells."
     )
     counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels))
     contents = [
@@ -96,6 +98,17 @@ def table_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Section:
         alerts_table(find_alerts(subject, facts)),
     ]
     return Section("table", "Data overview", lead, tuple(contents))
+
+
+def _relation(seen: float | None) -> str:
+    """Return a sentence on the rows of the report, by the share of them that the model was trained on."""
+    if seen is None:
+        return "The rows of this report."
+    if seen == 0.0:
+        return "None of these rows is among those that the model was trained on."
+    if seen > _ALL:
+        return "The rows that the model was trained on."
+    return f"About {percent(seen)} of these rows are among those that the model was trained on."
 
 
 def classes_table(target: str, labels: Sequence[str], counts: Array) -> Html:

@@ -286,6 +286,9 @@ def choose_examples(subject: ReportData, evaluated: HeldOut) -> list[Example]:
 
 def explained_section(subject: ReportData, evaluated: HeldOut, explorer: str | None = None) -> Section:
     """Return some rows with the contribution of each cell to the prediction."""
+    if not subject.estimator._posterior.has_factors:
+        why = "The model combines its trees by the arithmetic mean, so that no prediction is a product of factors."
+        return Section("explained", "Explained predictions", why, ())
     lead = (
         "How the model computes a prediction. It starts from the prior odds of the two most probable classes; each "
         "cell then multiplies the odds by a factor, and the product is exactly the posterior odds. Bars to the right "

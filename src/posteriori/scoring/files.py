@@ -24,6 +24,7 @@ import polars as pl
 from posteriori import kernels
 from posteriori.scoring.decisions import Decision
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
+from posteriori.scoring.out_of_range import OutOfRange
 from posteriori.scoring.strangeness import Strangeness
 from posteriori.sources.table_source import warn_of_unseen
 from posteriori.support.atomic_write import atomic_write
@@ -146,30 +147,37 @@ def predictions(
     _check_names(fitted, wanted)
     source = fitted.source(X).with_progress(progress)
     unseen: Counter[str] = Counter()
+    outside: OutOfRange | None = None
     impossible: list[int] = []
     n_impossible = 0
     with closing(source.stream(_predictor(fitted, wanted))) as parts, closing(_Beside(wanted.beside)) as beside:
-        for frame, strange, rows in parts:
+        for frame, strange, rows, found in parts:
             unseen.update(strange)
+            outside = found if outside is None or found is None else outside + found
             impossible.extend(rows[: 1 - len(impossible)])
             n_impossible += len(rows)
             yield beside.before(frame)
     if unseen:
         warn_of_unseen(unseen)
+    if outside is not None and fitted.ranges is not None and outside.count.any():
+        warnings.warn(outside.sentence(fitted.schema, fitted.ranges), UserWarning, stacklevel=2)
     if n_impossible:
         warn_of_impossible(impossible[0], n_impossible, of="component" if fitted.is_mixture else "class")
 
 
 def _predictor(
     fitted: FittedPosterior, wanted: Wanted
-) -> Callable[[Batch], tuple[pl.DataFrame, dict[str, int], list[int]]]:
-    """Return a function from a batch to its predictions, its unseen categories, and the rows no class can produce."""
+) -> Callable[[Batch], tuple[pl.DataFrame, dict[str, int], list[int], OutOfRange | None]]:
+    """Return a function from a batch to its predictions, with what warnings need.
+
+    That is its unseen categories, the rows that no class can produce, and the numbers outside of the training rows.
+    """
     classes = label_series("prediction", fitted.labels)
     names = [_column(label) for label in fitted.labels] if wanted.proba else []
     fallback, scores_of = fitted.fallback, fitted.posterior.scores
     strangeness = Strangeness.of(fitted.posterior) if wanted.strangeness else None
 
-    def predicted(batch: Batch) -> tuple[pl.DataFrame, dict[str, int], list[int]]:
+    def predicted(batch: Batch) -> tuple[pl.DataFrame, dict[str, int], list[int], OutOfRange | None]:
         scores = scores_of(batch)
         best = most_probable(scores)
         undefined = best < 0
@@ -186,7 +194,8 @@ def _predictor(
             log_density = strangeness.log_density(batch)
             columns.append(pl.Series("log_density", log_density))
             columns.append(pl.Series("strangeness", strangeness.ranks(batch, log_density)))
-        return pl.DataFrame(columns), batch.unseen, rows
+        outside = None if fitted.ranges is None else OutOfRange.of(batch, fitted.ranges)
+        return pl.DataFrame(columns), batch.unseen, rows, outside
 
     return predicted
 

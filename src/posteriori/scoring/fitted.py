@@ -13,8 +13,10 @@ import numpy as np
 from posteriori.kernels.compiling import use_numba
 from posteriori.model import GenerativeModel, Pool, Posterior
 from posteriori.model_files import Content, parse, read_file, refuse_unknown, unpack
+from posteriori.scoring.out_of_range import ranges_of
 from posteriori.scoring.posterior import ModelRows, Scorer
 from posteriori.sources import LabelledSource, source_of
+from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_not_negative, check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, read_rows
@@ -36,11 +38,15 @@ class FittedPosterior:
     n_jobs: int | None = None  # the number of threads; None or −1 for one per core
     # whether the model was learned from rows; then rows without the names of its columns give a warning
     learned: bool = True
+    # the ranges of the columns in the training rows, outside of which predictions are extrapolated; None if unknown
+    ranges: ColumnRanges | None = None
 
     def check(self) -> None:
         """Raise ValueError unless models, pool and classes fit together; for a model from a file."""
         models, pool, target = self.posterior.models, self.posterior.pool, self.target
         require(len(models) > 0, "members or weights are missing")
+        if self.ranges is not None:
+            self.ranges.check_against(len(models[0].schema.columns))
         require(target.kind == "categorical", "the target is no column of classes")
         require(len(target.kinds) <= 1, "the classes are of several kinds")
         for model in models:
@@ -160,7 +166,9 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
 
     if "members_" not in state:
         posterior = Posterior((unpacked("model_"),))
-        return FittedPosterior(posterior, unpacked("target_"), name, name == _MIXTURE, n_jobs, "statistics_" in state)
+        learned = "statistics_" in state
+        ranges = unpack(state["statistics_"]["fields"].get("ranges"), arrays, _posterior_of) if learned else None
+        return FittedPosterior(posterior, unpacked("target_"), name, name == _MIXTURE, n_jobs, learned, ranges)
     members, weights = unpacked("members_"), unpacked("member_weights_")
     require(len(members) > 0 and members.keys() == weights.keys(), "members or weights are missing")
     for member in members.values():
@@ -170,7 +178,8 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
         check_not_negative("the weight of a member", weight)
     models = tuple(model for member in members.values() for model in member.posterior.models)
     pool = Pool(np.array(list(weights.values())), unpacked("class_bias_"))
-    return FittedPosterior(Posterior(models, pool), next(iter(members.values())).target, name, False, n_jobs)
+    target, ranges = next(iter(members.values())).target, ranges_of([member.ranges for member in members.values()])
+    return FittedPosterior(Posterior(models, pool), target, name, False, n_jobs, ranges=ranges)
 
 
 def most_probable(scores: Array) -> Array:

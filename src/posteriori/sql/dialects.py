@@ -11,6 +11,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
 
+from posteriori.tables.scanning import MISSING
+
 Node = Any  # a sqlglot expression; an expression becomes the child of another, so none may be used twice
 
 IMPOSSIBLE = -1e300  # stands for log 0: not every database has infinite literals, and ∞ − ∞ is NaN
@@ -25,6 +27,8 @@ _NO_BOOLEANS = ("fabric", "sqlite", "tsql")
 _MATERIALISED = ("materialize", "postgres", "risingwave", "sqlite")
 _PLAIN_VALUES = ("duckdb", "sqlite")  # VALUES is a query, whose columns the common table expression names
 _NAMED_VALUES = ("materialize", "postgres", "redshift", "risingwave", "snowflake", "trino", "tsql")
+_READS_TEXT = ("duckdb", "sqlite")
+_EXACT_INTEGER = 1 << 53
 _MOST_ARGUMENTS = 60  # arguments of one function
 _MOST_VALUES = 100  # rows of a table of DuckDB; longer ones stand as strings
 _EXACT_DIGITS = 15  # decimal digits that SQLite reads exactly
@@ -60,9 +64,51 @@ class Dialect:
         return "MATERIALIZED " if self.name == "duckdb" else self.materialised
 
     @property
-    def loose_types(self) -> bool:
-        """Whether a column may hold cells of any type."""
-        return self.name == "sqlite"
+    def reads_text(self) -> bool:
+        """Whether numbers and true/false may stand in a table as text, as an import of CSV leaves them."""
+        return self.name in _READS_TEXT
+
+    def real_cell(self, name: str) -> Node:
+        """Return a cell of a table as a number of double precision; text that is no number is NULL if it may be."""
+        if self.name == "duckdb":
+            return exp.TryCast(this=self.named(name), to=exp.DataType.build("double"))
+        return cases((self._is_number(name), real(self.named(name)))) if self.reads_text else real(self.named(name))
+
+    def category_cell(self, name: str, categories: Sequence[str | bool | int | float]) -> Node:
+        """Return a cell of a table, to compare with the `literals` of categories of one kind."""
+        if not self.reads_text or any(isinstance(one, str) for one in categories):
+            return self.named(name)
+        if any(isinstance(one, bool) for one in categories):
+            return exp.Lower(this=exp.cast(self.named(name), "text"))
+        exact = all(abs(float(one)) < _EXACT_INTEGER for one in categories)  # in double precision
+        return self.real_cell(name) if exact else self.named(name)
+
+    def literals(self, category: str | bool | int | float) -> list[Node]:
+        """Return what stands for a category in `category_cell`."""
+        if self.reads_text and isinstance(category, bool):
+            return [exp.Literal.string(one) for one in (("true", "1") if category else ("false", "0"))]
+        return [self.cell(category)]
+
+    def is_no_number(self, name: str) -> Node:
+        """Return the condition that a cell is text which is no number and not missing, as `posteriori.scan` reads."""
+        known = exp.In(
+            this=exp.cast(self.named(name), "text"), expressions=[exp.Literal.string(one) for one in MISSING]
+        )
+        if self.name == "duckdb":
+            unread: Node = exp.And(
+                this=exp.Not(this=exp.Is(this=self.named(name), expression=exp.Null())),
+                expression=exp.Is(this=self.real_cell(name), expression=exp.Null()),
+            )
+        else:
+            unread = exp.Not(this=exp.Paren(this=self._is_number(name)))
+        return exp.And(this=unread, expression=exp.Not(this=known))
+
+    def _is_number(self, name: str) -> Node:
+        """Return the condition that a cell of SQLite is a number, or text that is one as a whole.
+
+        The cast has a numeric affinity, so that such text is compared as a number; other text is above all numbers.
+        """
+        return exp.LTE(this=self.named(name), expression=real(exp.Literal.number("9e999")))
 
     def written(self, node: Node) -> str:
         """Return the expression as text."""

@@ -20,7 +20,6 @@ from posteriori.sql.dialects import (
     minus,
     missing,
     number,
-    real,
     whole,
 )
 from posteriori.support.typing import Array
@@ -246,10 +245,11 @@ class Cells:
                 f"column {known.name!r} holds {' and '.join(sorted(known.kinds))}, and a column of a database is of "
                 "one type; convert its cells to one kind and train again"
             )
-        cell = self._dialect.named(known.name)
+        cell = self._dialect.category_cell(known.name, known.categories)
         ifs = [
-            exp.If(this=self._dialect.cell(category), true=whole(code))
+            exp.If(this=literal, true=whole(code))
             for code, category in enumerate(known.categories, start=1)
+            for literal in self._dialect.literals(category)
         ]
         return self._steps.read(name, exp.Case(this=cell, ifs=ifs) if ifs else exp.cast(exp.Null(), "int"))
 
@@ -271,16 +271,13 @@ class Cells:
 
     def _read_number(self, name: str, of: str) -> None:
         def cell() -> Node:
-            return real(self._dialect.named(of))
+            return self._dialect.real_cell(of)
 
         # NaN is larger than every number in some databases, and compares as NULL or false in the others.
         between = exp.Between(this=cell(), low=number(-LARGEST), high=number(LARGEST))
         self._steps.read(name, cases((between, cell())))
         infinities = [self._dialect.infinity(sign) for sign in ("", "-")]
         bad: list[Node] = [exp.EQ(this=cell(), expression=node) for node in infinities if node is not None]
-        if self._dialect.loose_types:
-            kinds = [exp.Literal.string("text"), exp.Literal.string("blob")]
-            bad.append(
-                exp.In(this=exp.Anonymous(this="TYPEOF", expressions=[self._dialect.named(of)]), expressions=kinds)
-            )
+        if self._dialect.reads_text:
+            bad.append(exp.Paren(this=self._dialect.is_no_number(of)))
         self._bad_cells += bad

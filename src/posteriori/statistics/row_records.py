@@ -83,6 +83,24 @@ class RowFingerprints:
             return 0.0
         return min(1.0, (matched - chance) / (1.0 - chance))
 
+    def shared(self, other: RowFingerprints) -> float:
+        """Return the share of the rows of the smaller record that the other one has too; 0 if that may be by chance.
+
+        Of two sets of a and b bits of m, a·b/m are common by chance. The record of the higher level, and of fewer bits,
+        cannot be compared with the other, unless both are equal in level: then the wider one is folded.
+        """
+        if self.level != other.level:
+            return 0.0
+        bits = [np.unpackbits(self.bits), np.unpackbits(other.bits)]
+        width = min(len(one) for one in bits)
+        first, second = (one.reshape(-1, width).any(axis=0) for one in bits)
+        a, b, common = int(first.sum()), int(second.sum()), int((first & second).sum())
+        chance = a * b / width
+        fewer = min(a, b)
+        if fewer < _FEWEST_MATCHED or common < chance + _CERTAIN * np.sqrt(chance + 1.0) or fewer <= chance:
+            return 0.0
+        return min(1.0, (common - chance) / (fewer - chance))
+
 
 def _at(hashes: Array, level: int) -> Array:
     kept: Array = hashes[hashes & np.uint64((1 << level) - 1) == 0]

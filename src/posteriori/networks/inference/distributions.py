@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,11 +212,19 @@ class Marginals(Mapping[str, Distribution]):
     A continuous variable has a `GaussianMixture`, which is shown by its mean and standard deviation.
     """
 
-    def __init__(self, distributions: Mapping[str, Distribution]) -> None:
+    def __init__(
+        self, distributions: Mapping[str, Distribution], known: Mapping[str, Any], variables: Collection[str]
+    ) -> None:
         self._distributions = dict(distributions)
+        self._known = dict(known)  # the states of the variables that are evidence
+        self._variables = variables  # all those of the network
 
     def __getitem__(self, name: str) -> Distribution:
-        require_variable(name, self._distributions)
+        require_variable(name, self._variables)
+        if name in self._known:
+            raise ValueError(f"{name!r} is evidence, {self._known[name]!r}, and has no distribution; ask for another")
+        if name not in self._distributions:
+            raise ValueError(f"the query did not ask for {name!r}; name it in the query")
         return self._distributions[name]
 
     def __iter__(self) -> Iterator[str]:

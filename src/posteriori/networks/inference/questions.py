@@ -37,7 +37,7 @@ def query(
     return (
         engines.joint(engine, names, evidence)
         if variables and joint
-        else Marginals(engines.each(engine, names, evidence))
+        else Marginals(engines.each(engine, names, evidence), evidence.certain, inference.dag.nodes)
     )
 
 
