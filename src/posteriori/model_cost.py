@@ -10,7 +10,9 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-MAX_MINUTES = 10  # of one fit, on one core
+from posteriori.support.user_warnings import warn
+
+LONG_SECONDS = 120  # on one core; work that takes longer is announced
 MAX_LOOKUPS = 60  # per row, in multiples of naive Bayes
 MAX_PAIR_CELLS = 40_000_000  # in the tables of pairs of columns, over all classes
 MAX_COVARIANCE_CELLS = 20_000_000  # in the covariance matrices of all classes
@@ -86,8 +88,8 @@ class Cost:
 class Work:
     """An estimate of work that is not begun yet; + adds up.
 
-    Work of more than ten minutes, or of more memory than the machine has, is reduced or refused. The environment
-    variables `POSTERIORI_MAX_MINUTES` and `POSTERIORI_MAX_GB` set other limits; "inf" is none.
+    Work of more memory than the machine has is reduced or refused; the environment variable `POSTERIORI_MAX_GB` sets
+    another limit, and "inf" is none. Work of more than two minutes is announced, and done: the time is the user's.
     """
 
     seconds: float = 0.0  # on one core
@@ -97,22 +99,26 @@ class Work:
         return Work(self.seconds + other.seconds, self.n_bytes + other.n_bytes)
 
     def reason_too_much(self) -> str | None:
-        """Return which limit the work exceeds and how to lift it, as one clause; None if it exceeds none."""
-        minutes, most_minutes = self.seconds / 60, _limit("POSTERIORI_MAX_MINUTES", MAX_MINUTES)
-        if minutes > most_minutes:
-            lift = f"set POSTERIORI_MAX_MINUTES={math.ceil(minutes)} in the environment to do it all the same"
-            return f"it would take about {minutes:,.0f} minutes on one core (limit {most_minutes:g}); {lift}"
+        """Return by how much the work exceeds the memory and how to lift the limit, as one clause; None if it fits."""
         size, most_size = self.n_bytes / 1e9, _limit("POSTERIORI_MAX_GB", _memory() / 1e9)
         if size > most_size:
             lift = f"set POSTERIORI_MAX_GB={math.ceil(size)} in the environment to try it all the same"
             return f"it would take about {size:,.1f} GB of memory (limit {most_size:,.1f}); {lift}"
         return None
 
-    def require_affordable(self, what: str, advice: str) -> None:
-        """Raise ValueError, which says what is not begun, why, and what else can be done, if the work is too much."""
+    def announce(self, what: str, advice: str) -> None:
+        """Warn of what takes long, about how long, and how to make it shorter; refuse what exceeds the memory.
+
+        Raises
+        ------
+        ValueError
+            The work exceeds the memory. The message says what is not begun, why, and what else can be done.
+        """
         reason = self.reason_too_much()
         if reason is not None:
             raise ValueError(f"{what} is not begun: {reason}; or {advice}")
+        if self.seconds > LONG_SECONDS:
+            warn(f"{what} takes about {_duration(self.seconds)} on one core; to make it shorter, {advice}")
 
 
 def require_affordable_export(what: str, sizes: Mapping[str, int], unit: str, most: int, instead: str) -> None:
@@ -142,6 +148,13 @@ def require_affordable_export(what: str, sizes: Mapping[str, int], unit: str, mo
     raise ValueError(
         f"{first}, most of them of {', '.join(large)}; {fewer}fit fewer columns, bins or trees, or {instead}"
     )
+
+
+def _duration(seconds: float) -> str:
+    """Return a time of minutes or hours in words, with the digits that an estimate has."""
+    if seconds < 2 * 3600:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds / 3600:,.0f} hours" if seconds < 48 * 3600 else f"{seconds / 86400:,.0f} days"
 
 
 def _limit(variable: str, default: float) -> float:

@@ -323,9 +323,8 @@ def warn_of_left_out(too_costly: Mapping[str, str], failed: Mapping[str, str], s
     if too_costly:
         name, reason = next(iter(too_costly.items()))
         others = f" (and {len(too_costly) - 1} more)" if len(too_costly) > 1 else ""
-        # The limits of `Work`, whose reason says how to lift them, hold for members that are named too.
-        within = "POSTERIORI_MAX_MINUTES and POSTERIORI_MAX_GB"
-        named = "" if "POSTERIORI_MAX_" in reason else f", or name it in members=[…] to try it within {within}"
+        # The limit of memory, whose reason says how to lift it, holds for members that are named too.
+        named = "" if "POSTERIORI_MAX_" in reason else ", or name it in members=[…] to try it"
         warnings.warn(
             f"candidate {name!r}{others} is not tried: {reason}; see skipped_{named}",
             UserWarning,

@@ -50,7 +50,7 @@ from posteriori.learning.fit import (
     without_groups,
 )
 from posteriori.learning.importance import HeldOutRows
-from posteriori.learning.work_bounds import WorkCounts, check_em, check_work
+from posteriori.learning.work_bounds import WorkCounts, announce_em, announce_work, n_incomplete
 from posteriori.model import Block, FactorWeights, GenerativeModel, Posterior, Prior, bins_of
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges, JointStatistics
@@ -157,7 +157,7 @@ class GenerativeEstimator(Classifier):
         plan = self.training_plan(rows.source.schema, rows.target)
         blocks = plan.blocks
         self._check_plan(rows.source, blocks, complete)
-        check_work([plan], rows.source.schema, WorkCounts(rows.source.table.n_rows, 0, rows.target.cardinality))
+        announce_work([plan], rows.source.schema, WorkCounts(rows.source.table.n_rows, 0, rows.target.cardinality))
         if rows.source.label_model is not None:  # groups are chosen from counts of known components
             blocks = without_groups(blocks)
         source, bins = rows.source, bins_of(blocks)
@@ -191,9 +191,10 @@ class GenerativeEstimator(Classifier):
         prior, options, statistics = self.component_prior(target), self._em_options(), collected.statistics
         n_components = max(target.cardinality, len(prior.of_class))
         if statistics.hidden > 0:
-            check_em(blocks, source.table.n_rows, n_components, options.n_starts, options.max_steps, hidden=True)
+            announce_em(blocks, source.table.n_rows, n_components, options.n_starts, options.max_steps, hidden=True)
         elif needs_em(blocks, statistics):
-            check_em(blocks, source.table.n_rows, n_components, 1, options.max_steps, hidden=False)
+            n_rows = n_incomplete(blocks, statistics.blocks, source.table.n_rows)
+            announce_em(blocks, n_rows, n_components, 1, options.max_steps, hidden=False)
         fit = learn(source, blocks, prior, collected.past, statistics, options)
         learned = replace(fit, model=self._weighed(fit, source))
         self._store_fit(learned, target, source.unlabelled_weight, stacklevel + 1)

@@ -41,7 +41,7 @@ from posteriori.densities import Categorical, Density, Gaussian, MultivariateGau
 from posteriori.densities.covariances import Chain, Pooled, PseudoRows, ShrinkToIdentity
 from posteriori.learning.fit import Collect, EMOptions, FitResult, first_model, learn, warn_not_converged
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
-from posteriori.learning.work_bounds import check_em
+from posteriori.learning.work_bounds import announce_em
 from posteriori.model import Block, GenerativeModel, Posterior, Prior, draw_rows
 from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import warn_of_impossible
@@ -298,7 +298,7 @@ class MixtureModel(DensityMixin, BaseEstimator):
         (rows,) = sampled(source, self._blocks(source.schema))
         blocks = self._blocks(source.schema, rounding_variance(rows.numbers).tolist())
         n_starts = self.n_init if self.start is None else 1
-        check_em(blocks, source.table.n_rows, self.n_components, n_starts, self.max_iter, hidden=True)
+        announce_em(blocks, source.table.n_rows, self.n_components, n_starts, self.max_iter, hidden=True)
         hidden, prior = source.reduce(Collect(blocks)), Prior(self.prior_alpha)
 
         def climb(start: GenerativeModel, max_steps: int) -> FitResult:

@@ -114,14 +114,20 @@ def candidates_of(
 def with_affordable_folds(
     pool: Any, folded: FoldedData, estimators: Mapping[str, GenerativeEstimator], seed: int
 ) -> FoldedData:
-    """Return the rows in fewer folds, with a warning, if cross-validation would exceed the limits of `Work`."""
-    if pool.time_budget is not None or folded.folds <= _USUAL_FOLDS:
+    """Return the rows in fewer folds, with a warning, if cross-validation exceeds the memory; announce what is long."""
+    if pool.time_budget is not None:
         return folded
     plans = list(_plans_of(estimators, folded).values())
-    fewer = affordable_folds(plans, folded.source.schema, folded.work_counts)
-    if fewer in {0, folded.folds}:
-        return folded  # with 0, `cross_fit` says why
-    reason = total_work(plans, folded.source.schema, folded.work_counts).reason_too_much()
+    work = total_work(plans, folded.source.schema, folded.work_counts)
+    reason = work.reason_too_much()
+    if reason is None:
+        what = f"the fit of {len(plans)} candidates with {folded.folds:,} folds"
+        work.announce(what, "name fewer members, ask for fewer folds or set time_budget")
+        return folded
+    few = folded.folds <= _USUAL_FOLDS
+    fewer = 0 if few else affordable_folds(plans, folded.source.schema, folded.work_counts)
+    if fewer == 0:
+        return folded  # `cross_fit` says why
     warnings.warn(f"folds is reduced from {folded.folds:,} to {fewer:,}: {reason}", UserWarning, stacklevel=4)
     return folded.dealt(fewer, seed)
 

@@ -34,6 +34,7 @@ from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 
 _MOST = 1000  # repeats, or threads
+_TIMES_LONGER = 3.0  # than announced before
 _MANY = 1000  # rows, below which the time of a fit hardly depends on them
 
 
@@ -152,7 +153,7 @@ def compare(
                 if progress is not None:
                     progress(size)
             if repeat == 0:
-                trials.require_affordable(training_sizes, int(repeats))
+                trials.announce(training_sizes, int(repeats))
     kinds = {title: is_generative(model) for title, model in chosen.items()}
     return Comparison(
         scores=pl.DataFrame(trials.scores),
@@ -173,6 +174,7 @@ class _Trials:
     text: Any = "auto"
     scores: list[dict[str, Any]] = field(default_factory=list)
     warned: Counter[tuple[str, int, str]] = field(default_factory=Counter)
+    announced: float = 0.0  # seconds
 
     def run(
         self, title: str, model: ProbabilisticClassifier, order: Array, size: int, seed: int
@@ -204,8 +206,8 @@ class _Trials:
         }
         return scores, frozenset(str(warning.message) for warning in caught)
 
-    def require_affordable(self, sizes: Sequence[int], repeats: int) -> None:
-        """Raise ValueError if all trials, judged by those of the sizes so far, exceed the limits of `Work`.
+    def announce(self, sizes: Sequence[int], repeats: int) -> None:
+        """Announce all trials, judged by those of the sizes so far, by `Work`.
 
         From 1,000 rows on, a trial takes at least as many times as long as it has times the rows.
         """
@@ -215,7 +217,9 @@ class _Trials:
         known = max(seconds)
         later = sum(seconds[known] * max(1.0, size / max(known, _MANY)) for size in sizes if size > known)
         work = Work(repeats * (seconds.total() + later))
-        work.require_affordable("the rest of the comparison", "ask for fewer repeats, sizes or models")
+        if self.announced < work.seconds / _TIMES_LONGER:  # again only if it is far longer than was said
+            self.announced = work.seconds
+            work.announce("the rest of the comparison", "ask for fewer repeats, sizes or models")
 
     def record(self, title: str, size: int, repeat: int, scores: dict[str, float], messages: frozenset[str]) -> None:
         """Store the scores and the warnings of a fit."""

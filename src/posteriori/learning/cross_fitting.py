@@ -26,7 +26,15 @@ from posteriori.learning.shared_passes import (
     fit_forest,
     leaves_folds_out,
 )
-from posteriori.learning.work_bounds import COUNTING, COUNTING_AGAIN, CUTTING, FITTING, SCORING, WorkCounts, check_work
+from posteriori.learning.work_bounds import (
+    COUNTING,
+    COUNTING_AGAIN,
+    CUTTING,
+    FITTING,
+    SCORING,
+    WorkCounts,
+    announce_work,
+)
 from posteriori.model import Block, FactorWeights, GenerativeModel, bins_of
 from posteriori.sources import LabelledSource
 from posteriori.sources.table_source import blas, in_order, n_threads
@@ -290,7 +298,7 @@ def cross_fit(
     """
     n_classes = 1 if source.classes is None else source.classes.cardinality
     counts = WorkCounts(len(fold), int(np.count_nonzero(fold >= 0)), n_classes, folds, leave_trees_out)
-    check_work(plans, source.schema, counts)
+    announce_work(plans, source.schema, counts)
     if source.label_model is not None:  # groups are chosen from counts of known components
         plans = [replace(plan, blocks=without_groups(plan.blocks)) for plan in plans]
     rows = source.with_folds(fold)

@@ -147,12 +147,26 @@ def work_of_pool(n_members: int, counts: WorkCounts) -> Work:
     return Work(n_fits * counts.n_evaluated * counts.n_classes * n_members * _PER_POOLED)
 
 
+def n_incomplete(blocks: Sequence[Block], statistics: Sequence[Any], n_rows: int) -> int:
+    """Return an upper bound of the rows that lack a cell of a covariance: all missing cells in rows of their own.
+
+    Only these rows are read again in each step of EM: the sums of complete rows stay as they are.
+    """
+    missing = 0.0
+    for block, sums in zip(blocks, statistics, strict=True):
+        if block.density.sufficient_statistics is Scatter:
+            share = 1.0 - sums.cells.weight.sum(axis=0) / max(float(sums.weight.sum()), 1e-300)
+            missing += float(share.sum()) * n_rows
+    return math.ceil(min(missing, n_rows))
+
+
 def work_of_em(
     blocks: Sequence[Block], n_rows: int, n_components: int, n_starts: int, n_steps: int, hidden: bool
 ) -> Work:
     """Return the work of the fewest steps that EM usually takes from each start, which is ten; few end sooner.
 
-    `hidden` says whether labels are: otherwise each row is of one component, and its missing cells are hidden.
+    `hidden` says whether labels are: otherwise each row is of one component, and its missing cells are hidden. Then
+    n_rows are those that lack a cell.
     """
     reached, per_row, per_pair = (n_components, _PER_DISTANCE, _PER_E_PRODUCT) if hidden else (1, 0.0, _PER_GAP)
     of_row, n_cells, cubes = _PER_RESPONSIBILITY, 0.0, 0.0
@@ -165,24 +179,23 @@ def work_of_em(
     return Work(seconds, 8.0 * _SUMS * n_components * n_cells)
 
 
-def check_em(
+def announce_em(
     blocks: Sequence[Block], n_rows: int, n_components: int, n_starts: int, n_steps: int, hidden: bool
 ) -> None:
-    """Raise ValueError if already ten steps of EM from each start exceed the limits of `Work`."""
+    """Announce ten steps of EM from each start, by `Work`."""
     work = work_of_em(blocks, n_rows, n_components, n_starts, n_steps, hidden)
     what = f"EM of {n_starts:,} start{'' if n_starts == 1 else 's'} and at least {min(n_steps, EM_STEPS)} steps each"
-    work.require_affordable(what, "ask for fewer components, columns, rows, starts (n_init) or steps (max_iter)")
+    work.announce(what, "ask for fewer components, columns, rows, starts (n_init) or steps (max_iter)")
 
 
-def check_work(plans: Sequence[Plan], schema: Schema, counts: WorkCounts) -> None:
-    """Raise ValueError if fitting and cross-validating the plans together exceeds the limits of `Work`."""
+def announce_work(plans: Sequence[Plan], schema: Schema, counts: WorkCounts) -> None:
+    """Announce the fits and cross-validations of plans together, by `Work`; ValueError if they exceed the memory."""
     work = total_work(plans, schema, counts)
-    if work.reason_too_much() is None:
-        return
     what = "the fit" if not counts.folds else f"cross-validation with {counts.folds:,} folds"
-    fewer = affordable_folds(plans, schema, counts) if counts.folds > 2 else 0
-    advice = f"ask for at most {fewer:,} folds" if fewer >= 2 else "leave out columns, rows or members"
-    work.require_affordable(what, advice)
+    fewer = affordable_folds(plans, schema, counts) if counts.folds > 2 and work.reason_too_much() else 0
+    of_folds = "leave out columns, rows, folds or members" if counts.folds > 2 else "leave out columns or rows"
+    advice = f"ask for at most {fewer:,} folds" if fewer >= 2 else of_folds
+    work.announce(what, advice)
 
 
 def affordable_folds(plans: Sequence[Plan], schema: Schema, counts: WorkCounts) -> int:
@@ -209,8 +222,7 @@ def reasons_against_plans(plans: Mapping[str, Plan], schema: Schema, counts: Wor
         if reason is None:
             break
         works = {name: estimate_work(plan, schema, counts) for name, plan in left.items()}
-        in_memory = " GB " in reason
-        worst = max(works, key=lambda name: works[name].n_bytes if in_memory else works[name].seconds)
+        worst = max(works, key=lambda name: works[name].n_bytes)
         own = works[worst].reason_too_much()
         reasons[worst] = own or f"with it, the pool is too much work: {reason}"
         del left[worst]

@@ -378,7 +378,8 @@ _FEWEST_ROWS = 1 << 10  # in a batch
 _MOST_HELD = 1 << 30  # bytes of cells that are kept in memory
 _MOST_HELD_OF_STREAM = 1 << 29  # bytes of cells of a stream that are kept in memory
 _SHARED_ROWS = 1 << 14  # a longer table is cut into batches for several threads, even if one batch could hold it
-_TIMED_ROWS = 1 << 8  # in each of the first two batches of a longer table; the first may compile
+_TIMED_PARTS = 4  # of a longer table, spread over it: the time of a row depends on which of its cells are missing
+_TIMED_ROWS = 1 << 7  # in each of them
 _FEWER_ROWS = "give fewer rows at a time"
 
 
@@ -411,7 +412,7 @@ class TableSource(ComposedSource):
                     n_rows = self.table.n_rows
                     if len(result) < n_rows:
                         work = Work(n_bytes=result.nbytes / len(result) * n_rows)
-                        work.require_affordable(f"the scoring of {n_rows:,} rows", _FEWER_ROWS)
+                        work.announce(f"the scoring of {n_rows:,} rows", _FEWER_ROWS)
                         scores.append(np.empty((n_rows, *result.shape[1:]), result.dtype))
                     else:
                         scores.append(result)
@@ -428,8 +429,7 @@ class TableSource(ComposedSource):
     def stream(self, work: Callable[[Batch], T], what: str = "scores") -> Generator[T, None, None]:
         """Yield work(batch) of all batches, in the order of the rows; `what` names the pass for progress reports.
 
-        The time of a row depends on which of its cells are missing, so that scores are timed on the first rows of a
-        table in memory. Too much work for all rows is refused then, as by `Work`.
+        Scores of a longer table in memory are timed on some of its rows first, and announced if they take long.
         """
         slices = self._slices()
         progress = self.progress
@@ -445,18 +445,22 @@ class TableSource(ComposedSource):
             return result
 
         if what == "scores" and self.table.n_rows > _SHARED_ROWS and not isinstance(self.table, LazyTable):
-            timed = [slice(0, _TIMED_ROWS), slice(_TIMED_ROWS, 2 * _TIMED_ROWS)]
-            slices = [slice(max(one.start, 2 * _TIMED_ROWS), one.stop) for one in slices if one.stop > 2 * _TIMED_ROWS]
-            seconds = []
-            for part in self.reader.parts(timed, self.labelling):
-                begun = time.thread_time()
-                result = read_and_work(part)
-                seconds.append(time.thread_time() - begun)
-                yield result
-            work_of_all = Work(min(seconds) / _TIMED_ROWS * self.table.n_rows)
-            work_of_all.require_affordable(f"the scoring of {self.table.n_rows:,} rows", _FEWER_ROWS)
+            seconds = self._timed(work) * self.table.n_rows
+            Work(seconds).announce(f"the scoring of {self.table.n_rows:,} rows", _FEWER_ROWS)
         n_jobs = min(n_threads(self.n_jobs), len(slices)) if len(slices) > 1 else 1
         yield from in_order(self.reader.parts(slices, self.labelling), read_and_work, n_jobs)
+
+    def _timed(self, work: Callable[[Batch], object]) -> float:
+        """Return the seconds that work takes per row, on one core, measured on rows spread over the table."""
+        apart = (self.table.n_rows - _TIMED_ROWS) // (_TIMED_PARTS - 1)
+        starts = [0, *(k * apart for k in range(_TIMED_PARTS))]  # the first part comes twice, because it may compile
+        slices = [slice(start, start + _TIMED_ROWS) for start in starts]
+        seconds = []
+        for reader, labelling, rows in self.reader.parts(slices, self.labelling):
+            begun = time.thread_time()
+            work(reader.batch(rows, labelling))
+            seconds.append(time.thread_time() - begun)
+        return sum(seconds[1:]) / (_TIMED_PARTS * _TIMED_ROWS)
 
     def cached(self) -> Self:
         """Return the same rows, with their numbers, codes and counts of words kept in memory for further passes.

@@ -222,5 +222,5 @@ def check_draw(n: Any, n_columns: int) -> int:
         raise ValueError(f"n is {n}; draw at least one row")
     n_cells = float(min(int(n) * max(n_columns, 1), 1 << 60))  # a float holds it
     work = Work(n_cells * _PER_CELL, n_cells * _BYTES_PER_CELL)
-    work.require_affordable(f"the draw of {n:,} rows of {n_columns:,} columns", "draw fewer rows at a time")
+    work.announce(f"the draw of {n:,} rows of {n_columns:,} columns", "draw fewer rows at a time")
     return int(n)

@@ -175,7 +175,7 @@ def bootstrap_structure(
     }
     options = {"tabu": tabu, "test": test, "significance": significance, "max_given": max_given, "n_jobs": n_jobs}
     search = as_search(names, method, score, constraints, **options)
-    search.check_work(cases.columns, rows, int(n_graphs))
+    search.announce_work(cases.columns, rows, int(n_graphs))
     rng = generator(random_state)
     joined, directed = np.zeros((len(names),) * 2), np.zeros((len(names),) * 2)
     for _ in range(n_graphs):

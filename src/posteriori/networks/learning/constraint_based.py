@@ -400,7 +400,7 @@ def find_skeleton(
             most = sum(len(around) * math.comb(len(around) - 1, size) for around in neighbours if around)
             seconds = most * (time.perf_counter() - began) / max(tests.n_tests, 1)
             what = f"a round of up to {most:,} tests of independence given {size} variables"
-            Work(seconds).require_affordable(what, f"set max_given to {size - 1}, or leave out columns")
+            Work(seconds).announce(what, f"set max_given to {size - 1}, or leave out columns")
         for x, y in np.argwhere(np.triu(joined & ~required)).tolist():
             for z in _subsets(x, y, neighbours, size):
                 p = tests.p_value(x, y, z)

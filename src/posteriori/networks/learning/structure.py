@@ -225,7 +225,9 @@ def learn_structure(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    return search.run(cases.columns, cases.reduce(CaseRows))
+    rows: CaseRows = cases.reduce(CaseRows)
+    search.announce_work(cases.columns, rows)
+    return search.run(cases.columns, rows)
 
 
 def score_structure(

@@ -279,7 +279,6 @@ class Search:
         """
         names = tuple(column.name for column in columns)
         numeric = np.array([column.kind == "continuous" for column in columns])
-        self.check_work(columns, rows)
         if numeric.any():
             self._require_numeric(names, numeric, rows)
         require_kinds(self.score or BIC(), columns)
@@ -300,8 +299,8 @@ class Search:
         best, scores = self._climb(columns, rows, constraints, None)
         return LearnedStructure(_dag(names, best.edges), best.score, best.trace, scores.n_counted, n_tests)
 
-    def check_work(self, columns: Sequence[Column], rows: CaseRows, times: int = 1) -> None:
-        """Raise ValueError if a search of few moves exceeds the limits of `Work`: dense graphs take longer.
+    def announce_work(self, columns: Sequence[Column], rows: CaseRows, times: int = 1) -> None:
+        """Announce a search of few moves, by `Work`: dense graphs take longer.
 
         `times` is the number of searches on like rows.
         """
@@ -316,7 +315,7 @@ class Search:
         work = Work(times * seconds * (_OF_GAPS if rows.has_gaps and self.method == "hill_climbing" else 1))
         searches = "the search" if times == 1 else f"the {times:,} searches"
         what = f"{searches} for a graph of {d:,} variables on {n_rows:,} distinct rows"
-        work.require_affordable(what, "leave out columns, or take a sample of the rows")
+        work.announce(what, "leave out columns, or take a sample of the rows")
 
     def _require_numeric(self, names: tuple[str, ...], numeric: Array, rows: CaseRows) -> None:
         """Raise ValueError unless the method takes these columns, of which some are continuous."""

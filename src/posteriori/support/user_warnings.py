@@ -1,0 +1,20 @@
+"""Warnings that name the line of the user who called posteriori."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+# A warning is of the user's call, although scikit-learn or a pool of threads may stand between.
+_BETWEEN = frozenset({"posteriori", "sklearn", "joblib", "threadpoolctl", "concurrent", "contextlib", "functools"})
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the first line, from here up, that is not of this package or of what it runs in.
+
+    A stacklevel that is counted by hand is wrong as soon as a function is moved, or is reached on another way.
+    """
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
