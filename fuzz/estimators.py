@@ -77,7 +77,8 @@ def _parameter(rng: Rng, name: str, constraints: Any, X: pl.DataFrame, y: list[A
         return group(**{one: _parameter(rng, one, inner[one], X, y) for one in chosen})
     constraint = pick(rng, [make_constraint(one) for one in constraints])
     if isinstance(constraint, Interval):
-        low = 0.0 if constraint.left is None else float(constraint.left)
+        below = 0.0 if constraint.right is None else float(constraint.right) - 3.0
+        low = below if constraint.left is None else float(constraint.left)
         high = low + 3.0 if constraint.right is None else float(constraint.right)
         high = min(high, float(_LARGEST.get(name, high)))
         if constraint.type is Integral:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from posteriori.support.user_warnings import warn
+from posteriori.user_warnings import warn
 
 LONG_SECONDS = 120  # on one core; work that takes longer is announced
 MAX_LOOKUPS = 60  # per row, in multiples of naive Bayes

@@ -16,7 +16,7 @@ from posteriori.densities.within_ranges import Box, draw_within, truncated_norma
 from posteriori.model import GenerativeModel, draw_rows
 from posteriori.statistics import ColumnRanges
 
-CELL = st.one_of(st.none(), st.integers(-5, 5).map(float), st.floats(-1e9, 1e9))
+CELL = st.one_of(st.none(), st.integers(-5, 5).map(float), st.floats(-1e9, 1e9).map(lambda x: round(x, 9)))
 
 
 def mixed_rows(n=300, seed=0):

@@ -864,7 +864,7 @@ CELLS = st.one_of(
 def never_a_traceback(*arguments):
     code, _, err = run(*arguments)
     assert code in (0, 2), err
-    assert all(line.startswith(("error: ", "warning: ")) for line in err.splitlines()), err
+    assert all(line.startswith(("error: ", "warning: ", "note: ")) for line in err.splitlines()), err
     assert sum(line.startswith("error: ") for line in err.splitlines()) == (code == 2)
     return code
 

@@ -65,8 +65,8 @@ def evaluate(
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
     ranges = ranges_of(estimator._model_ranges)
     outside = None if ranges is None else estimator._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
-    if ranges is not None and outside is not None and outside.count.any():
-        warn(outside.sentence(estimator.schema_, ranges))
+    if ranges is not None and outside is not None and (sentence := outside.sentence(estimator.schema_, ranges)):
+        warn(sentence)
     with as_user_errors():
         y_true = labels.components(estimator.target_, slice(0, frame.height))
         log_posterior = estimator.predict_log_proba(features)

@@ -159,8 +159,9 @@ def predictions(
             yield beside.before(frame)
     if unseen:
         warn_of_unseen(unseen)
-    if outside is not None and fitted.ranges is not None and outside.count.any():
-        warnings.warn(outside.sentence(fitted.schema, fitted.ranges), UserWarning, stacklevel=2)
+    sentence = "" if outside is None or fitted.ranges is None else outside.sentence(fitted.schema, fitted.ranges)
+    if sentence:
+        warnings.warn(sentence, UserWarning, stacklevel=2)
     if n_impossible:
         warn_of_impossible(impossible[0], n_impossible, of="component" if fitted.is_mixture else "class")
 

@@ -12,6 +12,7 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
 _MOST_NAMED = 5  # columns
+_BY_CHANCE = 0.01  # of the numbers of a column: new rows of the same law have a few new extremes
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class OutOfRange:
     """
 
     count: Array  # (d,)
+    far: Array  # (d,): of these, how many are farther from the range than it is wide
+    n_numbers: Array  # (d,)
     lowest: Array  # (d,): of the numbers outside; inf without any
     highest: Array
 
@@ -29,33 +32,44 @@ class OutOfRange:
     def of(cls, batch: Batch, ranges: ColumnRanges) -> OutOfRange:
         """Count the numbers of a batch."""
         d = len(batch.schema.columns)
-        count, lowest, highest = np.zeros(d, np.int64), np.full(d, np.inf), np.full(d, -np.inf)
+        count, far, n_numbers = np.zeros((3, d), np.int64)
+        lowest, highest = np.full(d, np.inf), np.full(d, -np.inf)
         for place, j in enumerate(batch.schema.of_kind("continuous")):
             if batch.schema.columns[j].part is not None or not ranges.has_numbers[j]:
                 continue
             cells = batch.numbers.values[:, place]
-            outside = cells[(cells < ranges.lowest[j]) | (cells > ranges.highest[j])]
+            n_numbers[j] = np.count_nonzero(~np.isnan(cells))
+            beyond = np.maximum(ranges.lowest[j] - cells, cells - ranges.highest[j])
+            far[j] = np.count_nonzero(beyond > ranges.highest[j] - ranges.lowest[j])
+            outside = cells[beyond > 0]
             if len(outside):
                 count[j], lowest[j], highest[j] = len(outside), outside.min(), outside.max()
-        return cls(count, lowest, highest)
+        return cls(count, far, n_numbers, lowest, highest)
 
     def __add__(self, other: OutOfRange) -> OutOfRange:
         return OutOfRange(
-            self.count + other.count, np.minimum(self.lowest, other.lowest), np.maximum(self.highest, other.highest)
+            self.count + other.count,
+            self.far + other.far,
+            self.n_numbers + other.n_numbers,
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
         )
 
     def sentence(self, schema: Schema, ranges: ColumnRanges) -> str:
-        """Return a sentence that names the columns, those with the most such numbers first; empty without any."""
-        order = np.argsort(-self.count, kind="stable")
-        found = [int(j) for j in order if self.count[j]]
-        named = [
+        """Return a sentence that names the columns, those with the most such numbers first; empty if it names none.
+
+        A column is named if a number lies far outside, or if more than 1 % of its numbers, and at least two, do.
+        """
+        named = (self.far > 0) | ((self.count > 1) & (self.count > _BY_CHANCE * self.n_numbers))
+        found = [int(j) for j in np.argsort(-self.count, kind="stable") if named[j]]
+        parts = [
             f"{self.count[j]:,} of {schema.columns[j].name!r} ({self.lowest[j]:g} to {self.highest[j]:g}, trained on "
             f"{ranges.lowest[j]:g} to {ranges.highest[j]:g})"
             for j in found[:_MOST_NAMED]
         ]
-        more = len(found) - len(named)
+        more = len(found) - len(parts)
         rest = f", and of {more} more column{'s' if more > 1 else ''}" if more else ""
-        return f"numbers lie outside of the range of the training rows: {', '.join(named)}{rest}" if found else ""
+        return f"numbers lie outside of the range of the training rows: {', '.join(parts)}{rest}" if found else ""
 
 
 def ranges_of(each: Sequence[ColumnRanges | None]) -> ColumnRanges | None:
