@@ -888,7 +888,6 @@ def test_any_text_is_fitted_or_refused(scratch, rows, n_features):
         assert never_a_traceback("sample", model, "-n", 3, "--seed", 0) == 0
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.binary(max_size=60), st.sampled_from(["csv", "tsv", "parquet", "arrow", "ndjson", "csv.gz", "csv.zst"]))
 def test_any_bytes_are_refused_or_fitted(scratch, content, kind):
     table = scratch / f"b.{kind}"
@@ -896,7 +895,6 @@ def test_any_bytes_are_refused_or_fitted(scratch, content, kind):
     never_a_traceback("fit", table, "--target", "y", "--output", scratch / "m.posteriori")
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.sampled_from(["parquet", "arrow", "ndjson", "csv.gz"]), st.data())
 def test_damaged_tables_are_refused_or_read(scratch, kind, data):
     whole = scratch / f"whole.{kind}"
