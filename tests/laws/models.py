@@ -38,6 +38,8 @@ class Case:
         Whether it takes y; a mixture model does not.
     is_costly : bool
         Whether a fit takes a second; such a case runs on fewer tables.
+    make_quick : callable or None
+        Returns a cheaper estimator with the same path, which stands for it in the quick run of the laws.
     is_variant : bool
         Whether another case has the same path through the code, with other numbers; such a case is left to the long
         run.
@@ -49,7 +51,12 @@ class Case:
     takes_missing: bool = True
     has_labels: bool = True
     is_costly: bool = False
+    make_quick: Callable[[], Any] | None = None
     is_variant: bool = False
+
+    def in_quick_run(self):
+        """Return the case with the estimator of the quick run."""
+        return replace(self, make=self.make_quick or self.make)
 
     def fit(self, table, y=None):
         """Return the estimator fitted to a table of `tests.laws.tables`, or to a part of one."""
@@ -69,6 +76,7 @@ def _of_registry():
     for spec in MODELS.values():
         if spec.name not in EXCLUDED:
             few = {"folds": 2, "random_state": 0} if spec.name == "pool" else {}
+            few |= {"n_trees": 12} if spec.name.startswith("forest") else {}
             make = lambda spec=spec, few=few: spec.make(**_QUICK, **few)  # noqa: E731
             takes = "counts" if spec.of_counts else "mixed"
             yield Case(spec.name, make, takes, takes_missing=not spec.of_counts, is_costly=spec.name == "pool")
@@ -132,6 +140,10 @@ CASES["gda weighted"] = Case(
 CASES["full joint"] = Case("full joint", lambda: po.classifiers.FullJointClassifier(bins=2, **_QUICK))
 CASES["mixture"] = Case(
     "mixture", lambda: po.MixtureModel(2, n_init=2, random_state=0, max_iter=20, tol=0.0, n_jobs=1), has_labels=False
+)
+_FEW_MEMBERS = ["nb predictive", "qda predictive", "tan 5", "aode 8 bins", "cells"]
+CASES["pool"] = replace(
+    CASES["pool"], make_quick=lambda: po.GenerativeClassifier(_FEW_MEMBERS, folds=2, random_state=0, **_QUICK)
 )
 CASES |= {name: replace(CASES[name], is_variant=True) for name in _VARIANTS}
 
