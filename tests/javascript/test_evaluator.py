@@ -20,14 +20,14 @@ def as_json(cell):
     return cell.isoformat() if isinstance(cell, datetime.datetime) else cell
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a worker may come to this file more than once
 def fitted():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: make() for name, make in MODELS.items()}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def files(fitted):
     def plain(rows):
         return [{name: as_json(cell) for name, cell in row.items()} for row in rows]
@@ -35,7 +35,7 @@ def files(fitted):
     return [{"file": json.loads(to_javascript(model)), "rows": plain(rows)} for model, rows in fitted.values()]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def evaluated(fitted, files, tmp_path_factory):
     result = in_node(f"{DRIVER}\nconst result = given.map(evaluated);", files, tmp_path_factory.mktemp("node"))
     return dict(zip(fitted, result, strict=True))

@@ -119,10 +119,10 @@ def test_networks_of_more_than_40_variables_are_tables():
     assert "… and 1 more variables" in net._repr_html_()
 
 
-def test_a_picture_does_not_import_matplotlib():
+def test_a_picture_does_not_import_matplotlib_and_neither_does_the_module_of_plots():
     code = (
-        "import sys, posteriori as po; net = po.BayesianNetwork([('a', 'b')]); net._repr_html_(); "
-        "assert 'matplotlib' not in sys.modules"
+        "import sys, posteriori as po, posteriori.plotting; net = po.BayesianNetwork([('a', 'b')]); "
+        "net._repr_html_(); assert 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

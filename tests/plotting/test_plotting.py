@@ -774,13 +774,6 @@ def test_cells_a_density_cannot_make_are_refused(counts):
         plot_decision_regions(model, np.array([[1.0, np.inf]]))
 
 
-def test_importing_the_module_imports_no_matplotlib():
-    import subprocess
-
-    code = "import sys, posteriori.plotting; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 def test_labels_do_not_touch_the_edge_of_a_figure():
     rows = pl.DataFrame({"a long name of a column of numbers": np.exp(np.arange(60) / 6.0), "y": ["a", "b"] * 30})
     model = po.NaiveBayes().fit(rows, "y")

@@ -96,7 +96,6 @@ CELLS = {
 
 
 @pytest.mark.parametrize("estimator", SUMMED.values(), ids=SUMMED)
-@settings(max_examples=12)
 @given(cells=st.lists(st.tuples(*CELLS.values()), min_size=4, max_size=30))
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of columns that few rows leave empty
 def test_sums_in_the_database_are_those_of_streaming(estimator, cells):
