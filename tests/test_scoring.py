@@ -83,7 +83,7 @@ def quietly(function, *arguments):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(row=ROWS)
 def test_the_scorer_gives_the_numbers_of_predict_proba(name, row):
     model = fitted(name)

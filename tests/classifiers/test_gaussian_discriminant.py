@@ -9,7 +9,7 @@ import pytest
 import scipy.optimize
 import scipy.special
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
@@ -710,7 +710,6 @@ def test_a_file_gives_the_model_back_bit_for_bit(parameters, missing, tmp_path):
 # The density alone -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.floats(-3.5, -1))
 def test_nearly_collinear_columns_keep_their_digits_where_cells_are_missing(seed, log_angle):
     rng = np.random.default_rng(seed)

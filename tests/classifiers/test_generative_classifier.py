@@ -190,7 +190,7 @@ TABLES = {
     "tiny class": tiny_class,
     "one feature": lambda: (mixed()[0].select("u"), mixed()[1]),
     "only categories": lambda: (mixed()[0].select("kind"), mixed()[1]),
-    "wide": lambda: (np.random.default_rng(0).normal(size=(30, 70)), np.arange(30) % 2),
+    "wide": lambda: (np.random.default_rng(0).normal(size=(30, 45)), np.arange(30) % 2),
     "many classes": many_classes,
     "few rows": lambda: ([[1.0], [2.0], [3.0]], ["a", "b", "a"]),
     "constant column": lambda: (mixed()[0].with_columns(one=pl.lit(1.0)), mixed()[1]),
@@ -212,7 +212,7 @@ QUICK = ("tiny class", "few rows", "wide", "a column of gaps in a class")
 @pytest.mark.filterwarnings("ignore:candidate .* is not tried")
 def test_any_table_will_do(name):
     X, y = TABLES[name]()
-    found = po.GenerativeClassifier().fit(X, y)
+    found = po.GenerativeClassifier(folds=2).fit(X, y)
     proba = found.predict_proba(X)
     assert proba.shape == (len(y), len(set(y)))
     assert_allclose(proba.sum(axis=1), 1.0)
@@ -262,7 +262,7 @@ def test_what_costs_too_much_is_left_out_with_a_warning():
     assert gaussian <= set(select_candidates(few_patterns, MemberOptions()).estimators)
     X = np.random.default_rng(0).normal(size=(40, 130))
     with pytest.warns(UserWarning, match=r"is not tried: .*skipped_"):
-        found = po.GenerativeClassifier().fit(X, np.arange(40) % 2)
+        found = po.GenerativeClassifier(folds=2).fit(X, np.arange(40) % 2)
     others = {"nb predictive", "lda predictive", "binned weighted", "cells", "forest", "forest best"}
     assert set(found.cv_results_["member"]) == {*others, "pool"}
 
@@ -298,7 +298,7 @@ def test_a_candidate_sees_ranges_counts_gaps_and_cardinalities():
     spec = replace(MODELS["nb predictive"], name="positive", decline=decline)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(MODELS, "positive", spec)
-        found = po.GenerativeClassifier().fit(frame, y)
+        found = po.GenerativeClassifier(folds=2).fit(frame, y)
     (table,) = seen
     u, kind = frame["u"], frame["kind"]
     assert found.skipped_["positive"] == f"column 'u' holds {u.min():.3g}; numbers must be positive"
@@ -398,7 +398,7 @@ def test_names_and_titles_are_distinct_and_options_are_parameters():
 
 
 def test_threads_and_repetition_change_nothing(penguins):
-    one, two = (po.GenerativeClassifier(n_jobs=jobs).fit(penguins, "species") for jobs in (1, 2))
+    one, two = (po.GenerativeClassifier(folds=2, n_jobs=jobs).fit(penguins, "species") for jobs in (1, 2))
     assert_allclose(one.predict_proba(penguins), two.predict_proba(penguins), atol=1e-12)
     with pytest.raises(ValueError, match="a mask of possible classes"):
         po.GenerativeClassifier().fit(np.zeros((4, 1)), np.eye(4, dtype=bool))

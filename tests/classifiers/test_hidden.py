@@ -189,7 +189,7 @@ def test_unlabelled_penguins_help_one_model_and_hurt_another():
     penguins = load_penguins()
     species = np.array(penguins["species"].to_list(), dtype=object)
     X, right = penguins.drop("species"), {}
-    for seed in range(20):
+    for seed in range(10):
         shuffled = np.random.default_rng(seed).permutation(len(species))
         known = np.concatenate([shuffled[species[shuffled] == name][:5] for name in sorted(set(species))])
         some = np.full(len(species), None, dtype=object)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
@@ -75,7 +75,6 @@ def test_the_same_start_leads_where_scikit_learns_does(covariance, steps):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:components with hardly a row")
-@settings(max_examples=20)
 @given(
     seed=st.integers(0, 10**6),
     covariance=st.sampled_from(list(NAMES)),

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -99,7 +99,6 @@ def test_a_raised_covariance_is_the_likeliest_that_is_large_enough(seed, d):
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     covariance=st.sampled_from(KINDS),

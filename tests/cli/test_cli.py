@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.metrics
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -612,7 +612,7 @@ def test_rows_that_no_class_can_produce_fall_back_on_the_prior():
 # Width ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("width", [60, pytest.param(80, marks=pytest.mark.long), 120])
 def test_no_line_is_wider_than_the_terminal(width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     rng = np.random.default_rng(0)

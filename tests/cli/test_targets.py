@@ -128,8 +128,10 @@ def test_numbers_are_classes_where_the_user_says_so(cars):
     assert len(po.load("codes.posteriori").classes_) == 30
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.parametrize("model", ["nb", "pool"])
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [("csv", "nb"), ("parquet", "nb"), ("csv", "pool"), pytest.param("parquet", "pool", marks=pytest.mark.long)],
+)
 def test_a_saved_model_cuts_the_target_of_new_rows_as_its_own(kind, model, cars):
     succeeds("fit", f"cars.{kind}", "--target", "price", "--classes", "3", "--model", model)
     loaded = po.load("cars.posteriori")

@@ -5,7 +5,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
@@ -164,7 +164,6 @@ def test_information_is_that_of_the_enumerated_table(rows):
         assert_allclose(found.information[z, i, j], expected, atol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(2, 8), st.integers(0, 10_000), st.booleans())
 def test_the_forest_has_the_weight_of_networkx(d, seed, negative):
     rng = np.random.default_rng(seed)
@@ -179,7 +178,6 @@ def test_the_forest_has_the_weight_of_networkx(d, seed, negative):
     assert nx.is_forest(nx.Graph([(j, p) for j, p in enumerate(parents) if p >= 0] or [(0, 1)]))
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.booleans(), min_size=2, max_size=6), st.integers(0, 10_000))
 def test_the_mixed_forest_is_the_best_in_which_no_category_has_a_number_above_it(continuous, seed):
     d, rng = len(continuous), np.random.default_rng(seed)

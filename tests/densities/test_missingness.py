@@ -80,7 +80,6 @@ def test_the_probabilities_of_all_rows_gaps_among_them_sum_to_one(model, alpha):
     assert_allclose(np.exp(model.score_samples(rows)).sum(), 1.0, rtol=1e-12)
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 10**6))
 def test_without_smoothing_missing_is_one_more_category(seed):
     rng = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import sklearn.naive_bayes
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_matrix, csr_array
@@ -171,7 +171,6 @@ tables = st.fixed_dictionaries({
     "kind": st.sampled_from(["int", "negative", "float", "bool", "str", "object", "list"]),
     "weighted": st.booleans(),
 })  # fmt: skip
-many = settings(max_examples=30, deadline=None)
 
 
 def draw(table):
@@ -185,7 +184,6 @@ def draw(table):
     return rng, y, weight, len(np.unique(y))
 
 
-@many
 @given(
     table=tables,
     var_smoothing=st.sampled_from([1e-9, 1e-3, 0.5]),
@@ -267,7 +265,6 @@ def prior_of(given_prior, n_classes):
     return np.arange(1, n_classes + 1) / sum(range(1, n_classes + 1)) if given_prior else None
 
 
-@many
 @given(
     table=tables,
     parameters=st.fixed_dictionaries(discrete),
@@ -284,7 +281,6 @@ def test_bernoulli_numbers(table, parameters, binarize, container):
     assert_same(ours, theirs, container(X))
 
 
-@many
 @given(
     table=tables,
     parameters=st.fixed_dictionaries(discrete),
@@ -371,7 +367,6 @@ def test_min_categories_must_be_integers(least):
 # Learning in parts -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
 @given(table=tables, cuts=st.lists(st.floats(0, 1), max_size=3), index=st.integers(0, 2))
 def test_partial_fit_of_parts_is_fit_of_all(table, cuts, index):
     rng, y, weight, _ = draw(table)

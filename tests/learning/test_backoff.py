@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
@@ -85,7 +85,6 @@ def test_the_likelihood_of_cells_is_that_of_refits_without_each_row(seed):
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.3, 2.0]))
-@settings(max_examples=20, deadline=None)
 def test_the_sums_of_a_step_are_the_gradient(seed, alpha):
     codes, component = codes_of(seed)
     cells = cells_of(codes, component, np.random.default_rng(seed).integers(1, 4, len(codes)) / 2.0, alpha=alpha)[0]
@@ -98,7 +97,6 @@ def test_the_sums_of_a_step_are_the_gradient(seed, alpha):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=15, deadline=None)
 def test_the_learned_pseudo_rows_are_a_maximum_and_ignore_the_names_of_categories(seed):
     codes, component = codes_of(seed)
     cells = cells_of(codes, component, np.ones(len(codes)))[0]
@@ -119,7 +117,6 @@ def test_the_learned_pseudo_rows_are_a_maximum_and_ignore_the_names_of_categorie
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=15, deadline=None)
 def test_a_whole_weight_is_a_repetition(seed):
     codes, component = codes_of(seed)
     weight = np.random.default_rng(seed).integers(1, 4, len(codes))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -27,7 +27,6 @@ def rows(seed, n=120, d=4, missing=0.3):
     return np.where(rng.random(X.shape) < missing, np.nan, X), y
 
 
-@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.sampled_from(["pooled", "per_class", 0.5]))
 @pytest.mark.filterwarnings("ignore:EM stopped", "ignore:the covariance is singular")
 def test_no_extrapolation_lowers_the_likelihood(seed, pooling):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -191,7 +191,6 @@ def test_any_density_of_numbers_will_do():
 # Laws -------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.floats(-5, 5), st.floats(0.01, 5)), min_size=1, max_size=4),
     st.floats(1e-6, 1e6),

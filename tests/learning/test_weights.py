@@ -45,7 +45,6 @@ def draw_factors(seed, n=60, n_classes=3, d=4):
     return factors, log_prior, components, rng.choice([0.5, 1.0, 3.0], n)
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 30.0]))
 def test_the_derivatives_are_those_of_the_loss(seed, penalty):
     factors, log_prior, components, weight = draw_factors(seed)

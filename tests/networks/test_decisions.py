@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -12,7 +12,6 @@ from tests.networks.test_networks import random_network
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=15, deadline=None)
 def test_a_sensitivity_function_is_the_answer_of_the_changed_network(seed):
     net = random_network(seed, n=5, zeros=False)
     rng = np.random.default_rng(seed)
@@ -45,7 +44,6 @@ def test_a_sensitivity_function_is_the_answer_of_the_changed_network(seed):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
 def test_the_value_of_information_is_the_gain_of_deciding_after_it(seed):
     net = random_network(seed, n=5)
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
@@ -421,7 +421,6 @@ def test_the_graph_of_a_known_sample_is_found(shared_data):
 
 
 @given(st.integers(0, 60))
-@settings(deadline=None, max_examples=15)
 def test_conditioning_answers_as_the_junction_tree_does(seed):
     net = random_hybrid(seed)
     evidence = {"x0": 0.7, "d1": net.states("d1")[0]}

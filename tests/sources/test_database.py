@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import posteriori as po
 from posteriori.learning.cut_points import binned_schema

@@ -115,7 +115,7 @@ ESTIMATORS = {
     "mixed": po.NaiveBayes(distributions={"height": po.Binned(), "rooms": "poisson", "width": po.Binned(8)}),
     "weighted": po.NaiveBayes(feature_weights="conditional"),
     "TAN": po.TreeAugmentedNaiveBayes(),
-    "components": po.NaiveBayes(em=po.EM(components_per_class=2, max_iter=5, tol=0.0), random_state=0),
+    "components": po.NaiveBayes(em=po.EM(components_per_class=2, max_iter=2, tol=0.0), random_state=0),
 }
 
 

@@ -132,7 +132,13 @@ MODELS = {
 
 
 # Each part of their SELECT is also in that of another model here, or of one of `PATTERNS`.
-COMBINATIONS = {"tan of components", "tan without smoothing", "kdb 3 without smoothing", "forest", "chow-liu of Gaussians"}
+COMBINATIONS = {
+    "tan of components",
+    "tan without smoothing",
+    "kdb 3 without smoothing",
+    "forest",
+    "chow-liu of Gaussians",
+}
 
 
 @pytest.mark.parametrize(

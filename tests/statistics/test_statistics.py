@@ -163,7 +163,6 @@ def test_reindexing_moves_components_and_categories(batch, order):
     assert_array_equal(moved.weight, np.bincount(assignment.component, weight, N_COMPONENTS + 1))
 
 
-@settings(max_examples=20)
 @given(batches(min_rows=1))
 def test_pooled_moments_are_those_of_all_rows(batch):
     values, _, _, weight = batch
@@ -246,7 +245,6 @@ def repeated(tile, responsibilities):
 
 
 @pytest.mark.parametrize("name", TILES)
-@settings(max_examples=25)
 @given(shared_rows())
 def test_statistics_of_shares_are_weighted_sums(name, rows):
     numbers, codes, responsibilities = rows
