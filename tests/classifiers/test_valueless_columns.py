@@ -56,12 +56,18 @@ MODELS = {
     "tan": lambda: po.TreeAugmentedNaiveBayes(bins=3),
     "tan of numbers": lambda: po.TreeAugmentedNaiveBayes(bins=None),
     "kdb": lambda: po.KDependenceBayes(bins=3),
-    "pool": lambda: po.GenerativeClassifier(folds=2),
+    "pool": lambda: po.GenerativeClassifier(["nb", "lda", "tan", "cells", "forest"], folds=2),
 }
 
 
-@pytest.mark.parametrize("empty", EMPTY)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "empty"),
+    [
+        pytest.param(name, empty, marks=[pytest.mark.long] * (name == "pool" and empty != "polars numbers"))
+        for name in MODELS
+        for empty in EMPTY
+    ],
+)
 def test_prediction_takes_every_later_value_of_such_a_column_as_missing(name, empty):
     model = MODELS[name]().fit(table(EMPTY[empty](20)), Y)
     expected = model.predict_proba(table(EMPTY[empty](20)))

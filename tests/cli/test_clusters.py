@@ -98,7 +98,7 @@ def test_columns_of_few_whole_numbers_are_categories_unless_numeric():
 
 def test_a_best_size_at_the_edge_says_what_to_try():
     rng = np.random.default_rng(0)
-    pl.DataFrame(rng.normal(size=(300, 2)) + 20.0 * rng.integers(0, 4, 300)[:, np.newaxis]).write_csv("four.csv")
+    pl.DataFrame(rng.normal(size=(120, 2)) + 20.0 * rng.integers(0, 4, 120)[:, np.newaxis]).write_csv("four.csv")
     common = ("cluster", "four.csv", "-o", "m.posteriori", "-k")
     assert "BIC is still falling at k = 3, the largest tried; try -k 3..6" in succeeds(*common, "2..3")
     assert "BIC is least at k = 4, the smallest tried; try -k 1..4" in succeeds(*common, "4..6")

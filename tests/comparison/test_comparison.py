@@ -212,7 +212,8 @@ def test_an_unknown_category_has_no_indicator_and_is_not_taken_for_the_most_freq
 def test_every_model_named_takes_a_mixed_table_with_gaps(constructor, columns, labels):
     X = constructor({name: cells * 6 for name, cells in columns.items()})
     # Variants are members of pools, and models of counts learn from rows without gaps.
-    names = [name for name, spec in MODELS.items() if " " not in name and not spec.of_counts]
+    # A pool has tests of its own on such tables, and fits all of them.
+    names = [name for name, spec in MODELS.items() if " " not in name and not spec.of_counts and name != "pool"]
     found = po.compare(X, labels * 6, names, sizes=[12], repeats=1, random_state=0)
     assert found.models == tuple(MODELS[name].title for name in names)
     assert found.scores.select("accuracy", "log_loss", "brier").null_count().sum_horizontal().item() == 0

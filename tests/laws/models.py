@@ -124,7 +124,7 @@ def _settings():
 # Cases that are another one of the list with other numbers, or under another name.
 _VARIANTS = (
     *("tan 5", "tan 30", "aode 5", "aode 8 bins", "scaled 0.1", "complement 0.1", "kdb 1 learned", "kdb 4 bins"),
-    *("nb of gaussian", "nb of complement", "nb of compound", "nb of presence", "nb of scaled"),
+    *("nb of gaussian", "nb of complement", "nb of compound", "nb of presence", "nb of scaled", "rda predictive"),
     *("gda full pooled", "gda full per_class", "gda full pooled predictive", "gda full per_class predictive"),
     *("gda diagonal per_class", "gda diagonal pooled predictive"),
     *("gda spherical pooled", "gda spherical per_class predictive"),

@@ -181,7 +181,7 @@ MODELS = {
     "naive Bayes": po.NaiveBayes(),
     "weighted": po.NaiveBayes(feature_weights="conditional"),
     "missing tells": po.NaiveBayes(missing="informative"),
-    "mixture": po.NaiveBayes(em=po.EM(components_per_class=2), random_state=0),
+    "mixture": po.NaiveBayes(em=po.EM(components_per_class=2, n_init=1), random_state=0),
     "LDA": po.GaussianDiscriminant(),
     "TAN": po.TreeAugmentedNaiveBayes(),
     "TAN of numbers": po.TreeAugmentedNaiveBayes(bins=None),

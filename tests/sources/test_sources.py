@@ -119,7 +119,24 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
+# Files differ in how rows are read, which one model shows; fits of several passes read files again by the same code.
+ALIKE = (parquet_files, arrow_files, csv_packed, ndjson)
+
+
+@pytest.mark.parametrize(
+    ("source", "estimator"),
+    [
+        pytest.param(
+            where,
+            estimator,
+            id=f"{where.__name__ if where else 'memory'}-{name}",
+            marks=[pytest.mark.long] * (where in ALIKE and name != "NaiveBayes"),
+        )
+        for where in (None, *FILES, *ENGINES)
+        for name, estimator in ESTIMATORS.items()
+    ],
+    indirect=["source"],
+)
 def test_the_model_and_its_predictions_are_those_of_memory(source, assert_same, frame, estimator):
     from sklearn.base import clone
 
@@ -236,7 +253,21 @@ def test_a_missing_label_is_told_of_with_its_row(source, assert_same, frame):
         po.NaiveBayes(n_jobs=1).fit(source(hidden), "y")
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv.gz", ".ndjson", ".arrow"])
+SUFFIXES = (".parquet", ".csv", ".tsv.gz", ".ndjson", ".arrow")
+
+
+def written_from(where, suffix):
+    """Return parameters of a source and a format: in the quick run, memory is written in all, the others in one."""
+    is_another = where is not None and suffix != ".parquet"
+    name = f"{where.__name__ if where else 'memory'}-{suffix}"
+    return pytest.param(where, suffix, id=name, marks=[pytest.mark.long] * is_another)
+
+
+@pytest.mark.parametrize(
+    ("source", "suffix"),
+    [written_from(where, suffix) for where in (None, *FILES, *ENGINES) for suffix in SUFFIXES],
+    indirect=["source"],
+)
 def test_predictions_are_written_as_they_are_made(source, assert_same, frame, tmp_path_factory, suffix):
     model = po.NaiveBayes().fit(frame, "y")
     out = tmp_path_factory.mktemp("out") / f"predictions{suffix}"
