@@ -491,7 +491,7 @@ LARGE = (
     po.TreeAugmentedNaiveBayes(bins=None),
     po.KDependenceBayes(bins=12),
     po.AveragedOneDependence(bins=8),
-    po.GenerativeForest(n_trees=4),
+    po.GenerativeForest(n_trees=10),
 )
 
 
