@@ -55,13 +55,15 @@ def test_machine_code_is_kept_beside_the_sources_where_that_is_possible(tmp_path
 
 
 @needs_users
-def test_or_else_in_a_private_folder_of_the_user(no_folder_beside, tmp_path):
+def test_machine_code_is_kept_in_a_private_folder_of_the_user_where_none_is_possible_beside_the_sources(
+    no_folder_beside, tmp_path
+):
     assert writable_folder(no_folder_beside) == user_folder() == tmp_path / "user" / "posteriori"
     assert stat.S_IMODE(user_folder().stat().st_mode) == 0o700
 
 
 @needs_users
-def test_or_else_in_a_private_folder_among_the_temporary_files(no_folder_beside, tmp_path):
+def test_machine_code_is_kept_among_the_temporary_files_where_the_user_has_no_folder_either(no_folder_beside, tmp_path):
     (tmp_path / "user").write_text("a file, where a folder would have to be")
     assert writable_folder(no_folder_beside) == temporary_folder()
     assert temporary_folder().name == f"posteriori-{os.geteuid()}"
