@@ -262,6 +262,8 @@ class GenerativeEstimator(Classifier):
             del self.transduction_
         if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; use predict
             return
+        if labels_of(self).ignores_unlabelled:
+            return
         if source.labels is None or not (source.labels.may_miss or labels_of(self).label_noise is not None):
             return
         model = self.model_

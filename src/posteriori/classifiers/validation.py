@@ -90,9 +90,10 @@ class Labels(ParameterGroup):
 
     Parameters
     ----------
-    unlabelled : "error", "learn" or label, default "error"
-        How missing labels (NaN, None, null) are handled. "error" raises an error; "learn" infers them by EM. Any other
-        value, such as −1, marks a missing label and is inferred in the same way.
+    unlabelled : "error", "learn", "ignore" or label, default "error"
+        How missing labels (NaN, None, null) are handled. "error" raises an error; "learn" infers them by EM; "ignore"
+        leaves their rows out, as weight 0 does. Any other value, such as scikit-learn's −1, is a label of y that marks
+        a missing one, which is inferred in the same way; a code that y does not hold is an error.
     unlabelled_weight : float or "held_out", default 1.0
         Weight of a row without label, in [0, 1] (Nigam et al. 2000). If the assumptions of the model do not hold,
         many unlabelled rows can make it worse. "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the
@@ -129,6 +130,19 @@ class Labels(ParameterGroup):
     def may_miss(self) -> bool:
         """Whether a row without label is no error."""
         return not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
+
+    @property
+    def ignores_unlabelled(self) -> bool:
+        """Whether rows without label are left out.
+
+        Raises ValueError if they have a weight, too.
+        """
+        ignored = isinstance(self.unlabelled, str) and self.unlabelled == "ignore"
+        if ignored and self.unlabelled_weight != 1.0:
+            raise ValueError(
+                'unlabelled_weight weights rows that unlabelled="ignore" leaves out; leave out one of the two'
+            )
+        return ignored
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -406,7 +420,7 @@ def labels_to_learn(
     Parameters
     ----------
     labels : Labels
-    unlabelled : "error", "learn" or a label
+    unlabelled : "error", "learn", "ignore" or a label
         The parameter of the estimator; a label is the code of a missing label.
     has_parameter : bool
         Whether the estimator has the parameter.
@@ -414,7 +428,7 @@ def labels_to_learn(
         Whether no more rows follow, because EM needs all of them at once.
     """
     if not (isinstance(unlabelled, str | bool | int | float | np.generic) or is_missing(unlabelled)):
-        raise ValueError(f'unlabelled is a {type(unlabelled).__name__}; give "error", "learn" or a label')
+        raise ValueError(f'unlabelled is a {type(unlabelled).__name__}; give "error", "learn", "ignore" or a label')
     if isinstance(labels, PartialLabels):
         if has_parameter and last:
             return labels
@@ -425,6 +439,8 @@ def labels_to_learn(
     if unlabelled == "error" or not has_parameter:
         advice = ', or learn from them by labels=po.Labels(unlabelled="learn")' if has_parameter and last else ""
         return replace(labels, advice=f"drop or label such rows{advice}")
+    if unlabelled == "ignore":
+        return replace(labels, may_miss=True)
     code = None if unlabelled == "learn" or is_missing(unlabelled) else unlabelled
     if last:
         return replace(labels, code=code, may_miss=True)

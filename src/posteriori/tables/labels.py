@@ -329,19 +329,28 @@ class Labels:
         """The position of the labels among the columns of X; None where y is not a column of X."""
         return None if self.name is None else self.position
 
-    def infer(self) -> Column:
+    def infer(self, holds_code: bool = False) -> Column:
         """Infer the column of the labels: its categories are the observed classes, sorted.
+
+        Parameters
+        ----------
+        holds_code : bool, default False
+            Whether some label must be the code of a missing one, if there is a code.
 
         Raises
         ------
         ValueError
-            The labels are continuous, of several kinds, or all missing.
+            The labels are continuous, of several kinds, or all missing; or none is the code.
         """
         if isinstance(self.table, LazyTable):
-            return replace(self, table=self.table.cells(self.position), position=0).infer()
+            return replace(self, table=self.table.cells(self.position), position=0).infer(holds_code)
         column = self.table.column(self.position, categorical=True)
         if column.declared or column.kinds == {"booleans"}:
             column = self._observed(column)
+        if holds_code and self.code is not None and self.code not in column.lookup:
+            raise ValueError(
+                f"unlabelled is {self.code!r}, which no label of y is; name the label that marks a missing one"
+            )
         if self.code in column.lookup:
             kept = [label for label in column.categories if label != self.code]
             column = categorical_column(column.name, kept, column.dtype)
