@@ -34,7 +34,7 @@ REFUSED = {
 # Models whose posterior has no limit of the form 1/k.
 NOT_IN_PROPORTION = {
     "pool": "the penalty of its weights fades, and folds are dealt by the hashes of weights",
-    "mixture": DRAWS["mixture"],
+    **DRAWS,
     **{name: "trees grow at random, until leaves are pure" for name in CASES if name.startswith("forest")},
     **{
         name: "the penalty of learned weights fades, and weights that separate the classes grow without limit"
@@ -61,7 +61,7 @@ EXCEPTIONS = {
     "units by powers of two": DRAWS
     | {name: "a count has no unit" for name in COUNTS if "presence" not in name}
     | dict.fromkeys(SPHERICAL, "one variance of all columns, in data units"),
-    "k times the rows": {"nb components": DRAWS["nb components"]},
+    "k times the rows": {},
     "offset": DRAWS | dict.fromkeys(COUNTS, "a count has no offset"),
 }
 

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.two_values import takes_two_values, warn_of_third_values, with_two_values
 from posteriori.classifiers.validation import (
     categorical_places,
     columns_of,
@@ -23,6 +24,7 @@ from posteriori.classifiers.validation import (
     labels_to_learn,
     make_label_model,
     reject_quantity,
+    stated_places,
     text_places,
 )
 from posteriori.densities import ungrouped
@@ -223,6 +225,10 @@ def read_first_rows(
         texts=text_places(given.text if estimator.reads_counts else None, given.keep, columns, names, chosen),
         counted=counted,
     )
+    if takes_two_values(estimator):
+        stated_columns = {columns[j] for j in stated_places(estimator.distributions, names)}
+        weight = check_weights(sample_weight, table.n_rows)
+        schema = with_two_values(schema, table, schema.spread(columns), estimator.distributions, stated_columns, weight)
     target = _declared_classes(classes, labels, labels_of(estimator).unlabelled == "learn")
     places = schema.spread(columns)
     rows = _assemble(estimator, table, schema, places, labels, target, sample_weight, complete, counted)
@@ -360,7 +366,10 @@ def _extended_schema(
     columns = list(dict.fromkeys(positions))
     reads_counts = estimator.reads_counts or bool(schema.of_kind("counts"))  # a member of a pool that leaves them out
     read = infer_schema(table, columns, categorical, known=known, reads_counts=reads_counts, counted=counted)
-    return schema.extended(read, mixed=named)
+    extended = schema.extended(read, mixed=named)
+    if takes_two_values(estimator):
+        warn_of_third_values(schema, extended, named)
+    return extended
 
 
 def _extended_classes(estimator: Any, classes: Any, labels: Labels | PartialLabels) -> Column:
