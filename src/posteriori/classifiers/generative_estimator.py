@@ -106,7 +106,8 @@ class GenerativeEstimator(Classifier):
         ----------
         X : array-like or data frame (n, d)
             NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
-            missing cells. Strings, booleans and categories are categorical, other numbers continuous. Also tables
+            missing cells. Strings, booleans and categories are categorical, other numbers continuous, except
+            those with two values such as 0 and 1 (`Columns.categorical_features`). Also tables
             outside this process's memory: files by `posteriori.scan`, a DuckDB query by `posteriori.tables.scan_sql`,
             a Dask DataFrame or array, a Spark DataFrame. The model equals that of the same rows in memory.
         y : array-like (n,) or str; optional for files that were scanned with a target

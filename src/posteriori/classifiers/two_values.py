@@ -53,7 +53,7 @@ class _EndsOfColumns:
 
     def _lies_at(self, low: Array, high: Array) -> Array:
         at = ((self.low == low) | (self.low == high)) & ((self.high == low) | (self.high == high))
-        return self.only & (at | (self.n == 0))
+        return np.asarray(self.only & (at | (self.n == 0)))
 
     @property
     def may_be_categories(self) -> Array:
@@ -148,9 +148,8 @@ def _likely(
     elif isinstance(table, LazyTable):
         return list(columns)
     else:
-        part = table
         head = _rows_of(schema, table, places, columns, weight)
-    found = _EndsOfColumns.of(head.batch(slice(0, min(part.n_rows, _HEAD_ROWS))))
+    found = _EndsOfColumns.of(head.batch(slice(0, min(head.table.n_rows, _HEAD_ROWS))))
     return [j for j, possible in zip(columns, found.may_be_categories, strict=True) if possible]
 
 
