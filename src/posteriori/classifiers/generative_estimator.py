@@ -324,8 +324,9 @@ class GenerativeEstimator(Classifier):
         if not hasattr(self, "statistics_"):
             raise ValueError("this model was built from parameters, which do not contain the number of rows; use fit")
         collected = collect_further(self, X, y, classes, sample_weight)
+        self._learn(collected)
         warn_of_expected_sums(type(self).__name__, collected)
-        return self._learn(collected)
+        return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Subtract rows from the model, as if it had never learned from them.
