@@ -332,3 +332,22 @@ def test_label_noise_of_one_class_is_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of one class
         assert_allclose(noisy.fit(X, ["only"] * 30).predict_proba(X), 1.0)
+
+
+def test_em_contradicts_no_more_labels_than_stated_where_the_model_is_over_confident():
+    """Ten copies of a column that has two groups, but not those of y: naive Bayes is sure of the groups."""
+    rng = np.random.default_rng(0)
+    y, group = np.arange(1000) % 2, rng.integers(0, 2, 1000)
+    own, other = rng.normal(size=1000) + 1.5 * y, rng.normal(size=1000) + 2.0 * group
+    X = np.c_[own, np.repeat(other[:, np.newaxis], 10, axis=1)]
+    recorded = np.where(rng.random(1000) < 0.05, 1 - y, y)
+    noisy = po.NaiveBayes(labels=po.Labels(label_noise=0.05))
+    stated = "label_noise states 5.0% wrong labels, and EM would contradict [34][0-9]"
+    with pytest.warns(UserWarning, match=stated) as caught:
+        held = clone(noisy).fit(X, recorded)
+    assert [one.filename for one in caught] == [__file__]
+    assert (held.transduction_ != recorded).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 1000)
+    assert held.score(X, y) >= po.NaiveBayes().fit(X, recorded).score(X, y) - 0.01
+    with pytest.warns(UserWarning, match='label_noise="learn" contradicts 4'):
+        clone(noisy).set_params(labels__label_noise="learn").fit(X, recorded)
+    clone(noisy).fit(X[:, :2], recorded)  # without copies: no warning

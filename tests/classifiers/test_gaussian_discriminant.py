@@ -290,6 +290,17 @@ def test_partial_fits_add_up_to_one_fit(parameters):
     assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=1e-9)
 
 
+def test_partial_fit_warns_where_missing_cells_make_it_differ_from_one_fit():
+    X, y = blobs(missing=0.3)
+    model = po.GaussianDiscriminant().partial_fit(X[::2], y[::2])  # one call is a fit, without a warning
+    assert_allclose(model.predict_proba(X), po.GaussianDiscriminant().fit(X[::2], y[::2]).predict_proba(X), rtol=1e-9)
+    with pytest.warns(UserWarning, match="make GaussianDiscriminant.partial_fit differ from one fit") as caught:
+        model.partial_fit(X[1::2], y[1::2])
+    assert [one.filename for one in caught] == [__file__]
+    assert abs(model.predict_proba(X) - po.GaussianDiscriminant().fit(X, y).predict_proba(X)).max() > 1e-6
+    po.NaiveBayes().partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])  # without a warning
+
+
 def test_a_class_met_late_extends_the_model():
     X, y = blobs()
     first = y < 2
@@ -703,7 +714,9 @@ def test_a_file_gives_the_model_back_bit_for_bit(parameters, missing, tmp_path):
     assert_array_equal(loaded.log_likelihood_trace_, model.log_likelihood_trace_)
     assert loaded.n_iter_ == model.n_iter_
     assert_array_equal(loaded.transform(X), model.transform(X))
-    first, second = (one.partial_fit(X[40:], y[40:]) for one in (model, loaded))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "rows with missing cells")
+        first, second = (one.partial_fit(X[40:], y[40:]) for one in (model, loaded))
     assert_array_equal(first.predict_joint_log_proba(X), second.predict_joint_log_proba(X))
 
 

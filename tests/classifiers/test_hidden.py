@@ -240,6 +240,42 @@ def test_a_code_stands_for_a_missing_label():
         po.GaussianDiscriminant(labels=po.Labels(unlabelled="?")).fit(X, ["?"] * 24)
 
 
+def test_a_code_that_y_lacks_is_an_error():
+    for code in ("ingore", -1):
+        with pytest.raises(ValueError, match=f"unlabelled is {code!r}, which no label of y is"):
+            po.NaiveBayes(labels=po.Labels(unlabelled=code)).fit([["u"], ["v"], ["u"]], ["a", "b", None])
+
+
+@pytest.mark.parametrize("kind", [po.NaiveBayes, po.TreeAugmentedNaiveBayes, po.GenerativeClassifier])
+def test_ignored_rows_without_label_are_those_left_out(kind):
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"a": rng.normal(size=90), "b": ["u", "v", "only without label"] * 30})
+    y, known = ["p", "q", None] * 30, np.arange(90) % 3 < 2
+    ignoring = kind(labels=po.Labels(unlabelled="ignore"))
+    model, expected = ignoring.fit(X, y), kind().fit(X.filter(known), ["p", "q"] * 30)
+    seen = X.filter(known)
+    assert_allclose(model.predict_proba(seen), expected.predict_proba(seen), rtol=0, atol=1e-12)
+    assert model.schema_.columns[1].categories == ("u", "v")
+    if kind is not po.GenerativeClassifier:
+        half = clone(ignoring).partial_fit(X[:45], y[:45], classes=["p", "q"]).partial_fit(X[45:], y[45:])
+        assert half.statistics_.weight.sum() == 60
+    with pytest.raises(ValueError, match="leave out one of the two"):
+        clone(ignoring).set_params(labels__unlabelled_weight=0.5).fit(X, y)
+
+
+def test_minus_one_is_a_class_only_with_a_warning():
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.array([-1, 0, 1] * 10)
+    learning = po.NaiveBayes(labels=po.Labels(unlabelled="learn"))
+    with pytest.warns(UserWarning, match="y holds -1 beside 0 to 1") as caught:
+        assert_array_equal(learning.fit(X, y).classes_, [-1, 0, 1])
+    assert [one.filename for one in caught] == [__file__]
+    assert_array_equal(po.NaiveBayes(labels=po.Labels(unlabelled=-1)).fit(X, y).classes_, [0, 1])
+    # Without a warning: NaN marks missing labels, −1 has another neighbour, or no label may be missing.
+    assert len(learning.fit(X, np.where(np.arange(30) < 3, np.nan, y)).classes_) == 3
+    assert len(learning.fit(X, np.where(y == 0, 2, y)).classes_) == 3
+    assert len(po.NaiveBayes().fit(X, y).classes_) == 3
+
+
 def test_models_that_cannot_learn_from_such_rows_say_no_more_than_they_can():
     X = [["a", "u"], ["b", "v"]] * 4
     with pytest.raises(ValueError, match=r"drop or label such rows$"):

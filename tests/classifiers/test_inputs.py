@@ -332,7 +332,7 @@ def test_data_types_decide_where_nothing_is_chosen(chosen):
         ([-3], "categorical_features names -3; give a column's name or an index below 2"),
         ([0.5], "categorical_features names 0.5; give"),
         (["snow"], r"categorical_features names 'snow', which is not a feature of X \(columns 'height', 'sky'\)"),
-        ("all", "categorical_features names 'all', which is not a feature"),
+        ("every", "categorical_features names 'every', which is not a feature"),
         ("rain", "categorical_features names 'rain', which is not a feature"),
         ([True], "categorical_features is a mask of 1 entries but there are 2 features"),
         (3, "The 'categorical_features' parameter of Columns must be"),
@@ -853,13 +853,14 @@ def test_a_model_of_parameters_cannot_learn_more_but_can_learn_anew():
 
 
 def test_distributions_may_not_change_between_calls():
-    model = fit(X.round() ** 2, Y)
+    counts = np.round(3 * X) ** 2
+    model = fit(counts, Y)
     model.set_params(distributions="poisson", columns__categorical_features=None)
-    model.partial_fit(X.round() ** 2, Y)  # the same statistics serve
+    model.partial_fit(counts, Y)  # the same statistics serve
     assert model.rate_.shape == (2, 2)
     model.set_params(distributions={0: "categorical"})
     with refused(ValueError, "column 'x0' is continuous, but its distribution 'categorical' makes categorical"):
-        model.partial_fit(X.round() ** 2, Y)
+        model.partial_fit(counts, Y)
 
 
 # Few rows, few classes, and drawing -----------------------------------------------------------------------------------
@@ -981,3 +982,31 @@ def test_an_array_of_floats_is_refused_where_an_argument_says_that_it_holds_text
     X = np.random.default_rng(0).normal(size=(40, 3))
     with pytest.raises(ValueError, match=message):
         po.NaiveBayes(columns=columns).fit(X, np.repeat(["a", "b"], 20))
+
+
+def with_an_empty_column(n_rows):
+    return pl.DataFrame({"a": np.arange(n_rows) % 5.5, "b": ["u", "v"] * (n_rows // 2), "c": [None] * n_rows})
+
+
+@pytest.mark.parametrize("kind", [po.NaiveBayes, po.TreeAugmentedNaiveBayes])
+def test_every_warning_names_the_line_of_the_user(kind):
+    frame, y = with_an_empty_column(40), [0, 0, 1, 1] * 10
+    numbered = frame.with_columns(number=pl.Series(range(40)), time=pl.Series([datetime.date(2020, 1, 1)] * 40))
+    model = kind().fit(frame.drop("c"), y)
+    calls = {
+        "'c' has no cell with a value": lambda: kind().fit(frame, y),
+        "'c' has no cell": lambda: kind().partial_fit(frame, y),
+        "'number' is ignored": lambda: kind().fit(numbered.drop("c", "time"), y),
+        "'time' is ignored": lambda: kind().fit(numbered.drop("c", "number"), y),
+        "categories unseen": lambda: model.predict(pl.DataFrame({"a": [1.0], "b": ["w"]})),
+        "was not trained on": lambda: model.predict(numbered.drop("c", "time")),
+        "feature names": lambda: model.predict(np.array([[1.0, "u"]], dtype=object)),
+        "not trained on; ignored": lambda: model.predict([{"a": 1.0, "b": "u", "z": 2.0}]),
+        "only one class": lambda: kind().fit(frame.drop("c"), [0] * 40),
+    }
+    for message, call in calls.items():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert any(message in str(one.message) for one in caught), message
+        assert {one.filename for one in caught} == {__file__}, message

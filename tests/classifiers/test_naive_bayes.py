@@ -500,7 +500,7 @@ def test_a_distribution_must_fit_the_kind_of_its_column(mixed):
 
 
 def test_a_code_for_missing_labels_is_a_label():
-    with pytest.raises(ValueError, match='unlabelled is a ndarray; give "error", "learn" or a label'):
+    with pytest.raises(ValueError, match='unlabelled is a ndarray; give "error", "learn", "ignore" or a label'):
         po.NaiveBayes(labels=po.Labels(unlabelled=np.zeros(2))).fit([[1.0], [2.0]], [0, 1])
 
 

@@ -327,9 +327,11 @@ def test_json_is_all_there_is_on_stdout_and_warnings_are_lines_on_stderr():
 def test_hints():
     letters = "abcdefghijklmnopqrst"
     rows = [
-        f"{i},name{i},{'?' if i == 3 else i * 7 % 20},{i % 2},same,{letters[i % 3]},{'uv'[i % 2]}" for i in range(20)
+        f"{i},name{i},{'?' if i == 3 else i * 7 % 20},{i % 2 * 100},{i // 2 % 2},same,{letters[i % 3]},{'uv'[i % 2]}"
+        for i in range(20)
     ]
-    write("t.csv", "row,name,number,flag,constant,plain,y\n" + "\n".join(rows))
+    # "binary" holds 0 and 1, which are categories: it needs no hint
+    write("t.csv", "row,name,number,flag,binary,constant,plain,y\n" + "\n".join(rows))
     hints = json.loads(succeeds("fit", "t.csv", "--target", "y", "--json"))["hints"]
     by_column = {re.search("'([^']+)'", hint)[1]: hint for hint in hints}
     assert set(by_column) == {"row", "name", "number", "flag", "constant"}

@@ -35,7 +35,7 @@ REFUSED = {
 # Models whose posterior has no limit of the form 1/k.
 NOT_IN_PROPORTION = {
     "pool": "the penalty of its weights fades, and folds are dealt by the hashes of weights",
-    **DRAWS,
+    "mixture": DRAWS["mixture"],
     **{name: "trees grow at random, until leaves are pure" for name in CASES if name.startswith("forest")},
     **{
         name: "the penalty of learned weights fades, and weights that separate the classes grow without limit"

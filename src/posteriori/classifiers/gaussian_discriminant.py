@@ -170,6 +170,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     array(['left', 'right'], dtype='<U5')
     """
 
+    takes_two_values = False  # a joint Gaussian keeps their dependence on other columns
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "pooling": [StrOptions(set(_POOLINGS)), Interval(Real, 0, 1, closed="both"), HasMethods("covariances")],
         "shrinkage": [

@@ -23,13 +23,14 @@ from posteriori.classifiers.rows import (
     set_model,
     supports_partitions,
 )
-from posteriori.classifiers.updating import collect_further, remove_rows
+from posteriori.classifiers.updating import collect_further, remove_rows, warn_of_expected_sums
 from posteriori.classifiers.validation import (
     Columns,
     components_of,
     em_of,
     em_options_of,
     labels_of,
+    warn_of_contradicted_labels,
     warn_of_empty_columns,
     warn_of_few_rows,
     warn_of_one_class,
@@ -78,6 +79,8 @@ class GenerativeEstimator(Classifier):
     feature_weights: Any = None
     reads_counts: ClassVar[bool] = False
     """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
+    takes_two_values: ClassVar[bool] = True
+    """Whether columns of two whole numbers are categories by default (`two_values`)."""
 
     model_: GenerativeModel
     statistics_: JointStatistics
@@ -103,7 +106,8 @@ class GenerativeEstimator(Classifier):
         ----------
         X : array-like or data frame (n, d)
             NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
-            missing cells. Strings, booleans and categories are categorical, other numbers continuous. Also tables
+            missing cells. Strings, booleans and categories are categorical, other numbers continuous, except
+            those with two values such as 0 and 1 (`Columns.categorical_features`). Also tables
             outside this process's memory: files by `posteriori.scan`, a DuckDB query by `posteriori.tables.scan_sql`,
             a Dask DataFrame or array, a Spark DataFrame. The model equals that of the same rows in memory.
         y : array-like (n,) or str; optional for files that were scanned with a target
@@ -137,7 +141,7 @@ class GenerativeEstimator(Classifier):
         return self
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        self._learn(self._first_statistics(X, y, None, sample_weight, complete=True), stacklevel=4)
+        self._learn(self._first_statistics(X, y, None, sample_weight, complete=True))
         self._begin(None)
         return self
 
@@ -185,8 +189,8 @@ class GenerativeEstimator(Classifier):
         if learned and not complete:
             raise ValueError(f"{learned} takes all rows at once, and partial_fit sees each once; use fit")
 
-    def _learn(self, collected: CollectedRows, stacklevel: int = 3) -> Self:
-        """Learn the model from statistics of rows and of earlier rows, and store it; see `warnings` for stacklevel."""
+    def _learn(self, collected: CollectedRows) -> Self:
+        """Learn the model from statistics of rows and of earlier rows, and store it."""
         source, target, blocks = collected.rows.source, collected.rows.target, collected.blocks
         prior, options, statistics = self.component_prior(target), self._em_options(), collected.statistics
         n_components = max(target.cardinality, len(prior.of_class))
@@ -197,7 +201,7 @@ class GenerativeEstimator(Classifier):
             announce_em(blocks, n_rows, n_components, 1, options.max_steps, hidden=False)
         fit = learn(source, blocks, prior, collected.past, statistics, options)
         learned = replace(fit, model=self._weighed(fit, source))
-        self._store_fit(learned, target, source.unlabelled_weight, stacklevel + 1)
+        self._store_fit(learned, target, source.unlabelled_weight)
         self._transduce(source.with_label_model(fit.label_model))
         return self
 
@@ -227,15 +231,14 @@ class GenerativeEstimator(Classifier):
             weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
         return replace(model, weights=weights)
 
-    def _store_fit(
-        self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0, stacklevel: int = 4
-    ) -> Self:
+    def _store_fit(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> Self:
         self._keep(learned, target, unlabelled_weight)
-        warn_not_converged(learned, self._em_options(), stacklevel + 1)
+        warn_not_converged(learned, self._em_options())
         if learned.model.of_class:
-            warn_of_few_rows(learned.statistics.weight, stacklevel + 1)
+            warn_of_few_rows(learned.statistics.weight)
+        warn_of_contradicted_labels(learned.label_model)
         warn_of_empty_columns(learned.model, learned.statistics)
-        warn_of_undetermined(learned.model, learned.statistics, self.component_classes_.tolist(), stacklevel)
+        warn_of_undetermined(learned.model, learned.statistics, self.component_classes_.tolist())
         return self
 
     def _keep(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> None:
@@ -262,6 +265,8 @@ class GenerativeEstimator(Classifier):
             del self.transduction_
         if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; use predict
             return
+        if labels_of(self).ignores_unlabelled:
+            return
         if source.labels is None or not (source.labels.may_miss or labels_of(self).label_noise is not None):
             return
         model = self.model_
@@ -285,6 +290,9 @@ class GenerativeEstimator(Classifier):
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; after the last call the model equals one fit of all rows.
 
+        The exception is a model that fills in missing cells by EM, such as `GaussianDiscriminant`: each call expects
+        the cells of its rows under the model of that call. A warning says so.
+
         Parameters
         ----------
         X, y, sample_weight
@@ -303,6 +311,11 @@ class GenerativeEstimator(Classifier):
         ------
         ValueError
             As in `fit`; or a parameter needs a second pass over all rows.
+
+        Warns
+        -----
+        UserWarning
+            Cells are missing that the model needs, so that the sums are expected values.
         """
         if not hasattr(self, "model_"):
             self._learn(self._first_statistics(X, y, classes, sample_weight, complete=False))
@@ -310,7 +323,10 @@ class GenerativeEstimator(Classifier):
             return self
         if not hasattr(self, "statistics_"):
             raise ValueError("this model was built from parameters, which do not contain the number of rows; use fit")
-        return self._learn(collect_further(self, X, y, classes, sample_weight))
+        collected = collect_further(self, X, y, classes, sample_weight)
+        self._learn(collected)
+        warn_of_expected_sums(type(self).__name__, collected)
+        return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Subtract rows from the model, as if it had never learned from them.

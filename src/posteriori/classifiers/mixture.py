@@ -287,7 +287,7 @@ class MixtureModel(DensityMixin, BaseEstimator):
         self.log_likelihood_trace_ = np.array(best.trace)
         self.converged_ = best.converged
         self._set_model(best.model, target)
-        warn_not_converged(best, EMOptions(self.tol, self.max_iter), stacklevel=3)
+        warn_not_converged(best, EMOptions(self.tol, self.max_iter))
         warn_of_empty_columns(best.model, best.statistics)
         self._warn_of_components(best)
         return self
@@ -367,7 +367,7 @@ class MixtureModel(DensityMixin, BaseEstimator):
         return self
 
     def _warn_of_components(self, learned: FitResult) -> None:
-        warn_of_few_rows(learned.statistics.weight, stacklevel=4)
+        warn_of_few_rows(learned.statistics.weight)
         schema = learned.model.schema
         for block, sums in zip(learned.model.blocks, learned.statistics.blocks, strict=True):
             involved: list[int] = []

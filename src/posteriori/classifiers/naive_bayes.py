@@ -51,10 +51,11 @@ class NaiveBayes(GenerativeEstimator):
 
     .. math:: p(y \mid x) = \frac{p(y) \prod_j p(x_j \mid y)}{\sum_{y'} p(y') \prod_j p(x_j \mid y')}
 
-    Continuous columns are Gaussian given the class by default. Categorical columns (strings, booleans, categories, and
-    the columns in `categorical_features`) are categorical. `distributions` selects Poisson for counts of events, or
-    "binned" for other shapes: a histogram between cut points. Missing cells are integrated out: their factor is 1, in
-    training and in prediction. A category unseen in training is treated as a missing cell, with a warning.
+    Continuous columns are Gaussian given the class by default. Categorical columns (strings, booleans, categories,
+    numbers with two values such as 0 and 1, and the columns in `categorical_features`) are categorical. `distributions`
+    selects Poisson for counts of events, or "binned" for other shapes: a histogram between cut points. Missing cells
+    are integrated out: their factor is 1, in training and in prediction. A category unseen in training is treated as a
+    missing cell, with a warning.
 
     Parameters
     ----------

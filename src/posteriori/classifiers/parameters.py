@@ -269,7 +269,7 @@ n_iter_ : int
 unlabelled_weight_ : float
     Weight of a row without label, as given or as chosen.
 transduction_ : ndarray (n,)
-    Labels of the rows of the last `fit`, including inferred ones, if `unlabelled` is not "error".
+    Labels of the rows of the last `fit`, including inferred ones, if `unlabelled` is not "error" or "ignore".
 class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     p(y), log p(y) in nats, and the weight of the training rows of each class.
 n_parameters_, n_features_in_ : int

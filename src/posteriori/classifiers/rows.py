@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.two_values import takes_two_values, warn_of_third_values, with_two_values
 from posteriori.classifiers.validation import (
     categorical_places,
     columns_of,
@@ -23,6 +24,7 @@ from posteriori.classifiers.validation import (
     labels_to_learn,
     make_label_model,
     reject_quantity,
+    stated_places,
     text_places,
 )
 from posteriori.densities import ungrouped
@@ -48,10 +50,13 @@ from posteriori.tables import (
     read_table,
     read_teaching_labels,
 )
-from posteriori.tables.polars import is_polars_frame
+from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.pandas import PandasTable
+from posteriori.tables.polars import PolarsTable, is_polars_frame
 from posteriori.tables.reading import matched_places
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.texts import CountedText
+from posteriori.user_warnings import warn
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 FINGERPRINTS = "row_fingerprints_"
@@ -220,7 +225,11 @@ def read_first_rows(
         texts=text_places(given.text if estimator.reads_counts else None, given.keep, columns, names, chosen),
         counted=counted,
     )
-    target = _declared_classes(classes, labels)
+    if takes_two_values(estimator):
+        stated_columns = {columns[j] for j in stated_places(estimator.distributions, names)}
+        weight = check_weights(sample_weight, table.n_rows)
+        schema = with_two_values(schema, table, schema.spread(columns), estimator.distributions, stated_columns, weight)
+    target = _declared_classes(classes, labels, labels_of(estimator).unlabelled == "learn")
     places = schema.spread(columns)
     rows = _assemble(estimator, table, schema, places, labels, target, sample_weight, complete, counted)
     return replace(rows, source=with_counted_categories(rows.source))
@@ -229,11 +238,12 @@ def read_first_rows(
 def with_counted_categories(source: LabelledSource) -> LabelledSource:
     """Return rows under a schema without the inferred categories that only rows of weight 0 hold: these are unseen.
 
-    Takes a pass over the rows if some have weight 0.
+    Takes a pass over the rows if some have weight 0, or may have: rows without label that are left out.
     """
     schema = source.schema
     inferred = [j for j in schema.of_kind("categorical") if not schema.columns[j].declared]
-    if source.weight is None or source.weight.all() or not inferred:
+    of_weight_0 = source.unlabelled_weight == 0 or not (source.weight is None or source.weight.all())
+    if not (of_weight_0 and inferred):
         return source
     seen: _SeenCategories = source.reduce(_SeenCategories.of)
     columns = list(schema.columns)
@@ -316,9 +326,9 @@ def _assemble(
         raise ValueError(
             "components_per_class and label_noise take EM over all rows, and partial_fit sees each once; use fit"
         )
-    of_unlabelled = labels_of(estimator).unlabelled_weight
-    held_out = of_unlabelled == "held_out"
-    share = 1.0 if held_out else float(of_unlabelled)
+    options = labels_of(estimator)
+    held_out = options.unlabelled_weight == "held_out"
+    share = 0.0 if options.ignores_unlabelled else 1.0 if held_out else float(options.unlabelled_weight)
     texts = {
         j: counted[position].bags(schema.columns[j]) for j, position in enumerate(positions) if position in counted
     }
@@ -356,7 +366,10 @@ def _extended_schema(
     columns = list(dict.fromkeys(positions))
     reads_counts = estimator.reads_counts or bool(schema.of_kind("counts"))  # a member of a pool that leaves them out
     read = infer_schema(table, columns, categorical, known=known, reads_counts=reads_counts, counted=counted)
-    return schema.extended(read, mixed=named)
+    extended = schema.extended(read, mixed=named)
+    if takes_two_values(estimator):
+        warn_of_third_values(schema, extended, named)
+    return extended
 
 
 def _extended_classes(estimator: Any, classes: Any, labels: Labels | PartialLabels) -> Column:
@@ -377,11 +390,29 @@ def _feature_positions(table: Table, labels: Labels | PartialLabels) -> list[int
     return columns
 
 
-def _declared_classes(classes: Any, labels: Labels | PartialLabels) -> Column:
+def _warn_of_negative_class(classes: Column, labels: Labels) -> None:
+    """Warn if a class −1 stands beside 0 to K − 1 and no label is missing: scikit-learn marks a missing one so."""
+    found = list(classes.categories)
+    if len(found) < 3 or classes.kinds == {"booleans"} or found != list(range(-1, len(found) - 1)):
+        return
+    table = labels.table
+    in_memory = isinstance(table, ArrayTable | PandasTable | PolarsTable)
+    if in_memory and (labels.components(classes, slice(0, table.n_rows)) < 0).any():
+        return
+    warn(
+        f'y holds -1 beside 0 to {found[-1]:g}, and unlabelled="learn" learns it as a class; if it marks missing '
+        "labels, as in scikit-learn, use labels=po.Labels(unlabelled=-1)"
+    )
+
+
+def _declared_classes(classes: Any, labels: Labels | PartialLabels, learns_unlabelled: bool = False) -> Column:
     if classes is None:
-        found = labels.infer()
-        if not isinstance(labels, PartialLabels):
-            reject_quantity(found, labels)
+        if isinstance(labels, PartialLabels):
+            return labels.infer()
+        found = labels.infer(holds_code=labels.may_miss)
+        reject_quantity(found, labels)
+        if learns_unlabelled:
+            _warn_of_negative_class(found, labels)
         return found
     if isinstance(classes, str) or not len(classes):
         raise ValueError(f"classes is {classes!r}; list the labels")

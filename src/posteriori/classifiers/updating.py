@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,6 +27,7 @@ from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import ColumnRanges, JointStatistics, ReversibleStatistics
 from posteriori.statistics.sums import exceeds
 from posteriori.tables import Batch, Column, Schema, quote
+from posteriori.user_warnings import warn
 
 _AGREE = "give rows, and weights, that it learned from"
 _LOST = 1e-7  # if less of a sum of squares is left, the difference has fewer than nine correct digits
@@ -45,6 +45,25 @@ def collect_further(estimator: Any, X: Any, y: Any, classes: Any, sample_weight:
     past = past_statistics(estimator, source.schema, rows.target, blocks)  # raises its errors before the rows are read
     estimator._check_size(source.schema, rows.target)
     return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)), past)
+
+
+def warn_of_expected_sums(name: str, collected: CollectedRows) -> None:
+    """Warn if earlier or further rows lack cells that a density needs, so that `partial_fit` is not one fit.
+
+    `name` is that of the estimator.
+    """
+    past = collected.past
+    schema = collected.rows.source.schema
+    lacking: list[str] = []
+    for position, (block, sums) in enumerate(zip(collected.blocks, collected.statistics.blocks, strict=True)):
+        if not (sums.is_exact() and (past is None or past.blocks[position].is_exact())):
+            lacking += [schema.columns[j].name for j in block.columns]
+    if lacking:
+        warn(
+            f"rows with missing cells in {quote(lacking)} make {name}.partial_fit differ from one fit: each call fills "
+            "them in under the model of that call, and fit under the model of all rows; "
+            "fit all rows together, leave such rows out, or choose NaiveBayes, which needs no such cells"
+        )
 
 
 def past_statistics(estimator: Any, schema: Schema, target: Column, blocks: tuple[Block, ...]) -> JointStatistics:
@@ -206,9 +225,7 @@ def _warn_of_lost_digits(model: GenerativeModel, target: Column, past: JointStat
         if lost.any():
             z, position = np.argwhere(lost)[0]
             column = model.schema.columns[block.columns[positions[position]]]
-            warnings.warn(
+            warn(
                 f"column {column.name!r} varies so much less in class {target.categories[z]!r} without these rows that "
-                "few digits are left of its variance there; fit the remaining rows again",
-                UserWarning,
-                stacklevel=4,
+                "few digits are left of its variance there; fit the remaining rows again"
             )

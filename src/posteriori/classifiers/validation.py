@@ -27,6 +27,7 @@ from posteriori.tables.polars import LazyTable
 from posteriori.tables.texts import Texts
 from posteriori.tables.times import PARTS
 from posteriori.tables.tokenizer import Tokenizer
+from posteriori.user_warnings import warn
 
 _Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 
@@ -90,9 +91,10 @@ class Labels(ParameterGroup):
 
     Parameters
     ----------
-    unlabelled : "error", "learn" or label, default "error"
-        How missing labels (NaN, None, null) are handled. "error" raises an error; "learn" infers them by EM. Any other
-        value, such as −1, marks a missing label and is inferred in the same way.
+    unlabelled : "error", "learn", "ignore" or label, default "error"
+        How missing labels (NaN, None, null) are handled. "error" raises an error; "learn" infers them by EM; "ignore"
+        leaves their rows out, as weight 0 does. Any other value, such as scikit-learn's −1, is a label of y that marks
+        a missing one, which is inferred in the same way; a code that y does not hold is an error.
     unlabelled_weight : float or "held_out", default 1.0
         Weight of a row without label, in [0, 1] (Nigam et al. 2000). If the assumptions of the model do not hold,
         many unlabelled rows can make it worse. "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the
@@ -130,6 +132,19 @@ class Labels(ParameterGroup):
         """Whether a row without label is no error."""
         return not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
 
+    @property
+    def ignores_unlabelled(self) -> bool:
+        """Whether rows without label are left out.
+
+        Raises ValueError if they have a weight, too.
+        """
+        ignored = isinstance(self.unlabelled, str) and self.unlabelled == "ignore"
+        if ignored and self.unlabelled_weight != 1.0:
+            raise ValueError(
+                'unlabelled_weight weights rows that unlabelled="ignore" leaves out; leave out one of the two'
+            )
+        return ignored
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Columns(ParameterGroup):
@@ -137,12 +152,14 @@ class Columns(ParameterGroup):
 
     Parameters
     ----------
-    categorical_features : "auto", "from_dtype", mask, indices or names, optional
+    categorical_features : "auto", "from_dtype", "all", mask, indices or names, optional
         Numeric columns to treat as categorical. Columns with a categorical type (strings, booleans, categories) always
-        are. "from_dtype" selects no others. "auto" selects, in a pool, columns of two distinct whole numbers at most 15
-        apart, such as 0 and 1, unless `distributions` names them; in a `MixtureModel`, those with 2 to 10 distinct
-        values that are all whole numbers: codes, grades, small counts. Default: "auto" in a pool, "from_dtype" in other
-        models.
+        are. "from_dtype" selects no others, as in scikit-learn, and "all" selects every column. "auto" selects columns
+        of two distinct whole numbers at most 15 apart, such as 0 and 1, in 20 cells or more (in a pool, in any number),
+        unless `distributions` states their density; `partial_fit` decides on its first call, and warns if a later call
+        shows a third number. In a `MixtureModel` "auto" selects columns with 2 to 10 distinct values that are all whole
+        numbers: codes, grades, small counts. Default: "auto", but "from_dtype" in a `MixtureModel` and in a
+        `GaussianDiscriminant`, whose joint Gaussian keeps the dependence of such columns.
     keep : list of names or indices, or "all", optional
         Columns to model even if they identify rows. Other columns that do are ignored, with a warning: they keep
         their place in the table, and influence no prediction. A column of strings identifies rows if at least 90 %
@@ -338,15 +355,22 @@ def kept_places(keep: Any, categorical_features: Any, distributions: Any, names:
         return None
     chosen = _places_of(categorical_features, names)
     chosen.update(find_column(one, names, "keep") for one in (keep if isinstance(keep, list | tuple) else ()))
-    if isinstance(distributions, Mapping):
-        chosen.update(_place_of_distribution(key, names) for key in distributions)
-    return chosen
+    return chosen | stated_places(distributions, names)
+
+
+def stated_places(distributions: Any, names: Sequence[str]) -> set[int]:
+    """Return the features that the parameter `distributions` names; none if it is no mapping."""
+    return (
+        {_place_of_distribution(key, names) for key in distributions} if isinstance(distributions, Mapping) else set()
+    )
 
 
 def _places_of(stated: Any, names: Sequence[str]) -> set[int]:
     """Return the positions of the features that `categorical_features` names."""
     chosen: set[int] = set()
-    if stated is not None and not (isinstance(stated, str) and stated == "from_dtype"):
+    if isinstance(stated, str) and stated == "all":
+        return set(range(len(names)))
+    if stated is not None and not (isinstance(stated, str) and stated in ("auto", "from_dtype")):
         wanted = [stated] if isinstance(stated, str) else np.atleast_1d(np.asarray(stated, dtype=object)).tolist()
         if wanted and all(isinstance(one, bool | np.bool_) for one in wanted):
             if len(wanted) != len(names):
@@ -406,7 +430,7 @@ def labels_to_learn(
     Parameters
     ----------
     labels : Labels
-    unlabelled : "error", "learn" or a label
+    unlabelled : "error", "learn", "ignore" or a label
         The parameter of the estimator; a label is the code of a missing label.
     has_parameter : bool
         Whether the estimator has the parameter.
@@ -414,7 +438,7 @@ def labels_to_learn(
         Whether no more rows follow, because EM needs all of them at once.
     """
     if not (isinstance(unlabelled, str | bool | int | float | np.generic) or is_missing(unlabelled)):
-        raise ValueError(f'unlabelled is a {type(unlabelled).__name__}; give "error", "learn" or a label')
+        raise ValueError(f'unlabelled is a {type(unlabelled).__name__}; give "error", "learn", "ignore" or a label')
     if isinstance(labels, PartialLabels):
         if has_parameter and last:
             return labels
@@ -425,6 +449,8 @@ def labels_to_learn(
     if unlabelled == "error" or not has_parameter:
         advice = ', or learn from them by labels=po.Labels(unlabelled="learn")' if has_parameter and last else ""
         return replace(labels, advice=f"drop or label such rows{advice}")
+    if unlabelled == "ignore":
+        return replace(labels, may_miss=True)
     code = None if unlabelled == "learn" or is_missing(unlabelled) else unlabelled
     if last:
         return replace(labels, code=code, may_miss=True)
@@ -446,28 +472,18 @@ def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -
     empty = [model.schema.columns[j].name for j in model.schema.dense if not seen[j]]
     if empty:
         verb = "have" if len(empty) > 1 else "has"
-        warnings.warn(
-            f"{quote(empty)} {verb} no cell with a value and will influence no prediction",
-            UserWarning,
-            stacklevel=5,
-        )
+        warn(f"{quote(empty)} {verb} no cell with a value and will influence no prediction")
 
 
-def warn_of_few_rows(weight: Array, stacklevel: int) -> None:
+def warn_of_few_rows(weight: Array) -> None:
     """Warn of components that have hardly any rows; weight (Z,) is that of their rows."""
     few = np.flatnonzero(weight < _FEWEST_ROWS)
     if len(few) and weight.sum() > _FEWEST_ROWS * len(weight):
         listed = ", ".join(f"{z} ({weight[z]:.2g} rows)" for z in few)
-        warnings.warn(
-            f"components with hardly a row: {listed}; ask for fewer, or raise pseudo_rows or n_init",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
+        warn(f"components with hardly a row: {listed}; ask for fewer, or raise pseudo_rows or n_init")
 
 
-def warn_of_undetermined(
-    model: GenerativeModel, statistics: JointStatistics, labels: Sequence[Any], stacklevel: int
-) -> None:
+def warn_of_undetermined(model: GenerativeModel, statistics: JointStatistics, labels: Sequence[Any]) -> None:
     """Warn of variances and covariances that the rows do not determine; labels (Z,) are the classes of components."""
     columns = model.schema.columns
     for block, sums in zip(model.blocks, statistics.blocks, strict=True):
@@ -476,22 +492,18 @@ def warn_of_undetermined(
             constant = (sums.weight > density.ddof) & (sums.scatter == 0)
             if constant.any():
                 z, position = np.argwhere(constant)[0]
-                warnings.warn(
+                warn(
                     f"column {columns[block.columns[position]].name!r} does not vary within class {labels[z]!r}: its "
                     "maximum-likelihood variance is 0 and its density infinite; a small variance is used instead; use "
-                    "po.Gaussian(smoothing=1.0)",
-                    UserWarning,
-                    stacklevel=stacklevel + 1,
+                    "po.Gaussian(smoothing=1.0)"
                 )
         involved = density.undetermined(sums) if isinstance(density, MultivariateGaussian) else []
         if involved:
             names = quote(columns[block.columns[j]].name for j in involved)
-            warnings.warn(
+            warn(
                 f"the covariance is singular: {names} {'are' if len(involved) > 1 else 'is'} constant or linearly "
                 "dependent within a class (or rows are too few); a spread of 1e-3 standard deviations is used; "
-                "set shrinkage, or leave columns out",
-                UserWarning,
-                stacklevel=stacklevel + 1,
+                "set shrinkage, or leave columns out"
             )
 
 
@@ -563,6 +575,27 @@ def make_label_model(noise: Any, of_class: tuple[int, ...], partial: bool, class
             raise ValueError(f'label_noise is {noise!r}; give "learn", a share of wrong labels, or a matrix')
         return LabelModel.learning(positions)
     return LabelModel(positions, _confusion(noise, classes))
+
+
+_MOST_LEARNED = 1 / 3  # share of labels that learned confusions may contradict without a warning
+
+
+def warn_of_contradicted_labels(labels: LabelModel | None) -> None:
+    """Warn if EM contradicts more labels than were stated, or than are likely to be wrong at all."""
+    if labels is None or not (labels.discount > 0 or (labels.learned and labels.contradicted > _MOST_LEARNED)):
+        return
+    cause = "the posterior of a model whose columns depend on each other given the class outweighs the labels"
+    if labels.learned:
+        warn(
+            f'label_noise="learn" contradicts {labels.contradicted:.0%} of the labels: {cause}; state the share of '
+            "wrong labels (label_noise=0.05), which EM is then held to, or leave label_noise out"
+        )
+    else:
+        warn(
+            f"label_noise states {labels.stated_share:.1%} wrong labels, and EM would contradict "
+            f"{labels.contradicted:.1%} of them: {cause}; EM was held to the stated share; compare the held-out score "
+            "without label_noise, or choose a model of dependent columns"
+        )
 
 
 def _confusion(noise: Any, classes: Column) -> Array:

@@ -216,7 +216,7 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
     if "distributions" in spec.options:
         distributions = {name: kind for kind, names in {**kinds, "categorical": categorical}.items() for name in names}
         return spec.make(distributions=distributions or None, **columns)
-    return spec.make(columns__categorical_features=categorical or "from_dtype", **columns)
+    return spec.make(columns__categorical_features=categorical or None, **columns)
 
 
 def _fit_and_save(

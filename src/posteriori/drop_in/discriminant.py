@@ -256,7 +256,7 @@ class DiscriminantAnalysis(DropInClassifier, ABC):
         past = None if rows.past is None else replace(rows.past, blocks=rows.past.blocks[:1])
         source = cast(LabelledSource, rows.source)  # a sparse matrix has no missing cells
         reached = learn(source, blocks, Prior(), past, replace(part, blocks=(scatter,)), EMOptions())
-        warn_not_converged(reached, EMOptions(), stacklevel=6)
+        warn_not_converged(reached, EMOptions())
         count = count if rows.past is None else rows.past.blocks[1] + count
         return replace(reached.statistics, blocks=(*reached.statistics.blocks, count))
 

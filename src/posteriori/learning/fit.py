@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +29,7 @@ from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.statistics.scatter import MissingPatterns
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Batch, Column, LabelModel, Schema, quote
+from posteriori.user_warnings import warn
 
 
 @dataclass(frozen=True)
@@ -314,19 +314,18 @@ def estimated_parameters(parameters: Any) -> Any:
     return parameters.plug_in() if hasattr(parameters, "plug_in") else parameters
 
 
-def warn_not_converged(learned: FitResult, limits: EMOptions, stacklevel: int) -> None:
+def warn_not_converged(learned: FitResult, limits: EMOptions) -> None:
     """Warn if EM stopped at `max_steps`."""
     if not learned.converged:
         gain = learned.trace[-1] - learned.trace[-2] if len(learned.trace) > 1 else math.inf
-        warn_of_last_gain(gain, limits, stacklevel + 1)
+        warn_of_last_gain(gain, limits)
 
 
-def warn_of_last_gain(gain: float, limits: EMOptions, stacklevel: int) -> None:
+def warn_of_last_gain(gain: float, limits: EMOptions) -> None:
     """Warn that EM stopped at `max_steps`, with the gain of its last step in nats."""
-    warnings.warn(
+    warn(
         f"EM stopped after {limits.max_steps} steps with a last gain of {gain:.3g} nats; raise max_iter or tol",
         ConvergenceWarning,
-        stacklevel=stacklevel,
     )
 
 

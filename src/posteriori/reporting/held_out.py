@@ -72,7 +72,7 @@ def _cross_validated(subject: ReportData) -> HeldOut:
     learner = clone(subject.estimator)
     labels = np.asarray(subject.estimator.classes_[subject.components], dtype=object)
     unlabelled = labels_of(learner).unlabelled
-    labels[subject.components < 0] = None if unlabelled in ("learn", "error") else unlabelled
+    labels[subject.components < 0] = None if unlabelled in ("learn", "error", "ignore") else unlabelled
     schema = subject.model.schema
     X = subject.X
     if schema.named and schema.target is not None:

@@ -56,7 +56,7 @@ class ModelRows:
         """Return log p(y | x) in nats, (C,); NaN, with a warning, for a row that no class can produce."""
         schema = self.schema
         if not row.keys() <= self._known:
-            warn_of_unknown_keys([row], schema.given, self.model, schema.target, stacklevel=4)
+            warn_of_unknown_keys([row], schema.given, self.model, schema.target)
         reader = RowReader(RecordTable((row,), schema.given), schema, schema.places)
         batch = reader.batch(_ROW, _NO_LABELS)
         if batch.unseen:

@@ -6,7 +6,6 @@ import functools
 import operator
 import threading
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +39,7 @@ from posteriori.tables.labels import KnownLabels
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
 from posteriori.tables.progress import callback, start_progress
+from posteriori.user_warnings import warn
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -561,7 +561,7 @@ def _categories(batch: Batch) -> Array:
 def warn_of_unseen(unseen: Mapping[str, int]) -> None:
     """Warn of cells whose category was unseen in training, with their number per column."""
     cells = ", ".join(f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items())
-    warnings.warn(f"categories unseen in training count as missing: {cells}", UserWarning, stacklevel=2)
+    warn(f"categories unseen in training count as missing: {cells}")
 
 
 def source_of(

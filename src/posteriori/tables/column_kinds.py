@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import warnings
 from abc import ABC
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from posteriori.tables.polars import PolarsTable, StreamedTable
 from posteriori.tables.schema import Column, categorical_column
 from posteriori.tables.table import Table
 from posteriori.tables.times import CATEGORIES, PARTS, DatePart, TimesSeen, TimeType, parts_of
+from posteriori.user_warnings import warn
 
 T = TypeVar("T")
 
@@ -123,7 +123,7 @@ def find_dates(
     if ignored and dates != "ignore":
         reasons = "; ".join(f"{name!r}: {reason}" for name, reason in ignored.items())
         verb = "are" if len(ignored) > 1 else "is"
-        warnings.warn(f"{quote(ignored)} {verb} ignored ({reasons})", IgnoredColumnWarning, stacklevel=7)
+        warn(f"{quote(ignored)} {verb} ignored ({reasons})", IgnoredColumnWarning)
     return columns
 
 

@@ -39,6 +39,10 @@ class LabelModel:
     # (C, C): p(recorded class | true class), with one row per true class; None where all labels are correct
     confusion: Array | None = None
     learned: bool = False  # whether the confusions are estimated along with the model
+    # λ ≥ 0: the nats by which EM discounts a contradicted label, so that it contradicts no more than was stated
+    discount: float = 0.0
+    stated_share: float = 0.0  # the share of wrong labels that stated confusions imply, at the last step of EM
+    contradicted: float = 0.0  # the share of labels that EM contradicts: at most at any step; if learned, at the last
 
     @classmethod
     def learning(cls, of_class: tuple[int, ...]) -> LabelModel:
@@ -61,7 +65,7 @@ class LabelModel:
             if allowed is not None:
                 log_likelihood = np.log(allowed[:, positions].astype(np.float64))
             else:
-                confusion = np.eye(n_classes) if self.confusion is None else self.confusion
+                confusion = np.eye(n_classes) if self.confusion is None else self._discounted(self.confusion)
                 # An unlabelled row has the index −1, which reads the last row of the table: every class is possible.
                 table = np.vstack([np.log(confusion.T[:, positions]), np.zeros(len(positions))])
                 log_likelihood = table[recorded]
@@ -70,16 +74,52 @@ class LabelModel:
         return Assignment(component, weight, len(positions), LabelLikelihood(recorded, log_likelihood, n_classes))
 
     def updated(self, weight: Array) -> LabelModel:
-        """Estimate the confusions from the expected weights (C, Z) of recorded class and component.
+        """Update the label model by the expected weights (C, Z) of recorded class and component.
 
-        The M-step of EM: posterior mean under a Dirichlet prior of 10 pseudo-rows per true class.
+        Learned confusions take the M-step of EM: posterior mean under a Dirichlet prior of 10 pseudo-rows per true
+        class. Stated ones stay. There the weight of contradicted labels may exceed the expected one by 3 standard
+        deviations, as chance would; beyond that a step of dual ascent raises the discount. The posterior of an
+        over-confident model, such as naive Bayes with dependent columns, would outweigh any label.
+
+        References
+        ----------
+        Ganchev, Graça, Gillenwater & Taskar, Posterior regularization for structured latent variable models, JMLR 11
+        (2010), section 2: the constraint is E_q[contradicted labels] ≤ the stated number.
         """
-        if not self.learned or self.of_class[-1] == 0:  # one class has no wrong labels
+        if self.of_class[-1] == 0 or self.confusion is None:  # one class has no wrong labels
             return self
         counts = np.zeros((len(weight), len(weight)))
         np.add.at(counts, list(self.of_class), weight.T)
+        if not self.learned:
+            return self._within_stated_share(counts)
         prior = _PSEUDO_ROWS * _prior_confusion(len(weight))
-        return replace(self, confusion=(counts + prior) / (counts + prior).sum(axis=1, keepdims=True))
+        wrong = float(1.0 - np.trace(counts) / max(counts.sum(), np.finfo(np.float64).tiny))
+        learned = (counts + prior) / (counts + prior).sum(axis=1, keepdims=True)
+        return replace(self, confusion=learned, contradicted=wrong)
+
+    def _within_stated_share(self, counts: Array) -> LabelModel:
+        """Raise the discount by the expected weights (C, C) of true and recorded class, if they are too high.
+
+        It never falls: EM of an over-confident model would run to the other classes again, and not converge.
+        """
+        assert self.confusion is not None
+        total = counts.sum()
+        expected = float(counts.sum(axis=1) @ (1.0 - np.diag(self.confusion)))
+        contradicted = float(total - np.trace(counts))
+        if not total > 0.0 or not expected > 0.0 or not contradicted > 0.0:
+            return self
+        allowed = expected + 3.0 * np.sqrt(expected * max(0.0, 1.0 - expected / total))
+        discount = self.discount + max(0.0, float(np.log(contradicted / allowed)))
+        most = max(self.contradicted, contradicted / total)
+        return replace(self, discount=discount, stated_share=expected / total, contradicted=most)
+
+    def _discounted(self, confusion: Array) -> Array:
+        """Return p(recorded | true) with contradictions discounted by λ, (C, C)."""
+        if not self.discount:
+            return confusion
+        right = np.eye(len(confusion), dtype=np.bool_)
+        weighed = np.where(right, confusion, confusion * np.exp(-self.discount))
+        return np.asarray(weighed / weighed.sum(axis=1, keepdims=True))
 
 
 def _prior_confusion(n_classes: int) -> Array:
@@ -329,19 +369,28 @@ class Labels:
         """The position of the labels among the columns of X; None where y is not a column of X."""
         return None if self.name is None else self.position
 
-    def infer(self) -> Column:
+    def infer(self, holds_code: bool = False) -> Column:
         """Infer the column of the labels: its categories are the observed classes, sorted.
+
+        Parameters
+        ----------
+        holds_code : bool, default False
+            Whether some label must be the code of a missing one, if there is a code.
 
         Raises
         ------
         ValueError
-            The labels are continuous, of several kinds, or all missing.
+            The labels are continuous, of several kinds, or all missing; or none is the code.
         """
         if isinstance(self.table, LazyTable):
-            return replace(self, table=self.table.cells(self.position), position=0).infer()
+            return replace(self, table=self.table.cells(self.position), position=0).infer(holds_code)
         column = self.table.column(self.position, categorical=True)
         if column.declared or column.kinds == {"booleans"}:
             column = self._observed(column)
+        if holds_code and self.code is not None and self.code not in column.lookup:
+            raise ValueError(
+                f"unlabelled is {self.code!r}, which no label of y is; name the label that marks a missing one"
+            )
         if self.code in column.lookup:
             kept = [label for label in column.categories if label != self.code]
             column = categorical_column(column.name, kept, column.dtype)

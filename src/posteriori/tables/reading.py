@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table, name_twice
 from posteriori.tables.texts import CountedText, Texts, extended_texts, find_texts
 from posteriori.tables.times import TimeType, times_of_objects, type_of_objects
+from posteriori.user_warnings import warn
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -52,22 +52,14 @@ def matched_places(
     if isinstance(table, BlockTable) or schema.container == "scipy":
         check_blocks(table, schema, model)
     if schema.named and not table.named and warn_of_lost_names:
-        warnings.warn(
-            f"X does not have valid feature names, but {model} was fitted with feature names",
-            UserWarning,
-            stacklevel=5,
-        )
+        warn(f"X does not have valid feature names, but {model} was fitted with feature names")
     elif table.named and not schema.named:
-        warnings.warn(
-            f"X has feature names, but {model} was fitted without feature names",
-            UserWarning,
-            stacklevel=5,
-        )
+        warn(f"X has feature names, but {model} was fitted without feature names")
     names = [name for name in table.names if name != target or target in schema.given]
     if schema.named and table.named:
         extra = [name for name in names if name not in schema.given]
         if extra and len(names) - len(extra) == len(schema.given):
-            warnings.warn(f"X has {quote(extra)}, which {model} was not trained on; ignored", UserWarning, stacklevel=5)
+            warn(f"X has {quote(extra)}, which {model} was not trained on; ignored")
             names = [name for name in names if name in schema.given]
     positions = schema.match(names, table.named, model)
     of_name = {name: place for place, name in enumerate(table.names)}
@@ -196,7 +188,7 @@ def read_records(
         if not isinstance(record, Mapping):
             found = type(record).__name__
             raise TypeError(f"row {row} of X is a {found}, and row 0 is a dict; give each row as a dict")
-    warn_of_unknown_keys(X, names, model, target, stacklevel=6)
+    warn_of_unknown_keys(X, names, model, target)
     return RecordTable(X, names, named)
 
 
@@ -206,7 +198,7 @@ def _is_series(row: Any) -> bool:
 
 
 def warn_of_unknown_keys(
-    records: Iterable[Mapping[str, Any]], names: Sequence[str], model: str, target: str | None, stacklevel: int
+    records: Iterable[Mapping[str, Any]], names: Sequence[str], model: str, target: str | None
 ) -> None:
     """Issue one UserWarning that names the keys of some rows that are not columns of a model."""
     known = {*names, target}
@@ -215,11 +207,7 @@ def warn_of_unknown_keys(
         return
     found = similar(str(extra[0]), [name for name in names if all(name not in record for record in records)])
     hint = f"; is {extra[0]!r} the column {found!r}?" if found else ""
-    warnings.warn(
-        f"the rows have {quote(map(str, extra))}, which {model} was not trained on; ignored{hint}",
-        UserWarning,
-        stacklevel=stacklevel,
-    )
+    warn(f"the rows have {quote(map(str, extra))}, which {model} was not trained on; ignored{hint}")
 
 
 def read_table(X: Any) -> Table:
@@ -439,11 +427,10 @@ def _identifiers(table: Table, positions: Sequence[int], keep: Collection[int]) 
     are, them = ("are", "them") if len(names) > 1 else ("is", "it")
     reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in found.values())
     kept = names if table.named else list(found)
-    warnings.warn(
+    warn(
         f"{quote(names)} {are} ignored ({reasons}); to use {them}, pass columns=po.Columns(keep={kept!r}) "
         "(--column NAME=keep on the command line)",
         IgnoredColumnWarning,
-        stacklevel=7,
     )
     return found
 

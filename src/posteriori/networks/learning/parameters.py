@@ -335,7 +335,7 @@ def _run_em(
 
     run = run_em(step, maximise, PlainEM((tables, densities)), options.em, statistics.weight)
     if not run.converged:
-        warn_of_last_gain(run.gain, options.em, stacklevel=6)
+        warn_of_last_gain(run.gain, options.em)
     return *run.statistics, run.trace
 
 
