@@ -345,7 +345,7 @@ class GenerativeClassifier(Classifier):
             self._held_out_sample = learned.of_members(kept).reduced()
             pools = [self._pool_of(learned.of_rows(fold != k), folded, pool) for k in range(folded.folds)]
             pools = [replace(one, partial=pool.partial) for one in pools]
-            whole = _whole_of(folded, pool) if any(column.n_missing for column in summary.columns) else None
+            whole = _whole_of(folded, pool) if summary.has_gaps else None
             self._judge(folded, estimators, log_posteriors, whole, fitted, pool, pools, ratio)
             self._keep_held_out(held_out_rows(folded, sampled, batch, _posteriors(fitted, pools)))
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
@@ -399,11 +399,11 @@ class GenerativeClassifier(Classifier):
         """Return the pool with weights for rows of which only some cells are known."""
         with np.errstate(divide="ignore"):  # a class of partial_fit may have no row yet
             log_prior = np.log(prior)
-        learns = self.pool == "log_linear"
-        found = fit_partial_rows(
-            fits.fitted, fits.batch, folded, sampled, pool, self._penalty(folded), log_prior, learns=learns
-        )
-        return replace(pool, partial=found)
+        fades = (
+            self.pool == "log_linear" and self.missing != "informative"
+        )  # where gaps are evidence, no row is partial
+        of_rows = fits.fitted, fits.batch, folded, sampled
+        return replace(pool, partial=fit_partial_rows(*of_rows, pool, self._penalty(folded), log_prior, fades=fades))
 
     def _store_fit(
         self, estimators: dict[str, GenerativeEstimator], pool: Pool, training_prior: Array, ratio: Array
@@ -413,10 +413,10 @@ class GenerativeClassifier(Classifier):
         self.members_ = {names[m]: estimators[names[m]] for m in kept}
         self.member_weights_ = {names[m]: float(pool.weight[m]) for m in kept}
         self.class_bias_ = pool.bias + ratio
-        if pool.partial is not None:
-            self.partial_weights_ = {names[m]: float(pool.partial.weight[m]) for m in kept}
-            self.partial_bias_ = pool.partial.bias + ratio
-            self.known_cells_ = pool.partial.cells
+        assert pool.partial is not None
+        self.partial_weights_ = {names[m]: float(pool.partial.weight[m]) for m in kept}
+        self.partial_bias_ = pool.partial.bias + ratio
+        self.known_cells_ = pool.partial.cells
         self.training_prior_ = training_prior
         self.unlabelled_weight_ = float(labels_of(self).unlabelled_weight)
 
@@ -537,10 +537,14 @@ class GenerativeClassifier(Classifier):
     @property
     def _posterior(self) -> Posterior:
         models = tuple(member.model_ for member in self._fitted_members.values())
-        partial = PartialRows(np.array(list(self.partial_weights_.values())), self.partial_bias_, self.known_cells_)
-        pool = Pool(np.array(list(self.member_weights_.values())), self.class_bias_, partial)
+        pool = Pool(np.array(list(self.member_weights_.values())), self.class_bias_, self._partial_rows)
         log_prior = None if self.priors is None else np.log(check_priors(self.priors, self.target_))
         return Posterior(models, pool, log_prior)
+
+    @property
+    def _partial_rows(self) -> PartialRows:
+        weight = np.array(list(self.partial_weights_.values()))
+        return PartialRows(weight, self.partial_bias_, self.known_cells_)
 
     @property
     def _training_posterior(self) -> Posterior:
@@ -618,17 +622,17 @@ class GenerativeClassifier(Classifier):
         check_numbers("the weights of the members", weights, (len(self.members_),), 0.0)
         check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
         require(self.members_.keys() == self.partial_weights_.keys(), "the weights for partial rows are missing")
-        pool = self._posterior.pool
-        assert pool is not None
-        pool.check_partial_rows(len(self.members_), len(self.classes_), len(schema.columns))
+        self._partial_rows.check_against(len(self.members_), len(self.classes_), len(schema.columns))
         if hasattr(self, "training_prior_"):
             check_numbers("the class prior of the training rows", self.training_prior_, (len(self.classes_),), 0.0, 1.0)
             _ = self._log_prior_ratio  # raises an error if the priors do not fit the classes
         self._check_importance(len(self.schema_.columns))
 
 
-def _whole_of(folded: FoldedData, pool: Pool) -> Array:
-    """Return how much is known of each evaluated row, (m,), by one pass over the rows."""
+def _whole_of(folded: FoldedData, pool: Pool) -> Array | None:
+    """Return how much is known of each evaluated row, (m,), by one pass over the rows; None if all are whole."""
+    if pool.fading is None:
+        return None
 
     def of_batch(batch: Batch) -> Array:
         whole = pool.whole(batch)
@@ -656,7 +660,7 @@ def _posteriors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Po
     """Return the posterior of each fold: members with positive weight and their pool, fitted without the fold."""
     posteriors = []
     for k, pool in enumerate(pools):
-        used = (pool.weight > 0) if pool.partial is None else (pool.weight > 0) | (pool.partial.weight > 0)
+        used = (pool.weight > 0) if pool.fading is None else (pool.weight > 0) | (pool.fading.weight > 0)
         kept = np.flatnonzero(used) if used.any() else np.array([int(pool.weight.argmax())])
         members = [fitted[m].without[k] for m in kept]
         models, readers = zip(*[(one.model, one.to_observed_codes) for one in members], strict=True)

@@ -195,7 +195,7 @@ def word_factors_of(posterior: Posterior, batch: Batch) -> list[dict[str, WordFa
     undivided: set[str] = set()
     for model, weight in zip(posterior.models, weights, strict=True):
         reads = {model.schema.names[j] for block in model.blocks for j in block.columns}
-        of_rows = np.broadcast_to(weight, len(batch)).tolist()
+        of_rows = np.broadcast_to(np.asarray(weight, np.float64), len(batch)).tolist()
         found_in = word_factors(model, batch.with_schema(model.schema))
         for row, of_row, own in zip(rows, found_in, of_rows, strict=True):
             undivided |= (reads - of_row.keys()) & {model.schema.names[j] for j in model.schema.of_kind("counts")}

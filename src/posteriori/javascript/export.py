@@ -186,11 +186,11 @@ def _is_used(pool: Pool, m: int) -> bool:
 
 def _pool(pool: Pool, kept: list[int]) -> dict[str, Any]:
     written: dict[str, Any] = {"weight": _array(pool.weight[kept]), "bias": _array(pool.bias)}
-    if pool.partial is not None:
-        cells = pool.partial.cells
+    if pool.fading is not None:
+        cells = pool.fading.cells
         written["partial"] = {
-            "weight": _array(pool.partial.weight[kept]),
-            "bias": _array(pool.partial.bias),
+            "weight": _array(pool.fading.weight[kept]),
+            "bias": _array(pool.fading.bias),
             "varies": np.flatnonzero(cells.varies).tolist(),
             "typical": cells.typical,
             "patterns": [np.flatnonzero(pattern).tolist() for pattern in cells.patterns],

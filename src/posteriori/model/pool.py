@@ -23,7 +23,9 @@ class KnownCells:
     """
 
     varies: Array  # (d,) bool: the columns that count, those with more than one value in training
-    typical: float  # of these columns, the number that is known in the median training row
+    # of these columns, the number that is known in the median training row; 0 if gaps are evidence, or a column holds
+    # words, whose absence is known: then every row is a whole one
+    typical: float
     patterns: Array  # (P, d) bool: sets of known columns that are frequent in the training rows
     power: float  # ≥ 1
 
@@ -84,6 +86,12 @@ class PartialRows:
     bias: Array  # (C,): in nats
     cells: KnownCells
 
+    def check_against(self, n_members: int, n_classes: int, n_columns: int) -> None:
+        """Raise ValueError unless weights and biases fit the members, classes and columns."""
+        check_numbers("the weights for partial rows", self.weight, (n_members,), 0.0)
+        check_numbers("the biases for partial rows", self.bias, (n_classes,))
+        self.cells.check_against(n_columns)
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -97,11 +105,16 @@ class Pool:
     bias: Array  # (C,): b, in nats
     partial: PartialRows | None = None
 
+    @property
+    def fading(self) -> PartialRows | None:
+        """The weights and biases towards which the pool goes as less is known; None if every row is a whole one."""
+        return self.partial if self.partial is not None and self.partial.cells.typical > 0 else None
+
     def whole(self, batch: Batch) -> Array | None:
         """Return g of the rows of a batch, (n,); None if it is 1 for all."""
-        if self.partial is None:
+        if self.fading is None:
             return None
-        whole = self.partial.cells.whole(known_cells(batch))
+        whole = self.fading.cells.whole(known_cells(batch))
         return None if (whole == 1.0).all() else whole
 
     def log_posterior(self, log_posteriors: Array, whole: Array | None = None) -> Array:
@@ -123,14 +136,6 @@ class Pool:
         """Return the pool of some members, by their positions."""
         partial = self.partial and replace(self.partial, weight=self.partial.weight[kept])
         return Pool(self.weight[kept], self.bias, partial)
-
-    def check_partial_rows(self, n_members: int, n_classes: int, n_columns: int) -> None:
-        """Raise ValueError unless the weights and biases for partial rows fit the members, classes and columns."""
-        require(self.partial is not None, "the weights for partial rows are missing")
-        assert self.partial is not None
-        check_numbers("the weights for partial rows", self.partial.weight, (n_members,), 0.0)
-        check_numbers("the biases for partial rows", self.partial.bias, (n_classes,))
-        self.partial.cells.check_against(n_columns)
 
     def weights(self, whole: Array | None) -> list[Array]:
         """Return the weights of each member for rows, M times (n,) or a number."""

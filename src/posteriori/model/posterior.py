@@ -99,7 +99,8 @@ def blank_batch(schema: Schema) -> Batch:
 def log_posteriors_alone(models: Sequence[GenerativeModel]) -> Array:
     """Return log p(y | nothing known) of models in nats, (C, M), clipped: their priors, unless gaps are evidence."""
     each = [model.log_posterior(blank_batch(model.schema))[0] for model in models]
-    return clip_log_posteriors(np.stack(each, axis=1)[np.newaxis])[0]
+    alone: Array = clip_log_posteriors(np.stack(each, axis=1)[np.newaxis])[0]
+    return alone
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ class Posterior:
         with_all = clip_log_posteriors(np.stack([of_model for of_model, _ in each], axis=2))
         d, n, n_classes = each[0][1].shape
         flat = clip_log_posteriors(np.stack([without.reshape(d * n, n_classes) for _, without in each], axis=2))
-        partial = self.pool.partial
+        partial = self.pool.fading
         without = None if partial is None else partial.cells.whole_without_each(known_cells(batch)).ravel()
         of_all = self.pool.log_posterior(with_all, self.pool.whole(batch))
         return of_all, self.pool.log_posterior(flat, without).reshape(d, n, n_classes)
@@ -213,7 +214,7 @@ class Posterior:
         """The constant terms of an explanation in nats, (C,)."""
         if self.pool is None:
             return self.models[0].bias
-        if self.pool.partial is not None:
+        if self.pool.fading is not None:
             return self.class_log_prior
         pairs = zip(self.models, self.pool.weight.tolist(), strict=True)
         return np.asarray(self.pool.bias + sum(weight * model.bias for model, weight in pairs))
@@ -227,7 +228,7 @@ class Posterior:
         if self.pool is None:
             return self.models[0].explaining_factors(batch)
         total = np.zeros((len(batch), self.models[0].n_classes, len(self.schema.columns)))
-        whole, partial = self.pool.whole(batch), self.pool.partial
+        whole, partial = self.pool.whole(batch), self.pool.fading
         for model, weight, rows in zip(self.models, self.pool.weights(whole), self._read(batch), strict=True):
             factors = model.posterior_factors(rows)
             if partial is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +39,7 @@ def fit_partial_rows(
     penalty: float,
     log_prior: Array,
     *,
-    learns: bool = True,
+    fades: bool = True,
 ) -> PartialRows:
     """Return the weights and the bias for rows of which nothing is known, and how a pool goes over to them.
 
@@ -59,16 +61,19 @@ def fit_partial_rows(
         Of the weights of the pool.
     log_prior : ndarray (C,)
         The class prior in nats.
-    learns : bool
-        Whether to fit the weights; otherwise they are those of whole rows.
+    fades : bool
+        Whether rows may be partial; otherwise every row is a whole one.
     """
     kept = np.flatnonzero(pool.weight > 0) if (pool.weight > 0).any() else np.array([int(pool.weight.argmax())])
     known, weight = known_cells(batch), folded.weight[sampled]
     cells = observed_cells(batch, known, weight)
+    if not fades:
+        cells = replace(cells, typical=0.0)
     models = [fitted[m].full.model for m in kept]
     alone = log_posteriors_alone(models)
     chosen = pool.weight[kept]
-    if learns:
+    log_prior = np.maximum(log_prior, FLOOR)  # of a class without rows
+    if cells.typical > 0:
         copies = int(np.clip(_ROWS // max(len(sampled), 1), 1, _MOST_COPIES))
         hidden = [_hidden(batch, known, _places(folded, sampled, known.shape[1]), c) for c in range(copies)]
         log_posteriors = np.concatenate([_predicted(fitted, folded.fold[sampled], kept, one) for one in hidden])
@@ -82,7 +87,7 @@ def fit_partial_rows(
             found, loss = fit_partial_weights(ratios, offset, of_rows[1], of_rows[0], penalty)
             trials.append((loss, power, found))
         _, power, chosen = min(trials, key=lambda trial: trial[:2])
-        cells = KnownCells(cells.varies, cells.typical, cells.patterns, power)
+        cells = replace(cells, power=power)
     of_all = np.zeros(len(pool.weight))
     of_all[kept] = chosen
     return PartialRows(of_all, bias_of_nothing(alone, chosen, log_prior), cells)
@@ -97,8 +102,7 @@ def bias_of_nothing(alone: Array, weight: Array, log_prior: Array) -> Array:
 def observed_cells(batch: Batch, known: Array, weight: Array) -> KnownCells:
     """Return how known the cells of some rows are: which columns vary, and which patterns of gaps are frequent."""
     schema = batch.schema
-    varies = np.zeros(known.shape[1], np.bool_)
-    varies[list(schema.of_kind("counts"))] = True
+    varies: Array = np.zeros(known.shape[1], np.bool_)
     numbers = batch.numbers.values
     for place, j in enumerate(schema.of_kind("continuous")):
         present = numbers[known[:, j], place]
@@ -107,11 +111,18 @@ def observed_cells(batch: Batch, known: Array, weight: Array) -> KnownCells:
         present = batch.codes.values[known[:, j], schema.coded.index(j)]
         varies[j] = len(present) > 0 and present.min() < present.max()
     counted = known & varies
-    patterns, place = np.unique(counted, axis=0, return_inverse=True)
-    shares = np.bincount(place.ravel(), weight, len(patterns)) / max(float(weight.sum()), np.finfo(np.float64).tiny)
-    typical = _median(counted.sum(axis=1).astype(np.float64), weight)
+    patterns, which = _distinct_rows(counted)
+    shares = np.bincount(which, weight, len(patterns)) / max(float(weight.sum()), np.finfo(np.float64).tiny)
+    # The absence of a word is known, so that a row with a column of words is never a partial one.
+    typical = 0.0 if schema.of_kind("counts") else _median(counted.sum(axis=1).astype(np.float64), weight)
     size = patterns.sum(axis=1)  # a pattern of as many cells as the median row has says no more than their number
     return KnownCells(varies, typical, patterns[(shares >= _FREQUENT) & (size > 0) & (size < typical)], 1.0)
+
+
+def _distinct_rows(table: Array) -> tuple[Array, Array]:
+    """Return the distinct rows of a table, and which of them each row is."""
+    found: Any = np.unique(table, axis=0, return_inverse=True)
+    return found[0], found[1].ravel()
 
 
 def merged_cells(each: Sequence[KnownCells], shares: Sequence[float]) -> KnownCells:

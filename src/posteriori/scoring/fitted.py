@@ -58,7 +58,6 @@ class FittedPosterior:
             return
         check_numbers("the weights of the members", pool.weight, (len(models),), 0.0)
         check_numbers("the biases of classes", pool.bias, (len(target.categories),))
-        pool.check_partial_rows(len(models), len(target.categories), len(models[0].schema.columns))
 
     @property
     def schema(self) -> Schema:
@@ -183,6 +182,7 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
     partial = PartialRows(np.array(list(partial_weights.values())), unpacked("partial_bias_"), unpacked("known_cells_"))
     pool = Pool(np.array(list(weights.values())), unpacked("class_bias_"), partial)
     target, ranges = next(iter(members.values())).target, ranges_of([member.ranges for member in members.values()])
+    partial.check_against(len(models), len(target.categories), len(models[0].schema.columns))
     return FittedPosterior(Posterior(models, pool), target, name, False, n_jobs, ranges=ranges)
 
 

@@ -165,8 +165,8 @@ class PoolWeights(Protocol):
         """The bias of each class, (C,), in nats."""
 
     @property
-    def partial(self) -> PartialRows | None:
-        """The weights and biases of rows of which nothing is known."""
+    def fading(self) -> PartialRows | None:
+        """The weights and biases of rows of which nothing is known; None if every row is a whole one."""
 
 
 def select_posterior(
@@ -276,7 +276,7 @@ def _pooled_scores(models: Mapping[str, GenerativeModel], pool: PoolWeights, ste
 
     Both depend on how much of the row is known, if the pool has weights for partial rows.
     """
-    partial = pool.partial if pool.partial is not None and pool.partial.cells.typical > 0 else None
+    partial = pool.fading
     whole = None if partial is None else _whole(partial.cells, steps, cells)
 
     def between(of_whole: float, of_nothing: float) -> Node:
@@ -308,7 +308,7 @@ def _pooled_scores(models: Mapping[str, GenerativeModel], pool: PoolWeights, ste
 
 def _used(models: Mapping[str, GenerativeModel], pool: PoolWeights) -> list[str]:
     """Return the names of the models with a weight, of whole rows or of partial ones."""
-    of_partial = pool.weight if pool.partial is None else pool.partial.weight
+    of_partial = pool.weight if pool.fading is None else pool.fading.weight
     return [name for name, w, v in zip(models, pool.weight, of_partial, strict=True) if w or v]
 
 
