@@ -112,6 +112,12 @@ class GenerativeClassifier(Classifier):
         w_m of each member, by name.
     class_bias_ : ndarray (C,)
         b_y in nats.
+    partial_weights_ : dict
+        v_m of each member, by name: its weight in rows of which nothing is known (see Notes).
+    partial_bias_ : ndarray (C,)
+        b⁰_y in nats, the biases of such rows.
+    known_cells_ : KnownCells
+        How g, which is 1 for whole rows and 0 where nothing is known, follows from the cells of a row that are known.
     cv_results_ : dict
         Lists of equal length with one entry per candidate, and a last one for the pool, as a table:
         ``pandas.DataFrame(model.cv_results_)`` or ``polars.DataFrame(model.cv_results_)``. ``member`` is the name of
@@ -185,6 +191,11 @@ class GenerativeClassifier(Classifier):
 
     With fewer than 200 rows, the weights are fitted to the predictions of two or three assignments of the rows to
     folds, because those of one depend on chance. The scores are those of the first assignment.
+
+    These weights and biases are those of rows as complete as the training rows. The weights of a row are
+    g·w_m + (1 − g)·v_m, and its biases g·b_y + (1 − g)·b⁰_y, where g says how much of the row is known. v is fitted to
+    held-out rows of which random cells are hidden, and b⁰ is such that a row without cells has the class prior
+    (docs/pool.md).
 
     p(x) and drawn rows are those of the mixture of the members with shares proportional to their weights. The posterior
     of the pool is not that of the mixture.
