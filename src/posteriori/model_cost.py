@@ -57,6 +57,11 @@ class TableSummary:
     whole_counts: bool = True  # whether all their counts are whole
 
     @property
+    def has_gaps(self) -> bool:
+        """Whether a cell is missing."""
+        return any(column.n_missing for column in self.columns)
+
+    @property
     def n_continuous(self) -> int:
         """Number of continuous columns."""
         return [column.kind for column in self.columns].count("continuous")

@@ -45,6 +45,7 @@ _DATACLASSES = {
     "Block": "posteriori.model",
     "FactorWeights": "posteriori.model",
     "GenerativeModel": "posteriori.model",
+    "KnownCells": "posteriori.model",
     "CPT": "posteriori.networks",
     "LinearGaussian": "posteriori.networks",
     "ColumnRanges": "posteriori.statistics",

@@ -54,7 +54,6 @@ NOT_OF_JOINT = {
 }
 # The models whose posterior of a row without cells is not yet the prior.
 NOT_THE_PRIOR = {
-    "pool": "the bias of a pool is part of no cell",
     **_having(
         "feature_weights",
         ("conditional",),

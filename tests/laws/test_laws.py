@@ -135,8 +135,9 @@ def test_empty_columns(case, table):
     empty = {"e": np.array([None] * table.n_rows, dtype=object)}
     if case.takes != "categories":
         empty["f"] = empty["g"] = np.full(table.n_rows, np.nan)
-    # The steps of SQUAREM, by which EM of covariances goes on in a fold, multiply what is rounding in other models.
-    assert_same(case, table, table.with_columns(**empty), atol=1e-7 if case.name == "pool" else 1e-9)
+    # The steps of SQUAREM, by which EM of covariances goes on in a fold, multiply what is rounding in other models, and
+    # the optimum of the weights moves with them.
+    assert_same(case, table, table.with_columns(**empty), atol=1e-5 if case.name == "pool" else 1e-9)
 
 
 @every_model

@@ -30,7 +30,7 @@ from posteriori.classifiers.validation import Columns, Labels, labels_of, warn_o
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_bounds import POOLING, fitting_steps
-from posteriori.model import Pool, Posterior
+from posteriori.model import KnownCells, PartialRows, Pool, Posterior
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
     FoldedData,
@@ -39,14 +39,15 @@ from posteriori.model_selection.folded_data import (
 )
 from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
+from posteriori.model_selection.partial_rows import fit_partial_rows
 from posteriori.registry import MODELS
 from posteriori.sources.table_source import blas
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_numbers, generator, require
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
-from posteriori.tables import Column
-from posteriori.tables.progress import plan_steps, start_progress, step
+from posteriori.tables import Batch, Column
+from posteriori.tables.progress import plan_steps, start_progress, step, without_passes
 
 _POOL = "pool"
 _FEW_ROWS = 200  # with fewer, folds are assigned several times, and the weights are shrunk more
@@ -111,6 +112,12 @@ class GenerativeClassifier(Classifier):
         w_m of each member, by name.
     class_bias_ : ndarray (C,)
         b_y in nats.
+    partial_weights_ : dict
+        v_m of each member, by name: its weight in rows of which nothing is known (see Notes).
+    partial_bias_ : ndarray (C,)
+        b⁰_y in nats, the biases of such rows.
+    known_cells_ : KnownCells
+        How g, which is 1 for whole rows and 0 where nothing is known, follows from the cells of a row that are known.
     cv_results_ : dict
         Lists of equal length with one entry per candidate, and a last one for the pool, as a table:
         ``pandas.DataFrame(model.cv_results_)`` or ``polars.DataFrame(model.cv_results_)``. ``member`` is the name of
@@ -184,6 +191,11 @@ class GenerativeClassifier(Classifier):
 
     With fewer than 200 rows, the weights are fitted to the predictions of two or three assignments of the rows to
     folds, because those of one depend on chance. The scores are those of the first assignment.
+
+    These weights and biases are those of rows as complete as the training rows. The weights of a row are
+    g·w_m + (1 − g)·v_m, and its biases g·b_y + (1 − g)·b⁰_y, where g says how much of the row is known. v is fitted to
+    held-out rows of which random cells are hidden, and b⁰ is such that a row without cells has the class prior
+    (docs/pool.md).
 
     p(x) and drawn rows are those of the mixture of the members with shares proportional to their weights. The posterior
     of the pool is not that of the mixture.
@@ -259,6 +271,9 @@ class GenerativeClassifier(Classifier):
     members_: dict[str, GenerativeEstimator]
     member_weights_: dict[str, float]
     class_bias_: Array
+    partial_weights_: dict[str, float]
+    partial_bias_: Array
+    known_cells_: KnownCells
     training_prior_: Array
     skipped_: dict[str, str]
     _held_out_sample: HeldOutSample
@@ -316,9 +331,8 @@ class GenerativeClassifier(Classifier):
         estimators, too_costly = candidates_of(self, folded, summary, common)
         folded = with_affordable_folds(self, folded, estimators, seed)
         sampled = sample_of(folded)
-        n_columns = len(folded.source.schema.columns)
-        n_rows = folded.source.table.n_rows
-        plan_steps(fitting_steps(n_rows, n_columns, len(folded.evaluated), len(estimators), folded.folds))
+        shape = folded.source.table.n_rows, len(folded.source.schema.columns)
+        plan_steps(fitting_steps(*shape, len(folded.evaluated), len(estimators), folded.folds))
 
         repeats = _repeats(folded, folded.folds, seed)
 
@@ -336,12 +350,14 @@ class GenerativeClassifier(Classifier):
         # Many products of short rows, for which threads cost more than they save.
         with step(POOLING), blas().limit(limits=1, user_api="blas"):
             start_progress(POOLING, 1)
-            pool = self._pool_of(learned, folded)
+            pool = self._with_partial_rows(self._pool_of(learned, folded), fits, folded, sampled, prior)
             self._store_fit(estimators, pool, prior, ratio)
             kept = [m for m, name in enumerate(estimators) if name in self.members_]
             self._held_out_sample = learned.of_members(kept).reduced()
             pools = [self._pool_of(learned.of_rows(fold != k), folded, pool) for k in range(folded.folds)]
-            self._judge(folded, estimators, log_posteriors, fitted, pool, pools, ratio)
+            pools = [replace(one, partial=pool.partial) for one in pools]
+            whole = _whole_of(folded, pool) if summary.has_gaps else None
+            self._judge(folded, estimators, log_posteriors, whole, fitted, pool, pools, ratio)
             self._keep_held_out(held_out_rows(folded, sampled, batch, _posteriors(fitted, pools)))
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
@@ -388,6 +404,18 @@ class GenerativeClassifier(Classifier):
         chosen[int(np.argmin(losses))] = 1.0
         return Pool(chosen, np.zeros(part.shape[1]))
 
+    def _with_partial_rows(
+        self, pool: Pool, fits: CandidateFits, folded: FoldedData, sampled: Array, prior: Array
+    ) -> Pool:
+        """Return the pool with weights for rows of which only some cells are known."""
+        with np.errstate(divide="ignore"):  # a class of partial_fit may have no row yet
+            log_prior = np.log(prior)
+        fades = (
+            self.pool == "log_linear" and self.missing != "informative"
+        )  # where gaps are evidence, no row is partial
+        of_rows = fits.fitted, fits.batch, folded, sampled
+        return replace(pool, partial=fit_partial_rows(*of_rows, pool, self._penalty(folded), log_prior, fades=fades))
+
     def _store_fit(
         self, estimators: dict[str, GenerativeEstimator], pool: Pool, training_prior: Array, ratio: Array
     ) -> None:
@@ -396,6 +424,10 @@ class GenerativeClassifier(Classifier):
         self.members_ = {names[m]: estimators[names[m]] for m in kept}
         self.member_weights_ = {names[m]: float(pool.weight[m]) for m in kept}
         self.class_bias_ = pool.bias + ratio
+        assert pool.partial is not None
+        self.partial_weights_ = {names[m]: float(pool.partial.weight[m]) for m in kept}
+        self.partial_bias_ = pool.partial.bias + ratio
+        self.known_cells_ = pool.partial.cells
         self.training_prior_ = training_prior
         self.unlabelled_weight_ = float(labels_of(self).unlabelled_weight)
 
@@ -404,6 +436,7 @@ class GenerativeClassifier(Classifier):
         folded: FoldedData,
         estimators: dict[str, GenerativeEstimator],
         log_posteriors: Array,
+        whole: Array | None,
         fitted: Sequence[CrossFitted],
         pool: Pool,
         pools: Sequence[Pool],
@@ -413,7 +446,9 @@ class GenerativeClassifier(Classifier):
         pooled = np.empty(log_posteriors.shape[:2])
         for k, others in enumerate(pools):
             held_out = folded.fold == k
-            pooled[held_out] = replace(others, bias=others.bias + ratio).log_posterior(log_posteriors[held_out])
+            pooled[held_out] = others.moved(ratio).log_posterior(
+                log_posteriors[held_out], None if whole is None else whole[held_out]
+            )
         found_out_of_fold = results_of(folded, pooled, fitted[0], self)
         if self.priors is not None:
             moved = Pool(np.ones(1), ratio)
@@ -513,16 +548,20 @@ class GenerativeClassifier(Classifier):
     @property
     def _posterior(self) -> Posterior:
         models = tuple(member.model_ for member in self._fitted_members.values())
-        pool = Pool(np.array(list(self.member_weights_.values())), self.class_bias_)
+        pool = Pool(np.array(list(self.member_weights_.values())), self.class_bias_, self._partial_rows)
         log_prior = None if self.priors is None else np.log(check_priors(self.priors, self.target_))
         return Posterior(models, pool, log_prior)
+
+    @property
+    def _partial_rows(self) -> PartialRows:
+        weight = np.array(list(self.partial_weights_.values()))
+        return PartialRows(weight, self.partial_bias_, self.known_cells_)
 
     @property
     def _training_posterior(self) -> Posterior:
         posterior = self._posterior
         assert posterior.pool is not None
-        pool = replace(posterior.pool, bias=posterior.pool.bias - self._log_prior_ratio)
-        return replace(posterior, pool=pool, log_prior=None)
+        return replace(posterior, pool=posterior.pool.moved(-self._log_prior_ratio), log_prior=None)
 
     @property
     def _model_titles(self) -> list[str]:
@@ -593,10 +632,25 @@ class GenerativeClassifier(Classifier):
         weights = np.array(list(self.member_weights_.values()))
         check_numbers("the weights of the members", weights, (len(self.members_),), 0.0)
         check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
+        require(self.members_.keys() == self.partial_weights_.keys(), "the weights for partial rows are missing")
+        self._partial_rows.check_against(len(self.members_), len(self.classes_), len(schema.columns))
         if hasattr(self, "training_prior_"):
             check_numbers("the class prior of the training rows", self.training_prior_, (len(self.classes_),), 0.0, 1.0)
             _ = self._log_prior_ratio  # raises an error if the priors do not fit the classes
         self._check_importance(len(self.schema_.columns))
+
+
+def _whole_of(folded: FoldedData, pool: Pool) -> Array | None:
+    """Return how much is known of each evaluated row, (m,), by one pass over the rows; None if all are whole."""
+    if pool.fading is None:
+        return None
+
+    def of_batch(batch: Batch) -> Array:
+        whole = pool.whole(batch)
+        return np.ones(len(batch)) if whole is None else whole
+
+    with without_passes():
+        return folded.source.map(of_batch)[folded.evaluated]
 
 
 def _repeats(folded: FoldedData, folds: int, seed: int) -> list[FoldedData]:
@@ -617,8 +671,9 @@ def _posteriors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Po
     """Return the posterior of each fold: members with positive weight and their pool, fitted without the fold."""
     posteriors = []
     for k, pool in enumerate(pools):
-        kept = np.flatnonzero(pool.weight > 0) if (pool.weight > 0).any() else np.array([int(pool.weight.argmax())])
+        used = (pool.weight > 0) if pool.fading is None else (pool.weight > 0) | (pool.fading.weight > 0)
+        kept = np.flatnonzero(used) if used.any() else np.array([int(pool.weight.argmax())])
         members = [fitted[m].without[k] for m in kept]
         models, readers = zip(*[(one.model, one.to_observed_codes) for one in members], strict=True)
-        posteriors.append(Posterior(models, Pool(pool.weight[kept], pool.bias), readers=readers))
+        posteriors.append(Posterior(models, pool.of_members(kept), readers=readers))
     return posteriors

@@ -22,7 +22,8 @@ from posteriori.learning.fit import TrainingRows
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.importance import HeldOutRows, most_rows
 from posteriori.learning.log_linear import ROWS_PER_PARAMETER, fit_pool
-from posteriori.model import FLOOR, FactorWeights, GenerativeModel, Pool, Posterior
+from posteriori.model import FLOOR, FactorWeights, GenerativeModel, Pool, Posterior, log_posteriors_alone
+from posteriori.model_selection.partial_rows import bias_of_nothing, merged_cells
 from posteriori.sources.source import LabelledSource
 from posteriori.support.checks import require
 from posteriori.support.typing import Array
@@ -339,6 +340,8 @@ def _replace_members(
         pool._held_out_sample = sample
     pool.members_, pool.member_weights_ = members, weights
     pool.class_bias_, pool.training_prior_ = bias + ratio, prior
+    pool.partial_weights_ = rescaled(pool.partial_weights_, list(members))
+    pool.partial_bias_ = _bias_of_nothing(pool, ratio)
 
 
 def merge_pools(pools: Sequence[Any], merge_members: Callable[[Sequence[Any]], Any]) -> Any:
@@ -396,6 +399,19 @@ def merge_pools(pools: Sequence[Any], merge_members: Callable[[Sequence[Any]], A
         share * moved_bias(pool.class_bias_ - pool._log_prior_ratio, pool.target_, target) for share, pool in pairs
     )
     result.class_bias_ = bias + log_prior_ratio(result.priors, target, result.training_prior_)
+    partial = {name: sum(share * pool.partial_weights_.get(name, 0.0) for share, pool in pairs) for name in names}
+    result.partial_weights_ = rescaled(partial, list(members))
+    result.partial_bias_ = _bias_of_nothing(result, log_prior_ratio(result.priors, target, result.training_prior_))
+    result.known_cells_ = merged_cells([pool.known_cells_ for pool in pools], shares)
     result.skipped_ = {}
     warn_of_unable(unable, stacklevel=4)
     return result
+
+
+def _bias_of_nothing(pool: Any, log_ratio: Array) -> Array:
+    """Return the biases with which a row without cells gets the prior of a pool, (C,), from its members and weights."""
+    alone = log_posteriors_alone([member.model_ for member in pool.members_.values()])
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(pool.training_prior_)
+    weight = np.array([pool.partial_weights_[name] for name in pool.members_])
+    return bias_of_nothing(alone, weight, log_prior) + log_ratio

@@ -189,15 +189,18 @@ def word_factors_of(posterior: Posterior, batch: Batch) -> list[dict[str, WordFa
     They are without columns whose words one model does not divide. A model that has no density for a column of counts
     adds nothing to its factors.
     """
-    weights = [1.0] if posterior.pool is None else posterior.pool.weight.tolist()
+    pool = posterior.pool
+    weights = [1.0] if pool is None else pool.weights(pool.whole(batch))
     rows: list[dict[str, WordFactors]] = [{} for _ in range(len(batch))]
     undivided: set[str] = set()
     for model, weight in zip(posterior.models, weights, strict=True):
         reads = {model.schema.names[j] for block in model.blocks for j in block.columns}
-        for row, of_row in zip(rows, word_factors(model, batch.with_schema(model.schema)), strict=True):
+        of_rows = np.broadcast_to(np.asarray(weight, np.float64), len(batch)).tolist()
+        found_in = word_factors(model, batch.with_schema(model.schema))
+        for row, of_row, own in zip(rows, found_in, of_rows, strict=True):
             undivided |= (reads - of_row.keys()) & {model.schema.names[j] for j in model.schema.of_kind("counts")}
             for name, found in of_row.items():
-                row[name] = _added(row.get(name), weight, found)
+                row[name] = _added(row.get(name), own, found)
     return [{name: found for name, found in row.items() if name not in undivided} for row in rows]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import densities
-from posteriori.model import GenerativeModel, Posterior
+from posteriori.model import GenerativeModel, Pool, Posterior
 from posteriori.model_cost import require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
@@ -156,7 +156,7 @@ def javascript_object(model: Any) -> dict[str, Any]:
 
 def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
     schema, pool = posterior.schema, posterior.pool
-    kept = [m for m in range(len(posterior.models)) if pool is None or pool.weight[m] > 0 or not pool.weight.any()]
+    kept = [m for m in range(len(posterior.models)) if pool is None or _is_used(pool, m)]
     names = list(getattr(estimator, "members_", [type(estimator).__name__]))
     counts = {names[m]: sum(map(_n_numbers, posterior.models[m].posterior_parameters)) for m in kept}
     require_affordable_export("the model in JavaScript", counts, "numbers", MOST_NUMBERS, "score by predict_to instead")
@@ -174,8 +174,29 @@ def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
         "class_log_prior": None if getattr(estimator, "priors", None) is None else _array(estimator.class_log_prior_),
         "models": [_model(names[m], posterior.models[m], cuts) for m in kept],
         "cuts": [list(points) for points in cuts],
-        "pool": None if pool is None else {"weight": _array(pool.weight[kept]), "bias": _array(pool.bias)},
+        "pool": None if pool is None else _pool(pool, kept),
     }
+
+
+def _is_used(pool: Pool, m: int) -> bool:
+    """Return whether a member has a weight, of whole rows or of partial ones, or none has."""
+    of_partial = np.zeros_like(pool.weight) if pool.partial is None else pool.partial.weight
+    return bool(pool.weight[m] > 0 or of_partial[m] > 0 or not pool.weight.any())
+
+
+def _pool(pool: Pool, kept: list[int]) -> dict[str, Any]:
+    written: dict[str, Any] = {"weight": _array(pool.weight[kept]), "bias": _array(pool.bias)}
+    if pool.fading is not None:
+        cells = pool.fading.cells
+        written["partial"] = {
+            "weight": _array(pool.fading.weight[kept]),
+            "bias": _array(pool.fading.bias),
+            "varies": np.flatnonzero(cells.varies).tolist(),
+            "typical": cells.typical,
+            "patterns": [np.flatnonzero(pattern).tolist() for pattern in cells.patterns],
+            "power": cells.power,
+        }
+    return written
 
 
 def _column(column: Column) -> dict[str, Any]:

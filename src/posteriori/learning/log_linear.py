@@ -25,6 +25,7 @@ _FEWEST_ROWS = 5000
 # With so many rows, estimation raises the expected log-loss on new rows by 1/500 nat: by p / 2n for p parameters and n
 # rows (Akaike 1974).
 ROWS_PER_PARAMETER = 250
+_HELD = 1e8  # the penalty of a parameter that stays what it is, per unit of row weight
 _SMALLEST_WEIGHT = 1e-3  # a member of a smaller weight is dropped
 _NEGLIGIBLE = 5e-4  # nats per row that members may be worth and still be dropped to predict faster (`prune_pool`)
 _MEMORY = 10  # pairs of steps and changes of the gradient
@@ -295,6 +296,41 @@ def fit_pool(
         tolerance=1e-8,
     )
     return Pool(np.where(fitted.weight < _SMALLEST_WEIGHT, 0.0, fitted.weight), fitted.bias)
+
+
+def fit_partial_weights(
+    log_ratios: Array, offset: Array, y_true: Array, weight: Array, penalty: float
+) -> tuple[Array, float]:
+    r"""Return the weights of the members of a pool for rows of which cells are hidden, and the penalised loss per row.
+
+    .. math:: \min_{v \ge 0} \; -\sum_i r_i \log p(y_i \mid x_i) + \frac{\lambda M}{2} \sum_m (v_m - 1/M)^2, \quad
+              p(y \mid x_i) \propto \exp\Bigl(o_{iy} + \sum_m v_m f_{imy}\Bigr)
+
+    Parameters
+    ----------
+    log_ratios : ndarray (n, C, M)
+        f, in nats.
+    offset : ndarray (n, C)
+        o, in nats.
+    y_true : ndarray (n,)
+        The class index of each row.
+    weight : ndarray (n,)
+        r, the weight of each row.
+    penalty : float
+        λ, in nats.
+    """
+    n_classes, n_members = log_ratios.shape[1:]
+    features = np.concatenate([log_ratios, offset[:, :, np.newaxis]], axis=2)
+    held = _HELD * max(float(weight.sum()), 1.0)  # biases stay 0, and the weight of the offset 1
+    pull = np.diag([*[penalty * n_members] * n_members, held])
+    centre = LogLinear(np.zeros(n_classes), np.array([*[1.0 / n_members] * n_members, 1.0]))
+    fitted = fit_log_linear(features, y_true, weight, centre, held, pull, tolerance=1e-8)
+    found = fitted.weight[:n_members]
+    score = offset + log_ratios @ found
+    score -= score.max(axis=1, keepdims=True)
+    log_p = score[np.arange(len(y_true)), y_true] - np.log(np.exp(score).sum(axis=1))
+    loss = -float(weight @ log_p) + 0.5 * penalty * n_members * float(((found - 1.0 / n_members) ** 2).sum())
+    return found, loss / max(float(weight.sum()), np.finfo(np.float64).tiny)
 
 
 def prune_pool(log_posteriors: Array, y_true: Array, weight: Array, penalty: float, pool: Pool) -> Pool:

@@ -11,26 +11,32 @@ from posteriori.model.blocks import (
 )
 from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_normalised, log_sum
 from posteriori.model.marginals import batch_of_column, cannot_hold, log_marginal, log_marginal_of_codes
-from posteriori.model.posterior import FLOOR, Pool, Posterior, clip_log_posteriors, draw_components, draw_rows
+from posteriori.model.pool import FLOOR, KnownCells, PartialRows, Pool, clip_log_posteriors, known_cells
+from posteriori.model.posterior import Posterior, blank_batch, draw_components, draw_rows, log_posteriors_alone
 
 __all__ = [
     "FLOOR",
     "Block",
     "FactorWeights",
     "GenerativeModel",
+    "KnownCells",
+    "PartialRows",
     "Pool",
     "Posterior",
     "Prior",
     "batch_of_column",
     "bins_of",
+    "blank_batch",
     "cannot_hold",
     "clip_log_posteriors",
     "draw_components",
     "draw_rows",
     "has_finite_sum",
+    "known_cells",
     "log_marginal",
     "log_marginal_of_codes",
     "log_normalised",
+    "log_posteriors_alone",
     "log_sum",
     "reject_incomplete",
     "reject_outside",

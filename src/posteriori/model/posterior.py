@@ -11,8 +11,9 @@ import numpy as np
 
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.model.blocks import Block
-from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_normalised
+from posteriori.model.generative_model import GenerativeModel, log_normalised
 from posteriori.model.marginals import scores_without_each
+from posteriori.model.pool import FLOOR, Pool, clip_log_posteriors, known_cells
 from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Schema, quote
@@ -89,30 +90,17 @@ def _draw_block(
     return drawn
 
 
-FLOOR = -700.0  # nats; smaller ones are clipped, so that none decides alone. exp(−700) is still above 0.
+def blank_batch(schema: Schema) -> Batch:
+    """Return one row without a cell."""
+    n_numbers, n_categories = len(schema.of_kind("continuous")), len(schema.of_kind("categorical"))
+    return Batch.of(schema, 0, np.full((1, n_numbers), np.nan), np.zeros((1, n_categories), schema.code_dtype), {})
 
 
-@dataclass(frozen=True)
-class Pool:
-    """A logarithmic opinion pool: one weight per member, and one bias per class."""
-
-    weight: Array  # (M,): ≥ 0
-    bias: Array  # (C,): in nats
-
-    def log_posterior(self, log_posteriors: Array) -> Array:
-        """Return log p(y | x) in nats, (n, C), from log posteriors of the members, (n, C, M), that are clipped."""
-        score: Array = log_posteriors @ self.weight + self.bias
-        score -= score.max(axis=1, keepdims=True)  # the exponentials cannot overflow
-        log_posterior: Array = score - np.log(np.exp(score).sum(axis=1, keepdims=True))
-        return log_posterior
-
-
-def clip_log_posteriors(log_posteriors: Array) -> Array:
-    """Replace NaN log posteriors by the uniform one, and clip at −700 nats, so that no member can veto a class."""
-    # The sum finds NaN in one pass without a temporary array; it is also infinite for −inf, which the clip below mends.
-    if not has_finite_sum(log_posteriors):
-        log_posteriors = np.where(np.isnan(log_posteriors), -np.log(log_posteriors.shape[1]), log_posteriors)
-    return np.maximum(log_posteriors, FLOOR)
+def log_posteriors_alone(models: Sequence[GenerativeModel]) -> Array:
+    """Return log p(y | nothing known) of models in nats, (C, M), clipped: their priors, unless gaps are evidence."""
+    each = [model.log_posterior(blank_batch(model.schema))[0] for model in models]
+    alone: Array = clip_log_posteriors(np.stack(each, axis=1)[np.newaxis])[0]
+    return alone
 
 
 @dataclass(frozen=True)
@@ -186,7 +174,7 @@ class Posterior:
         if self.pool is None:
             return self.models[0].log_posterior(batches[0])
         each = [model.log_posterior(rows) for model, rows in zip(self.models, batches, strict=True)]
-        return self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
+        return self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)), self.pool.whole(batch))
 
     def log_posteriors_without_each(self, batch: Batch) -> tuple[Array, Array]:
         """Return log p(y | x), (n, C), and log p(y | x₋ⱼ) for each column j, (d, n, C), in nats.
@@ -196,10 +184,13 @@ class Posterior:
         each = [_with_and_without(model, rows) for model, rows in zip(self.models, self._read(batch), strict=True)]
         if self.pool is None:
             return each[0]
-        whole = self.pool.log_posterior(clip_log_posteriors(np.stack([of_model for of_model, _ in each], axis=2)))
+        with_all = clip_log_posteriors(np.stack([of_model for of_model, _ in each], axis=2))
         d, n, n_classes = each[0][1].shape
-        flat = np.stack([without.reshape(d * n, n_classes) for _, without in each], axis=2)
-        return whole, self.pool.log_posterior(clip_log_posteriors(flat)).reshape(d, n, n_classes)
+        flat = clip_log_posteriors(np.stack([without.reshape(d * n, n_classes) for _, without in each], axis=2))
+        partial = self.pool.fading
+        without = None if partial is None else partial.cells.whole_without_each(known_cells(batch)).ravel()
+        of_all = self.pool.log_posterior(with_all, self.pool.whole(batch))
+        return of_all, self.pool.log_posterior(flat, without).reshape(d, n, n_classes)
 
     def log_evidence(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,); of a pool that of the mixture of its members.
@@ -223,16 +214,32 @@ class Posterior:
         """The constant terms of an explanation in nats, (C,)."""
         if self.pool is None:
             return self.models[0].bias
+        if self.pool.fading is not None:
+            return self.class_log_prior
         pairs = zip(self.models, self.pool.weight.tolist(), strict=True)
         return np.asarray(self.pool.bias + sum(weight * model.bias for model, weight in pairs))
 
     def explaining_factors(self, batch: Batch) -> Array:
-        """Return the log factor of each column in nats, (n, C, d), of a pool the weighted sum of its members'."""
+        """Return the log factor of each column in nats, (n, C, d), of a pool the weighted sum of its members'.
+
+        Of a pool that knows partial rows, a factor is relative to that of a row without cells, and the bias of whole
+        rows, b + Σ_m w_m log p_m(y | nothing known) − log π, is shared equally by the columns that are known.
+        """
         if self.pool is None:
             return self.models[0].explaining_factors(batch)
         total = np.zeros((len(batch), self.models[0].n_classes, len(self.schema.columns)))
-        for model, weight, rows in zip(self.models, self.pool.weight.tolist(), self._read(batch), strict=True):
-            total += weight * model.posterior_factors(rows)
+        whole, partial = self.pool.whole(batch), self.pool.fading
+        for model, weight, rows in zip(self.models, self.pool.weights(whole), self._read(batch), strict=True):
+            factors = model.posterior_factors(rows)
+            if partial is not None:
+                factors = factors - model.posterior_factors(blank_batch(model.schema))
+            total += np.reshape(weight, (-1, 1, 1)) * factors
+        if partial is not None:
+            known = known_cells(batch) & partial.cells.varies
+            share = (1.0 if whole is None else whole) / np.maximum(known.sum(axis=1), 1)
+            alone = log_posteriors_alone(self.models)
+            bias = self.pool.bias + alone @ self.pool.weight - np.maximum(self.class_log_prior, FLOOR)
+            total += (share[:, np.newaxis] * known)[:, np.newaxis, :] * bias[:, np.newaxis]
         return total
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.kernels.compiling import use_numba
-from posteriori.model import GenerativeModel, Pool, Posterior
+from posteriori.model import GenerativeModel, PartialRows, Pool, Posterior
 from posteriori.model_files import Content, parse, read_file, refuse_unknown, unpack
 from posteriori.scoring.out_of_range import ranges_of
 from posteriori.scoring.posterior import ModelRows, Scorer
@@ -177,8 +177,12 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
     for weight in weights.values():
         check_not_negative("the weight of a member", weight)
     models = tuple(model for member in members.values() for model in member.posterior.models)
-    pool = Pool(np.array(list(weights.values())), unpacked("class_bias_"))
+    partial_weights = unpacked("partial_weights_")
+    require(members.keys() == partial_weights.keys(), "the weights for partial rows are missing")
+    partial = PartialRows(np.array(list(partial_weights.values())), unpacked("partial_bias_"), unpacked("known_cells_"))
+    pool = Pool(np.array(list(weights.values())), unpacked("class_bias_"), partial)
     target, ranges = next(iter(members.values())).target, ranges_of([member.ranges for member in members.values()])
+    partial.check_against(len(models), len(target.categories), len(models[0].schema.columns))
     return FittedPosterior(Posterior(models, pool), target, name, False, n_jobs, ranges=ranges)
 
 

@@ -21,7 +21,7 @@ from posteriori.densities import (
     TreeParameters,
 )
 from posteriori.densities.registry import REGISTRY
-from posteriori.model import Block, GenerativeModel
+from posteriori.model import Block, GenerativeModel, KnownCells, PartialRows
 from posteriori.model_cost import require_affordable_export
 from posteriori.sql.dialects import (
     POSSIBLE,
@@ -150,6 +150,9 @@ Label = str | bool | int | float
 LEAST_LOG_POSTERIOR = -700.0  # of a member of a pool, as `posteriori.learning.log_linear.clip_log_posteriors` clips it
 
 
+_ROUNDING = 1e-12  # of a share of known cells
+
+
 class PoolWeights(Protocol):
     """The weights of a logarithmic opinion pool."""
 
@@ -160,6 +163,10 @@ class PoolWeights(Protocol):
     @property
     def bias(self) -> Array:
         """The bias of each class, (C,), in nats."""
+
+    @property
+    def fading(self) -> PartialRows | None:
+        """The weights and biases of rows of which nothing is known; None if every row is a whole one."""
 
 
 def select_posterior(
@@ -194,7 +201,7 @@ def select_posterior(
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
         raise ValueError(f"the classes are {' and '.join(kinds)}, and a column of a database is of one type")
-    used = models if pool is None else {n: m for (n, m), w in zip(models.items(), pool.weight, strict=True) if w}
+    used = models if pool is None else {name: models[name] for name in _used(models, pool)}
     require_affordable_length(used)
     steps = Steps(known, table_of(table, known))
     kept = kept_columns(model, columns)
@@ -265,10 +272,24 @@ def _scores(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> li
 
 
 def _pooled_scores(models: Mapping[str, GenerativeModel], pool: PoolWeights, steps: Steps, cells: Cells) -> list[Node]:
-    """Return bias_y + Σ_m weight_m·log p_m(y | x) of each class, where log p_m is clipped as in the pool."""
-    terms = [[real(number(bias))] for bias in pool.bias.tolist()]
-    for m, ((name, model), weight) in enumerate(zip(models.items(), pool.weight.tolist(), strict=True)):
-        if weight == 0.0:
+    """Return bias_y + Σ_m weight_m·log p_m(y | x) of each class, where log p_m is clipped as in the pool.
+
+    Both depend on how much of the row is known, if the pool has weights for partial rows.
+    """
+    partial = pool.fading
+    whole = None if partial is None else _whole(partial.cells, steps, cells)
+
+    def between(of_whole: float, of_nothing: float) -> Node:
+        if whole is None or of_whole == of_nothing:
+            return number(of_whole)
+        return plus(number(of_nothing), times(number(of_whole - of_nothing), column(whole)))
+
+    no_bias, no_weight = (pool.bias, pool.weight) if partial is None else (partial.bias, partial.weight)
+    terms = [[real(between(*pair))] for pair in zip(pool.bias.tolist(), no_bias.tolist(), strict=True)]
+    used = _used(models, pool)
+    weights = zip(pool.weight.tolist(), no_weight.tolist(), strict=True)
+    for m, ((name, model), pair) in enumerate(zip(models.items(), weights, strict=True)):
+        if name not in used:
             continue
         own = steps.scope(f"m{m}_")
         nodes = _scores(model, own, cells.of_member(own, model.schema), name)
@@ -281,8 +302,32 @@ def _pooled_scores(models: Mapping[str, GenerativeModel], pool: PoolWeights, ste
                 (exp.LTE(this=column(peak), expression=number(POSSIBLE)), number(-np.log(len(scores)))),
                 default=own.dialect.largest([log_p, number(LEAST_LOG_POSTERIOR)]),
             )
-            of_class.append(times(number(weight), clipped))
+            of_class.append(times(between(*pair), clipped))
     return [total(parts) for parts in terms]
+
+
+def _used(models: Mapping[str, GenerativeModel], pool: PoolWeights) -> list[str]:
+    """Return the names of the models with a weight, of whole rows or of partial ones."""
+    of_partial = pool.weight if pool.fading is None else pool.fading.weight
+    return [name for name, w, v in zip(models, pool.weight, of_partial, strict=True) if w or v]
+
+
+def _whole(known: KnownCells, steps: Steps, cells: Cells) -> str:
+    """Return the column that says how much of a row is known, as `KnownCells.whole` does."""
+    is_known = {}
+    for j in np.flatnonzero(known.varies).tolist():
+        cell = cells.code(j) if cells.column(j).kind == "categorical" else cells.number(j)
+        absent = exp.Is(this=column(cell), expression=exp.Null())
+        is_known[j] = column(steps.define(f"known{j}", cases((absent, number(0.0)), default=number(1.0))))
+    shares = [times(total([one.copy() for one in is_known.values()]), number(1.0 / known.typical))]
+    for pattern in known.patterns:
+        columns = np.flatnonzero(pattern & known.varies).tolist()
+        shares.append(times(total([is_known[j].copy() for j in columns]), number(1.0 / len(columns))))
+    share = column(steps.define("known", steps.dialect.largest(shares)))
+    power = exp.Exp(this=times(number(known.power), exp.Ln(this=share.copy())))
+    none = (exp.LTE(this=share.copy(), expression=number(0.0)), number(0.0))
+    all_of_them = (exp.GTE(this=share.copy(), expression=number(1.0 - _ROUNDING)), number(1.0))
+    return steps.define("whole", cases(none, all_of_them, default=power))
 
 
 def _log_sum(steps: Steps, y: int, names: list[str]) -> Node:

@@ -245,7 +245,7 @@ export class ClassifierPage {
         ? section(
             "members",
             "Members of the pool",
-            "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight, so that its answer may differ from the prior even where nothing is known.",
+            "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight; where less is known, other weights count more, and where nothing is known the answer is the prior.",
             this.members,
           )
         : null,

@@ -179,7 +179,15 @@ export class Classifier {
     this.classes = written.classes;
     this.schema = new Schema(written.columns);
     this.models = written.models.map((model) => new GenerativeModel(model, this.schema, written.cuts));
-    this.pool = written.pool && { weight: numbersOf(written.pool.weight), bias: numbersOf(written.pool.bias) };
+    this.pool = written.pool && {
+      weight: numbersOf(written.pool.weight),
+      bias: numbersOf(written.pool.bias),
+      partial: written.pool.partial && {
+        ...written.pool.partial,
+        weight: numbersOf(written.pool.partial.weight),
+        bias: numbersOf(written.pool.partial.bias),
+      },
+    };
     this.givenLogPrior = written.class_log_prior && numbersOf(written.class_log_prior); // by the user of a pool
   }
 
@@ -213,8 +221,41 @@ export class Classifier {
 
   /** Return log p(y | x) of each model in nats, M × (C,); NaN for a row that no class can produce. */
   memberLogPosteriors(row) {
-    const cells = this.schema.readRow(row);
+    return this.ofMembers(this.schema.readRow(row));
+  }
+
+  ofMembers(cells) {
     return this.models.map((model) => normalised(model.scores(cells)));
+  }
+
+  /** Return log posteriors of the models that can be weighed: uniform in place of NaN, and none below the floor. */
+  clippedOfMembers(cells) {
+    const uniform = -Math.log(this.classes.length);
+    return this.ofMembers(cells).map((one) => one.map((value) => Math.max(Number.isNaN(value) ? uniform : value, FLOOR)));
+  }
+
+  /** Return the columns whose cells are known; those of counts are. */
+  knownColumns(cells) {
+    const isKnown = ({ kind, position }) =>
+      kind === "counts" || (kind === "continuous" ? !Number.isNaN(cells.numbers[position]) : cells.codes[position] > 0);
+    return new Set(this.schema.columns.filter(isKnown).map(({ position }) => position));
+  }
+
+  /** Return how much of a row is known, from 0 to 1, compared with the training rows of a pool (`KnownCells`). */
+  whole(cells) {
+    if (!this.pool.partial || this.pool.partial.typical <= 0) return 1;
+    const { varies, typical, patterns, power } = this.pool.partial;
+    const known = this.knownColumns(cells);
+    const share = (columns, size) => columns.filter((j) => known.has(j)).length / size;
+    return Math.min(Math.max(share(varies, typical), ...patterns.map((one) => share(one, one.length))), 1) ** power;
+  }
+
+  /** Return the weights of the models of a pool, (M,), and its biases, (C,), where g of a row is known. */
+  weighed(g) {
+    const { weight, bias, partial } = this.pool;
+    if (g === 1) return { weight, bias };
+    const between = (whole, nothing) => whole.map((one, k) => g * one + (1 - g) * nothing[k]);
+    return { weight: between(weight, partial.weight), bias: between(bias, partial.bias) };
   }
 
   /**
@@ -222,13 +263,24 @@ export class Classifier {
    * @param {object|Map} row cells by the names of columns; what it lacks is missing
    */
   logPosterior(row) {
-    const each = this.memberLogPosteriors(row);
-    if (!this.pool) return each[0];
-    const uniform = -Math.log(this.classes.length);
-    const clipped = (value) => Math.max(Number.isNaN(value) ? uniform : value, FLOOR);
-    return normalised(
-      this.pool.bias.map((bias, y) => each.reduce((sum, one, m) => sum + this.pool.weight[m] * clipped(one[y]), bias)),
-    );
+    const cells = this.schema.readRow(row);
+    if (!this.pool) return this.ofMembers(cells)[0];
+    const each = this.clippedOfMembers(cells);
+    const { weight, bias } = this.weighed(this.whole(cells));
+    return normalised(bias.map((one, y) => each.reduce((sum, of, m) => sum + weight[m] * of[y], one)));
+  }
+
+  /** Add the bias of whole rows, relative to a row without cells, to the factors of known columns in equal parts. */
+  shareBias(total, cells, g, blank) {
+    const d = this.schema.columns.length;
+    const known = this.knownColumns(cells);
+    const columns = this.pool.partial.varies.filter((j) => known.has(j));
+    const alone = this.clippedOfMembers(blank);
+    this.classLogPrior.forEach((logPrior, y) => {
+      const ofAll = alone.reduce((sum, one, m) => sum + this.pool.weight[m] * one[y], this.pool.bias[y]);
+      const share = (g * (ofAll - Math.max(logPrior, FLOOR))) / columns.length;
+      for (const j of columns) total[y * d + j] += share;
+    });
   }
 
   /** Return p(y | x), (C,), in the order of `classes`. */
@@ -275,14 +327,19 @@ export class Classifier {
     const cells = this.schema.readRow(row);
     const d = this.schema.columns.length;
     const weighted = Boolean(this.pool) || !this.models[0].factorsAreJoint;
-    const bias = this.pool ? Float64Array.from(this.pool.bias) : Float64Array.from(this.models[0].bias);
+    const partial = this.pool?.partial;
+    const bias = Float64Array.from(partial ? this.classLogPrior : this.pool ? this.pool.bias : this.models[0].bias);
     const total = new Float64Array(this.classes.length * d);
+    const g = this.pool ? this.whole(cells) : 1;
+    const weights = this.pool ? this.weighed(g).weight : [1];
+    const blank = partial && this.schema.readRow({});
     this.models.forEach((model, m) => {
-      const weight = this.pool ? this.pool.weight[m] : 1;
       const terms = model.terms(cells, !this.pool);
-      for (let cell = 0; cell < total.length; cell++) total[cell] += weight * terms[cell];
-      if (this.pool) model.bias.forEach((one, y) => (bias[y] += weight * one));
+      const without = partial && model.terms(blank, false); // a factor is relative to that of a row without cells
+      for (let cell = 0; cell < total.length; cell++) total[cell] += weights[m] * (terms[cell] - (partial ? without[cell] : 0));
+      if (this.pool && !partial) model.bias.forEach((one, y) => (bias[y] += weights[m] * one));
     });
+    if (partial) this.shareBias(total, cells, g, blank);
     const factors = this.schema.columns.map(({ name }, j) => ({
       column: name,
       value: isMissing(cellOf(row, name)) ? null : cellOf(row, name),

@@ -1,0 +1,177 @@
+"""Pools of rows of which some cells are unknown: how much is known, and the prior where nothing is."""
+
+import itertools
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.javascript import to_javascript
+from posteriori.learning.log_linear import fit_partial_weights
+from posteriori.model import KnownCells, PartialRows, Pool
+from tests.javascript.engines import DRIVER, in_node
+from tests.sql.test_to_sql import in_duckdb
+
+PENGUINS = load_penguins()
+X = PENGUINS.drop("species")
+MEMBERS = ["nb", "lda", "tan 5", "cells"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return po.GenerativeClassifier(MEMBERS).fit(PENGUINS, "species")
+
+
+@pytest.fixture(scope="module")
+def hidden():
+    """Rows of which more and more cells are hidden, from none to all."""
+    rows = X[::6]
+    mask = np.random.default_rng(0).random((rows.height, rows.width)) < np.linspace(0, 1, rows.height)[:, np.newaxis]
+    return rows.with_columns(
+        pl.when(pl.Series(mask[:, j])).then(None).otherwise(pl.col(name)).alias(name)
+        for j, name in enumerate(rows.columns)
+    )
+
+
+def whole_by_hand(cells, known):
+    counted = {j for j in range(len(known)) if known[j] and cells.varies[j]}
+    shares = [len(counted) / cells.typical]
+    shares += [len(counted & set(np.flatnonzero(one))) / one.sum() for one in cells.patterns]
+    return min(max(shares), 1.0) ** cells.power
+
+
+@given(st.integers(0, 10_000))
+def test_how_much_is_known_is_counted_as_by_hand(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 6))
+    varies = rng.random(d) < 0.8
+    patterns = (rng.random((int(rng.integers(0, 4)), d)) < 0.6) & varies
+    cells = KnownCells(
+        varies, float(rng.integers(1, d + 1)), patterns[patterns.any(axis=1)], float(2 ** rng.integers(4))
+    )
+    known = np.array(list(itertools.product([False, True], repeat=d)))
+    assert_allclose(cells.whole(known), [whole_by_hand(cells, row) for row in known], rtol=1e-12)
+    for j, without in enumerate(cells.whole_without_each(known)):
+        less = known & (np.arange(d) != j)
+        assert_allclose(without, cells.whole(less), rtol=1e-12)
+
+
+def test_rows_with_the_gaps_of_training_rows_are_whole():
+    rows = PENGUINS.with_columns(pl.when(pl.int_range(pl.len()) % 3 == 0).then("bill_depth_mm"))
+    model = po.GenerativeClassifier(MEMBERS).fit(rows, "species")
+    complete, gappy = rows.drop_nulls(), rows.filter(pl.col("bill_depth_mm").is_null()).drop_nulls("sex")
+    for part in (complete, gappy):
+        logs = np.stack([one.predict_log_proba(part) for one in model.members_.values()], axis=2)
+        score = model.class_bias_ + logs @ np.array(list(model.member_weights_.values()))
+        assert_allclose(model.predict_log_proba(part), log_softmax(score, axis=1), atol=1e-9)
+
+
+def test_the_pool_of_a_row_lies_between_those_of_whole_rows_and_of_nothing_known():
+    rng = np.random.default_rng(0)
+    logs = log_softmax(rng.normal(size=(5, 3, 2)), axis=1)
+    cells = KnownCells(np.ones(4, np.bool_), 4.0, np.empty((0, 4), np.bool_), 2.0)
+    pool = Pool(np.array([1.0, 0.5]), rng.normal(size=3), PartialRows(np.array([0.2, 0.9]), rng.normal(size=3), cells))
+    g = np.array([1.0, 0.75, 0.5, 0.25, 0.0]) ** 2
+    score = [
+        logs[i] @ (g[i] * pool.weight + (1 - g[i]) * pool.partial.weight) + g[i] * pool.bias
+        + (1 - g[i]) * pool.partial.bias
+        for i in range(5)
+    ]  # fmt: skip
+    assert_allclose(pool.log_posterior(logs, g), log_softmax(score, axis=1), rtol=1e-12)
+
+
+@given(st.integers(0, 1000))
+def test_the_weights_are_the_optimum(seed):
+    rng = np.random.default_rng(seed)
+    n, n_classes, n_members = 40, 3, 2
+    ratios, offset = rng.normal(size=(n, n_classes, n_members)), rng.normal(size=(n, n_classes))
+    y, weight = rng.integers(0, n_classes, n), rng.random(n)
+
+    def loss(v):
+        log_p = log_softmax(offset + ratios @ v, axis=1)[np.arange(n), y]
+        return (-weight @ log_p + 0.5 * 3.0 * n_members * ((v - 1 / n_members) ** 2).sum()) / weight.sum()
+
+    found, at = fit_partial_weights(ratios, offset, y, weight, 3.0)
+    expected = minimize(loss, np.full(n_members, 0.5), bounds=[(0, None)] * n_members)
+    assert at == pytest.approx(loss(found), rel=1e-9)
+    assert at <= expected.fun + 1e-6
+    assert_allclose(found, expected.x, atol=1e-3)
+
+
+def test_nothing_known_gives_the_prior_everywhere(model, tmp_path):
+    prior = model.class_prior_
+    blank = X.clear(1)
+    assert_allclose(model.predict_proba(blank)[0], prior, rtol=1e-14)
+    po.save(model, tmp_path / "m.posteriori")
+    assert_allclose(list(po.scoring.load_scorer(tmp_path / "m.posteriori")({}).values()), prior, rtol=1e-14)
+    moved = po.GenerativeClassifier(["nb", "lda"], priors=[0.2, 0.5, 0.3]).fit(PENGUINS, "species")
+    assert_allclose(moved.predict_proba(blank)[0], [0.2, 0.5, 0.3], rtol=1e-14)
+
+
+def test_nothing_known_gives_the_prior_after_updates_and_merges():
+    table = PENGUINS.select("island", "sex", "species")
+    parts = [table[::2], table[1::2]]
+    pools = [po.GenerativeClassifier(["nb", "tan 5"]).fit(part, "species") for part in parts]
+    merged = po.merge(pools)
+    pools[0].partial_fit(parts[1], "species")
+    for pool in (merged, pools[0]):
+        assert_allclose(pool.predict_proba(table.drop("species").clear(1))[0], pool.class_prior_, rtol=1e-14)
+
+
+def test_every_engine_gives_the_posterior_of_partial_rows(model, hidden, tmp_path):
+    posterior = model.predict_proba(hidden)
+    po.save(model, tmp_path / "m.posteriori")
+    scorer = po.scoring.load_scorer(tmp_path / "m.posteriori")
+    rows = hidden.rows(named=True)
+    assert_allclose([list(scorer(row).values()) for row in rows], posterior, atol=1e-12)
+    script = f"{DRIVER}\nconst result = given.map(evaluated);"
+    (found,) = in_node(script, [{"file": json.loads(to_javascript(model)), "rows": rows}], tmp_path)
+    assert_allclose(np.exp([np.array(row["log_posterior"]) for row in found]), posterior, atol=1e-12)
+    select = model.to_sql(dialect="duckdb", columns=["row"])
+    out = in_duckdb(select, hidden.with_row_index("row")).sort("row")
+    assert_allclose(out.select(pl.col("^p_.*$").cast(pl.Float64)).to_numpy(), posterior, atol=1e-12)
+
+
+def test_an_explanation_begins_at_the_prior_and_adds_up_to_the_posterior(model, hidden):
+    found = model.explain(hidden)
+    assert_allclose(found.log_prior, np.log(model.class_prior_))
+    assert_allclose(
+        log_softmax(found.log_prior + found.log_factors.sum(axis=2), axis=1), model.predict_log_proba(hidden), atol=1e-9
+    )
+    unknown = np.array([[cell is None for cell in row] for row in hidden.rows()])
+    assert_allclose(np.moveaxis(found.log_factors, 2, 1)[unknown], 0.0, atol=1e-12)
+
+
+def test_hidden_cells_are_predicted_better_than_by_the_weights_of_whole_rows():
+    """With half of the cells hidden, members that separate the classes by all columns together must fade."""
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({f"x{j}": rng.choice(["u", "v", "w"], 500) for j in range(6)})
+    codes = np.array([[{"u": 0, "v": 1, "w": 2}[cell] for cell in row] for row in table.rows()])
+    y = np.where((codes[:, :3] == 2).sum(axis=1) >= 2, "a", "b")
+    model = po.GenerativeClassifier(["nb", "cells", "forest"]).fit(table[:300], y[:300])
+    rows = table[300:].with_columns(
+        pl.when(pl.Series(rng.random(200) < 0.5)).then(None).otherwise(pl.col(name)).alias(name)
+        for name in table.columns
+    )
+    truth = (np.arange(200), np.searchsorted(model.classes_, y[300:]))
+    logs = np.stack([one.predict_log_proba(rows) for one in model.members_.values()], axis=2)
+    score = model.class_bias_ + np.maximum(logs, -700.0) @ np.array(list(model.member_weights_.values()))
+    of_whole_rows = -log_softmax(score, axis=1)[truth].mean()
+    assert -model.predict_log_proba(rows)[truth].mean() < 0.95 * of_whole_rows
+
+
+@pytest.mark.parametrize("parameters", [{"missing": "informative"}, {"pool": "best"}])
+def test_where_gaps_are_evidence_or_one_member_stays_no_row_is_partial(parameters):
+    model = po.GenerativeClassifier(["nb", "tan 5"], **parameters).fit(PENGUINS, "species")
+    assert model.known_cells_.typical == 0
+    logs = np.stack([one.predict_log_proba(X) for one in model.members_.values()], axis=2)
+    score = model.class_bias_ + logs @ np.array(list(model.member_weights_.values()))
+    assert_allclose(model.predict_log_proba(X), log_softmax(score, axis=1), atol=1e-9)
