@@ -25,7 +25,8 @@ _FEWEST_ROWS = 5000
 # With so many rows, estimation raises the expected log-loss on new rows by 1/500 nat: by p / 2n for p parameters and n
 # rows (Akaike 1974).
 ROWS_PER_PARAMETER = 250
-_HELD = 1e8  # the penalty of a parameter that stays what it is, per unit of row weight
+_RIDGE = 1e-12  # of a Hessian whose members agree in all rows
+_ENOUGH = 1e-10  # nats per row by which a further step would lower the loss
 _SMALLEST_WEIGHT = 1e-3  # a member of a smaller weight is dropped
 _NEGLIGIBLE = 5e-4  # nats per row that members may be worth and still be dropped to predict faster (`prune_pool`)
 _MEMORY = 10  # pairs of steps and changes of the gradient
@@ -319,18 +320,39 @@ def fit_partial_weights(
     penalty : float
         λ, in nats.
     """
-    n_classes, n_members = log_ratios.shape[1:]
-    features = np.concatenate([log_ratios, offset[:, :, np.newaxis]], axis=2)
-    held = _HELD * max(float(weight.sum()), 1.0)  # biases stay 0, and the weight of the offset 1
-    pull = np.diag([*[penalty * n_members] * n_members, held])
-    centre = LogLinear(np.zeros(n_classes), np.array([*[1.0 / n_members] * n_members, 1.0]))
-    fitted = fit_log_linear(features, y_true, weight, centre, held, pull, tolerance=1e-8)
-    found = fitted.weight[:n_members]
-    score = offset + log_ratios @ found
-    score -= score.max(axis=1, keepdims=True)
-    log_p = score[np.arange(len(y_true)), y_true] - np.log(np.exp(score).sum(axis=1))
-    loss = -float(weight @ log_p) + 0.5 * penalty * n_members * float(((found - 1.0 / n_members) ** 2).sum())
-    return found, loss / max(float(weight.sum()), np.finfo(np.float64).tiny)
+    n, _, n_members = log_ratios.shape
+    own = np.arange(n), y_true
+    share = weight / max(float(weight.sum()), np.finfo(np.float64).tiny)
+    pull = penalty * n_members / max(float(weight.sum()), np.finfo(np.float64).tiny)
+    equal = np.full(n_members, 1.0 / n_members)
+
+    def at(position: Array) -> tuple[float, Array]:
+        score = offset + log_ratios @ position
+        score -= score.max(axis=1, keepdims=True)
+        score -= np.log(np.exp(score).sum(axis=1, keepdims=True))
+        loss = -float(share @ score[own]) + 0.5 * pull * float(((position - equal) ** 2).sum())
+        return loss, np.exp(score)
+
+    found, (loss, posterior) = equal, at(equal)
+    for _ in range(_MOST_STEPS):
+        mean = np.einsum("nym,ny->nm", log_ratios, posterior)
+        gradient = share @ (mean - log_ratios[own]) + pull * (found - equal)
+        apart = (log_ratios - mean[:, np.newaxis]) * np.sqrt(posterior * share[:, np.newaxis])[:, :, np.newaxis]
+        apart = apart.reshape(-1, n_members)
+        hessian = apart.T @ apart + (pull + _RIDGE) * np.eye(n_members)
+        step = _bounded_step(gradient, hessian, found, np.ones(n_members, np.bool_))
+        gain = -float(gradient @ step)  # about twice the expected decrease
+        if gain <= _ENOUGH:
+            break
+        for halving in range(30):
+            trial = np.maximum(found + step * 0.5**halving, 0.0)
+            moved = at(trial)
+            if moved[0] <= loss - 1e-4 * gain * 0.5**halving:  # Armijo's condition
+                break
+        else:
+            break
+        found, (loss, posterior) = trial, moved
+    return found, loss
 
 
 def prune_pool(log_posteriors: Array, y_true: Array, weight: Array, penalty: float, pool: Pool) -> Pool:

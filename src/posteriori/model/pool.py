@@ -75,6 +75,11 @@ def known_cells(batch: Batch) -> Array:
     return known
 
 
+def _is_complete(batch: Batch) -> bool:
+    """Return whether every cell of a batch is known."""
+    return not np.isnan(batch.numbers.values).any() and bool(batch.codes.values.all())
+
+
 @dataclass(frozen=True)
 class PartialRows:
     """The pool of rows of which nothing is known, towards which a pool goes as less of a row is known.
@@ -112,7 +117,7 @@ class Pool:
 
     def whole(self, batch: Batch) -> Array | None:
         """Return g of the rows of a batch, (n,); None if it is 1 for all."""
-        if self.fading is None:
+        if self.fading is None or _is_complete(batch):
             return None
         whole = self.fading.cells.whole(known_cells(batch))
         return None if (whole == 1.0).all() else whole

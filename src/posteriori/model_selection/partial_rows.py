@@ -24,7 +24,7 @@ from posteriori.model_selection.folded_data import FoldedData
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
-_ROWS = 2000  # of which cells are hidden: copies of fewer rows
+_ROWS = 500  # of which cells are hidden: some of more rows, and copies of fewer
 _MOST_COPIES = 4  # of a row, each with another share of its cells hidden
 _POWERS = (1.0, 2.0, 4.0, 8.0)  # of the known share; members that separate the classes fade faster
 _FREQUENT = 0.05  # share of the training rows that have a pattern of known cells
@@ -74,11 +74,15 @@ def fit_partial_rows(
     chosen = pool.weight[kept]
     log_prior = np.maximum(log_prior, FLOOR)  # of a class without rows
     if cells.typical > 0:
-        copies = int(np.clip(_ROWS // max(len(sampled), 1), 1, _MOST_COPIES))
-        hidden = [_hidden(batch, known, _places(folded, sampled, known.shape[1]), c) for c in range(copies)]
-        log_posteriors = np.concatenate([_predicted(fitted, folded.fold[sampled], kept, one) for one in hidden])
+        places = _places(folded, sampled, known.shape[1])
+        chosen_rows = np.sort(np.argsort(splitmix64(places[0].astype(np.uint64)), kind="stable")[:_ROWS])
+        copies = int(np.clip(_ROWS // max(len(chosen_rows), 1), 1, _MOST_COPIES))
+        some, fold = batch.rows(chosen_rows), folded.fold[sampled][chosen_rows]
+        hidden = [_hidden(some, (places[0][chosen_rows], places[1]), c) for c in range(copies)]
+        log_posteriors = np.concatenate([_predicted(fitted, fold, kept, one) for one in hidden])
         share = np.concatenate([cells.whole(known_cells(one)) for one in hidden])
-        of_rows = np.tile(weight / copies, copies), np.tile(folded.y_true[sampled], copies)
+        of_weight = weight[chosen_rows] * (weight.sum() / max(float(weight[chosen_rows].sum()), 1e-300))
+        of_rows = np.tile(of_weight / copies, copies), np.tile(folded.y_true[sampled][chosen_rows], copies)
         trials = []
         for power in _POWERS:
             g = (share**power)[:, np.newaxis]
@@ -151,7 +155,7 @@ def _places(folded: FoldedData, sampled: Array, n_columns: int) -> tuple[Array, 
     return rows[sampled], columns
 
 
-def _hidden(batch: Batch, known: Array, places: tuple[Array, Array], copy: int) -> Batch:
+def _hidden(batch: Batch, places: tuple[Array, Array], copy: int) -> Batch:
     """Return a copy of rows of which a random share of the cells is hidden, from 0 to all of them."""
     rows, columns = (np.asarray(one, np.uint64) for one in places)
     of_rows = splitmix64(splitmix64(rows + np.uint64(1)) + np.uint64(copy))
