@@ -20,7 +20,7 @@ from posteriori.kernels.ahead_of_time import compile_kernels
 
 # Kernels compile on first use, so no example has a deadline; the same examples run everywhere.
 hypothesis.settings.register_profile("posteriori", deadline=None, derandomize=True, max_examples=12)
-hypothesis.settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=60)  # make long
+hypothesis.settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=30)  # make long
 hypothesis.settings.load_profile("posteriori")
 
 
