@@ -96,7 +96,7 @@ def every_model(law, of=tables):
         if not case.is_variant
     ]
     thorough = [
-        pytest.param(case, 60, marks=[pytest.mark.long, *marks.get(name, [])], id=f"{name}, 60 tables")
+        pytest.param(case, 20, marks=[pytest.mark.long, *marks.get(name, [])], id=f"{name}, 20 tables")
         for name, case in CASES.items()
     ]
 
