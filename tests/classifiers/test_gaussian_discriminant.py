@@ -15,11 +15,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
-from posteriori.datasets import load_penguins
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.covariances import (
     Chain,
@@ -33,9 +31,8 @@ from posteriori.densities.covariances import (
     ShrinkToDiagonal,
     ShrinkToIdentity,
 )
-from posteriori.learning.importance import mutual_information
 from posteriori.model_selection import out_of_fold
-from posteriori.tables import Assignment, Numbers
+from posteriori.tables import Numbers
 
 
 @parametrize_with_checks(
@@ -323,174 +320,6 @@ def test_threads_change_nothing_but_rounding():
     assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-9)
 
 
-# Forms ----------------------------------------------------------------------------------------------------------
-
-
-def test_the_linear_form_of_a_shared_covariance():
-    X, y = blobs()
-    model = po.GaussianDiscriminant().fit(X, y)
-    scores = X @ model.coef_.T + model.intercept_
-    assert_allclose(scipy.special.softmax(scores, axis=1), model.predict_proba(X), rtol=1e-7)
-    form = po.explain.linear_form(model)
-    assert_allclose(form.weight, model.coef_)
-    assert_allclose(form.bias, model.intercept_)
-    quadratic = po.GaussianDiscriminant(pooling="per_class").fit(X, y)
-    with pytest.raises(ValueError, match="quadratic"):
-        po.explain.linear_form(quadratic)
-    with pytest.raises(AttributeError, match="quadratic"):
-        _ = quadratic.coef_
-
-
-def test_the_linear_form_of_a_mixed_table():
-    table = load_penguins().drop_nulls()
-    model = po.GaussianDiscriminant().fit(table, "species")
-    form = po.explain.linear_form(model)
-    scores = form.scores(form.design(model.explain(table)))
-    assert_allclose(scipy.special.softmax(scores, axis=1), model.predict_proba(table), atol=1e-8)
-
-
-@every_model
-def test_the_quadratic_form_is_the_joint(parameters):
-    X, y = blobs()
-    model = po.GaussianDiscriminant(**parameters).fit(X, y)
-    form = model.quadratic_form()
-    assert_allclose(form.scores(X), model.predict_joint_log_proba(X), rtol=1e-8)
-    x = X[0]
-    by_hand = [x @ form.quadratic[c] @ x + form.linear[c] @ x + form.constant[c] for c in range(3)]
-    assert_allclose(by_hand, model.predict_joint_log_proba(X[:1])[0], rtol=1e-8)
-
-
-@pytest.mark.parametrize("pooling", ["pooled", "per_class"])
-def test_transform_makes_the_spread_within_classes_a_unit_sphere_and_between_them_diagonal(pooling):
-    X, y = blobs(n=300, d=5, n_classes=4)
-    model = po.GaussianDiscriminant(pooling=pooling).fit(X, y)
-    Z = model.transform(X)
-    assert Z.shape == (300, 3)
-    means = np.array([Z[y == c].mean(axis=0) for c in range(4)])
-    within = (Z - means[y]).T @ (Z - means[y]) / len(y)
-    assert_allclose(within, np.eye(3), atol=1e-9)
-    between = (means * model.class_prior_[:, np.newaxis]).T @ means
-    assert_allclose(between, np.diag(np.diagonal(between)), atol=1e-9)
-    spread = np.diagonal(between)
-    assert (np.diff(spread) <= 0).all()
-    assert_allclose(model.explained_variance_ratio_, spread / spread.sum())
-    assert_allclose(model.class_prior_ @ means, 0.0, atol=1e-9)
-
-
-def test_transform_of_a_row_with_gaps_is_the_expected_one():
-    mean, covariance, _ = drawn(n_classes=2)
-    model = po.GaussianDiscriminant.from_parameters(priors=[0.5, 0.5], means=mean, covariance=covariance[0])
-    row = np.array([[0.3, np.nan, -0.2]])
-    o, posterior, S = [0, 2], model.predict_proba(row)[0], covariance[0]
-    expected = [mean[c, 1] + S[1, o] @ np.linalg.solve(S[np.ix_(o, o)], row[0, o] - mean[c, o]) for c in range(2)]
-    filled = row.copy()
-    filled[0, 1] = posterior @ expected
-    assert_allclose(model.transform(row), model.transform(filled), rtol=1e-9)
-    nothing = model.transform(np.full((1, 3), np.nan))
-    assert_allclose(nothing, 0.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_the_chain_of_an_explanation_sums_to_the_joint(missing):
-    X, y = blobs(missing=missing)
-    X[0] = np.nan
-    model = po.GaussianDiscriminant(pooling="per_class").fit(X, y)
-    assert_allclose(model.explain(X).log_joint, model.predict_joint_log_proba(X), rtol=1e-9)
-    assert "posterior" in model.explain(X[:1]).bayes_table()
-
-
-def test_the_mutual_information_is_that_of_each_column_alone():
-    X, y = blobs()
-    model = po.GaussianDiscriminant(pooling="per_class").fit(X, y)
-    alone = [po.NaiveBayes(distributions=po.Gaussian(0.0)).fit(X[:, [j]], y) for j in range(3)]
-    expected = [mutual_information(one.model_)[0] for one in alone]
-    assert_allclose(mutual_information(model.model_), expected, atol=1e-6)
-
-
-# Missing cells in training ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("parameters", MODELS[:2], ids=str)
-@pytest.mark.parametrize("shrinkage", [None, "diagonal", "spherical"])
-@pytest.mark.parametrize("seed", range(3))
-def test_no_step_of_em_lowers_the_likelihood_of_the_present_cells(parameters, shrinkage, seed):
-    X, y = blobs(seed=seed, missing=0.3)
-    model = po.GaussianDiscriminant(shrinkage=shrinkage, em=po.EM(tol=1e-9, max_iter=5000), **parameters).fit(X, y)
-    trace = model.log_likelihood_trace_
-    assert len(trace) >= 2
-    assert np.diff(trace).min() > -1e-9 * len(y)
-    position = model.predict_joint_log_proba(X)[np.arange(len(y)), y] - model.class_log_prior_[y]
-    assert position.sum() >= trace[-1] - 1e-7
-
-
-@every_model
-def test_em_with_nothing_missing_is_the_closed_form(parameters):
-    X, y = blobs()
-    plain = po.GaussianDiscriminant(**parameters).fit(X, y)
-    assert len(plain.log_likelihood_trace_) == 0
-    density, fitted = plain.model_.blocks[0].density, plain.model_.parameters[0]
-    assignment = Assignment(y.astype(np.int32), np.ones(len(y)), 3)
-    sums, log_likelihood = density.expect(fitted, Numbers(X), assignment)
-    again = density.estimate(sums)
-    assert_allclose(again.mean, fitted.mean, rtol=1e-9)
-    assert_allclose(again.covariance, fitted.covariance, rtol=1e-9, atol=1e-12)
-    own = density.log_density(fitted, Numbers(X))[np.arange(len(y)), y]
-    assert_allclose(log_likelihood, own.sum(), rtol=1e-10)
-    # A row of no weight with a gap leaves the rows complete.
-    gap = po.GaussianDiscriminant(**parameters).fit(
-        np.vstack([X, [[np.nan, 1e3, 0.0]]]), np.append(y, 0), sample_weight=np.append(np.ones(len(y)), 0.0)
-    )
-    assert len(gap.log_likelihood_trace_) == 0
-    assert_allclose(gap.covariance_, plain.covariance_, rtol=1e-9, atol=1e-12)
-
-
-def test_the_fixed_point_of_em_is_where_direct_maximisation_ends():
-    rng = np.random.default_rng(3)
-    X = rng.multivariate_normal([1, -1], [[2, 1.2], [1.2, 1]], 40)
-    X[:10, 0], X[10:18, 1] = np.nan, np.nan
-    model = po.GaussianDiscriminant(em=po.EM(tol=1e-13, max_iter=10_000)).fit(X, np.zeros(40, int))
-
-    def loss(theta):
-        root = np.array([[math.exp(theta[2]), 0.0], [theta[3], math.exp(theta[4])]])
-        total = 0.0
-        for row in X:
-            o = np.flatnonzero(~np.isnan(row))
-            total -= scipy.stats.multivariate_normal(theta[:2][o], (root @ root.T)[np.ix_(o, o)]).logpdf(row[o])
-        return total
-
-    best = scipy.optimize.minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-7})
-    root = np.array([[math.exp(best.x[2]), 0.0], [best.x[3], math.exp(best.x[4])]])
-    assert_allclose(model.means_[0], best.x[:2], atol=1e-4)
-    assert_allclose(model.covariance_, root @ root.T, atol=1e-4)
-    assert_allclose(model.log_likelihood_trace_[-1], -best.fun, atol=1e-7)
-
-
-@pytest.mark.parametrize("pooling", ["pooled", "per_class"])
-@pytest.mark.parametrize("data", [load_iris, load_wine])
-def test_em_ends_by_itself_on_ordinary_tables(data, pooling):
-    X, y = data(return_X_y=True)
-    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    model = po.GaussianDiscriminant(pooling=pooling).fit(X, y)  # a warning would be an error
-    assert 2 <= len(model.log_likelihood_trace_) < 200
-    assert model.score(X, y) > 0.9
-
-
-def test_penguins():
-    table = load_penguins()
-    model = po.GaussianDiscriminant().fit(table, "species")
-    assert model.score(table, "species") > 0.98
-    assert model.means_.shape[0] == 3
-    drawn, labels = model.sample(20, random_state=0)
-    assert drawn.columns == [name for name in table.columns if name != "species"]
-    assert model.score(drawn, labels) > 0.8
-
-
-def test_em_that_runs_out_of_steps_says_so():
-    X, y = blobs(missing=0.3)
-    with pytest.warns(ConvergenceWarning, match=r"EM stopped after 2 steps with a last gain of .* nats"):
-        po.GaussianDiscriminant(em=po.EM(max_iter=2)).fit(X, y)
-
-
 @pytest.mark.parametrize("parameters", MODELS[:4], ids=str)
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_out_of_fold_equals_refitting(parameters, missing):
@@ -519,123 +348,6 @@ def test_rows_drawn_give_the_parameters_back_with_and_without_gaps():
         assert_allclose(model.class_prior_, [0.25, 0.75], atol=0.01)
         assert_allclose(model.means_, mean, atol=0.08)
         assert_allclose(model.covariance_, covariance, atol=0.05 * covariance.max())
-
-
-# Tables that leave a covariance undetermined ---------------------------------------------------------------------
-
-
-def degenerate(kind, missing):
-    X, y = blobs(n=90, d=4)
-    named = {"constant": "'x1'", "constant in a class": "'x1'", "collinear": "'x0', 'x1', 'x3'"}.get(kind, "'x0', 'x1'")
-    if kind == "constant":
-        X[:, 1] = 0.1
-    elif kind == "constant in a class":
-        X[y == 1, 1] = 0.1
-    elif kind == "collinear":
-        X[:, 3] = X[:, 0] - 2 * X[:, 1]
-    elif kind == "more columns than rows":
-        X, y = blobs(n=20, d=30)
-    elif kind == "a row per class":
-        X, y = X[:6:2], y[:6:2]
-    X[np.random.default_rng(0).random(X.shape) < missing] = np.nan
-    return X, y, named
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-@pytest.mark.parametrize("pooling", ["pooled", "per_class"])
-@pytest.mark.parametrize(
-    "kind", ["constant", "constant in a class", "collinear", "more columns than rows", "a row per class"]
-)
-def test_what_the_rows_leave_undetermined_is_named_and_the_model_usable(kind, pooling, missing):
-    X, y, named = degenerate(kind, missing)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = po.GaussianDiscriminant(pooling=pooling).fit(X, y)
-    messages = [str(one.message) for one in caught]
-    if kind == "constant in a class" and pooling == "pooled":
-        assert messages == []  # the others determine it
-    else:
-        assert any("the covariance is singular" in message and named in message for message in messages)
-    assert not any("EM stopped" in message for message in messages)
-    posterior = model.predict_proba(X + 0.01)
-    assert_allclose(posterior.sum(axis=1), 1.0)
-    assert model.score(X, y) >= (0.55 if kind != "a row per class" else 1.0)
-    assert np.isfinite(model.transform(X)).all()
-    assert np.isfinite(model.explain(X).log_factors).all()
-
-
-def test_a_constant_column_changes_no_posterior():
-    X, y = blobs()
-    expected = po.GaussianDiscriminant(pooling="per_class").fit(X, y).predict_proba(X)
-    wider = np.column_stack([X, np.full(len(y), 1e7 + 0.1)])
-    for missing in (0.0, 0.2):
-        table = wider.copy()
-        table[np.random.default_rng(0).random(len(y)) < missing, 3] = np.nan
-        with pytest.warns(UserWarning, match="column 'x3' is constant"):
-            model = po.GaussianDiscriminant(pooling="per_class").fit(table, y)
-        assert_allclose(model.predict_proba(wider), expected, atol=1e-4)
-
-
-def test_shrinkage_needs_no_mending():
-    X, y, _ = degenerate("more columns than rows", 0.0)
-    for parameters in ({"shrinkage": 0.1}, {"shrinkage": "oas"}, {"shrinkage": "spherical"}):
-        po.GaussianDiscriminant(pooling="per_class", **parameters).fit(X, y)  # a warning would be an error
-
-
-@every_model
-def test_one_class_one_row_one_feature(parameters):
-    X, y = blobs()
-    alone = po.GaussianDiscriminant(**parameters).fit(X, np.zeros(len(y)))
-    assert_array_equal(alone.predict_proba(X), 1.0)
-    assert alone.transform(X).shape == (len(y), 0)
-    narrow = po.GaussianDiscriminant(**parameters).fit(X[:, :1], y)
-    assert narrow.transform(X[:, :1]).shape == (len(y), 1)
-    assert np.isfinite(narrow.predict_proba(X[:, :1])).all()
-    with pytest.warns(UserWarning, match="the covariance is singular"):
-        single = po.GaussianDiscriminant(**parameters).fit(X[:1], y[:1])
-    assert_array_equal(single.predict(X), y[0])
-
-
-@pytest.mark.parametrize("pooling", ["pooled", "per_class"])
-def test_a_column_that_nobody_saw_and_one_that_a_class_did_not_show(pooling):
-    X, y = blobs(n=120)
-    X[:, 1] = np.nan
-    with pytest.warns(UserWarning, match="column 'x1' has no cell with a value") as caught:
-        model = po.GaussianDiscriminant(pooling=pooling).fit(X, y)
-    assert len(caught) == 1
-    without = po.GaussianDiscriminant(pooling=pooling, em=po.EM(tol=1e-9, max_iter=1000)).fit(X[:, [0, 2]], y)
-    assert_allclose(model.predict_proba(X), without.predict_proba(X[:, [0, 2]]), atol=1e-6)
-
-    X, y = blobs(n=120)
-    X += 1e6
-    X[y == 0, 1] = np.nan
-    model = po.GaussianDiscriminant(pooling=pooling).fit(X, y)
-    assert 9e5 < model.means_[0, 1] < 1.1e6
-    assert np.isfinite(model.predict_proba(X)).all()
-
-
-def test_a_class_without_rows_has_no_prior_but_is_usable_with_one():
-    X, y = blobs()
-    for parameters in MODELS:
-        model = po.GaussianDiscriminant(priors=1.0, **parameters)
-        model.partial_fit(X, y, classes=[0, 1, 2, 3])
-        assert np.isfinite(model.predict_joint_log_proba(X)).all()
-        assert_allclose(model.means_[3], X.mean(axis=0))
-    bare = po.GaussianDiscriminant().partial_fit(X, y, classes=[0, 1, 2, 3])
-    assert_array_equal(bare.predict_proba(X)[:, 3], 0.0)
-
-
-@pytest.mark.parametrize("cell", [np.inf, 1e200])
-@pytest.mark.parametrize("gap", [0.0, np.nan])
-def test_numbers_that_cannot_be_computed_with_are_refused(cell, gap):
-    X, y = blobs()
-    X[3, 1], X[5, 2] = cell, gap
-    with pytest.raises(ValueError, match=r"infinity: column 'x1' holds inf in row 3|overflows"):
-        po.GaussianDiscriminant().fit(X, y)
-    model = po.GaussianDiscriminant().fit(*blobs())
-    if np.isinf(cell):
-        with pytest.raises(ValueError, match="column 'x1' holds inf in row 3"):
-            model.predict(X)
 
 
 # Mixed tables ----------------------------------------------------------------------------------------------------

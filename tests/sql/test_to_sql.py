@@ -1,9 +1,7 @@
 """A model as a SELECT: what it says in a database is what `predict_log_proba` says."""
 
 import itertools
-import re
 import sqlite3
-import sys
 import warnings
 
 import duckdb
@@ -420,41 +418,6 @@ def test_other_dialects_can_read_what_is_written_for_them(dialect):
         assert "NaN" not in select
 
 
-def test_what_has_no_select_is_refused():
-    categories = FEATURES.select("island", "sex", "year")
-    species = PENGUINS["species"]
-    for model in (po.TreeAugmentedNaiveBayes(feature_weights="conditional"),):
-        model.fit(categories, species)
-        with pytest.raises(ValueError, match="to_sql cannot write"):
-            model.to_sql()
-    with pytest.raises(ValueError, match=r"column 'words' .* is text or a block of words, which no SELECT"):
-        po.NaiveBayes(columns=po.Columns(text=["words"])).fit(
-            pl.DataFrame({"words": ["red hot", "hot pie"] * 4}), [0, 1] * 4
-        ).to_sql()
-    with pytest.raises(ValueError, match=r"infinite weights of words.*set alpha > 0"):
-        po.NaiveBayes(distributions={"n": po.Complement(alpha=0.0), "m": po.Complement(alpha=0.0)}).fit(
-            pl.DataFrame({"n": [0, 0, 1, 2], "m": [1, 2, 0, 0]}), [0, 0, 1, 1]
-        ).to_sql()
-    model = po.NaiveBayes().fit(categories, species)
-    with pytest.raises(ValueError, match=r"dialect is 'cobol'; choose one of .*duckdb.*sqlite"):
-        model.to_sql(dialect="cobol")
-    for table in ("", "birds; DROP TABLE birds", "birds WHERE true", "my birds are here", "(SELECT", True):
-        with pytest.raises(ValueError, match="cannot stand after FROM"):
-            model.to_sql(table)
-    with pytest.raises(TypeError, match=r"give a sequence of names, as \['id'\]"):
-        model.to_sql(columns="id")
-    with pytest.raises(ValueError, match="'id' twice"):
-        model.to_sql(columns=["id", "id"])
-    with pytest.raises(ValueError, match="two columns of the SELECT would be named 'prediction'"):
-        model.to_sql(columns=["prediction"])
-
-
-def test_mixed_types_are_refused():
-    cells = np.array([[1], ["a"], [1], ["a"]], dtype=object)
-    with pytest.raises(ValueError, match="column 'x0' holds numbers and strings"):
-        po.NaiveBayes(columns=po.Columns(categorical_features=[0])).fit(cells, [0, 1, 0, 1]).to_sql()
-
-
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])
 def test_the_expressions_of_a_discriminant_are_as_many_as_estimated(monkeypatch, pooling):
     rng = np.random.default_rng(0)
@@ -481,86 +444,6 @@ def test_groups_of_categories_are_joined_by_their_codes(estimator, database):
     frame = pl.DataFrame({"city": city, "kind": kind})
     model = estimator().fit(frame, y)
     require_agreement(model, pl.concat([frame.head(50), with_holes(frame.tail(50), 0.4, rng)]), database)
-
-
-LARGE = (
-    po.NaiveBayes(),
-    po.NaiveBayes(distributions="binned", bins=20),
-    po.GaussianDiscriminant(pooling="per_class"),
-    po.TreeAugmentedNaiveBayes(bins=10),
-    po.TreeAugmentedNaiveBayes(bins=None),
-    po.KDependenceBayes(bins=12),
-    po.AveragedOneDependence(bins=8),
-    po.GenerativeForest(n_trees=10),
-)
-
-
-@pytest.mark.parametrize("dialect", ["duckdb", pytest.param("sqlite", marks=pytest.mark.long)])
-@pytest.mark.parametrize("model", LARGE, ids=lambda model: type(model).__name__)
-def test_the_length_is_estimated_before_the_select_is_written(model, dialect):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 300)
-    numbers = {f"x{j}": rng.normal(size=300) + (j % 3) * y for j in range(6)}
-    frame = pl.DataFrame(numbers | {f"c{j}": rng.integers(0, 10, 300).astype(str) for j in range(2)})
-    used = frame.select(pl.col("^x.*$")) if isinstance(model, po.GaussianDiscriminant) else frame
-    model.fit(used, y)
-    estimated = sizes.estimate_length(model.model_)
-    assert 0.5 < estimated / len(model.to_sql(dialect=dialect)) < 2
-
-
-def test_a_select_that_is_too_long_is_refused_before_it_is_written(monkeypatch):
-    pool = po.GenerativeClassifier(members=["nb", "tan", "aode"]).fit(PENGUINS, "species")
-    lengths = {name: sizes.estimate_length(one.model_) for name, one in pool.members_.items()}
-    monkeypatch.setattr(sizes, "MOST_CHARACTERS", sum(lengths.values()))
-    pool.to_sql()
-    monkeypatch.setattr(sizes, "MOST_CHARACTERS", sum(lengths.values()) - 1)
-    monkeypatch.setattr("posteriori.sql.translation.Steps", None)
-    large = max(lengths, key=lengths.get)
-    with pytest.raises(
-        ValueError, match=rf"is not written: it would have about .* most of them of .*'{large}' \(.*members="
-    ):
-        pool.to_sql()
-    monkeypatch.setattr(sizes, "MOST_CHARACTERS", 1)
-    with pytest.raises(ValueError, match=r"fit without them") as caught:
-        pool.to_sql()
-    assert all(name in str(caught.value) for name in lengths)
-
-
-def test_the_tables_of_a_forest_are_joined_one_at_a_time_and_kept():
-    """DuckDB joined the cells of all rows with the edges of all trees first: 4 GB for the roots of 690 rows."""
-    model = po.GenerativeForest(n_trees=5).fit(PENGUINS, "species")
-    tree = sqlglot.parse_one(model.to_sql(), dialect="duckdb")
-    levels = [one for one in tree.find_all(sqlglot.exp.CTE) if re.search("level[0-9]", one.alias)]
-    assert len(levels) > 2
-    assert all(one.args["materialized"] for one in levels)
-    assert all(len(one.this.args.get("joins") or []) == 1 for one in levels)
-
-
-def test_long_tables_of_duckdb_are_few_expressions_with_the_same_numbers(monkeypatch):
-    rows = [(-5, 2**40, 0.1, -np.inf), (7, 1, 1 / 3, 1e-300), (0, 2, -2.5e200, 4.0)] * 50
-    table = dialects.Dialect("duckdb").table_of("known", ["a", "b", "c", "d"], rows)
-    monkeypatch.setattr(dialects, "_MOST_VALUES", len(rows))
-    values = dialects.Dialect("duckdb").table_of("known", ["a", "b", "c", "d"], rows)
-    assert len(list(sqlglot.parse_one(f"WITH {table} SELECT 1", dialect="duckdb").walk())) < 100
-    database = duckdb.connect()
-    found, expected = (database.execute(f"WITH {one} SELECT * FROM known").fetchall() for one in (table, values))
-    assert found == expected
-
-
-def test_a_wide_discriminant_is_refused_at_once():
-    y = np.repeat([0, 1], 200)
-    model = po.GaussianDiscriminant().fit(np.random.default_rng(0).normal(size=(400, 300)) + y[:, np.newaxis], y)
-    with pytest.raises(ValueError, match=r"is not written: it would have about 830,000,000 characters"):
-        model.to_sql()
-
-
-def test_sqlglot_is_asked_for_where_it_is_absent(monkeypatch):
-    model = po.NaiveBayes().fit(PENGUINS, "species")
-    for name in [one for one in sys.modules if one == "posteriori.sql" or one.startswith("posteriori.sql.")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "sqlglot", None)
-    with pytest.raises(ImportError, match=r"to_sql needs sqlglot: pip install sqlglot"):
-        model.to_sql()
 
 
 def test_the_command_line_prints_it(tmp_path, capsys):
@@ -611,60 +494,3 @@ def test_a_member_without_sql_is_named():
 
 def test_a_category_of_an_integer_beyond_floats_is_written_with_all_its_digits():
     assert dialects.Dialect("duckdb").written(dialects.Dialect("duckdb").cell(10**400)) == "1" + "0" * 400
-
-
-# Tables of text ---------------------------------------------------------------------------------
-
-
-def as_text(frame, rng):
-    """Return the frame as an import of CSV leaves it: every cell is text, and a missing one a word for it, or NULL."""
-    columns = []
-    for series in frame:
-        text = series.cast(pl.String).to_list()
-        if series.dtype == pl.Boolean:
-            text = [None if cell is None else rng.choice([cell, cell.capitalize()]) for cell in text]
-        words = [None, "", "NA"]
-        columns.append(pl.Series(series.name, [words[rng.integers(3)] if cell is None else cell for cell in text]))
-    return pl.DataFrame(columns, schema=dict.fromkeys(frame.columns, pl.String))
-
-
-def typed_in_sqlite(select, frame):
-    connection = sqlite3.connect(":memory:")
-    names = ", ".join(f'"{name}" TEXT' for name in frame.columns)
-    connection.execute(f"CREATE TABLE rows ({names})")
-    connection.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * frame.width)})", frame.rows())
-    return fetched(connection.execute(select))
-
-
-@pytest.mark.parametrize("run", [in_duckdb, in_sqlite, typed_in_sqlite])
-@pytest.mark.parametrize("name", ["naive Bayes", "of codes", "lda", "tan", "kdb"])
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_tables_of_text_are_scored_as_tables_of_numbers(name, run):
-    rng = np.random.default_rng(3)
-    rows = PENGUINS.with_columns(heavy=pl.col("body_mass_g") > 4000, tiny=pl.col("bill_depth_mm") * 1e-7)
-    rows = rows.with_columns(code=pl.col("body_mass_g") // 1000)
-    codes = po.Columns(categorical_features=["code", "year"])
-    model = {
-        "naive Bayes": po.NaiveBayes(missing="informative"),
-        "of codes": po.NaiveBayes(columns=codes),
-        "lda": po.GaussianDiscriminant(columns=codes),
-        "tan": po.TreeAugmentedNaiveBayes(columns=codes),
-        "kdb": po.KDependenceBayes(columns=codes),
-    }[name].fit(rows, "species")
-    some = with_holes(rows.drop("species"), 0.2, rng).sample(80, seed=1)
-    table = as_text(some, rng).with_columns(pl.Series("key", [str(1000 + i) for i in range(some.height)]))
-    dialect = "duckdb" if run is in_duckdb else "sqlite"
-    out = run(model.to_sql(dialect=dialect, columns=["key"]), table).sort("key")
-    np.testing.assert_allclose(logs_of(out), model.predict_log_proba(some), rtol=1e-9, atol=1e-9)
-    assert out["prediction"].to_list() == model.predict(some).tolist()
-
-
-@pytest.mark.parametrize("run", [in_duckdb, in_sqlite, typed_in_sqlite])
-def test_words_among_numbers_are_refused_row_by_row(run):
-    model = po.NaiveBayes().fit(PENGUINS.select("body_mass_g", "species"), "species")
-    cells = ["4000", " 4000", "4e3", "4000 g", "heavy", "inf", "1e999", "", "NA", None]
-    dialect = "duckdb" if run is in_duckdb else "sqlite"
-    table = pl.DataFrame({"body_mass_g": cells, "key": [str(i) for i in range(len(cells))]})
-    out = run(model.to_sql(dialect=dialect, columns=["key"]), table).sort("key")
-    expected = model.predict(pl.DataFrame({"body_mass_g": [4000.0, None]})).tolist()
-    assert out["prediction"].to_list() == [expected[0]] * 3 + [None] * 4 + [expected[1]] * 3

@@ -1,0 +1,71 @@
+"""Which rows a comparison learns from: stratified, and of growing size."""
+
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.naive_bayes import GaussianNB
+
+import posteriori as po
+from posteriori.comparison import training_sizes
+from posteriori.comparison.models import stratified_order, training_rows
+
+classes_of_rows = st.lists(st.integers(0, 3), min_size=8, max_size=60)
+
+
+@given(classes_of_rows, st.integers(0, 100))
+def test_every_beginning_of_the_order_is_stratified_and_holds_each_class_once_it_can(labels, seed):
+    _, components = np.unique(labels, return_inverse=True)
+    order = stratified_order(components, np.random.default_rng(seed))
+    assert_array_equal(np.sort(order), np.arange(len(labels)))
+    n_classes = components.max() + 1
+    shares = np.bincount(components) / len(components)
+    assert len(set(components[order[:n_classes]])) == n_classes
+    for n in range(n_classes, len(order) + 1):
+        counts = np.bincount(components[order[:n]], minlength=n_classes)
+        assert np.all(np.abs(counts - n * shares) <= n_classes + 1)
+
+
+def test_an_order_depends_on_the_generator():
+    components = np.repeat([0, 1], 50)
+    one, other = (stratified_order(components, np.random.default_rng(seed)) for seed in (0, 1))
+    assert (one != other).any()
+
+
+@given(st.integers(4, 100_000), st.integers(2, 30), st.floats(0.05, 0.5))
+def test_sizes_ascend_to_all_rows_but_those_kept(n_rows, n_classes, test_share):
+    sizes = training_sizes(n_rows, n_classes, test_share)
+    assert list(sizes) == sorted(set(sizes))
+    assert 1 <= len(sizes) <= 7
+    assert sizes[-1] == training_rows(n_rows, test_share)
+
+
+class Witness(GaussianNB):
+    """Writes down which rows it is given."""
+
+    seen: ClassVar[list] = []
+
+    def fit(self, X, y):
+        self.seen.append(("fit", frozenset(X["row"].to_list())))
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        self.seen.append(("predict", frozenset(X["row"].to_list())))
+        return super().predict_proba(X)
+
+
+def test_rows_of_a_smaller_size_are_among_those_of_a_greater_and_test_rows_among_none():
+    Witness.seen.clear()
+    X = pl.DataFrame({"row": np.arange(100.0)})
+    po.compare(X, np.arange(100) % 2, {"a": Witness()}, sizes=[5, 20, 60], repeats=2, random_state=0)
+    calls = Witness.seen[2:]  # after the one that is not timed
+    for repeat in (calls[:6], calls[6:]):
+        learned, evaluated = [rows for what, rows in repeat[::2]], [rows for what, rows in repeat[1::2]]
+        assert learned[0] < learned[1] < learned[2]
+        assert evaluated[0] == evaluated[1] == evaluated[2]
+        assert len(evaluated[0]) == 25
+        assert not learned[2] & evaluated[0]
+    assert calls[1][1] != calls[7][1]
