@@ -25,12 +25,17 @@ TOOLS = ("pytest", "pytest-xdist", "hypothesis", "networkx", "pandas", "pyarrow"
 ENGINES = ("dask", "duckdb", "sqlglot", "pyspark")
 QUICK = (
     "classifiers/test_naive_bayes.py",
+    "classifiers/test_naive_bayes_numbers.py",
     "classifiers/test_gaussian_discriminant.py",
+    "classifiers/test_gaussian_forms.py",
+    "classifiers/test_gaussian_missing_cells.py",
+    "classifiers/test_undetermined_covariances.py",
     "densities/test_densities.py",
     "networks/test_dag.py",
     "persistence",
     "statistics",
     "tables/test_tables.py",
+    "tables/test_codes.py",
 )
 QUICK_ENGINES = ("sources/test_dask.py", "sources/test_database.py", "sources/test_spark.py")
 
