@@ -6,6 +6,9 @@ import os
 import select
 import subprocess
 import time
+from urllib.parse import quote
+
+import numpy as np
 
 from tests.javascript.engines import chromium
 
@@ -146,3 +149,24 @@ class Browser:
 
         data = self.send("Page.captureScreenshot", captureBeyondViewport=True)["data"]
         path.write_bytes(base64.b64decode(data))
+
+
+def shown_posterior(browser):
+    return browser.value(
+        "[...document.querySelectorAll('.answers td[data-value]')].map((e) => Number(e.dataset.value))"
+    )
+
+
+def address_of(path, **state):
+    return f"{path.as_uri()}#{quote(json.dumps(state))}"
+
+
+def python_posterior(model, row):
+    return np.array(list(model.scorer()(row).values()))
+
+
+def table_under(browser, anchor):
+    return browser.value(
+        f"[...document.querySelectorAll('section[aria-labelledby=\"{anchor}\"] tbody tr')]"
+        ".map((r) => [...r.cells].map((c) => c.textContent))"
+    )

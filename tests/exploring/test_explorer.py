@@ -1,14 +1,8 @@
 """The explorer in a real browser: its numbers are those of Python, by mouse and by keyboard."""
 
-import csv
-import io
 import json
-import os
 import re
 from collections import Counter
-from pathlib import Path
-from urllib.parse import quote
-from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
@@ -22,62 +16,11 @@ from posteriori.exploring import explore
 from posteriori.exploring.document import sampled_rows
 from posteriori.javascript import to_javascript
 from posteriori.model import log_marginal_of_codes
-from posteriori.networks import read_network
 from tests.cli.command_line import CommandLine
-from tests.exploring.browser import Browser
+from tests.exploring.browser import address_of, python_posterior, shown_posterior, table_under
 from tests.javascript.models import MODELS
 
 HOSTILE = ["<script>alert(1)</script>", "</script><b>", "<!--", 'it\'s "quoted" & più', "__proto__"]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def penguins(tmp_path_factory):
-    table = load_penguins()
-    model = po.GenerativeClassifier(members=["nb", "lda", "tan"], folds=2, random_state=1).fit(table, "species")
-    path = tmp_path_factory.mktemp("pages") / "penguins.html"
-    explore(model, table, path=path)
-    return model, path
-
-
-@pytest.fixture(scope="module")
-def network():
-    data = Path(os.environ.get("POSTERIORI_DATA", "none")) / "bif" / "alarm.bif"
-    if data.exists():
-        return read_network(data)
-    net = po.BayesianNetwork([("a", "c"), ("b", "c"), ("c", "d")])
-    for name, probability in (("a", 0.2), ("b", 0.3)):
-        net.add_cpt(name, {"TRUE": probability, "FALSE": 1 - probability})
-    net.add_cpt("c", np.array([[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.05, 0.95]]]), states=["TRUE", "FALSE"])
-    net.add_cpt("d", np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]), states=["LOW", "NORMAL", "HIGH"])
-    return net
-
-
-def shown_posterior(browser):
-    return browser.value(
-        "[...document.querySelectorAll('.answers td[data-value]')].map((e) => Number(e.dataset.value))"
-    )
-
-
-def address_of(path, **state):
-    return f"{path.as_uri()}#{quote(json.dumps(state))}"
-
-
-def python_posterior(model, row):
-    return np.array(list(model.scorer()(row).values()))
-
-
-def table_under(browser, anchor):
-    return browser.value(
-        f"[...document.querySelectorAll('section[aria-labelledby=\"{anchor}\"] tbody tr')]"
-        ".map((r) => [...r.cells].map((c) => c.textContent))"
-    )
 
 
 # Classifiers ----------------------------------------------------------------------------------------------------
@@ -407,167 +350,6 @@ def test_pages_of_every_kind_of_column(name, browser, tmp_path):
     browser.wait()
     assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
     assert browser.complaints == []
-
-
-# Networks -------------------------------------------------------------------------------------------------------
-
-
-def state_button(name, state):
-    return f'.node[aria-label="{name}"] button[title="{state}"]'
-
-
-def assert_bars(browser, net, evidence):
-    bars = browser.value(
-        "Object.fromEntries([...document.querySelectorAll('.node')].map((n) => [n.getAttribute('aria-label'), "
-        "[...n.querySelectorAll('button')].map((b) => Number(b.dataset.value))]))"
-    )
-    expected = net.query(evidence=evidence, joint=False)
-    assert set(bars) == set(net.variables)
-    for name in net.variables:
-        if name in expected:
-            assert_allclose(bars[name], expected[name].probabilities, rtol=0, atol=1e-9)
-        else:
-            assert bars[name][net.states(name).index(evidence[name])] == 1.0
-
-
-def test_every_bar_of_a_network_is_that_of_python(browser, network, tmp_path):
-    page = tmp_path / "network.html"
-    explore(network, path=page)
-    browser.open(page.as_uri())
-    assert_bars(browser, network, {})
-    names = network.variables
-    evidence = {
-        names[-1]: network.states(names[-1])[0],
-        names[len(names) // 2]: network.states(names[len(names) // 2])[-1],
-    }
-    for name, state in evidence.items():
-        browser.click(state_button(name, state))
-    assert_bars(browser, network, evidence)
-    last = list(evidence)[-1]
-    browser.wait(f"decodeURIComponent(location.hash).includes('\"{last}\":')")
-    assert json.loads(browser.value("decodeURIComponent(location.hash.slice(1))"))["evidence"] == evidence
-    browser.click(state_button(names[-1], evidence.pop(names[-1])))
-    assert_bars(browser, network, evidence)
-    browser.wait()
-    shown = table_under(browser, "sensitivity")
-    target = browser.value("document.getElementById('target').value")
-    name, nats, *_ = shown[0]
-    joint = network.query(target, name, evidence=evidence).probabilities
-    product = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    information = np.where(joint > 0, joint * np.log(np.where(joint > 0, joint, 1.0) / product), 0.0).sum()
-    assert float(nats) == pytest.approx(information, abs=6e-5)
-    assert browser.complaints == []
-
-
-def test_a_network_by_keys_and_with_soft_evidence(browser, network, tmp_path):
-    page = tmp_path / "network.html"
-    explore(network, path=page)
-    browser.open(page.as_uri())
-    name = network.variables[0]
-    state = network.states(name)[1]
-    browser.value(f"document.querySelector({json.dumps(state_button(name, state))}).focus()")
-    browser.key(" ", "Space")
-    assert_bars(browser, network, {name: state})
-    assert browser.value("document.activeElement.getAttribute('aria-pressed')") == "true"
-    browser.key("Enter")
-    assert_bars(browser, network, {})
-    likelihood = {one: 0.2 + 0.3 * k for k, one in enumerate(network.states(name))}
-    browser.open(address_of(page, evidence={name: list(likelihood.items())}))
-    assert_bars(browser, network, {name: likelihood})
-
-
-def test_a_wide_graph_is_wider_than_the_text_and_not_cut_off(browser, tmp_path):
-    names = [f"cause {k}" for k in range(7)]
-    net = po.BayesianNetwork([(name, f"effect of {name}") for name in names])
-    for name in names:
-        net.add_cpt(name, {"yes": 0.2, "no": 0.8})
-        net.add_cpt(f"effect of {name}", {"yes": {"u": 0.9, "v": 0.1}, "no": {"u": 0.3, "v": 0.7}})
-    explore(net, path=tmp_path / "page.html")
-    browser.open((tmp_path / "page.html").as_uri(), width=1500)
-    for name in (names[0], names[-1]):
-        x, y, _ = browser.place(f'.node[aria-label="{name}"] h3')
-        assert browser.value(f"document.elementFromPoint({x}, {y}).textContent") == name
-
-
-def test_a_tree_is_shown_as_a_network(browser, tmp_path):
-    table = load_penguins().select("species", "island", "sex", "bill_length_mm")
-    model = po.TreeAugmentedNaiveBayes().fit(table, "species")
-    po.save(model, tmp_path / "tan.posteriori")
-    CommandLine().succeeds("explore", tmp_path / "tan.posteriori", "--network", "-o", tmp_path / "page.html")
-    browser.open((tmp_path / "page.html").as_uri())
-    browser.click(state_button("island", "Dream"))
-    bars = browser.value(
-        "[...document.querySelectorAll('.node[aria-label=species] button')].map((b) => Number(b.dataset.value))"
-    )
-    assert_allclose(bars, python_posterior(model, {"island": "Dream"}), atol=1e-9)
-    assert len(browser.value("[...document.querySelectorAll('.arrows path[stroke-width]')].map((p) => 1)")) >= 4
-    po.save(po.NaiveBayes().fit(table, "species"), tmp_path / "nb.posteriori")
-    refused = CommandLine().refused("explore", tmp_path / "nb.posteriori", "--network")
-    assert "bill_length_mm" in refused
-
-
-def saved_by(browser, click):
-    """Return the name, the type and the text of the file that a click saves."""
-    browser.value(
-        "URL.createObjectURL = (blob) => { blob.text().then((text) => (window.content = [blob.type, text])); "
-        "return 'data:,'; }; HTMLAnchorElement.prototype.click = function () { window.named = this.download; }; "
-        "window.content = null"
-    )
-    click()
-    browser.wait("window.content !== null")
-    return browser.value("[window.named, ...window.content]")
-
-
-def button_of(browser, section, text):
-    browser.value(
-        f"[...document.querySelectorAll('section[aria-labelledby=\"{section}\"] button')]"
-        f".find((one) => one.textContent === '{text}').click()"
-    )
-
-
-def test_saved_files_hold_what_the_page_shows(browser, penguins, network, tmp_path):
-    row = {"island": "Dream", "bill_length_mm": 46.25}
-    browser.open(address_of(penguins[1], row=row))
-    name, kind, text = saved_by(browser, lambda: button_of(browser, "what-if", "Save the case (CSV)"))
-    assert (name, kind) == ("case.csv", "text/csv")
-    case = pl.read_csv(io.StringIO(text))
-    assert case.columns == list(penguins[0].schema_.given)
-    assert {key: cell for key, cell in case.row(0, named=True).items() if cell is not None} == row
-    for section, file in (("sum", "sum.svg"), ("dependences", "dependences.svg")):
-        name, kind, text = saved_by(browser, lambda section=section: button_of(browser, section, "Save as SVG"))
-        assert (name, kind) == (file, "image/svg+xml")
-        drawing = ElementTree.fromstring(text.encode())
-        assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
-        shown = "".join(drawing.itertext())
-        assert "bill_length_mm" in shown
-        assert not re.search("(?:href|src)=|<script|url\\((?!#)", text)  # it stands alone
-        assert section != "sum" or "island = Dream" in shown
-    name, kind, text = saved_by(browser, lambda: button_of(browser, "dependences", "Save as PNG"))
-    assert (name, kind) == ("dependences.png", "image/png")
-    assert text[1:4] == "PNG"
-
-    explore(network, path=tmp_path / "network.html")
-    variable = network.variables[0]
-    evidence = {variable: network.states(variable)[1]}
-    browser.open(address_of(tmp_path / "network.html", evidence=evidence))
-    name, kind, text = saved_by(browser, lambda: button_of(browser, "network", "Save as SVG"))
-    assert (name, kind) == ("network.svg", "image/svg+xml")
-    shown = "".join(ElementTree.fromstring(text.encode()).itertext())
-    assert all(one[:24] in shown for one in network.variables)
-    _, _, text = saved_by(browser, lambda: button_of(browser, "network", "Save the case (CSV)"))
-    lines = list(csv.reader(io.StringIO(text, newline="")))
-    assert dict(zip(*lines, strict=True)).get(variable) == evidence[variable], lines[:2]
-    assert browser.complaints == []
-
-
-def test_cells_of_saved_cases_are_quoted(browser, tmp_path):
-    cells = ["a,b", 'say "so"', "two\nlines", "plain"] * 5
-    table = pl.DataFrame({"text, or not": cells, "y": ["u", "v"] * 10})
-    explore(po.NaiveBayes().fit(table, "y"), path=tmp_path / "page.html")
-    for cell in set(cells):
-        browser.open(address_of(tmp_path / "page.html", row={"text, or not": cell}))
-        _, _, text = saved_by(browser, lambda: button_of(browser, "what-if", "Save the case (CSV)"))
-        assert list(csv.reader(io.StringIO(text, newline=""))) == [["text, or not"], [cell]]
 
 
 def test_the_dependences_of_each_model_are_listed_and_drawn(browser, penguins, tmp_path):

@@ -1,0 +1,107 @@
+"""Networks in the explorer, in a real browser: every bar is that of Python."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.exploring import explore
+from tests.cli.command_line import CommandLine
+from tests.exploring.browser import address_of, python_posterior, table_under
+
+
+def state_button(name, state):
+    return f'.node[aria-label="{name}"] button[title="{state}"]'
+
+
+def assert_bars(browser, net, evidence):
+    bars = browser.value(
+        "Object.fromEntries([...document.querySelectorAll('.node')].map((n) => [n.getAttribute('aria-label'), "
+        "[...n.querySelectorAll('button')].map((b) => Number(b.dataset.value))]))"
+    )
+    expected = net.query(evidence=evidence, joint=False)
+    assert set(bars) == set(net.variables)
+    for name in net.variables:
+        if name in expected:
+            assert_allclose(bars[name], expected[name].probabilities, rtol=0, atol=1e-9)
+        else:
+            assert bars[name][net.states(name).index(evidence[name])] == 1.0
+
+
+def test_every_bar_of_a_network_is_that_of_python(browser, network, tmp_path):
+    page = tmp_path / "network.html"
+    explore(network, path=page)
+    browser.open(page.as_uri())
+    assert_bars(browser, network, {})
+    names = network.variables
+    evidence = {
+        names[-1]: network.states(names[-1])[0],
+        names[len(names) // 2]: network.states(names[len(names) // 2])[-1],
+    }
+    for name, state in evidence.items():
+        browser.click(state_button(name, state))
+    assert_bars(browser, network, evidence)
+    last = list(evidence)[-1]
+    browser.wait(f"decodeURIComponent(location.hash).includes('\"{last}\":')")
+    assert json.loads(browser.value("decodeURIComponent(location.hash.slice(1))"))["evidence"] == evidence
+    browser.click(state_button(names[-1], evidence.pop(names[-1])))
+    assert_bars(browser, network, evidence)
+    browser.wait()
+    shown = table_under(browser, "sensitivity")
+    target = browser.value("document.getElementById('target').value")
+    name, nats, *_ = shown[0]
+    joint = network.query(target, name, evidence=evidence).probabilities
+    product = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    information = np.where(joint > 0, joint * np.log(np.where(joint > 0, joint, 1.0) / product), 0.0).sum()
+    assert float(nats) == pytest.approx(information, abs=6e-5)
+    assert browser.complaints == []
+
+
+def test_a_network_by_keys_and_with_soft_evidence(browser, network, tmp_path):
+    page = tmp_path / "network.html"
+    explore(network, path=page)
+    browser.open(page.as_uri())
+    name = network.variables[0]
+    state = network.states(name)[1]
+    browser.value(f"document.querySelector({json.dumps(state_button(name, state))}).focus()")
+    browser.key(" ", "Space")
+    assert_bars(browser, network, {name: state})
+    assert browser.value("document.activeElement.getAttribute('aria-pressed')") == "true"
+    browser.key("Enter")
+    assert_bars(browser, network, {})
+    likelihood = {one: 0.2 + 0.3 * k for k, one in enumerate(network.states(name))}
+    browser.open(address_of(page, evidence={name: list(likelihood.items())}))
+    assert_bars(browser, network, {name: likelihood})
+
+
+def test_a_wide_graph_is_wider_than_the_text_and_not_cut_off(browser, tmp_path):
+    names = [f"cause {k}" for k in range(7)]
+    net = po.BayesianNetwork([(name, f"effect of {name}") for name in names])
+    for name in names:
+        net.add_cpt(name, {"yes": 0.2, "no": 0.8})
+        net.add_cpt(f"effect of {name}", {"yes": {"u": 0.9, "v": 0.1}, "no": {"u": 0.3, "v": 0.7}})
+    explore(net, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri(), width=1500)
+    for name in (names[0], names[-1]):
+        x, y, _ = browser.place(f'.node[aria-label="{name}"] h3')
+        assert browser.value(f"document.elementFromPoint({x}, {y}).textContent") == name
+
+
+def test_a_tree_is_shown_as_a_network(browser, tmp_path):
+    table = load_penguins().select("species", "island", "sex", "bill_length_mm")
+    model = po.TreeAugmentedNaiveBayes().fit(table, "species")
+    po.save(model, tmp_path / "tan.posteriori")
+    CommandLine().succeeds("explore", tmp_path / "tan.posteriori", "--network", "-o", tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    browser.click(state_button("island", "Dream"))
+    bars = browser.value(
+        "[...document.querySelectorAll('.node[aria-label=species] button')].map((b) => Number(b.dataset.value))"
+    )
+    assert_allclose(bars, python_posterior(model, {"island": "Dream"}), atol=1e-9)
+    assert len(browser.value("[...document.querySelectorAll('.arrows path[stroke-width]')].map((p) => 1)")) >= 4
+    po.save(po.NaiveBayes().fit(table, "species"), tmp_path / "nb.posteriori")
+    refused = CommandLine().refused("explore", tmp_path / "nb.posteriori", "--network")
+    assert "bill_length_mm" in refused
