@@ -52,7 +52,7 @@ def test_the_pool_gives_forests_the_weight_that_their_held_out_posteriors_earn(p
 
 
 @pytest.mark.parametrize("folds", [4, 23])
-@pytest.mark.parametrize("splits", ["random", "best"])
+@pytest.mark.parametrize("splits", ["random", "best", "mixed"])
 def test_held_out_posteriors_do_not_depend_on_the_label_of_the_row(parity, splits, folds):
     X, y = parity
     X, y = X[:120], y[:120]

@@ -84,7 +84,7 @@ def prior_of(density, parameters, t):
     return prior
 
 
-@pytest.mark.parametrize("splits", ["random", "best"])
+@pytest.mark.parametrize("splits", ["random", "best", "mixed"])
 def test_a_row_with_any_missing_cells_has_the_marginal_of_each_tree(splits):
     density, parameters, _ = fitted(*draw_rows(), splits=splits)
     rows = every_row(with_missing=True)
@@ -183,11 +183,22 @@ def test_leaves_back_off_to_their_ancestors(strength):
 def held_out_paths(seed):
     """Return the paths of rows in the trees of a fold that did not see them, and what these come from."""
     dealt = RandomTrees((1,)).deal(CodedRows.of(*draw_rows(seed=seed)))
-    trees = dealt.grow(Growth(5, True, None, 2.0, seed), 1)
+    trees = dealt.grow(Growth(5, "random", None, 2.0, seed), 1)
     counts, outside = dealt.count(trees)
     weighed = WeighedTrees.of(trees, replace(counts, leaves=outside))
     rows, prior = dealt.rows.take(np.flatnonzero(dealt.fold == 2)), np.array([0.5, 0.3, 0.2])
     return Paths.of(weighed, rows, trees.roots[2:4], prior), weighed, rows, prior
+
+
+def test_every_second_tree_of_a_mixed_forest_has_the_best_cuts():
+    dealt = RandomTrees((1,)).deal(CodedRows.of(*draw_rows()))
+    mixed, best, random = (dealt.grow(Growth(6, splits, None, 2.0, 3), 1) for splits in ("mixed", "best", "random"))
+
+    def shape(trees, t):  # the column and the child of each node; its cut may be a place in a table of all trees
+        return trees.take(t, t + 1)[0].nodes[:, [0, 2]].tolist()
+
+    assert [shape(mixed, t) for t in range(6)] == [shape(random if t % 2 else best, t) for t in range(6)]
+    assert all(shape(best, t) != shape(random, t) for t in range(6))
 
 
 @given(st.integers(0, 1000))

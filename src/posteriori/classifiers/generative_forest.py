@@ -35,9 +35,10 @@ class GenerativeForest(GenerativeEstimator):
     ----------
     n_trees : int or "auto", default "auto"
         Number of trees. "auto": 100 up to 10,000 rows; for more rows 1,000,000 divided by their number, at least 25.
-    splits : {"random", "best"}, default "random"
+    splits : {"random", "best", "mixed"}, default "random"
         How a node is split. Each node tries some columns, and takes the split with the highest information gain.
-        "random" draws one cut per column (extremely randomised trees); "best" takes the best cut of each.
+        "random" draws one cut per column (extremely randomised trees); "best" takes the best cut of each; "mixed" grows
+        every second tree with the best cuts, and the others with random ones.
     combine : {"conditional", "geometric", "arithmetic"}, default "conditional"
         The mean over the trees of p_t(y | x): geometric, geometric with all p(y | l) changed from the back-off on, so
         that the trees together predict the classes of the training rows best ("conditional", see Notes), or arithmetic.
@@ -130,7 +131,7 @@ class GenerativeForest(GenerativeEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_trees": [StrOptions({"auto"}), Interval(Integral, 1, 10_000, closed="both")],
-        "splits": [StrOptions({"random", "best"})],
+        "splits": [StrOptions({"random", "best", "mixed"})],
         "combine": [StrOptions({"conditional", "geometric", "arithmetic"})],
         "columns_per_split": [None, Interval(Integral, 1, None, closed="left")],
         "min_weight": [Interval(Real, 0, None, closed="left")],

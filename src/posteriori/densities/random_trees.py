@@ -252,10 +252,11 @@ class RandomTrees(BaseDensity):
         The columns of numbers, which a cut splits, by their positions. The others split by two sets of categories.
     n_trees : int, optional
         None for a number that suits the number of rows (`trees_for`).
-    splits : {"random", "best"}
+    splits : {"random", "best", "mixed"}
         Each node tries some columns that vary in it, and takes the split of the greatest information: with one random
-        cut per column, or with the best one. Categories are ordered by a random projection of their class distribution
-        (by p(y | category) for two classes), and a cut in this order makes the two sets.
+        cut per column, or with the best one; "mixed" does each in every second tree. Categories are ordered by a random
+        projection of their class distribution (by p(y | category) for two classes), and a cut in this order makes the
+        two sets.
     combine : {"geometric", "arithmetic"}
     n_tried : int, optional
         Columns per node; default: √d for the best cuts; d/2 for random cuts, but no more than max(10, √d).
@@ -288,7 +289,7 @@ class RandomTrees(BaseDensity):
 
     ordered: tuple[int, ...]
     n_trees: int | None = None
-    splits: Literal["random", "best"] = "random"
+    splits: Literal["random", "best", "mixed"] = "random"
     combine: Literal["geometric", "arithmetic"] = "geometric"
     n_tried: int | None = None
     fewest: float = 2.0
@@ -338,7 +339,7 @@ class RandomTrees(BaseDensity):
     @property
     def growth(self) -> Growth:
         """How its trees grow."""
-        return Growth(self.n_trees, self.splits == "random", self.n_tried, self.fewest, self.seed)
+        return Growth(self.n_trees, self.splits, self.n_tried, self.fewest, self.seed)
 
     @property
     def sufficient_statistics(self) -> Any:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -50,17 +50,25 @@ class Growth:
     """How trees grow."""
 
     n_trees: int | None  # None for a number that suits the number of rows
-    at_random: bool  # whether cuts are drawn at random, or the best one of a column is taken
+    splits: Literal["random", "best", "mixed"]  # how cuts are chosen; "mixed" is "best" in every second tree
     n_tried: int | None  # columns that a node considers; None for a number that suits the number of columns
     fewest: float  # the least weight of a node to be split
     seed: int
 
-    def tried(self, n_columns: int) -> int:
+    def at_random(self, tree: int) -> bool:
+        """Return whether cuts of a tree are drawn at random, or the best one of a column is taken."""
+        return self.splits == "random" or (self.splits == "mixed" and tree % 2 == 1)
+
+    def mean_tried(self, n_columns: int) -> float:
+        """Return the number of columns that a node tries, in the mean over the trees."""
+        return (self.tried(n_columns, self.at_random(0)) + self.tried(n_columns, self.at_random(1))) / 2
+
+    def tried(self, n_columns: int, at_random: bool) -> int:
         """Return the number of columns to try: √d for best cuts, d/2 for random ones, but at most max(10, √d)."""
         if self.n_tried is not None:
             return min(self.n_tried, n_columns)
         root = round(math.sqrt(n_columns))
-        return max(1, min((n_columns + 1) // 2, max(_FEW_COLUMNS, root)) if self.at_random else root)
+        return max(1, min((n_columns + 1) // 2, max(_FEW_COLUMNS, root)) if at_random else root)
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,7 @@ class DealtRows:
         folds = self.fold_of_trees(n_trees)
 
         def grown(t: int) -> tuple[Array, Array, Array]:
-            fold = int(folds[t])
+            fold, at_random = int(folds[t]), growth.at_random(t)
             order = orders[fold]
             return order.restored(
                 *kernels.grow_tree(
@@ -118,8 +126,8 @@ class DealtRows:
                     of_class[fold],
                     np.array([rows.cardinalities[j] + 1 for j in order.columns], np.int64),
                     ordered[order.columns],
-                    growth.tried(len(order.columns)),
-                    growth.at_random,
+                    growth.tried(len(order.columns), at_random),
+                    at_random,
                     is_weighted,
                     fewest,
                     _WHOLE,
