@@ -152,7 +152,7 @@ def test_other_types_where_numbers_were(cells):
 
 @pytest.mark.parametrize("kind", ["numeric", "strings"])
 @pytest.mark.parametrize("cell", [{}, [1], b"x", datetime.date(2020, 1, 1), decimal.Decimal(1)], ids=repr)
-def test_cells_of_no_known_kind_at_prediction(kind, cell):
+def test_cells_that_are_neither_numbers_nor_texts_at_prediction(kind, cell):
     model = fit([[1.5], [2.5]] if kind == "numeric" else [["x"], ["y"]], [0, 1])
     rows = np.empty((1, 1), dtype=object)
     rows[0, 0] = cell
@@ -239,7 +239,7 @@ def test_later_rows_may_lack_all_values_of_a_column(nothing):
         assert block.observed()[:, 0].tolist() == [1, 2]
 
 
-def test_unseen_categories_are_told_of_once_and_count_as_missing(constructor, columns, labels):
+def test_unseen_categories_are_named_in_one_warning_and_count_as_missing(constructor, columns, labels):
     model = fit(constructor(columns), labels)
     rows = columns | {"sky": ["clear", "hail", None, "snow", "hail", "fog", "clouds", "hail"]}
     blank = columns | {"sky": ["clear", None, None, None, None, "fog", "clouds", None]}

@@ -163,7 +163,7 @@ def test_a_row_of_missing_cells_gets_the_prior(penguins):
     assert_allclose(model.score_samples(nothing), [0.0], atol=1e-12)
 
 
-def test_an_unseen_category_counts_as_missing_and_is_told_of_once(penguins):
+def test_an_unseen_category_counts_as_missing_and_is_named_in_one_warning(penguins):
     model = po.NaiveBayes().fit(penguins, "species")
     strange = penguins.with_columns(pl.lit("Atlantis").alias("island"))
     with pytest.warns(UserWarning, match="unseen in training.*344 cells of column 'island'") as caught:
