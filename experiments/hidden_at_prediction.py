@@ -1,38 +1,62 @@
-"""Measure models that were trained on whole rows on rows of which cells are hidden.
+"""Measure models on rows of which cells are hidden: the default pool, its members, and discriminative models.
 
 Usage: python -m experiments.hidden_at_prediction [--rows N] [--keep FILE] [--write]
 
-Two folds of every table of up to 3,000 rows, of which the first N (default 600) are taken. In the rows of the other
-fold, 0, 25, 50, 80, 95 and 100 % of the cells are hidden, at random and as whole columns. The pool stands beside its
-best member at each level, which is chosen in hindsight, beside logistic regression and a random forest with imputed
-cells, and beside histogram boosting, which takes missing cells itself. With --write, the tables go into docs/pool.md.
+Two folds of at most N rows (default 400) of every table of 40 rows or more. In the rows of the other fold,
+0, 25, 50, 80, 95 and 100 % of the cells are hidden, at random and as whole columns. The pool, trained on the rows as
+they are, stands beside its best member at each level, which is chosen in hindsight, and beside discriminative
+models: logistic regression and a random forest with imputed cells, and histogram boosting, LightGBM and CatBoost, which
+take missing cells themselves. Each of these is trained on the rows as they are, and again with two copies of them of
+which random cells are hidden. LightGBM and CatBoost are in the `bench` extra; without it they are left out. With
+--keep, scores are stored in a file, and those already in it are not measured again. With --write, the tables and the
+picture go into docs/pool.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
 from sklearn.base import clone
 
 import posteriori as po
-from experiments.page import DOCS, markdown_table, replace_block
+from experiments.page import DOCS, PICTURES, markdown_table, replace_block
 from experiments.real_tables import SEED, Table, data_folder, in_first_half, tables
+from experiments.rivals import NativeClassifier
 from posteriori.learning.folds import assign_folds
 from posteriori.model_selection.metrics import fill_undefined, log_loss
+from posteriori.plotting.canvas import GREY, INK, PALETTE
 
 SHARES = (0.0, 0.25, 0.5, 0.8, 0.95, 1.0)
 WAYS = ("cells", "columns")
-RIVALS = ("logistic", "forest", "boosting")
+DISCRIMINATIVE = {
+    "logistic regression": "logistic",
+    "random forest": "forest",
+    "histogram boosting": "boosting",
+}
+NATIVE = {"LightGBM": "lightgbm", "CatBoost": "catboost"}
+FEWEST_ROWS = 40
+COPIES = 2  # of the training rows, with hidden cells
+AGAIN = ", trained with hidden cells"
+POOL = "pool"
+PRIOR = "class prior"
 BEST = "best member, in hindsight"
 Scores = dict[str, dict[str, list[float]]]  # by table and model: log-losses, by the way and the share
 
@@ -51,6 +75,28 @@ def hidden(X: pl.DataFrame, share: float, way: str, seed: int) -> pl.DataFrame:
     )
 
 
+def with_copies(X: pl.DataFrame, y: np.ndarray, seed: int) -> tuple[pl.DataFrame, np.ndarray]:
+    """Return rows, and copies of them of which a share of the cells is hidden that is drawn for each row."""
+    rng = np.random.default_rng(seed)
+    parts = [X]
+    for _ in range(COPIES):
+        masks = rng.random((X.height, X.width)) < rng.random((X.height, 1))
+        parts.append(
+            X.with_columns(
+                pl.when(pl.Series(masks[:, j])).then(None).otherwise(pl.col(name)).alias(name)
+                for j, name in enumerate(X.columns)
+            )
+        )
+    return pl.concat(parts), np.tile(y, len(parts))
+
+
+def rivals() -> dict[str, Any]:
+    """Return the discriminative models by name, those of libraries that are installed."""
+    made: dict[str, Any] = {name: po.comparison.discriminative(one) for name, one in DISCRIMINATIVE.items()}
+    installed = {name: one for name, one in NATIVE.items() if importlib.util.find_spec(one) is not None}
+    return made | {name: NativeClassifier(one) for name, one in installed.items()}
+
+
 def conditions(X: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield the rows as each way and share leaves them."""
     for way in WAYS:
@@ -58,7 +104,7 @@ def conditions(X: pl.DataFrame) -> Iterator[pl.DataFrame]:
             yield hidden(X, share, way, SEED + number)
 
 
-def measure(table: Table, rivals: dict[str, Any]) -> dict[str, list[float]]:
+def measure(table: Table) -> dict[str, list[float]]:
     """Return the log-losses of all models on a table: two folds, each way, each share."""
     y = table.y.to_numpy()
     classes, y_true = np.unique(y, return_inverse=True)
@@ -66,21 +112,31 @@ def measure(table: Table, rivals: dict[str, Any]) -> dict[str, list[float]]:
     sums: dict[str, np.ndarray] = {}
     for k in range(2):
         train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        pool = po.GenerativeClassifier(random_state=SEED).fit(table.X[train], y[train])
-        models = {"pool": pool} | {f"member {name}": one for name, one in pool.members_.items()}
-        models |= {name: clone(model).fit(table.X[train], y[train]) for name, model in rivals.items()}
+        models = _fitted(table.X[train], y[train])
         prior = np.bincount(y_true[train], minlength=len(classes)) / len(train)
         for at, rows in enumerate(conditions(table.X[test])):
-            found = {"class prior": np.broadcast_to(prior, (len(test), len(classes)))}
+            found = {PRIOR: np.broadcast_to(prior, (len(test), len(classes)))}
             for name, model in models.items():
                 posterior = np.zeros((len(test), len(classes)))
                 posterior[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(rows)
-                found[name] = fill_undefined(posterior, found["class prior"])
+                found[name] = fill_undefined(posterior, found[PRIOR])
             losses = {name: log_loss(y_true[test], one) for name, one in found.items()}
             losses[BEST] = min(loss for name, loss in losses.items() if name.startswith("member "))
             for name, loss in losses.items():
                 sums.setdefault(name, np.zeros(len(WAYS) * len(SHARES)))[at] += loss / 2
     return {name: losses.tolist() for name, losses in sums.items() if not name.startswith("member ")}
+
+
+def _fitted(X: pl.DataFrame, y: np.ndarray) -> dict[str, Any]:
+    """Return the pool, its members and the discriminative models, fitted to some rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of collinear columns, few steps, columns without a value
+        pool = po.GenerativeClassifier(random_state=SEED, n_jobs=1).fit(X, y)
+        models = {POOL: pool} | {f"member {name}": one for name, one in pool.members_.items()}
+        for name, model in rivals().items():
+            models[name] = clone(model).fit(X, y)
+            models[name + AGAIN] = clone(model).fit(*with_copies(X, y, SEED))
+    return models
 
 
 def page_of(scores: Scores) -> str:
@@ -96,11 +152,11 @@ def page_of(scores: Scores) -> str:
         rows = []
         for half, names in halves.items():
             means = {model: np.mean([scores[name][model] for name in names], axis=0) for model in models}
-            for model in models if half == "all" else ("pool", BEST):
+            for model in models if half == "all" else (POOL, BEST):
                 title = model if half == "all" else f"{half} ({len(names)} tables): {model}"
                 rows.append([title, *(f"{means[model][at]:.3f}" for at in places)])
         parts.append(markdown_table(head, rows))
-    above = [name for name, one in scores.items() if max(np.subtract(one["pool"], one["class prior"])) > 0.002]
+    above = [name for name, one in scores.items() if max(np.subtract(one[POOL], one[PRIOR])) > 0.002]
     parts.append(
         f"{len(scores)} tables. The pool is above the class prior by more than 0.002 at some level on {len(above)} of "
         f"them{': ' + ', '.join(above) if above else ''}."
@@ -108,10 +164,34 @@ def page_of(scores: Scores) -> str:
     return "\n\n".join(parts)
 
 
+def draw(scores: Scores, path: Path) -> None:
+    """Draw the mean log-loss over the tables against the share of hidden cells, a panel for each way to hide."""
+    models = [name for name in next(iter(scores.values())) if name not in (POOL, BEST, PRIOR)]
+    kinds = list(dict.fromkeys(name.removesuffix(AGAIN) for name in models))
+    colours = dict(zip(kinds, (PALETTE[0], PALETTE[2], PALETTE[3], PALETTE[4], PALETTE[5]), strict=False))
+    lines = {PRIOR: (GREY, ":", 1.5), BEST: (INK, ":", 1.5)}
+    lines |= {name: (colours[name.removesuffix(AGAIN)], "--" if name.endswith(AGAIN) else "-", 1.2) for name in models}
+    lines |= {POOL: (INK, "-", 3.0)}
+    figure, panels = plt.subplots(1, 2, figsize=(16.0, 6.4), layout="constrained", sharey=True)
+    places = range(len(SHARES))
+    for number, (ax, title) in enumerate(zip(panels, ("cells at random", "whole columns"), strict=True)):
+        for name, (colour, style, width) in lines.items():
+            losses = np.mean([one[name] for one in scores.values()], axis=0)
+            ax.plot(places, losses[number * len(SHARES) :][: len(SHARES)], color=colour, ls=style, lw=width, label=name)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_title(f"hidden: {title}", loc="left", fontweight="bold")
+        ax.set_xticks(places, [f"{share:.0%}" for share in SHARES])
+    panels[0].set_ylabel(f"log-loss in nats, mean over {len(scores)} tables")
+    panels[0].set_ylim(0.0, 2.0 * np.mean([one[PRIOR] for one in scores.values()]))
+    panels[0].legend(frameon=False, fontsize=10)
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
 def main() -> None:
     """Measure all tables, or take what is kept, and print or write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=600)
+    parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
@@ -120,21 +200,19 @@ def main() -> None:
         print("no folder of tables; name it in POSTERIORI_DATA")
         return
     scores: Scores = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
-    from posteriori.comparison import discriminative
-
-    rivals = {name: discriminative(name) for name in RIVALS}
-    for table in tables(folder, None, options.rows):
-        if table.name in scores or len(table.y) < 40:
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            scores[table.name] = measure(table, rivals)
-        print(table.name, [round(loss, 3) for loss in scores[table.name]["pool"][: len(SHARES)]], flush=True)
-        if options.keep:
-            options.keep.write_text(json.dumps(scores))
+    sets = [one for one in tables(folder, None, options.rows) if len(one.y) >= FEWEST_ROWS]
+    wanted = sorted((one for one in sets if one.name not in scores), key=lambda one: -one.X.width * one.n_classes)
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:  # threads of polars do not survive a fork
+        for table, found in zip(wanted, processes.map(measure, wanted), strict=True):
+            scores[table.name] = found
+            print(table.name, [round(loss, 3) for loss in found[POOL][: len(SHARES)]], flush=True)
+            if options.keep:
+                options.keep.write_text(json.dumps(scores))
+    scores = {one.name: scores[one.name] for one in sets}
     text = page_of(scores)
     if options.write:
         replace_block("hidden at prediction", text, DOCS / "pool.md")
+        draw(scores, PICTURES / "hidden_at_prediction.png")
     else:
         print(text)
 
