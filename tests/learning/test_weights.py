@@ -45,11 +45,12 @@ def draw_factors(seed, n=60, n_classes=3, d=4):
     return factors, log_prior, components, rng.choice([0.5, 1.0, 3.0], n)
 
 
-@given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 30.0]))
-def test_the_derivatives_are_those_of_the_loss(seed, penalty):
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 30.0]), st.integers(0, 60))
+def test_the_derivatives_are_those_of_the_loss(seed, penalty, n_whole):
     factors, log_prior, components, weight = draw_factors(seed)
     rng = np.random.default_rng(seed)
-    problem = problem_of(factors, log_prior, components, weight, penalty)
+    share = np.where(np.arange(60) < n_whole, 1.0, rng.choice([0.0, 0.25, 0.5], 60))
+    problem = problem_of(factors, log_prior, components, weight, penalty, share)
     position = np.concatenate([rng.normal(size=3), rng.uniform(0, 2, 4)])
     _, gradient, hessian = problem.at(position, curved=True)
     assert_allclose(gradient, approx_fprime(position, lambda x: problem(x)[0], 1e-6), rtol=1e-4, atol=1e-5)
@@ -57,18 +58,18 @@ def test_the_derivatives_are_those_of_the_loss(seed, penalty):
     numeric = [(problem(position + move)[1] - problem(position - move)[1]) / 2e-5 for move in 1e-5 * np.eye(7)]
     assert_allclose(hessian, numeric, rtol=1e-2, atol=1e-3)  # what rare classes add is left out
     assert_allclose(problem.curvature(position), np.diag(numeric), rtol=1e-6, atol=1e-8)
-    scores = position[:3] + factors @ position[3:]
+    scores = log_prior + share[:, np.newaxis] * (position[:3] - log_prior) + factors @ position[3:]
     loss = -(weight * log_softmax(scores, axis=1)[np.arange(60), components]).sum()
     spread, common = position[3:], (penalty * position[3:].sum() + 1) / (penalty * 4 + 1)
     loss += 0.5 * penalty * ((spread - common) ** 2).sum() + 0.5 * (common - 1) ** 2
     assert_allclose(problem(position)[0], (loss + 0.5 * ((position[:3] - log_prior) ** 2).sum()) / weight.sum())
 
 
-def problem_of(factors, log_prior, components, weight, penalty):
+def problem_of(factors, log_prior, components, weight, penalty, share=None):
     d = factors.shape[2]
     pull = np.zeros((3 + d, 3 + d))
     pull[:3, :3], pull[3:, 3:] = np.eye(3), penalty * np.eye(d) - penalty**2 / (penalty * d + 1)
-    return learning._Problem(factors, components, weight, np.concatenate([log_prior, np.ones(d)]), pull)
+    return learning._Problem(factors, components, weight, np.concatenate([log_prior, np.ones(d)]), pull, share)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 10.0, math.inf])
@@ -199,9 +200,11 @@ def test_what_is_weighted_and_what_is_not(model, copies, tmp_path):
     assert_array_equal(model.predict(X), model.classes_[posterior.argmax(axis=1)])
     explanation = model.explain(X)
     assert_allclose(explanation.posterior, posterior, atol=1e-12)
-    assert_allclose(explanation.log_prior, model.class_bias_)
+    assert_allclose(explanation.log_prior, model.class_log_prior_)
     factors = plain.explain(X).log_factors
-    assert_allclose(explanation.log_factors, model.feature_weights_ * factors, atol=1e-12)
+    known = X.select(pl.all().is_not_null()).to_numpy()[:, np.newaxis]
+    shared = known * (model.class_bias_ - model.class_log_prior_)[:, np.newaxis] / X.width
+    assert_allclose(explanation.log_factors, model.feature_weights_ * factors + shared, atol=1e-12)
     assert_array_equal(model.score_samples(X), plain.score_samples(X))
     assert_array_equal(model.predict_joint_log_proba(X), plain.predict_joint_log_proba(X))
     assert model.sample(5, random_state=0)[0].equals(plain.sample(5, random_state=0)[0])

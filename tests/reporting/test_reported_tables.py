@@ -38,7 +38,8 @@ def test_every_kind_of_model(name, monkeypatch):
     assert ("tree" in ids) == (name in ("TAN", "TAN of numbers", "trees", "kDB"))
     assert len(page.of("article")) == 5
     assert page.text.count("Bayes’ rule, written out") == (0 if name == "weighted" else 5)
-    assert ("initial odds" in page.text) == (name == "weighted")
+    assert "prior odds" in page.text
+    assert "initial odds" not in page.text
 
 
 def table(kind):

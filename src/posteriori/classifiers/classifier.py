@@ -196,8 +196,9 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         """Return every prediction as an exact sum: per class, the log prior plus one log factor per feature.
 
         If features depend on each other given the class, the factor of a feature is conditional on the features that it
-        depends on. If factors have weights, each is multiplied by its weight and a bias replaces the log prior; then
-        the sum is log p(y | x) up to a constant per row, and not log p(x, y). The factor of a feature in a pool is the
+        depends on. If factors have weights, each is multiplied by its weight, and the known features share what the
+        bias of the class adds to the log prior in equal parts; then the sum is log p(y | x) up to a constant per row,
+        and not log p(x, y). The factor of a feature in a pool is the
         sum of the factors of its members times their weights.
 
         Parameters
@@ -233,6 +234,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
             posterior.given,
             posterior.is_weighted,
             tuple(row for start in sorted(words) for row in words[start]),
+            posterior.begins_at_prior,
         )
 
     def sample(

@@ -537,7 +537,7 @@ class GenerativeEstimator(Classifier):
 
     @property
     def class_bias_(self) -> Array:
-        """Biases that replace the log prior if factors have weights, in nats, (C,)."""
+        """Biases that replace the log prior in whole rows if factors have weights, in nats, (C,)."""
         return self._factor_weights.bias
 
     @property

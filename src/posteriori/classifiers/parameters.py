@@ -250,9 +250,11 @@ em : EM, optional
 random_state : int, RandomState, Generator or None
     Seed of the initializations.
 feature_weights : {"conditional"}, optional
-    Learn one weight w_j ≥ 0 per log factor and one bias b_y per class, with the posterior proportional to
-    exp(b_y + Σ_j w_j·log p(x_j | …, y)), by penalised conditional likelihood of the leave-one-out factors of
-    each row. This reduces the overconfidence caused by redundant features. It affects `predict`,
+    Learn one weight w_j ≥ 0 per log factor and one bias b_y per class, with the posterior of a whole row
+    proportional to exp(b_y + Σ_j w_j·log p(x_j | …, y)), by penalised conditional likelihood of the leave-one-out
+    factors of each row. This reduces the overconfidence caused by redundant features. Columns whose factors vary share
+    what b_y adds to log p(y) in equal parts; a missing cell drops its part, so that a row without cells has the prior.
+    Cells whose gaps are evidence (``missing="informative"``) and words are never missing. It affects `predict`,
     `predict_proba`, `predict_log_proba` and `explain` only: `score_samples`, `sample` and
     `predict_joint_log_proba` remain those of the generative model. It needs `fit` and complete labels. `NaiveBayes`
     also has "cells": one learned number per category or bin and class in the place of its log-probability.
@@ -263,7 +265,7 @@ component_classes_ : ndarray (Z,)
 label_confusion_ : ndarray (C, C)
     p(recorded class | true class), if `label_noise` is given.
 feature_weights_, class_bias_ : ndarray (d,), (C,)
-    Weights w_j ≥ 0 and biases b_y in nats, if `feature_weights` is given.
+    Weights w_j ≥ 0 and biases b_y of whole rows in nats, if `feature_weights` is given.
 n_iter_ : int
     Number of passes over the rows in training: EM steps, or 1.
 unlabelled_weight_ : float

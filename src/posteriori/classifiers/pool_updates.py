@@ -183,7 +183,9 @@ def with_feature_weights(plain: Any, members: Sequence[Any], shares: Sequence[fl
         known[places] += share
     offset = np.divide(offset, known, out=np.zeros(n_classes), where=known > 0)
     plain.feature_weights = members[0].feature_weights
-    plain.model_ = replace(plain.model_, weights=FactorWeights(plain.model_.log_prior + offset, np.asarray(weight)))
+    varies = np.logical_or.reduce([one.model_.sharing for one in members])
+    weights = FactorWeights(plain.model_.log_prior + offset, np.asarray(weight), varies=varies)
+    plain.model_ = replace(plain.model_, weights=weights)
     return plain
 
 

@@ -39,7 +39,7 @@ def explanation_facts(
         log p(x) and its rank among rows drawn from the model; None if the model has no log p(x).
     """
     classes = explanation.classes.tolist()
-    constant = "bias" if explanation.weighted else "log_prior"
+    constant = "log_prior" if explanation.begins_at_prior else "bias"
     facts = []
     for place, row in enumerate(rows):
         odds = explanation.log_odds(place) if len(classes) > 1 else None

@@ -84,6 +84,8 @@ class Explanation:
     words : tuple of dict (n)
         For each row, the factors of columns of counts as sums over their words, by the name of the column; empty
         without such columns.
+    begins_at_prior : bool
+        Whether `log_prior` is the log prior; of some pools it is the bias of each class.
 
     Examples
     --------
@@ -104,6 +106,7 @@ class Explanation:
     given: tuple[tuple[int, ...], ...] = ()
     weighted: bool = False
     words: tuple[Mapping[str, WordFactors], ...] = ()
+    begins_at_prior: bool = True
 
     def __repr__(self) -> str:
         n_rows, n_classes, _ = self.log_factors.shape
@@ -112,8 +115,8 @@ class Explanation:
 
     @property
     def constant(self) -> str:
-        """The name of the term that no feature adds: the prior, or the bias of the class if factors are weighted."""
-        return "bias of the class" if self.weighted else "prior"
+        """The name of the term that no feature adds: the prior, or the bias of the class."""
+        return "prior" if self.begins_at_prior else "bias of the class"
 
     def row(self, row: int) -> Explanation:
         """Return the explanation of one row."""

@@ -25,7 +25,7 @@ class WordFactors:
         The log factor of each word of the row, in nats; of a word without a name, "x" and its position.
     rest : ndarray (C,)
         What does not depend on the words of the row: 0, except with `posteriori.Presence`, whose rest is that of a row
-        without any word.
+        without any word, and with feature weights, whose bias the columns share.
     """
 
     factors: Mapping[str, Array]
@@ -75,6 +75,7 @@ def word_factors(model: GenerativeModel, batch: Batch) -> list[dict[str, WordFac
         assert isinstance(bags, Bags)
         weight = 1.0 if model.weights is None else float(model.weights.weight[block.columns[0]])
         factors, rest = (weight * part for part in density.word_factors(parameters, bags))
+        rest = rest + model.part_of_offset  # the column is always known
         for i, row in enumerate(rows):
             cells = range(int(bags.starts[i]), int(bags.starts[i + 1]))
             row[column.name] = WordFactors({column.word(int(bags.words[k])): factors[k] for k in cells}, rest[i])

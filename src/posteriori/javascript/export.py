@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import densities
-from posteriori.model import GenerativeModel, Pool, Posterior
+from posteriori.model import FactorWeights, GenerativeModel, Pool, Posterior
 from posteriori.model_cost import require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
@@ -249,7 +249,7 @@ def _model(name: str, model: GenerativeModel, cuts: dict[tuple[float, ...], int]
         "log_prior": _array(model.log_prior),
         "of_class": list(model.of_class),
         "given": [list(of_j) for of_j in model.given],
-        "weights": None if weights is None else {"bias": _array(weights.bias), "weight": _array(weights.weight)},
+        "weights": None if weights is None else _weights(model, weights),
         "blocks": [
             {"columns": list(block.columns), "exposure": block.exposure_in(model.schema)}
             | _density(block.density, parameters)
@@ -258,6 +258,15 @@ def _model(name: str, model: GenerativeModel, cuts: dict[tuple[float, ...], int]
                 model.blocks, model.parameters, model.posterior_parameters, strict=True
             )
         ],
+    }
+
+
+def _weights(model: GenerativeModel, weights: FactorWeights) -> dict[str, Any]:
+    return {
+        "bias": _array(weights.bias),
+        "weight": _array(weights.weight),
+        "sharing": np.flatnonzero(model.sharing).tolist(),
+        "evident": np.flatnonzero(model.evident & model.sharing).tolist(),
     }
 
 

@@ -51,6 +51,8 @@ class _Problem:
     row_weight: Array
     centre: Array
     penalty: Array
+    # (n,): the share of its difference from the centre that the bias of a row has, 1 in the first rows; None for 1
+    share: Array | None = None
 
     def __call__(self, position: Array) -> tuple[float, Array]:
         loss, gradient, _ = self.at(position, curved=False)
@@ -60,23 +62,25 @@ class _Problem:
         """Return the loss, its gradient and, if `curved`, its Hessian."""
         from scipy.linalg.blas import dsyrk  # imported here, because prediction does not need it
 
-        n, n_classes, d = self.features.shape
-        size = len(position)
+        _, n_classes, d = self.features.shape
+        n, size = self._n_whole, len(position)
         gradient, hessian = np.zeros(size), np.zeros((size, size) if curved else (1, 1))
         bias, weight = np.ascontiguousarray(position[:n_classes]), np.ascontiguousarray(position[n_classes:])
         # The deviations of a block of rows stay in the cache until their products are added up.
-        step = max(1, _BLOCK // (n_classes * d)) if curved else n
+        step = max(1, _BLOCK // (n_classes * d)) if curved else max(1, n)
         apart = np.empty((step * n_classes if curved else 0, d))
         products = np.zeros((d, d) if curved else (1, 1), order="F")  # as BLAS overwrites it in place
         loss = 0.0
         for start in range(0, n, step):
-            rows = slice(start, start + step)
+            rows = slice(start, min(start + step, n))
             of_rows, n_written = kernels.log_linear_loss(
                 self.features[rows], self.y_true[rows], self.row_weight[rows], bias, weight, gradient, hessian, apart
             )
             loss += of_rows
             if n_written:
                 dsyrk(1.0, apart[:n_written].T, beta=1.0, c=products, overwrite_c=1)
+        if n < len(self.features):
+            loss += self._add_partial_rows(position, gradient, hessian if curved else None, products)
         pull = self.penalty @ (position - self.centre)
         total = self.row_weight.sum()
         loss += 0.5 * float((position - self.centre) @ pull)
@@ -84,6 +88,46 @@ class _Problem:
             hessian[n_classes:, n_classes:] = products
             hessian = (np.triu(hessian) + np.triu(hessian, 1).T + self.penalty) / total  # only one triangle is filled
         return loss / total, (gradient + pull) / total, hessian
+
+    @property
+    def _n_whole(self) -> int:
+        """The number of rows that have the whole bias; they come first."""
+        return len(self.features) if self.share is None else int(np.count_nonzero(self.share == 1.0))
+
+    def _biases(self, rows: slice, bias: Array) -> Array:
+        """Return the biases that rows have, (n, C) or (C,)."""
+        if self.share is None:
+            return bias
+        centre = self.centre[: len(bias)]
+        return np.asarray(centre + self.share[rows, np.newaxis] * (bias - centre))
+
+    def _add_partial_rows(self, position: Array, gradient: Array, hessian: Array | None, products: Array) -> float:
+        """Return the loss of the rows that have a part of the bias, and add its derivatives as the kernel does."""
+        assert self.share is not None
+        n_rows, n_classes, d = self.features.shape
+        step, loss = max(1, _BLOCK // (n_classes * d)), 0.0
+        for start in range(self._n_whole, n_rows, step):
+            rows = slice(start, start + step)
+            features, r, s = self.features[rows], self.row_weight[rows], self.share[rows]
+            score = features @ position[n_classes:] + self._biases(rows, position[:n_classes])
+            score -= score.max(axis=1, keepdims=True)
+            posterior = np.exp(score)
+            evidence = posterior.sum(axis=1, keepdims=True)
+            posterior /= evidence
+            true = np.arange(len(score)), self.y_true[rows]
+            loss += float(r @ (np.log(evidence[:, 0]) - score[true]))
+            residual = posterior * r[:, np.newaxis]
+            residual[true] -= r
+            gradient[:n_classes] += s @ residual
+            gradient[n_classes:] += residual.ravel() @ features.reshape(-1, d)
+            if hessian is not None:
+                apart = features - posterior[:, np.newaxis] @ features
+                scaled = posterior * (r * s)[:, np.newaxis]
+                hessian[:n_classes, :n_classes] += np.diag(s @ scaled) - (scaled * s[:, np.newaxis]).T @ posterior
+                hessian[:n_classes, n_classes:] += np.einsum("ic,icj->cj", scaled, apart)
+                apart *= np.sqrt(posterior * r[:, np.newaxis])[:, :, np.newaxis]
+                products += apart.reshape(-1, d).T @ apart.reshape(-1, d)
+        return loss
 
     def curvature(self, position: Array) -> Array:
         """Return the diagonal of the Hessian."""
@@ -93,11 +137,12 @@ class _Problem:
         for start in range(0, n, step):
             rows = slice(start, start + step)
             features = self.features[rows]
-            score = features @ position[n_classes:] + position[:n_classes]
+            score = features @ position[n_classes:] + self._biases(rows, position[:n_classes])
             posterior = np.exp(score - score.max(axis=1, keepdims=True))
             posterior /= posterior.sum(axis=1, keepdims=True)
             apart = features - np.einsum("ic,icj->ij", posterior, features)[:, np.newaxis]
-            found[:n_classes] += self.row_weight[rows] @ (posterior * (1.0 - posterior))
+            of_bias = self.row_weight[rows] if self.share is None else self.row_weight[rows] * self.share[rows] ** 2
+            found[:n_classes] += of_bias @ (posterior * (1.0 - posterior))
             found[n_classes:] += np.einsum("i,ic,icj->j", self.row_weight[rows], posterior, apart**2)
         return np.asarray(found / self.row_weight.sum())
 
@@ -111,11 +156,13 @@ def fit_log_linear(
     weight_penalty: Array,
     start: LogLinear | None = None,
     tolerance: float = 1e-14,
+    share: Array | None = None,
 ) -> LogLinear:
     r"""Return the biases and weights of the greatest penalised conditional likelihood.
 
     .. math:: \min_{b,\, w \ge 0} -\sum_i r_i \log p(y_i \mid x_i) + \tfrac{\beta}{2} \lVert b - b_0 \rVert^2
-              + \tfrac{1}{2} (w - w_0)^\top Q\, (w - w_0)
+              + \tfrac{1}{2} (w - w_0)^\top Q\, (w - w_0), \quad
+              p(c \mid x_i) \propto e^{b_{0c} + s_i (b_c - b_{0c}) + \sum_j w_j f_j(x_i, c)}
 
     It is maximised by a projected Newton method, or by L-BFGS if there are more than 200 parameters.
 
@@ -137,6 +184,8 @@ def fit_log_linear(
         A point near the optimum; default: the centre.
     tolerance : float
         Newton's method ends if the expected decrease, relative to the loss, is at most this.
+    share : ndarray (n,), optional
+        s, between 0 and 1; default: 1 in each row.
 
     References
     ----------
@@ -147,12 +196,18 @@ def fit_log_linear(
     penalty = np.zeros((n_classes + d, n_classes + d))
     penalty[:n_classes, :n_classes] = bias_penalty * np.eye(n_classes)
     penalty[n_classes:, n_classes:] = weight_penalty
+    if share is not None and (share == 1.0).all():
+        share = None
+    if share is not None:
+        order = np.argsort(share < 1.0, kind="stable")
+        features, y_true, row_weight, share = features[order], y_true[order], row_weight[order], share[order]
     problem = _Problem(
         np.ascontiguousarray(clip_factors(features)),
         np.ascontiguousarray(y_true, np.int64),
         np.ascontiguousarray(row_weight, np.float64),
         np.concatenate([centre.bias, centre.weight]),
         penalty,
+        share,
     )
     begin = centre if start is None else start
     position = np.concatenate([begin.bias, np.maximum(begin.weight, 0.0)])

@@ -160,6 +160,7 @@ def _unseen(model: GenerativeModel, statistics: JointStatistics, batch: Batch) -
 
 
 PENALTY = 10.0  # λ of `fit_weights`, in rows
+_ROUNDING = 1e-9  # nats by which rounding makes equal factors differ, at most
 MOST_ROWS = 5000  # rows that weights are learned from
 MOST_FACTORS = 1 << 20  # rows times components times columns
 _MOST_ESTIMATED = 250  # rows for which the parameters are estimated again
@@ -172,6 +173,7 @@ def fit_weights(
     weight: Array,
     penalty: float = PENALTY,
     start: FactorWeights | None = None,
+    known: Array | None = None,
 ) -> FactorWeights:
     r"""Return the weights and biases of the greatest penalised conditional likelihood. The problem is convex.
 
@@ -179,7 +181,7 @@ def fit_weights(
         \min_{b,\, w \ge 0} -\sum_i \omega_i \log p(y_i \mid x_i)
         + \frac{\lambda}{2} \sum_j (w_j - \bar w)^2 + \frac{1}{2} (\bar w - 1)^2
         + \frac{1}{2} \sum_c (b_c - \log \pi_c)^2, \quad
-        p(y \mid x) \propto e^{b_y + \sum_j w_j \log p(x_j \mid y)}
+        p(y \mid x_i) \propto e^{\log \pi_y + s_i (b_y - \log \pi_y) + \sum_j w_j \log p(x_{ij} \mid y)}
 
     The penalty pulls the weights towards a common weight w̄, which is a variable too, w̄ weakly towards 1, and the
     biases towards the log prior.
@@ -200,6 +202,9 @@ def fit_weights(
         nats. 0 leaves the weights independent; inf gives one weight for all factors.
     start : FactorWeights, optional
         A point near the optimum.
+    known : ndarray (n, d), optional
+        Which cells are known: s is their share in each row, of the columns whose factors differ between classes in any
+        row. Default: s = 1.
 
     Returns
     -------
@@ -215,6 +220,9 @@ def fit_weights(
     if len(present) < len(log_prior):
         kept = np.flatnonzero(np.isin(y_true, present))
         factors, y_true, weight = log_factors[kept][:, present], y_true[kept], weight[kept]
+        known = None if known is None else known[kept]
+    varies = _varies(factors)
+    share = None if known is None else (known & varies).sum(axis=1) / max(int(varies.sum()), 1)
     class_index = np.searchsorted(present, y_true)
     if np.isinf(penalty):
         factors = clip_factors(factors).sum(axis=2, keepdims=True)  # w_j = w̄: one feature, their sum
@@ -231,15 +239,21 @@ def fit_weights(
     if start is not None and np.isfinite(start.bias[present]).all():
         begin = LogLinear(start.bias[present], start.weight[active])
     fitted = fit_log_linear(
-        factors, class_index, weight, LogLinear(log_prior[present], np.ones(d)), 1.0, curvature, begin
+        factors, class_index, weight, LogLinear(log_prior[present], np.ones(d)), 1.0, curvature, begin, share=share
     )
     bias = np.full(len(log_prior), -np.inf)
     bias[present] = fitted.bias
     if np.isinf(penalty):
-        return FactorWeights(bias, np.full(log_factors.shape[2], fitted.weight[0] if d else 1.0))
+        return FactorWeights(bias, np.full(log_factors.shape[2], fitted.weight[0] if d else 1.0), varies=varies)
     weights = np.full(log_factors.shape[2], 1.0 + penalty * (fitted.weight - 1.0).sum() / (penalty * d + 1.0))
     weights[active] = fitted.weight
-    return FactorWeights(bias, weights)
+    return FactorWeights(bias, weights, varies=varies)
+
+
+def _varies(log_factors: Array) -> Array:
+    """Return which columns have factors that differ between classes in any row by more than rounding, (d,)."""
+    with np.errstate(invalid="ignore"):  # −inf − −inf is NaN, and not above
+        return np.asarray((np.abs(log_factors - log_factors[:, :1]) > _ROUNDING).any(axis=(0, 1)))
 
 
 def learn_weights(
@@ -285,19 +299,20 @@ def learn_weights(
     assert given is not None
     seen = rows if to_observed_codes is None else replace(to_observed_codes(rows), assignment=given)
     factors = left_out_factors(model, statistics, seen, refit=False)
+    known_cells = model.known(unseen_as_missing(model, statistics, seen))
     known = np.flatnonzero(~np.isnan(factors.sum(axis=(1, 2))))  # of rows with a closed form; no factor is +inf
     if 2 * len(known) < len(rows):
         known = stratified_subsample(given.component, _MOST_ESTIMATED)
         factors = left_out_factors(model, statistics, _with_labels(seen, known), refit=True)
     elif len(known) < len(rows):
         factors = factors[known]
-    given = given.rows(known)
+    given, known_cells = given.rows(known), known_cells[known]
     component, weight = given.component, given.weight
     if sample is not None:
         weight = weight * (statistics.weight.sum() / weight.sum())  # so that the penalty is relative to all rows
     elif n_counted > len(weight):
         weight = weight * (n_counted / len(weight))
-    return fit_weights(factors, model.log_prior, component, weight, start=start)
+    return fit_weights(factors, model.log_prior, component, weight, start=start, known=known_cells)
 
 
 def sampled_rows(source: LabelledSource, sample: Batch | None, most: int) -> tuple[Batch, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -203,9 +203,25 @@ def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueE
     )
 
 
+def known_cells(batch: Batch) -> Array:
+    """Return which cells of a batch are known, (n, d). Those of columns of counts are."""
+    schema = batch.schema
+    known = np.zeros((len(batch), len(schema.columns)), np.bool_)
+    known[:, list(schema.of_kind("counts"))] = True
+    known[:, list(schema.of_kind("continuous"))] = ~np.isnan(batch.numbers.values)
+    places = [schema.coded.index(j) for j in schema.of_kind("categorical")]
+    known[:, list(schema.of_kind("categorical"))] = batch.codes.values[:, places] > 0
+    return known
+
+
 @dataclass(frozen=True)
 class FactorWeights:
-    """p(z | x) ∝ exp(bias_z + Σ_j weight_j·log p(x_j | parents, z))."""
+    """p(z | x) ∝ exp(log π_z + s·(bias_z − log π_z) + Σ_j weight_j·log p(x_j | parents, z)).
+
+    π is the prior of the model, and s is the share of the columns that vary which are known in the row
+    (`GenerativeModel.share`): 1 for a whole row, whose constant term is the bias, and 0 for a row of which nothing is
+    known, which has the prior.
+    """
 
     bias: Array  # (Z,): in nats
     weight: Array  # (d,): the weight of the factor of each column, ≥ 0
@@ -213,12 +229,16 @@ class FactorWeights:
     # the factors are those of the model
     parameters: tuple[Any, ...] = ()
     penalty: float = 0.0  # the strength of the penalty that was chosen for these parameters; 0 if there are none
+    # (d,) bool: the columns whose factors differed between classes in training, which share the bias; empty for all
+    varies: Array = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def check_against(self, n_columns: int, n_components: int) -> None:
         """Raise ValueError unless there is a bias for each component and a weight for each column."""
         check_numbers("the biases", self.bias, (n_components,))
         check_numbers("the weights of factors", self.weight, (n_columns,), 0.0)
         check_numbers("the penalty", np.array([self.penalty]), (1,), 0.0)
+        of_columns = self.varies.shape in ((0,), (n_columns,)) and self.varies.dtype == np.bool_
+        require(of_columns, "the columns whose factors vary are missing")
 
     def weighted(self, log_factors: Array) -> Array:
         """Return the log factors (n, Z, d) times the weights of their columns; weight 0 gives 0, even for −inf."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities import ApproximatingDensity, ChainedDensity, ScoredDensity, implements
-from posteriori.model.blocks import Block, FactorWeights, reject_outside, warn_of_approximation
+from posteriori.model.blocks import Block, FactorWeights, known_cells, reject_outside, warn_of_approximation
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.sums import check_sums
 from posteriori.support.checks import check_numbers, require, require_kind
@@ -121,7 +121,10 @@ class GenerativeModel:
     def with_class_prior(self, log_prior: Array) -> GenerativeModel:
         """Return the model with another log p(y), (C,) in nats; densities and shares of components stay."""
         shift = log_prior - self.class_log_prior
-        weights = self.weights and replace(self.weights, bias=self.weights.bias + shift)
+        weights = self.weights
+        if weights is not None:
+            impossible = np.isneginf(self.log_prior)  # until now, so that it has no learned offset from the prior
+            weights = replace(weights, bias=np.where(impossible, log_prior, weights.bias + shift))
         of_component = shift[list(self.of_class)] if self.of_class else shift
         return replace(self, log_prior=self.log_prior + of_component, weights=weights)
 
@@ -141,10 +144,64 @@ class GenerativeModel:
         # −inf − −inf is NaN: a component of probability 0 keeps −inf.
         return np.where(self.log_prior > -np.inf, self.log_prior - np.where(of_class > -np.inf, of_class, 0.0), -np.inf)
 
-    @property
-    def bias(self) -> Array:
-        """The constant terms of the scores in nats, (C,): the log prior, or the bias of the factor weights."""
-        return self.class_log_prior if self.weights is None else self.weights.bias
+    @cached_property
+    def offset(self) -> Array | None:
+        """What weighted factors add to the log prior of a whole row in nats, (Z,); None if nothing.
+
+        The known columns share it in equal parts, so that a row of which nothing is known has the prior.
+        """
+        if self.weights is None:
+            return None
+        with np.errstate(invalid="ignore"):  # −inf − −inf: a class of prior 0 stays impossible
+            offset = self.weights.bias - self.log_prior
+        offset = np.where(np.isneginf(self.log_prior), 0.0, offset)
+        return offset if offset.any() else None
+
+    @cached_property
+    def sharing(self) -> Array:
+        """Which columns share the offset, (d,): all that the model reads and whose factors varied in training."""
+        read = {j for block in self.blocks for j in block.columns}
+        shares = [j in read and not column.has_no_kind for j, column in enumerate(self.schema.columns)]
+        varies = np.zeros(0, np.bool_) if self.weights is None else self.weights.varies
+        return np.array(shares, np.bool_) & varies if len(varies) else np.array(shares, np.bool_)
+
+    @cached_property
+    def evident(self) -> Array:
+        """Which columns are never unknown, (d,): those of counts, and those whose gaps are evidence."""
+        result = np.array([column.kind == "counts" for column in self.schema.columns], np.bool_)
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            if block.models_missingness:
+                result[np.array(block.columns)[parameters.modelled_columns]] = True
+        return result
+
+    def known(self, batch: Batch) -> Array:
+        """Return which cells of a batch are known, of the columns that share the offset, (n, d)."""
+        return np.asarray((known_cells(batch) | self.evident) & self.sharing)
+
+    def share(self, known: Array) -> Array:
+        """Return the share of the columns that are known in rows, (n,), from which of their cells are, (n, d)."""
+        return np.asarray(known.sum(axis=1) / max(int(self.sharing.sum()), 1))
+
+    def start(self, known: Array | None, log_prior: Array | None = None) -> Array:
+        """Return the constant terms of weighted scores in nats, (n, Z) or, if all rows are whole, (Z,).
+
+        Parameters
+        ----------
+        known : ndarray (n, d), optional
+            Which cells are known, as `known` returns them; not used if there is no offset.
+        log_prior : ndarray (Z,) or (n, Z), optional
+            Replaces that of the model.
+        """
+        assert self.weights is not None
+        whole, prior = self.weights.bias, self.log_prior
+        if log_prior is not None:
+            prior = log_prior
+            with np.errstate(invalid="ignore"):
+                whole = whole + np.where(np.isneginf(self.log_prior), log_prior, log_prior - self.log_prior)
+        if self.offset is None or known is None:
+            return whole
+        share = self.share(known)[:, np.newaxis]
+        return whole if (share == 1.0).all() else np.where(share == 1.0, whole, prior + share * self.offset)
 
     @property
     def n_parameters(self) -> int:
@@ -210,24 +267,29 @@ class GenerativeModel:
         kernels.normalise(log_joint)
         return log_joint
 
-    def scores(self, batch: Batch) -> Array:
-        """Return log p(y | x) + constant per row in nats, (n, C): the log joint, or the sum of weighted factors."""
+    def scores(self, batch: Batch, known: Array | None = None) -> Array:
+        """Return log p(y | x) + constant per row in nats, (n, C): the log joint, or the sum of weighted factors.
+
+        `known` says which cells of the batch are known, (n, d), where that differs from what `known` returns.
+        """
         if self.weights is None:
             return self.by_class(self._log_joint(batch, with_shared=False))
         scores = np.empty((len(batch), self.n_components))
         size = max(1, _BLOCK_FACTORS // (self.n_components * len(self.schema.columns)))
         for start in range(0, len(batch), size):
             part = batch.rows(slice(start, start + size))
-            scores[start : start + size] = self.scored(self.log_prior, self._posterior_factors(part))
+            of_part = self.known(part) if known is None else known[start : start + size]
+            scores[start : start + size] = self.start(of_part) + self.weights.sum(self._posterior_factors(part))
         return scores
 
-    def scored(self, log_prior: Array, log_factors: Array) -> Array:
-        """Return scores (n, Z) from log factors (n, Z, d) and a log prior that replaces that of the model."""
+    def scored(self, log_prior: Array, log_factors: Array, known: Array) -> Array:
+        """Return scores (n, Z) from log factors (n, Z, d) and a log prior that replaces that of the model.
+
+        `known` says which cells are known (`known`), (n, d).
+        """
         if self.weights is None:
             return np.asarray(log_prior + log_factors.sum(axis=2))
-        with np.errstate(invalid="ignore"):
-            moved = np.where(np.isneginf(self.log_prior), log_prior, log_prior - self.log_prior)
-        return np.asarray(self.weights.bias + moved + self.weights.sum(log_factors))
+        return np.asarray(self.start(known, log_prior) + self.weights.sum(log_factors))
 
     def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
         """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of training rows.
@@ -309,17 +371,33 @@ class GenerativeModel:
         return self.weights is None and not any(implements(block.density, ScoredDensity) for block in self.blocks)
 
     def explaining_factors(self, batch: Batch) -> Array:
-        """Return the log factors of the posterior in nats, (n, C, d): weighted, with shared factors."""
+        """Return the log factors of the posterior in nats, (n, C, d): weighted, with shared factors.
+
+        With the log prior they add up to the scores: each known column has its part of the offset.
+        """
         if self.weights is None:
             return self.log_factors(batch)
-        return self.weights.weighted(self._log_factors(batch, self.posterior_parameters, with_shared=True))
+        return self._weighted(batch, self._log_factors(batch, self.posterior_parameters, with_shared=True))
 
     def posterior_factors(self, batch: Batch) -> Array:
         """Return the log factors of the posterior in nats, (n, C, d): weighted, without shared factors."""
         factors = self._posterior_factors(batch)
         if self.of_class:
             return self._chained(factors)
-        return factors if self.weights is None else self.weights.weighted(factors)
+        return factors if self.weights is None else self._weighted(batch, factors)
+
+    def _weighted(self, batch: Batch, factors: Array) -> Array:
+        assert self.weights is not None
+        weighted = self.weights.weighted(factors)
+        if self.offset is not None:
+            weighted += self.known(batch)[:, np.newaxis, :] * self.part_of_offset[:, np.newaxis]
+        return weighted
+
+    @property
+    def part_of_offset(self) -> Array:
+        """The part of the offset that each known column has, (Z,)."""
+        none = np.zeros(self.n_components)
+        return none if self.offset is None else self.offset / max(int(self.sharing.sum()), 1)
 
     def _chained(self, factors: Array) -> Array:
         """Return log p(x_j | earlier columns, y), (n, C, d), from factors given the component.

@@ -100,11 +100,19 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
     if any(block.models_missingness for block in model.blocks):
         for j in columns:
             scores[j] = model.ignore_missingness_except([k for k in range(d) if k != j]).scores(
-                unknown_in_turn(batch, [j])
+                unknown_in_turn(batch, [j]), _without(model.known(batch), [j])
             )
     elif columns:
-        scores[columns] = model.scores(unknown_in_turn(batch, columns)).reshape(len(columns), len(batch), -1)
+        known = _without(model.known(batch), columns)
+        scores[columns] = model.scores(unknown_in_turn(batch, columns), known).reshape(len(columns), len(batch), -1)
     return scores
+
+
+def _without(known: Array, columns: Sequence[int]) -> Array:
+    """Return which cells are known, (n, d), once for each of some columns without it, one after the other."""
+    result = np.tile(known, (len(columns), 1, 1))
+    result[np.arange(len(columns)), :, columns] = False
+    return result.reshape(-1, known.shape[1])
 
 
 def _has_no_factors(block: Block) -> bool:
@@ -114,7 +122,10 @@ def _has_no_factors(block: Block) -> bool:
 def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
     """Return the scores without each column, (d, n, C); wrong for columns that have to be made missing."""
     d, weights = len(model.schema.columns), model.weights
-    total = np.tile(model.log_prior if weights is None else weights.bias, (d, len(batch), 1))
+    total = np.tile(model.log_prior, (d, len(batch), 1))
+    if weights is not None and model.offset is not None:
+        known = model.known(batch)
+        total = np.stack([np.broadcast_to(model.start(_without(known, [j])), total.shape[1:]) for j in range(d)])
     for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
         if block.shared:
             continue

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from posteriori.model.blocks import known_cells
 from posteriori.model.generative_model import has_finite_sum
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
@@ -62,17 +63,6 @@ class KnownCells:
             share = np.maximum(share, (shared.astype(np.float64) / self.patterns.sum(axis=1)).max(axis=1))
         whole: Array = np.minimum(share, 1.0) ** self.power
         return whole
-
-
-def known_cells(batch: Batch) -> Array:
-    """Return which cells of a batch are known, (n, d). Those of columns of counts are."""
-    schema = batch.schema
-    known = np.zeros((len(batch), len(schema.columns)), np.bool_)
-    known[:, list(schema.of_kind("counts"))] = True
-    known[:, list(schema.of_kind("continuous"))] = ~np.isnan(batch.numbers.values)
-    places = [schema.coded.index(j) for j in schema.of_kind("categorical")]
-    known[:, list(schema.of_kind("categorical"))] = batch.codes.values[:, places] > 0
-    return known
 
 
 def _is_complete(batch: Batch) -> bool:

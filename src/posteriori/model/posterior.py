@@ -10,10 +10,10 @@ from typing import Any, cast
 import numpy as np
 
 from posteriori.densities.within_ranges import box_of, draw_within
-from posteriori.model.blocks import Block
+from posteriori.model.blocks import Block, known_cells
 from posteriori.model.generative_model import GenerativeModel, log_normalised
 from posteriori.model.marginals import scores_without_each
-from posteriori.model.pool import FLOOR, Pool, clip_log_posteriors, known_cells
+from posteriori.model.pool import FLOOR, Pool, clip_log_posteriors
 from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Schema, quote
@@ -212,12 +212,15 @@ class Posterior:
     @property
     def bias(self) -> Array:
         """The constant terms of an explanation in nats, (C,)."""
-        if self.pool is None:
-            return self.models[0].bias
-        if self.pool.fading is not None:
+        if self.begins_at_prior or self.pool is None:
             return self.class_log_prior
         pairs = zip(self.models, self.pool.weight.tolist(), strict=True)
-        return np.asarray(self.pool.bias + sum(weight * model.bias for model, weight in pairs))
+        return np.asarray(self.pool.bias + sum(weight * model.class_log_prior for model, weight in pairs))
+
+    @property
+    def begins_at_prior(self) -> bool:
+        """Whether the constant terms of an explanation are the log prior: not of pools that take each row as whole."""
+        return self.pool is None or self.pool.fading is not None
 
     def explaining_factors(self, batch: Batch) -> Array:
         """Return the log factor of each column in nats, (n, C, d), of a pool the weighted sum of its members'.

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.fit import FitResult, Plan, TrainingRows
 from posteriori.learning.importance import HeldOutRows
-from posteriori.learning.weights import check_closed_form, left_out_factors, left_out_prior
+from posteriori.learning.weights import check_closed_form, left_out_factors, left_out_prior, unseen_as_missing
 from posteriori.model import GenerativeModel, Prior, log_normalised
 from posteriori.model_selection import metrics
 from posteriori.model_selection.folded_data import (
@@ -273,7 +273,8 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
         log_prior = left_out_prior(prior, statistics, batch.assignment)
         factors = left_out_factors(fitted, statistics, batch)
         log_joint = log_prior + factors.sum(axis=2)
-        return np.stack([log_joint, log_prior, fitted.scored(log_prior, factors)], axis=1)
+        known = fitted.known(unseen_as_missing(fitted, statistics, batch))
+        return np.stack([log_joint, log_prior, fitted.scored(log_prior, factors, known)], axis=1)
 
     log_joint, log_prior, scored = source.map(left_out).swapaxes(0, 1)
     log_posterior = log_normalised(scored)

@@ -379,7 +379,7 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
         start = float(explanation.log_prior[first] - explanation.log_prior[second])
     present = np.array([cell is not None for cell in explanation.values[row]])
     ranked = [int(j) for j in np.argsort(-np.abs(steps), kind="stable") if present[j] or steps[j] != 0.0]
-    lines = [("prior odds" if _starts_from_prior(subject) else "initial odds", start)]
+    lines = [("prior odds" if explanation.begins_at_prior else "initial odds", start)]
     lines += [(_cell_name(explanation, row, j), float(steps[j])) for j in ranked[:_MOST_STEPS]]
     rest = ranked[_MOST_STEPS:]
     if rest:
@@ -402,11 +402,6 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
         return grid
     names = listed([explanation.feature_names[j] for j in missing], 6)
     return Html(grid + paragraph(f"Missing and integrated out: {names}.", class_="note"))
-
-
-def _starts_from_prior(subject: ReportData) -> bool:
-    """Whether the sum starts from the log prior rather than from a fitted bias."""
-    return subject.lens_name is None and subject.model.weights is None
 
 
 def _cell_name(explanation: Explanation, row: int, j: int) -> str:

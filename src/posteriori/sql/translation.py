@@ -253,12 +253,7 @@ def table_of(table: str, dialect: Dialect) -> str:
 
 def _scores(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> list[Node]:
     """Return log p(x, y) of each class, up to a constant that all classes share."""
-    if model.weights is None:
-        start = model.log_prior
-    else:
-        forbidden = np.isneginf(model.log_prior)
-        start = np.where(forbidden, -np.inf, model.weights.bias)
-    terms = [[real(number(log_p))] for log_p in start.tolist()]
+    terms = [[real(node)] for node in _starts(model, steps, cells)]
     for z, j, node in _factors(model, steps, cells, name):
         weight = 1.0 if model.weights is None else float(model.weights.weight[j])
         if weight > 0:
@@ -269,6 +264,34 @@ def _scores(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> li
     names = [steps.define(f"component{z}", node) for z, node in enumerate(sums)]
     of_class = np.array(model.of_class)
     return [_log_sum(steps, y, [names[z] for z in np.flatnonzero(of_class == y)]) for y in range(model.n_classes)]
+
+
+def _starts(model: GenerativeModel, steps: Steps, cells: Cells) -> list[Node]:
+    """Return the constant term of the score of each component: with factor weights it depends on the known cells."""
+    if model.weights is None:
+        return [number(log_p) for log_p in model.log_prior.tolist()]
+    of_whole = np.where(np.isneginf(model.log_prior), -np.inf, model.weights.bias).tolist()
+    uncertain = np.flatnonzero(model.sharing & ~model.evident).tolist()
+    if model.offset is None or not uncertain:
+        return [number(bias) for bias in of_whole]
+    n_columns = int(model.sharing.sum())
+    n_evident = float(n_columns - len(uncertain))
+    terms = [number(n_evident)] if n_evident else []
+    known = steps.define("n_known", total([*terms, *(_is_known(j, steps, cells) for j in uncertain)]))
+    is_whole = exp.GTE(this=column(known), expression=number(n_columns - 0.5))
+    return [
+        number(bias)
+        if bias in (-np.inf, log_p)
+        else cases((is_whole.copy(), number(bias)), default=plus(number(log_p), times(number(part), column(known))))
+        for bias, log_p, part in zip(of_whole, model.log_prior.tolist(), model.part_of_offset.tolist(), strict=True)
+    ]
+
+
+def _is_known(j: int, steps: Steps, cells: Cells) -> Node:
+    """Return the column that is 1 where a cell of column j of the schema is known, and 0 where it is not."""
+    cell = cells.code(j) if cells.column(j).kind == "categorical" else cells.number(j)
+    absent = exp.Is(this=column(cell), expression=exp.Null())
+    return column(steps.define(f"known{j}", cases((absent, number(0.0)), default=number(1.0))))
 
 
 def _pooled_scores(models: Mapping[str, GenerativeModel], pool: PoolWeights, steps: Steps, cells: Cells) -> list[Node]:
@@ -314,11 +337,7 @@ def _used(models: Mapping[str, GenerativeModel], pool: PoolWeights) -> list[str]
 
 def _whole(known: KnownCells, steps: Steps, cells: Cells) -> str:
     """Return the column that says how much of a row is known, as `KnownCells.whole` does."""
-    is_known = {}
-    for j in np.flatnonzero(known.varies).tolist():
-        cell = cells.code(j) if cells.column(j).kind == "categorical" else cells.number(j)
-        absent = exp.Is(this=column(cell), expression=exp.Null())
-        is_known[j] = column(steps.define(f"known{j}", cases((absent, number(0.0)), default=number(1.0))))
+    is_known = {j: _is_known(j, steps, cells) for j in np.flatnonzero(known.varies).tolist()}
     shares = [times(total([one.copy() for one in is_known.values()]), number(1.0 / known.typical))]
     for pattern in known.patterns:
         columns = np.flatnonzero(pattern & known.varies).tolist()

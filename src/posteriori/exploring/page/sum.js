@@ -67,10 +67,10 @@ export class BayesSum {
     const other = second === "" ? ranked.find((k) => k !== y) : Number(second);
     if (y === undefined || other === undefined) return;
     this.pair = [y, other];
-    const { weighted, bias, factors } = this.model.explain(row);
+    const { weighted, fromPrior, bias, factors } = this.model.explain(row);
     const names = [this.model.classes[y], this.model.classes[other]].map(String);
     const terms = this.termsOf(row, factors, y, other);
-    const constant = { name: weighted ? "bias of the class" : "prior", value: bias[y] - bias[other] };
+    const constant = { name: fromPrior ? "prior" : "bias of the class", value: bias[y] - bias[other] };
     const total = terms.reduce((sum, { value }) => sum + value, constant.value);
     this.drawing = waterfall([constant, ...terms], total, names, this.pair.map(hue));
     this.figure.replaceChildren(this.drawing);

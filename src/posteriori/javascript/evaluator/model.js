@@ -56,11 +56,12 @@ export class GenerativeModel {
     this.weights = written.weights && {
       bias: numbersOf(written.weights.bias),
       weight: numbersOf(written.weights.weight),
+      sharing: written.weights.sharing, // the columns that share what a bias adds to the log prior
+      evident: new Set(written.weights.evident), // those of them that are never unknown
     };
     const cuts = written.cuts.map((place) => (place === null ? null : cutPoints[place]));
     this.blocks = written.blocks.map((block) => this.blockOf(block, cuts));
     this.classLogPrior = this.byClass(this.logPrior);
-    this.bias = this.weights ? this.weights.bias : this.classLogPrior;
   }
 
   blockOf(written, cuts) {
@@ -129,11 +130,25 @@ export class GenerativeModel {
     if (!this.weights) return this.logJoint(cells, false);
     const factors = this.weighted(this.logFactors(cells, false));
     const d = this.schema.columns.length;
+    const n = this.sharingColumns(cells).length;
+    const whole = n === this.weights.sharing.length;
     return this.weights.bias.map((bias, z) => {
-      let sum = bias;
+      let sum = whole ? bias : this.logPrior[z] + n * this.partOfOffset(z);
       for (let j = 0; j < d; j++) sum += factors[z * d + j];
       return sum;
     });
+  }
+
+  /** Return the known columns of those that share the offset, which is what the bias adds to the log prior. */
+  sharingColumns(cells) {
+    const known = this.schema.knownColumns(cells);
+    return this.weights.sharing.filter((j) => known.has(j) || this.weights.evident.has(j));
+  }
+
+  /** Return the part of the offset that each known column has. */
+  partOfOffset(z) {
+    if (this.logPrior[z] === -Infinity) return 0; // a class of prior 0 stays impossible
+    return (this.weights.bias[z] - this.logPrior[z]) / Math.max(this.weights.sharing.length, 1);
   }
 
   /** Return the factors times the weights of their columns; weight 0 gives 0, even for −Infinity. */
@@ -145,10 +160,19 @@ export class GenerativeModel {
     );
   }
 
-  /** Return the terms of the sum of each class in nats, (C, d), weighted if the factors have weights. */
+  /**
+   * Return the terms of the sum of each class in nats, (C, d), weighted if the factors have weights: then a known
+   * column also has its part of the offset.
+   */
   terms(cells, withShared) {
     const factors = this.logFactors(cells, withShared);
-    return this.ofClass ? this.chained(factors) : this.weighted(factors);
+    if (this.ofClass) return this.chained(factors);
+    if (!this.weights) return factors;
+    const weighted = this.weighted(factors);
+    const d = this.schema.columns.length;
+    const columns = this.sharingColumns(cells);
+    for (let z = 0; z < this.nComponents; z++) for (const j of columns) weighted[z * d + j] += this.partOfOffset(z);
+    return weighted;
   }
 
   /** Return log p(x_j | earlier columns, y), (C, d): quotients of mixtures of the columns up to j and before j. */
@@ -234,18 +258,11 @@ export class Classifier {
     return this.ofMembers(cells).map((one) => one.map((value) => Math.max(Number.isNaN(value) ? uniform : value, FLOOR)));
   }
 
-  /** Return the columns whose cells are known; those of counts are. */
-  knownColumns(cells) {
-    const isKnown = ({ kind, position }) =>
-      kind === "counts" || (kind === "continuous" ? !Number.isNaN(cells.numbers[position]) : cells.codes[position] > 0);
-    return new Set(this.schema.columns.filter(isKnown).map(({ position }) => position));
-  }
-
   /** Return how much of a row is known, from 0 to 1, compared with the training rows of a pool (`KnownCells`). */
   whole(cells) {
     if (!this.pool.partial || this.pool.partial.typical <= 0) return 1;
     const { varies, typical, patterns, power } = this.pool.partial;
-    const known = this.knownColumns(cells);
+    const known = this.schema.knownColumns(cells);
     const share = (columns, size) => columns.filter((j) => known.has(j)).length / size;
     return Math.min(Math.max(share(varies, typical), ...patterns.map((one) => share(one, one.length))), 1) ** power;
   }
@@ -273,7 +290,7 @@ export class Classifier {
   /** Add the bias of whole rows, relative to a row without cells, to the factors of known columns in equal parts. */
   shareBias(total, cells, g, blank) {
     const d = this.schema.columns.length;
-    const known = this.knownColumns(cells);
+    const known = this.schema.knownColumns(cells);
     const columns = this.pool.partial.varies.filter((j) => known.has(j));
     const alone = this.clippedOfMembers(blank);
     this.classLogPrior.forEach((logPrior, y) => {
@@ -318,8 +335,8 @@ export class Classifier {
 
   /**
    * Return log p(y | x) + constant as a sum: a bias and one factor per column.
-   * @returns {{weighted: boolean, bias: Float64Array, factors: {column: string, value: *, log: Float64Array}[]}}
-   *   `bias` (C,) is log p(y), or the bias of the class if `weighted`; `log` (C,) is log p(x_j | earlier columns, y),
+   * @returns {{weighted: boolean, fromPrior: boolean, bias: Float64Array, factors: {column: string, value: *, log: Float64Array}[]}}
+   *   `bias` (C,) is log p(y) if `fromPrior`, else the bias of the class; `log` (C,) is log p(x_j | earlier columns, y),
    *   times its weight if `weighted`; so are those of a forest, 1/T of each tree. Without weights the sum is
    *   log p(x, y). `value` is null where it is missing.
    */
@@ -328,7 +345,7 @@ export class Classifier {
     const d = this.schema.columns.length;
     const weighted = Boolean(this.pool) || !this.models[0].factorsAreJoint;
     const partial = this.pool?.partial;
-    const bias = Float64Array.from(partial ? this.classLogPrior : this.pool ? this.pool.bias : this.models[0].bias);
+    const bias = Float64Array.from(partial ? this.classLogPrior : this.pool ? this.pool.bias : this.models[0].classLogPrior);
     const total = new Float64Array(this.classes.length * d);
     const g = this.pool ? this.whole(cells) : 1;
     const weights = this.pool ? this.weighed(g).weight : [1];
@@ -337,7 +354,7 @@ export class Classifier {
       const terms = model.terms(cells, !this.pool);
       const without = partial && model.terms(blank, false); // a factor is relative to that of a row without cells
       for (let cell = 0; cell < total.length; cell++) total[cell] += weights[m] * (terms[cell] - (partial ? without[cell] : 0));
-      if (this.pool && !partial) model.bias.forEach((one, y) => (bias[y] += weights[m] * one));
+      if (this.pool && !partial) model.classLogPrior.forEach((one, y) => (bias[y] += weights[m] * one));
     });
     if (partial) this.shareBias(total, cells, g, blank);
     const factors = this.schema.columns.map(({ name }, j) => ({
@@ -345,7 +362,7 @@ export class Classifier {
       value: isMissing(cellOf(row, name)) ? null : cellOf(row, name),
       log: Float64Array.from(this.classes, (_, y) => total[y * d + j]),
     }));
-    return { weighted, bias, factors };
+    return { weighted, fromPrior: !this.pool || Boolean(partial), bias, factors };
   }
 }
 

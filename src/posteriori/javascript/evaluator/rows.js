@@ -42,6 +42,13 @@ export class Schema {
     return this.columns.filter((column) => column.kind !== "ignored");
   }
 
+  /** Return the columns whose cells are known; those of counts are. */
+  knownColumns(cells) {
+    const isKnown = ({ kind, position }) =>
+      kind === "counts" || (kind === "continuous" ? !Number.isNaN(cells.numbers[position]) : cells.codes[position] > 0);
+    return new Set(this.columns.filter(isKnown).map(({ position }) => position));
+  }
+
   /**
    * Read a row.
    * @param {object|Map} row cells by the names of columns; undefined, null and NaN are missing
