@@ -1,6 +1,7 @@
 """Work is estimated before it begins: what takes long is announced, and what exceeds the memory is refused."""
 
 import itertools
+import time
 
 import numpy as np
 import polars as pl
@@ -59,6 +60,26 @@ def test_work_is_at_most_linear_in_classes_and_folds(name, count):
     ten = estimate_work(plan, schema, WorkCounts(**known | {count: 10 * known[count]}))
     assert ten.seconds <= 10.001 * base.seconds
     assert ten.n_bytes <= 10.001 * base.n_bytes
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("n", "d", "n_classes"), [(1500, 20, 300), (1000, 100, 3), (5000, 20, 3)])
+def test_the_seconds_of_learned_cells_are_of_the_right_size_with_few_and_with_many_classes(
+    n, d, n_classes, monkeypatch
+):
+    """CPU seconds, so that other processes count little; a factor of 5 leaves room for other machines."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % n_classes
+    X = rng.normal(size=(n, d)) + rng.normal(size=(n_classes, d))[y]
+    model = find_model("cells").make(n_jobs=1)
+    seen = []
+    monkeypatch.setattr(Work, "announce", lambda work, *_: seen.append(work.seconds))
+    for call in (lambda: model.fit(X, y), lambda: out_of_fold(model, X, y, folds=3)):
+        call()  # compiles
+        seen.clear()
+        begun = time.process_time()
+        call()
+        assert 1 / 5 < sum(seen) / (time.process_time() - begun) < 5
 
 
 @pytest.mark.parametrize("name", ["tan", "kdb", "aode", "lda"])

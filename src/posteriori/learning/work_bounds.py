@@ -69,9 +69,16 @@ _PER_MODEL = 5e-4  # of one fold
 _PER_SPLIT = 2e-9  # row, level of a tree and column that is tried
 _PER_NODE_CELL = 1.6e-7  # of a node and a class, in the search of the strengths and in the weights of leaves
 _PER_FACTOR = 5e-8  # row, class and column, of a weight per column
-_PER_LEARNED = 6e-7  # row, class and column, of a number per cell
+_PER_LEARNED = 5e-9  # row, class and column, in one evaluation of the loss of numbers per cell
+_PER_DIRECTION = (
+    6e-8  # direction of the prior of a column (`cells.MOST_DIRECTIONS`) and class, in one evaluation and step of L-BFGS
+)
+_PER_EVALUATION = 3e-4
+_EVALUATIONS = 50.0  # of few rows per column, which end the search for a penalty soon
+_MORE_EVALUATIONS = 0.13  # per row and column; measured: 33 to 121 at 4 to 75 rows per column, 180 to 276 at 1,000
+_MOST_ROWS_PER_COLUMN = 1500.0  # beyond these the evaluations are no more
+_PER_ROOT = 4e-9  # m³ of a column of m bins, of its singular values
 _PER_POOLED = 3e-8  # row, class and member, of the weights of a pool; about 30 evaluations
-_PER_BASIS = 2e-3  # column and class, of the prior of a number per cell and its search
 _PER_RESPONSIBILITY = 1.5e-8  # row and component, in a step of EM
 _PER_E_STEP = 1.3e-9  # of a column, in one row and component
 _PER_DISTANCE = 9e-8  # of a row from the mean of a component with a covariance, with or without missing numbers
@@ -134,11 +141,35 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
         seconds += counts.n_evaluated * n_components * scored * _PER_VISIT
         n_bytes += 8.0 * _SUMS * n_models * n_components * one.n_cells + _BYTES_PER_PAIR * one.n_pairs
     if plan.weighed is not None:
-        n_factors = n_components * sum(len(block.columns) for block in plan.blocks)
-        most, each = (cells.MOST_ROWS, _PER_LEARNED) if plan.learns_cells else (weights.MOST_ROWS, _PER_FACTOR)
-        seconds += n_models * min(min(n, most) * n_factors, weights.MOST_FACTORS) * each
-        seconds += n_models * n_factors * (_PER_BASIS if plan.learns_cells else 0.0)
+        weighed = (
+            _work_of_cells(sizes, bins, n, n_components)
+            if plan.learns_cells
+            else _work_of_weights(plan, n, n_components)
+        )
+        seconds += n_models * weighed.seconds
     return Work(seconds, n_bytes)
+
+
+def _work_of_weights(plan: Plan, n_rows: int, n_components: int) -> Work:
+    """Return the work of one weight per column, in one model."""
+    n_factors = n_components * sum(len(block.columns) for block in plan.blocks)
+    return Work(min(min(n_rows, weights.MOST_ROWS) * n_factors, weights.MOST_FACTORS) * _PER_FACTOR)
+
+
+def _work_of_cells(sizes: Array, bins: Mapping[int, Any], n_rows: int, n_components: int) -> Work:
+    """Return the work of one number per cell, in one model: its evaluations, and the prior of each binned column.
+
+    The time of an evaluation is that of the factors of the rows and of the steps of L-BFGS among the numbers; the rows
+    are few if classes or columns are many.
+    """
+    d = max(len(sizes), 1)
+    rows = min(n_rows, cells.MOST_ROWS)
+    n_factors = min(rows * n_components * d, cells.MOST_FACTORS)
+    binned = np.isin(np.arange(len(sizes)), list(bins))
+    directions = np.where(binned, np.minimum(sizes, cells.MOST_DIRECTIONS), sizes).sum()
+    evaluations = _EVALUATIONS + _MORE_EVALUATIONS * min(rows / d, _MOST_ROWS_PER_COLUMN)
+    each = _PER_EVALUATION + _PER_LEARNED * n_factors + _PER_DIRECTION * float(directions) * n_components
+    return Work(evaluations * each + _PER_ROOT * float((sizes[binned] ** 3).sum()))
 
 
 def work_of_pool(n_members: int, counts: WorkCounts) -> Work:
