@@ -83,7 +83,10 @@ _PER_RESPONSIBILITY = 1.5e-8  # row and component, in a step of EM
 _PER_E_STEP = 1.3e-9  # of a column, in one row and component
 _PER_DISTANCE = 9e-8  # of a row from the mean of a component with a covariance, with or without missing numbers
 _PER_E_PRODUCT = 1.3e-10  # of a pair of columns of a covariance, in one row and component
-_PER_GAP = 1.5e-8  # of a pair of columns of a covariance, in one row with missing numbers
+_PER_STEP = 1e-3  # of EM, whatever it reads
+_PER_PATTERN_PAIR = 2e-8  # of a pair of columns of a covariance, in one row with missing numbers: few columns
+_PER_GAP = (1e-6, 2e-7, 3e-9)  # of such a row, of each column, and of each pair of columns: many columns
+_PER_VALUE = 2.5e-9  # of a cell that is read, converted and checked
 _BINS = 8  # of a column, if the classes choose them
 _SUMS = 3  # that are held at a time: of each fold, from the first, and from the last
 
@@ -121,7 +124,8 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
     n_models, n, n_components = counts.folds + 1, counts.n_rows, max(counts.n_classes, len(plan.prior.of_class))
     sizes = _sizes(schema, bins)
     passes = n_models if bins else 1  # each fold then counts under cut points of its own
-    seconds = _PER_MODEL * n_models + n * len(bins) * (_PER_SORTED * math.log2(n + 2) + _PER_CUT * n_models)
+    seconds = _PER_MODEL * n_models + _PER_VALUE * n * len(sizes)
+    seconds += n * len(bins) * (_PER_SORTED * math.log2(n + 2) + _PER_CUT * n_models)
     n_bytes = 24.0 * counts.n_evaluated * n_components  # log posteriors, and a copy while they are clipped and pooled
     for block in plan.blocks:
         if isinstance(block.density, RandomTrees):
@@ -199,14 +203,18 @@ def work_of_em(
     `hidden` says whether labels are: otherwise each row is of one component, and its missing cells are hidden. Then
     n_rows are those that lack a cell.
     """
-    reached, per_row, per_pair = (n_components, _PER_DISTANCE, _PER_E_PRODUCT) if hidden else (1, 0.0, _PER_GAP)
+    reached = n_components if hidden else 1
     of_row, n_cells, cubes = _PER_RESPONSIBILITY, 0.0, 0.0
     for block in blocks:
         d, full = float(len(block.columns)), block.density.sufficient_statistics is Scatter
-        of_row += per_row + d * d * per_pair if full else d * _PER_E_STEP
+        if full:  # few columns have few patterns of missing cells, whose rows are taken together
+            of_gap = min(_PER_PATTERN_PAIR * d * d, float(np.dot(_PER_GAP, (1.0, d, d * d))))
+            of_row += _PER_DISTANCE + d * d * _PER_E_PRODUCT if hidden else of_gap
+        else:
+            of_row += d * _PER_E_STEP
         n_cells, cubes = n_cells + (d * d if full else d), cubes + (d**3 if full else 0.0)
     steps = n_starts * min(n_steps, EM_STEPS)
-    seconds = steps * (n_rows * reached * of_row + n_components * cubes * _PER_CUBE)
+    seconds = steps * (_PER_STEP + n_rows * reached * of_row + n_components * cubes * _PER_CUBE)
     return Work(seconds, 8.0 * _SUMS * n_components * n_cells)
 
 
