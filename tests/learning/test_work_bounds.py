@@ -82,33 +82,6 @@ def test_the_seconds_of_learned_cells_are_of_the_right_size_with_few_and_with_ma
         assert 1 / 5 < sum(seen) / (time.process_time() - begun) < 5
 
 
-@pytest.mark.parametrize("name", ["tan", "kdb", "aode", "lda"])
-def test_the_bytes_include_the_statistics_of_all_folds(name):
-    """The sizes are those of arrays, not a clock: an estimate within a factor of 3 of the sums over three passes."""
-    from posteriori.learning.cut_points import binned_schema
-    from posteriori.learning.fit import Collect
-    from posteriori.model import bins_of
-
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 40)), np.arange(400) % 4
-    model = find_model(name).make(**({"bins": 8} if name != "lda" else {}))
-    rows = model.read_training_rows(X, y, None)
-    plan = model.training_plan(rows.source.schema, rows.target)
-    schema = binned_schema(rows.source, bins_of(plan.blocks))
-    sums = rows.source.with_schema(schema).reduce(Collect(plan.blocks))
-    n_bytes = sum(array.nbytes for one in sums.blocks for array in _arrays(one))
-    estimated = estimate_work(plan, rows.source.schema, WorkCounts(400, 0, 4)).n_bytes / 3
-    assert n_bytes / 3 < estimated < 3 * n_bytes
-
-
-def _arrays(value):
-    if isinstance(value, np.ndarray):
-        return [value]
-    if isinstance(value, tuple):
-        return [array for one in value for array in _arrays(one)]
-    return [array for one in getattr(value, "__dict__", {}).values() for array in _arrays(one)]
-
-
 def test_the_number_of_folds_that_is_affordable_is_the_largest(monkeypatch):
     monkeypatch.setenv("POSTERIORI_MAX_GB", "0.01")
     plan, schema = planned("aode")
