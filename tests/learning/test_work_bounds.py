@@ -172,8 +172,9 @@ def test_long_fits_and_cross_validations_are_announced_at_the_line_of_the_user_a
 
 def test_a_pool_reduces_its_folds_to_what_the_memory_holds(monkeypatch):
     monkeypatch.setenv("POSTERIORI_MAX_GB", "0.0003")
-    with pytest.warns(UserWarning, match=r"folds is reduced from 300 to [0-9]+: it would take"):
+    with pytest.warns(UserWarning, match=r"folds is reduced from 300 to [0-9]+: it would take") as seen:
         pool = po.GenerativeClassifier(members=["nb", "lda"], folds=300).fit(load_penguins(), "species")
+    assert [warning.filename for warning in seen] == [__file__]
     assert 2 <= pool.out_of_fold_.fold.max() + 1 < 300
 
 
@@ -181,8 +182,9 @@ def test_a_pool_leaves_out_the_candidates_of_the_most_memory_and_says_so(monkeyp
     monkeypatch.setenv("POSTERIORI_MAX_GB", "0.0004")
     rng = np.random.default_rng(0)
     table = pl.DataFrame({"a": rng.normal(size=100), "b": rng.normal(size=100), "y": ["u", "v"] * 50})
-    with pytest.warns(UserWarning, match=r"is not tried: .*POSTERIORI_MAX_GB="):
+    with pytest.warns(UserWarning, match=r"is not tried: .*POSTERIORI_MAX_GB=") as seen:
         pool = po.GenerativeClassifier().fit(table, "y")
+    assert {warning.filename for warning in seen} == {__file__}
     assert any("POSTERIORI_MAX_GB" in reason for reason in pool.skipped_.values())
     assert pool.members_
 
@@ -232,9 +234,9 @@ def test_a_candidate_beyond_the_memory_is_not_offered_by_name(monkeypatch):
 
     monkeypatch.setenv("POSTERIORI_MAX_GB", "1")
     with pytest.warns(UserWarning, match="set POSTERIORI_MAX_GB=2 .*; see skipped_$"):
-        warn_of_left_out({"aode": Work(n_bytes=2e9).reason_too_much()}, {}, 1)
+        warn_of_left_out({"aode": Work(n_bytes=2e9).reason_too_much()}, {})
     with pytest.warns(UserWarning, match=r"60\); see skipped_, or name it in members=\[…\] to try it$"):
-        warn_of_left_out({"aode": "it takes 70 times the work of naive Bayes per row (limit 60)"}, {}, 1)
+        warn_of_left_out({"aode": "it takes 70 times the work of naive Bayes per row (limit 60)"}, {})
 
 
 def test_an_export_in_javascript_that_is_too_large_is_refused_before_it_is_written(monkeypatch):
@@ -389,3 +391,11 @@ def test_a_long_round_of_conditioning_sets_is_announced(all_is_long):
     tests, constraints = NothingSeparates(), EdgeConstraints.of([str(j) for j in range(5)])
     with pytest.warns(UserWarning, match="given 1 variables takes about .* to make it shorter, set max_given to 0, or"):
         find_skeleton(tests, constraints, 0.01, 1)
+
+
+@pytest.mark.parametrize("model", [po.NaiveBayes(), po.GaussianDiscriminant(), po.GenerativeClassifier(["nb", "lda"])])
+def test_a_single_class_is_warned_of_at_the_line_of_the_user(model):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.warns(UserWarning, match="has only one class") as seen:
+        model.fit(X, ["a"] * 20)
+    assert {warning.filename for warning in seen} == {__file__}
