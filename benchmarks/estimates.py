@@ -21,14 +21,14 @@ _TEN_STEPS = {"max_iter": 10, "tol": 1e-12}  # EM is estimated by ten steps
 def _measured(call: Callable[[], object]) -> tuple[float, float]:
     """Return the seconds that a call estimates, and the CPU seconds that it takes once all is compiled."""
     seen: list[float] = []
-    known = Work.reason_too_much
+    known = Work.announce
 
-    def noted(work: Work) -> str | None:
+    def noted(work: Work, what: str, advice: str) -> None:
         seen.append(work.seconds)
-        return known(work)
+        known(work, what, advice)
 
     call()
-    with mock.patch.object(Work, "reason_too_much", noted):
+    with mock.patch.object(Work, "announce", noted):
         begun = time.process_time()
         call()
         return sum(seen), time.process_time() - begun
@@ -38,12 +38,18 @@ def _gaps(X, share=0.1):
     return np.where(np.random.default_rng(1).random(X.shape) < share, np.nan, X)
 
 
-def _fit(name, n, d, missing=False, **options):
-    X, y = table(n, d, 3)
+def _fit(name, n, d, n_classes=3, missing=False, **options):
+    X, y = table(n, d, n_classes)
     model = find_model(name).make(n_jobs=1, **options)
-    return f"fit {name}, {n:,} × {d:,}{' with gaps' if missing else ''}", lambda: model.fit(
-        _gaps(X) if missing else X, y
-    )
+    rows = _gaps(X) if missing else X
+    many = f", {n_classes} classes" if n_classes > 3 else ""
+    return f"fit {name}, {n:,} × {d:,}{many}{' with gaps' if missing else ''}", lambda: model.fit(rows, y)
+
+
+def _pool(n, d):
+    X, y = table(n, d, 3)
+    model = po.GenerativeClassifier(n_jobs=1, random_state=0)
+    return f"fit GenerativeClassifier, 5 folds, {n:,} × {d}", lambda: model.fit(X, y)
 
 
 def _predict(model, n, d, missing=False):
@@ -54,10 +60,13 @@ def _predict(model, n, d, missing=False):
     return f"predict_proba, {type(model).__name__}, {n:,} × {d}{gaps}", lambda: model.predict_proba(rows)
 
 
-def _mixture(n, d, n_components, covariance):
+def _mixture(n, d, n_components, covariance, n_init=5, max_iter=10):
     X, _ = table(n, d, 3)
-    model = po.MixtureModel(n_components, covariance=covariance, n_init=5, random_state=0, n_jobs=1, **_TEN_STEPS)
-    return f"MixtureModel({n_components}), {covariance}, 5 starts, {n:,} × {d}", lambda: model.fit(X)
+    steps = _TEN_STEPS | {"max_iter": max_iter}
+    model = po.MixtureModel(n_components, covariance=covariance, n_init=n_init, random_state=0, n_jobs=1, **steps)
+    starts = f"{n_init} starts" if n_init > 1 else "1 start"
+    few = "" if max_iter == 10 else f" of {max_iter} steps"
+    return f"MixtureModel({n_components}), {covariance}, {starts}{few}, {n:,} × {d}", lambda: model.fit(X)
 
 
 def _network(n, d, numeric):
@@ -80,6 +89,9 @@ def rows(quick: bool) -> list[Row]:
     n_predicted = 10 * n  # fewer than 16,385 rows are not estimated
     calls = (
         _fit("cells", 1_000, 300),
+        _fit("cells", 1_500, 20, 300),
+        _fit("cells", 5_000, 200, 300),
+        _fit("nb", 50 * n, 20),
         _fit("tan", n, 100),
         _fit("aode", n, 100),
         _fit("forest", n, 20),
@@ -88,6 +100,9 @@ def rows(quick: bool) -> list[Row]:
         _mixture(n, 10, 10, "full"),
         _mixture(n // 4, 60, 20, "full"),
         _mixture(n, 60, 10, "diagonal"),
+        _mixture(50 * n, 5, 3, "full", n_init=1, max_iter=3),
+        _pool(n // 10, 20),
+        _predict(po.GaussianDiscriminant(), 50 * n, 20),
         _predict(po.KDependenceBayes(k=2), n_predicted, 20, missing=True),
         _predict(po.AveragedOneDependence(), n_predicted, 60),
         _predict(po.GenerativeForest(n_trees=200), n_predicted, 10),

@@ -1,6 +1,7 @@
 """Work is estimated before it begins: what takes long is announced, and what exceeds the memory is refused."""
 
 import itertools
+import time
 
 import numpy as np
 import polars as pl
@@ -61,31 +62,24 @@ def test_work_is_at_most_linear_in_classes_and_folds(name, count):
     assert ten.n_bytes <= 10.001 * base.n_bytes
 
 
-@pytest.mark.parametrize("name", ["tan", "kdb", "aode", "lda"])
-def test_the_bytes_include_the_statistics_of_all_folds(name):
-    """The sizes are those of arrays, not a clock: an estimate within a factor of 3 of the sums over three passes."""
-    from posteriori.learning.cut_points import binned_schema
-    from posteriori.learning.fit import Collect
-    from posteriori.model import bins_of
-
+@pytest.mark.long
+@pytest.mark.parametrize(("n", "d", "n_classes"), [(1500, 20, 300), (1000, 100, 3), (5000, 20, 3)])
+def test_the_seconds_of_learned_cells_are_of_the_right_size_with_few_and_with_many_classes(
+    n, d, n_classes, monkeypatch
+):
+    """CPU seconds, so that other processes count little; a factor of 5 leaves room for other machines."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 40)), np.arange(400) % 4
-    model = find_model(name).make(**({"bins": 8} if name != "lda" else {}))
-    rows = model.read_training_rows(X, y, None)
-    plan = model.training_plan(rows.source.schema, rows.target)
-    schema = binned_schema(rows.source, bins_of(plan.blocks))
-    sums = rows.source.with_schema(schema).reduce(Collect(plan.blocks))
-    n_bytes = sum(array.nbytes for one in sums.blocks for array in _arrays(one))
-    estimated = estimate_work(plan, rows.source.schema, WorkCounts(400, 0, 4)).n_bytes / 3
-    assert n_bytes / 3 < estimated < 3 * n_bytes
-
-
-def _arrays(value):
-    if isinstance(value, np.ndarray):
-        return [value]
-    if isinstance(value, tuple):
-        return [array for one in value for array in _arrays(one)]
-    return [array for one in getattr(value, "__dict__", {}).values() for array in _arrays(one)]
+    y = np.arange(n) % n_classes
+    X = rng.normal(size=(n, d)) + rng.normal(size=(n_classes, d))[y]
+    model = find_model("cells").make(n_jobs=1)
+    seen = []
+    monkeypatch.setattr(Work, "announce", lambda work, *_: seen.append(work.seconds))
+    for call in (lambda: model.fit(X, y), lambda: out_of_fold(model, X, y, folds=3)):
+        call()  # compiles
+        seen.clear()
+        begun = time.process_time()
+        call()
+        assert 1 / 5 < sum(seen) / (time.process_time() - begun) < 5
 
 
 def test_the_number_of_folds_that_is_affordable_is_the_largest(monkeypatch):
@@ -178,8 +172,9 @@ def test_long_fits_and_cross_validations_are_announced_at_the_line_of_the_user_a
 
 def test_a_pool_reduces_its_folds_to_what_the_memory_holds(monkeypatch):
     monkeypatch.setenv("POSTERIORI_MAX_GB", "0.0003")
-    with pytest.warns(UserWarning, match=r"folds is reduced from 300 to [0-9]+: it would take"):
+    with pytest.warns(UserWarning, match=r"folds is reduced from 300 to [0-9]+: it would take") as seen:
         pool = po.GenerativeClassifier(members=["nb", "lda"], folds=300).fit(load_penguins(), "species")
+    assert [warning.filename for warning in seen] == [__file__]
     assert 2 <= pool.out_of_fold_.fold.max() + 1 < 300
 
 
@@ -187,8 +182,9 @@ def test_a_pool_leaves_out_the_candidates_of_the_most_memory_and_says_so(monkeyp
     monkeypatch.setenv("POSTERIORI_MAX_GB", "0.0004")
     rng = np.random.default_rng(0)
     table = pl.DataFrame({"a": rng.normal(size=100), "b": rng.normal(size=100), "y": ["u", "v"] * 50})
-    with pytest.warns(UserWarning, match=r"is not tried: .*POSTERIORI_MAX_GB="):
+    with pytest.warns(UserWarning, match=r"is not tried: .*POSTERIORI_MAX_GB=") as seen:
         pool = po.GenerativeClassifier().fit(table, "y")
+    assert {warning.filename for warning in seen} == {__file__}
     assert any("POSTERIORI_MAX_GB" in reason for reason in pool.skipped_.values())
     assert pool.members_
 
@@ -238,9 +234,9 @@ def test_a_candidate_beyond_the_memory_is_not_offered_by_name(monkeypatch):
 
     monkeypatch.setenv("POSTERIORI_MAX_GB", "1")
     with pytest.warns(UserWarning, match="set POSTERIORI_MAX_GB=2 .*; see skipped_$"):
-        warn_of_left_out({"aode": Work(n_bytes=2e9).reason_too_much()}, {}, 1)
+        warn_of_left_out({"aode": Work(n_bytes=2e9).reason_too_much()}, {})
     with pytest.warns(UserWarning, match=r"60\); see skipped_, or name it in members=\[…\] to try it$"):
-        warn_of_left_out({"aode": "it takes 70 times the work of naive Bayes per row (limit 60)"}, {}, 1)
+        warn_of_left_out({"aode": "it takes 70 times the work of naive Bayes per row (limit 60)"}, {})
 
 
 def test_an_export_in_javascript_that_is_too_large_is_refused_before_it_is_written(monkeypatch):
@@ -395,3 +391,11 @@ def test_a_long_round_of_conditioning_sets_is_announced(all_is_long):
     tests, constraints = NothingSeparates(), EdgeConstraints.of([str(j) for j in range(5)])
     with pytest.warns(UserWarning, match="given 1 variables takes about .* to make it shorter, set max_given to 0, or"):
         find_skeleton(tests, constraints, 0.01, 1)
+
+
+@pytest.mark.parametrize("model", [po.NaiveBayes(), po.GaussianDiscriminant(), po.GenerativeClassifier(["nb", "lda"])])
+def test_a_single_class_is_warned_of_at_the_line_of_the_user(model):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.warns(UserWarning, match="has only one class") as seen:
+        model.fit(X, ["a"] * 20)
+    assert {warning.filename for warning in seen} == {__file__}

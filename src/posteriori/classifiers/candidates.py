@@ -24,6 +24,7 @@ from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, quote
 from posteriori.tables.progress import report_score, without_passes
+from posteriori.user_warnings import warn
 
 T = TypeVar("T")
 OF_COUNTS = frozenset(entry.density.name for entry in REGISTRY if entry.density.kind == "counts")
@@ -318,20 +319,16 @@ def reason_of(error: Exception) -> str:
     return message if isinstance(error, ValueError) and message else f"{type(error).__name__}: {message}"
 
 
-def warn_of_left_out(too_costly: Mapping[str, str], failed: Mapping[str, str], stacklevel: int) -> None:
+def warn_of_left_out(too_costly: Mapping[str, str], failed: Mapping[str, str]) -> None:
     """Warn of the candidates that cost too much, and of each that failed."""
     if too_costly:
         name, reason = next(iter(too_costly.items()))
         others = f" (and {len(too_costly) - 1} more)" if len(too_costly) > 1 else ""
         # The limit of memory, whose reason says how to lift it, holds for members that are named too.
         named = "" if "POSTERIORI_MAX_" in reason else ", or name it in members=[…] to try it"
-        warnings.warn(
-            f"candidate {name!r}{others} is not tried: {reason}; see skipped_{named}",
-            UserWarning,
-            stacklevel=stacklevel + 1,
-        )
+        warn(f"candidate {name!r}{others} is not tried: {reason}; see skipped_{named}")
     for name, reason in failed.items():
-        warnings.warn(f"candidate {name!r} is skipped: {reason}", UserWarning, stacklevel=stacklevel + 1)
+        warn(f"candidate {name!r} is skipped: {reason}")
 
 
 @dataclass(frozen=True)

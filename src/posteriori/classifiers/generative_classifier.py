@@ -307,7 +307,7 @@ class GenerativeClassifier(Classifier):
             class.
         """
         self._fit(X, y, sample_weight, None, progress)
-        warn_of_one_class(self.target_, self.schema_.target, stacklevel=2)
+        warn_of_one_class(self.target_, self.schema_.target)
         return self
 
     def _fit(
@@ -340,7 +340,7 @@ class GenerativeClassifier(Classifier):
         fits = self._fit_candidates(fitter, estimators, begun)
         estimators, fitted, batch = fits.estimators, fits.fitted, fits.batch
         self.skipped_ |= fits.failed
-        warn_of_left_out(too_costly, fits.failed, stacklevel=2)
+        warn_of_left_out(too_costly, fits.failed)
         learned = _held_out_sample(fits.log_posterior, folded)
         log_posteriors = learned.log_posterior[: len(folded.y_true)]
         fold = np.tile(folded.fold, 1 + len(repeats))

@@ -137,7 +137,7 @@ class GenerativeEstimator(Classifier):
             There is only one class, or the rows do not determine an estimate.
         """
         self._fit_rows(X, y, sample_weight)
-        warn_of_one_class(self.target_, self.schema_.target, stacklevel=2)
+        warn_of_one_class(self.target_, self.schema_.target)
         return self
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -438,7 +438,7 @@ class GenerativeEstimator(Classifier):
         """
         self._classes_closed = False
         self._store_fit(fit, rows.target, rows.source.unlabelled_weight)
-        warn_of_one_class(rows.target, rows.source.schema.target, stacklevel=3)
+        warn_of_one_class(rows.target, rows.source.schema.target)
         if held_out is not None:
             self._keep_held_out(held_out)
         return self

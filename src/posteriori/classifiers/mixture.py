@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -56,6 +55,7 @@ from posteriori.tables import Column, Schema, Table, check_weights, infer_schema
 from posteriori.tables.reading import takes_tables
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import write_table
+from posteriori.user_warnings import warn
 
 
 def numeric_codes(table: Table) -> list[int]:
@@ -375,11 +375,9 @@ class MixtureModel(DensityMixin, BaseEstimator):
                 involved = block.density.undetermined(sums)
             if involved:
                 names = quote(schema.columns[block.columns[j]].name for j in involved)
-                warnings.warn(
+                warn(
                     f"a covariance is singular in {names}: a component has collapsed, or columns are constant or "
-                    "linearly dependent; a small spread is used instead; raise pseudo_rows, or leave columns out",
-                    UserWarning,
-                    stacklevel=3,
+                    "linearly dependent; a small spread is used instead; raise pseudo_rows, or leave columns out"
                 )
 
     # Predicting -------------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from posteriori.support import compilation
 from posteriori.support.typing import Array
 from posteriori.tables import IgnoredColumnWarning, Schema
 from posteriori.tables.progress import step, without_passes
+from posteriori.user_warnings import warn
 
 _USUAL_FOLDS = 5  # for which candidates are selected: more folds leave no candidate out
 
@@ -128,7 +129,7 @@ def with_affordable_folds(
     fewer = 0 if few else affordable_folds(plans, folded.source.schema, folded.work_counts)
     if fewer == 0:
         return folded  # `cross_fit` says why
-    warnings.warn(f"folds is reduced from {folded.folds:,} to {fewer:,}: {reason}", UserWarning, stacklevel=4)
+    warn(f"folds is reduced from {folded.folds:,} to {fewer:,}: {reason}")
     return folded.dealt(fewer, seed)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -507,16 +506,12 @@ def warn_of_undetermined(model: GenerativeModel, statistics: JointStatistics, la
             )
 
 
-def warn_of_one_class(classes: Column, name: str | None, stacklevel: int) -> None:
+def warn_of_one_class(classes: Column, name: str | None) -> None:
     """Warn if there is only one class; name is that of the column of labels, if they are one."""
     if classes.cardinality == 1:
         labels = "y" if name is None else f"the target {name!r}"
         label = reprlib.repr(classes.categories[0])
-        warnings.warn(
-            f"{labels} has only one class, {label}: every prediction will be that class",
-            UserWarning,
-            stacklevel=stacklevel + 1,
-        )
+        warn(f"{labels} has only one class, {label}: every prediction will be that class")
 
 
 def components_of(stated: Any, classes: Column) -> tuple[int, ...]:

@@ -41,7 +41,7 @@ PENALTIES = (100.0, 20.0, 5.0, 1.0, 0.2)  # λ of `fit_cells`, from which held-o
 _FOLDS = 3  # one of which chooses λ
 _SAME = 1e-9  # relative difference of numbers that counts as none
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
-_MOST_DIRECTIONS = 16  # of a random walk over bins
+MOST_DIRECTIONS = 16  # of a random walk over bins
 _WEAK = 0.1  # β of `CellProblem`
 _DENSE = 3  # of `CellProblem._maps`
 _SEARCH, _FINAL = 1e-4, 1e-8  # L-BFGS ends if a step lowers the loss by less, relative to it
@@ -313,7 +313,8 @@ def learn_cells(
     counts = [statistics.blocks[b] for b in places]
     codes = [cast(Codes, model.blocks[b].tile(seen)).values for b in places]
     blocks = [(model.blocks[b], sums) for b, sums in zip(places, counts, strict=True)]
-    basis = _block_diagonal([root for block, sums in blocks for root in _prior_roots(model, block, sums)])
+    with blas().limit(limits=1, user_api="blas"):  # on small matrices, threads of BLAS cost more than they save
+        basis = _block_diagonal([root for block, sums in blocks for root in _prior_roots(model, block, sums)])
     varies = _varying(counts)
     active = np.concatenate([block.columns for block, _ in blocks])[varies]
     observed = np.concatenate(codes, axis=1) > 0
@@ -324,7 +325,7 @@ def learn_cells(
         labels.weight,
         observed @ (varies / max(varies.sum(), 1)),
     )
-    with blas().limit(limits=1, user_api="blas"):  # on small matrices, threads of BLAS cost more than they save
+    with blas().limit(limits=1, user_api="blas"):
         found = fit_cells(rows, basis, model.log_prior[present])
     weight = np.zeros(d)
     weight[active] = found.weight if len(found.weight) else 0.0
@@ -376,24 +377,28 @@ def _varying(counts: Sequence[Counts]) -> Array:
     return np.array([np.count_nonzero(shown) > 1 for shown in columns])
 
 
-def _prior_roots(model: GenerativeModel, block: Block, counts: Counts) -> Iterator[Array]:
+def _prior_roots(model: GenerativeModel, block: Block, counts: Counts) -> Iterator[Any]:
     r"""Yield a root of the prior covariance of the numbers of each column, with a row of zeros for a missing cell.
 
     Those of categories are independent, of variance 1. Those of m bins are a line in the standardised centres z of the
     bins, of variance 1 per unit, and a random walk W from bin to bin, of variance 1 from end to end:
     :math:`\operatorname{cov} = z z^\top + W W^\top`, where W is centred. The 16 directions of the greatest variance are
-    kept: they hold 96 % of that of the walk.
+    kept: they hold 96 % of that of the walk. The root of categories is sparse: a dense one of 10⁴ would take 0.8 GB.
     """
+    from scipy.sparse import eye_array
+
     for position, j in enumerate(block.columns):
         size = counts.cardinalities[position]
         weight = counts.column(position).sum(axis=0)
-        root = np.eye(size) if np.count_nonzero(weight) > 1 else np.zeros((size, 1))
-        if model.schema.columns[j].is_binned:
-            steps = np.arange(1, size) / size
-            walk = ((np.arange(size)[:, np.newaxis] >= np.arange(1, size)) - (1.0 - steps)) / np.sqrt(size)
-            root = np.column_stack([_standardised(_bin_centres(model, j), weight), walk])
-            directions, spreads, _ = np.linalg.svd(root, full_matrices=False)
-            root = (directions * spreads)[:, :_MOST_DIRECTIONS]
+        if not model.schema.columns[j].is_binned:
+            varies = np.count_nonzero(weight) > 1
+            yield eye_array(size + 1, size, k=-1) if varies else np.zeros((size + 1, 1))
+            continue
+        steps = np.arange(1, size) / size
+        walk = ((np.arange(size)[:, np.newaxis] >= np.arange(1, size)) - (1.0 - steps)) / np.sqrt(size)
+        root = np.column_stack([_standardised(_bin_centres(model, j), weight), walk])
+        directions, spreads, _ = np.linalg.svd(root, full_matrices=False)
+        root = (directions * spreads)[:, :MOST_DIRECTIONS]
         yield np.vstack([np.zeros(root.shape[1]), root])
 
 
@@ -418,11 +423,11 @@ def _standardised(values: Array, weight: Array) -> Array:
     return centred / spread if spread > 0 else np.zeros(len(values))
 
 
-def _block_diagonal(parts: list[Array]) -> Any:
+def _block_diagonal(parts: list[Any]) -> Any:
     from scipy.sparse import block_diag
 
     joined = block_diag(parts, format="csr")
-    joined.eliminate_zeros()  # of a column of many categories nearly all entries
+    joined.eliminate_zeros()
     return joined
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.densities import AveragedOneDependence, Grouped, MultivariateGaussian, RandomTrees
+from posteriori.densities import AveragedOneDependence, Grouped, KDependence, MultivariateGaussian, RandomTrees
+from posteriori.densities.covariances import Pooled
 from posteriori.densities.tree_growing import FOLDS, fewest_in_node, trees_for
 from posteriori.learning import cells, weights
 from posteriori.learning.fit import Plan
@@ -69,16 +70,37 @@ _PER_MODEL = 5e-4  # of one fold
 _PER_SPLIT = 2e-9  # row, level of a tree and column that is tried
 _PER_NODE_CELL = 1.6e-7  # of a node and a class, in the search of the strengths and in the weights of leaves
 _PER_FACTOR = 5e-8  # row, class and column, of a weight per column
-_PER_LEARNED = 6e-7  # row, class and column, of a number per cell
+_PER_LEARNED = 5e-9  # row, class and column, in one evaluation of the loss of numbers per cell
+_PER_DIRECTION = (
+    6e-8  # direction of the prior of a column (`cells.MOST_DIRECTIONS`) and class, in one evaluation and step of L-BFGS
+)
+_PER_EVALUATION = 3e-4
+_EVALUATIONS = 50.0  # of few rows per column, which end the search for a penalty soon
+_MORE_EVALUATIONS = 0.13  # per row and column; measured: 33 to 121 at 4 to 75 rows per column, 180 to 276 at 1,000
+_MOST_ROWS_PER_COLUMN = 1500.0  # beyond these the evaluations are no more
+_PER_ROOT = 4e-9  # m³ of a column of m bins, of its singular values
 _PER_POOLED = 3e-8  # row, class and member, of the weights of a pool; about 30 evaluations
-_PER_BASIS = 2e-3  # column and class, of the prior of a number per cell and its search
 _PER_RESPONSIBILITY = 1.5e-8  # row and component, in a step of EM
 _PER_E_STEP = 1.3e-9  # of a column, in one row and component
 _PER_DISTANCE = 9e-8  # of a row from the mean of a component with a covariance, with or without missing numbers
 _PER_E_PRODUCT = 1.3e-10  # of a pair of columns of a covariance, in one row and component
-_PER_GAP = 1.5e-8  # of a pair of columns of a covariance, in one row with missing numbers
+_PER_STEP = 1e-3  # of EM, whatever it reads
+_PER_PATTERN_PAIR = 2e-8  # of a pair of columns of a covariance, in one row with missing numbers: few columns
+_PER_GAP = (1e-6, 2e-7, 3e-9)  # of such a row, of each column, and of each pair of columns: many columns
+_PER_VALUE = 2.5e-9  # of a cell that is read, converted and checked
 _BINS = 8  # of a column, if the classes choose them
-_SUMS = 3  # that are held at a time: of each fold, from the first, and from the last
+_SUMS = 3.0  # in a fit of several batches: the total, that of a batch, and their sum
+_SUMS_PER_FOLD = 5.0  # of each fold, in one table and apart; from the first; from the last; outside it
+_SUMS_PER_BINNED_FOLD = 1.5  # under cut points of its own, the sums outside a fold are counted at once
+_COPIES = {"pooled": 1.3, "per class": 5.1, "aode": 3.1, "families": 4.1, "other": 1.2}  # with parameters, in a fit
+_COPIES_IN_EM = 13.0  # of covariances: sums and parameters, of the models that SQUAREM compares
+_VECTORS = 16  # of L-BFGS that are as long as the numbers of cells: steps, changes of the gradient, positions
+_TABLES_OF_CELLS = 2  # of the numbers of all cells and classes, besides the statistics
+_FAMILIES_PER_FOLD = 12.0  # parents differ between the folds, and each set of parents is counted in each fold
+_BYTES_PER_NODE_CELL = 44.0  # of a tree of noise; pure nodes are not split, so that separated classes take less
+_BATCH = 1 << 14  # rows: more are read in several batches
+_BYTES_PER_POSTERIOR = 16.0  # of a row, class and model: log posteriors, and a copy while they are clipped
+_BYTES_PER_POOLED = 44.0  # of a row and class: what the pool computes from those of its members
 
 
 @dataclass(frozen=True)
@@ -114,8 +136,9 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
     n_models, n, n_components = counts.folds + 1, counts.n_rows, max(counts.n_classes, len(plan.prior.of_class))
     sizes = _sizes(schema, bins)
     passes = n_models if bins else 1  # each fold then counts under cut points of its own
-    seconds = _PER_MODEL * n_models + n * len(bins) * (_PER_SORTED * math.log2(n + 2) + _PER_CUT * n_models)
-    n_bytes = 24.0 * counts.n_evaluated * n_components  # log posteriors, and a copy while they are clipped and pooled
+    seconds = _PER_MODEL * n_models + _PER_VALUE * n * len(sizes)
+    seconds += n * len(bins) * (_PER_SORTED * math.log2(n + 2) + _PER_CUT * n_models)
+    n_bytes = _BYTES_PER_POSTERIOR * counts.n_evaluated * n_components
     for block in plan.blocks:
         if isinstance(block.density, RandomTrees):
             n_forests = 1 if counts.leave_trees_out and leaves_folds_out(plan, counts.folds) else n_models
@@ -132,19 +155,44 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
             _PER_CELL * n_components * one.n_cells + _PER_PAIR * one.n_pairs + _PER_CUBE * n_components * one.cube
         )
         seconds += counts.n_evaluated * n_components * scored * _PER_VISIT
-        n_bytes += 8.0 * _SUMS * n_models * n_components * one.n_cells + _BYTES_PER_PAIR * one.n_pairs
+        n_bytes += n_components * _bytes_of_sums(block, one, counts, bool(bins)) + _BYTES_PER_PAIR * one.n_pairs
     if plan.weighed is not None:
-        n_factors = n_components * sum(len(block.columns) for block in plan.blocks)
-        most, each = (cells.MOST_ROWS, _PER_LEARNED) if plan.learns_cells else (weights.MOST_ROWS, _PER_FACTOR)
-        seconds += n_models * min(min(n, most) * n_factors, weights.MOST_FACTORS) * each
-        seconds += n_models * n_factors * (_PER_BASIS if plan.learns_cells else 0.0)
+        learned = _work_of_cells(sizes, bins, n, n_components)
+        weighed = learned if plan.learns_cells else _work_of_weights(plan, n, n_components)
+        seconds, n_bytes = seconds + n_models * weighed.seconds, n_bytes + weighed.n_bytes
     return Work(seconds, n_bytes)
+
+
+def _work_of_weights(plan: Plan, n_rows: int, n_components: int) -> Work:
+    """Return the work of one weight per column, in one model."""
+    n_factors = n_components * sum(len(block.columns) for block in plan.blocks)
+    n_learned = min(min(n_rows, weights.MOST_ROWS) * n_factors, weights.MOST_FACTORS)
+    return Work(n_learned * _PER_FACTOR, 12.0 * n_learned)  # the factors, and their differences between classes
+
+
+def _work_of_cells(sizes: Array, bins: Mapping[int, Any], n_rows: int, n_components: int) -> Work:
+    """Return the work of one number per cell, in one model: its evaluations, and the prior of each binned column.
+
+    The time of an evaluation is that of the factors of the rows and of the steps of L-BFGS among the numbers; the rows
+    are few if classes or columns are many.
+    """
+    d = max(len(sizes), 1)
+    rows = min(n_rows, cells.MOST_ROWS)
+    n_factors = min(rows * n_components * d, cells.MOST_FACTORS)
+    binned = np.isin(np.arange(len(sizes)), list(bins))
+    directions = np.where(binned, np.minimum(sizes, cells.MOST_DIRECTIONS), sizes).sum()
+    evaluations = _EVALUATIONS + _MORE_EVALUATIONS * min(rows / d, _MOST_ROWS_PER_COLUMN)
+    each = _PER_EVALUATION + _PER_LEARNED * n_factors + _PER_DIRECTION * float(directions) * n_components
+    seconds = evaluations * each + _PER_ROOT * float((sizes[binned] ** 3).sum())
+    n_numbers = _VECTORS * float(directions) + _TABLES_OF_CELLS * float(sizes.sum())
+    return Work(seconds, 8.0 * (n_numbers * n_components + 2.0 * n_factors))  # factors as estimated, and clipped
 
 
 def work_of_pool(n_members: int, counts: WorkCounts) -> Work:
     """Return the work of the weights of a pool: of all rows, without each fold, and of a trial."""
     n_fits = 2 * counts.folds + 4
-    return Work(n_fits * counts.n_evaluated * counts.n_classes * n_members * _PER_POOLED)
+    n_posteriors = counts.n_evaluated * counts.n_classes
+    return Work(n_fits * n_posteriors * n_members * _PER_POOLED, _BYTES_PER_POOLED * n_posteriors)
 
 
 def n_incomplete(blocks: Sequence[Block], statistics: Sequence[Any], n_rows: int) -> int:
@@ -168,15 +216,19 @@ def work_of_em(
     `hidden` says whether labels are: otherwise each row is of one component, and its missing cells are hidden. Then
     n_rows are those that lack a cell.
     """
-    reached, per_row, per_pair = (n_components, _PER_DISTANCE, _PER_E_PRODUCT) if hidden else (1, 0.0, _PER_GAP)
+    reached = n_components if hidden else 1
     of_row, n_cells, cubes = _PER_RESPONSIBILITY, 0.0, 0.0
     for block in blocks:
         d, full = float(len(block.columns)), block.density.sufficient_statistics is Scatter
-        of_row += per_row + d * d * per_pair if full else d * _PER_E_STEP
+        if full:  # few columns have few patterns of missing cells, whose rows are taken together
+            of_gap = min(_PER_PATTERN_PAIR * d * d, float(np.dot(_PER_GAP, (1.0, d, d * d))))
+            of_row += _PER_DISTANCE + d * d * _PER_E_PRODUCT if hidden else of_gap
+        else:
+            of_row += d * _PER_E_STEP
         n_cells, cubes = n_cells + (d * d if full else d), cubes + (d**3 if full else 0.0)
     steps = n_starts * min(n_steps, EM_STEPS)
-    seconds = steps * (n_rows * reached * of_row + n_components * cubes * _PER_CUBE)
-    return Work(seconds, 8.0 * _SUMS * n_components * n_cells)
+    seconds = steps * (_PER_STEP + n_rows * reached * of_row + n_components * cubes * _PER_CUBE)
+    return Work(seconds, 8.0 * _COPIES_IN_EM * n_components * n_cells)
 
 
 def announce_em(
@@ -244,6 +296,23 @@ class _Sums:
     seconds_per_row: float
     n_pairs: float = 0.0
     cube: float = 0.0
+    n_of_families: float = 0.0  # numbers in the tables of columns and parents that a second pass counts
+
+
+def _bytes_of_sums(block: Block, one: _Sums, counts: WorkCounts, binned: bool) -> float:
+    """Return the bytes per component of a block's statistics, and of its parameters, at their peak."""
+    density: Any = block.density
+    if isinstance(density, Grouped):
+        density = density.coarse
+    kind = "aode" if isinstance(density, AveragedOneDependence) else "other"
+    if isinstance(density, MultivariateGaussian):
+        kind = "pooled" if isinstance(density.pooling, Pooled) else "per class"
+    copies = max(_COPIES[kind], _SUMS if counts.n_rows > _BATCH else 1.0)
+    of_families = _COPIES["families"]
+    if counts.folds:
+        of_folds = _SUMS_PER_BINNED_FOLD * (counts.folds + 1) if binned else _SUMS_PER_FOLD * counts.folds
+        copies, of_families = max(copies, of_folds), max(of_families, _FAMILIES_PER_FOLD * counts.folds)
+    return 8.0 * (copies * one.n_cells + of_families * one.n_of_families)
 
 
 def _sizes(schema: Schema, bins: Mapping[int, Any]) -> Array:
@@ -267,9 +336,12 @@ def _sums_of(block: Block, sizes: Array) -> _Sums:
     pairs = d * (d - 1) / 2
     if statistics is Pairs or (isinstance(statistics, CountTogether) and statistics.scopes is None):
         n_cells = (widths.sum() ** 2 - (widths**2).sum()) / 2  # the sum over pairs i < j of s_i s_j
-        return _Sums(pairs, float(n_cells), pairs * _PER_VISIT, pairs)
+        of_families = 0.0
+        if isinstance(density, KDependence):  # a column and its k parents, as if all columns had a mean number of codes
+            of_families = d * float(widths.mean()) ** (min(density.k, d - 1) + 1)
+        return _Sums(pairs, float(n_cells), pairs * _PER_VISIT, pairs, 0.0, of_families)
     if statistics is Scatter:
-        return _Sums(d * d, 2.0 * d * d, d * d * _PER_PRODUCT, 0.0, float(d) ** 3)
+        return _Sums(d * d, float(d) * d, d * d * _PER_PRODUCT, 0.0, float(d) ** 3)
     return _Sums(d, float(widths.sum()), d * _PER_VISIT)
 
 
@@ -279,4 +351,4 @@ def _work_of_trees(density: RandomTrees, d: int, n: int, n_components: int) -> W
     n_nodes = 2.0 * n_trees * n / fewest_in_node(density.fewest, n, n_trees, n_components)
     n_cells = n_nodes * n_components
     grown = n_trees * n * (1 - 1 / FOLDS) * math.log2(n + 2) * tried
-    return Work(grown * _PER_SPLIT + n_cells * _PER_NODE_CELL, 32.0 * n_cells)
+    return Work(grown * _PER_SPLIT + n_cells * _PER_NODE_CELL, _BYTES_PER_NODE_CELL * n_cells)

@@ -379,7 +379,9 @@ _MOST_HELD = 1 << 30  # bytes of cells that are kept in memory
 _MOST_HELD_OF_STREAM = 1 << 29  # bytes of cells of a stream that are kept in memory
 _SHARED_ROWS = 1 << 14  # a longer table is cut into batches for several threads, even if one batch could hold it
 _TIMED_PARTS = 4  # of a longer table, spread over it: the time of a row depends on which of its cells are missing
-_TIMED_ROWS = 1 << 7  # in each of them
+_TIMED_ROWS = 1 << 7  # in each of them, the fewest
+_MOST_TIMED_ROWS = 1 << 10  # the most: in a short batch, the time that every batch takes would count too much
+_TIMED_SHARE = 160  # rows of the table per row of a part
 _FEWER_ROWS = "give fewer rows at a time"
 
 
@@ -452,15 +454,16 @@ class TableSource(ComposedSource):
 
     def _timed(self, work: Callable[[Batch], object]) -> float:
         """Return the seconds that work takes per row, on one core, measured on rows spread over the table."""
-        apart = (self.table.n_rows - _TIMED_ROWS) // (_TIMED_PARTS - 1)
+        n_timed = min(max(self.table.n_rows // _TIMED_SHARE, _TIMED_ROWS), _MOST_TIMED_ROWS)
+        apart = (self.table.n_rows - n_timed) // (_TIMED_PARTS - 1)
         starts = [0, *(k * apart for k in range(_TIMED_PARTS))]  # the first part comes twice, because it may compile
-        slices = [slice(start, start + _TIMED_ROWS) for start in starts]
+        slices = [slice(start, start + n_timed) for start in starts]
         seconds = []
         for reader, labelling, rows in self.reader.parts(slices, self.labelling):
             begun = time.thread_time()
             work(reader.batch(rows, labelling))
             seconds.append(time.thread_time() - begun)
-        return sum(seconds[1:]) / (_TIMED_PARTS * _TIMED_ROWS)
+        return sum(seconds[1:]) / (_TIMED_PARTS * n_timed)
 
     def cached(self) -> Self:
         """Return the same rows, with their numbers, codes and counts of words kept in memory for further passes.

@@ -195,11 +195,11 @@ def fitted(
 METHODS = ("hill_climbing", "chow_liu", "pc", "mmhc")
 _MOST_STEPS = 20  # of structural EM
 # Seconds on one core, as `python -m benchmarks.costs` measures them.
-_PER_VISIT = 7e-9  # of a distinct row and pair of variables with states
+_PER_VISIT = 1e-8  # of a distinct row and pair of variables with states
 _PER_TEST = 2e-8  # the same, of a test of independence
-_PER_FAMILY = 1.1e-3  # of a pair with a continuous variable
+_PER_FAMILY = 4e-3  # of a pair with a continuous variable
 _PER_MARGINAL = 3e-4  # the same, of the score BGe, which reads no rows
-_PER_REGRESSION = 1.5e-7  # of a row and a pair with a continuous variable
+_PER_REGRESSION = 2e-6  # of a row and a pair with a continuous variable
 _OF_GAPS = 5  # steps of structural EM: it rarely takes fewer
 
 
