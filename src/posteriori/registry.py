@@ -125,6 +125,9 @@ class ModelSpec:
     of_counts: bool = False
     generative: bool = True  # whether it has p(x, y) and can be saved; otherwise it is a peer for comparisons
     is_costly: bool = False  # whether the pool fits it to all rows only if a trial shows its use
+    sees: str = ""  # of a candidate: how it sees a table, in words for people who know no model
+    # of a candidate: others that see a table alike; it is tried only where none of them is
+    stands_in_for: tuple[str, ...] = ()
 
     @property
     def estimator_class(self) -> type[Any]:
@@ -163,13 +166,11 @@ _TREES: dict[str, Any] = {
 }
 _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
-_WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}
 # A row of many words gives a block of counts a factor that is far too sure: its weight makes up for it.
 _COUNTS: dict[str, Any] = {"options": _EM_OPTIONS | {"distributions", "counts"}, "in_pool": True, "of_counts": True}
 
-# The order of the candidates (`in_pool`) is the order of `cv_results_`. Candidates are quick and differ in their
-# errors: Gaussians or bins, few parameters or many, factors weighted or not. 8 bins do better on few rows, bins that
-# the classes choose on many.
+# The order of the candidates (`in_pool`) is the order of `cv_results_`. Each sees a table in a way of its own (`sees`),
+# or takes the place of another that cannot be fitted.
 _SPECS = (
     ModelSpec(
         "pool",
@@ -223,6 +224,8 @@ _SPECS = (
         options=_EM_OPTIONS | {"distributions", "binned", "counts", "text"},
         decline=decline_categories,
         in_pool=True,
+        sees="one bell curve per column",
+        stands_in_for=("lda predictive", "rda predictive"),
     ),
     ModelSpec(
         "lda predictive",
@@ -231,6 +234,8 @@ _SPECS = (
         _DISCRIMINANT,
         _INTEGRATED,
         **_SHARED_COVARIANCE,
+        sees="straight boundaries",
+        stands_in_for=("rda predictive",),
     ),
     ModelSpec(
         "rda predictive",
@@ -239,6 +244,7 @@ _SPECS = (
         _DISCRIMINANT,
         {**_INTEGRATED, "pooling": 0.5},
         **_OWN_COVARIANCES,
+        sees="gently curved boundaries",
     ),
     ModelSpec(
         "qda predictive",
@@ -247,6 +253,7 @@ _SPECS = (
         _DISCRIMINANT,
         {**_INTEGRATED, "pooling": "per_class"},
         **_OWN_COVARIANCES,
+        sees="curved boundaries",
     ),
     ModelSpec(
         "binned weighted",
@@ -257,6 +264,8 @@ _SPECS = (
         options=_EM_OPTIONS | {"binned", "counts"},
         decline=decline_without_others,
         in_pool=True,
+        sees="one column at a time, weighted",
+        stands_in_for=("kdb weighted",),
     ),
     ModelSpec(
         "cells",
@@ -267,13 +276,19 @@ _SPECS = (
         options=_EM_OPTIONS | {"binned"},
         decline=decline_cells,
         in_pool=True,
+        sees="one column at a time",
     ),
     ModelSpec(
-        "tan 5", "TAN, backoff 5", "tan, backoff 5: little smoothing", _TAN, {"backoff": 5.0}, **_TREE, in_pool=True
+        "tan 5",
+        "TAN, backoff 5",
+        "tan, backoff 5: little smoothing",
+        _TAN,
+        {"backoff": 5.0},
+        **_TREE,
+        in_pool=True,
+        sees="a tree of pairs",
     ),
-    ModelSpec(
-        "tan 30", "TAN, backoff 30", "tan, backoff 30: much smoothing", _TAN, {"backoff": 30.0}, **_TREE, in_pool=True
-    ),
+    ModelSpec("tan 30", "TAN, backoff 30", "tan, backoff 30: much smoothing", _TAN, {"backoff": 30.0}, **_TREE),
     ModelSpec(
         "kdb weighted",
         "kDB 2, weighted",
@@ -282,8 +297,9 @@ _SPECS = (
         {"backoff": 5.0, **_WEIGHTED},
         **_PAIRS,
         in_pool=True,
+        sees="each column beside two others",
     ),
-    ModelSpec("aode 5", "AODE, backoff 5", "aode, backoff 5", _AODE, {"backoff": 5.0}, **_AVERAGED, in_pool=True),
+    ModelSpec("aode 5", "AODE, backoff 5", "aode, backoff 5", _AODE, {"backoff": 5.0}, **_AVERAGED),
     ModelSpec(
         "aode 8 bins",
         "AODE, 8 bins",
@@ -291,7 +307,8 @@ _SPECS = (
         _AODE,
         {"bins": 8, "backoff": 5.0},
         **_AVERAGED,
-        **_WITH_NUMBERS,
+        in_pool=True,
+        sees="all pairs",
     ),
     ModelSpec(
         "forest",
@@ -299,7 +316,6 @@ _SPECS = (
         "randomised trees, each a joint distribution",
         _FOREST,
         **_TREES,
-        in_pool=True,
     ),
     ModelSpec(
         "forest best",
@@ -308,7 +324,16 @@ _SPECS = (
         _FOREST,
         {"splits": "best"},
         **_TREES,
+    ),
+    ModelSpec(
+        "forest mixed",
+        "generative forest, mixed splits",
+        "forest, every second tree with the best cuts",
+        _FOREST,
+        {"splits": "mixed"},
+        **_TREES,
         in_pool=True,
+        sees="rules",
     ),
     ModelSpec(
         "scaled",
@@ -317,6 +342,7 @@ _SPECS = (
         _NAIVE_BAYES,
         {"distributions": "scaled", **_WEIGHTED},
         **_COUNTS,
+        sees="words, on a log scale",
     ),
     ModelSpec(
         "scaled 0.1",
@@ -325,6 +351,7 @@ _SPECS = (
         _NAIVE_BAYES,
         {"distributions": "scaled", **_WEIGHTED, "alpha": 0.1},
         **_COUNTS,
+        sees="words, on a log scale, little smoothing",
     ),
     ModelSpec(
         "complement",
@@ -334,6 +361,7 @@ _SPECS = (
         {"distributions": "complement", **_WEIGHTED},
         decline=decline_two_classes,
         **_COUNTS,
+        sees="words of the other classes",
     ),
     ModelSpec(
         "complement 0.1",
@@ -343,6 +371,7 @@ _SPECS = (
         {"distributions": "complement", **_WEIGHTED, "alpha": 0.1},
         decline=decline_two_classes,
         **_COUNTS,
+        sees="words of the other classes, little smoothing",
     ),
     ModelSpec(
         "compound",
@@ -352,6 +381,7 @@ _SPECS = (
         {"distributions": "compound"},
         decline=decline_fractions,
         **_COUNTS,
+        sees="words that repeat",
     ),
     ModelSpec(
         "presence",
@@ -360,6 +390,7 @@ _SPECS = (
         _NAIVE_BAYES,
         {"distributions": "presence", **_WEIGHTED},
         **_COUNTS,
+        sees="words that occur or not",
     ),
     ModelSpec(
         "logistic",

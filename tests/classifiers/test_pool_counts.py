@@ -37,9 +37,9 @@ def pool():
 def test_every_candidate_of_counts_is_judged_beside_those_of_other_columns(pool):
     judged, skipped = set(pool.cv_results_["member"]), set(pool.skipped_)
     assert judged | skipped == {*pool_candidates(counts=True), "pool"}
-    assert {"nb predictive", *OF_COUNTS[1:], "lda predictive", "tan 5"} <= judged
+    assert {*OF_COUNTS[1:], "rda predictive", "tan 5"} <= judged
     losses = dict(zip(pool.cv_results_["member"], pool.cv_results_["log_loss"], strict=True))
-    assert losses["pool"] < 0.5 * losses["lda predictive"]
+    assert losses["pool"] < 0.5 * losses["rda predictive"]
 
 
 def test_a_pool_without_log_density_is_reported_without_outliers(pool, tmp_path):
@@ -163,13 +163,14 @@ def test_errors_name_the_problem(pool):
     with pytest.raises(ValueError, match="no distribution to draw from"):
         pool.sample(2)
     with pytest.raises(ValueError, match="no distribution of column 'words', so that no rows can be drawn"):
-        pool.members_["lda predictive"].sample(2)
+        pool.members_["rda predictive"].sample(2)
 
 
 def test_importance_of_a_pool_of_words_after_an_update_is_that_of_the_new_rows():
     """As the pool predicted them before it learned from them: the mean loss without each column, by brute force."""
     first, later = np.arange(120), np.arange(120, N)
-    pool = po.GenerativeClassifier(["nb", "complement"], folds=2).fit(ROWS[first], Y[first])
+    complement = po.NaiveBayes(distributions={"words": "complement"})
+    pool = po.GenerativeClassifier(["nb", complement], folds=2).fit(ROWS[first], Y[first])
     rows = ROWS[later]
     without_words = po.tables.Blocks(rows.table, {"words": csr_array(rows.counts["words"].shape)}, rows.words)
     without_age = po.tables.Blocks(rows.table.with_columns(age=pl.lit(np.nan)), rows.counts, rows.words)

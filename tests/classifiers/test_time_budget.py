@@ -108,8 +108,8 @@ def test_a_forest_gets_the_trees_that_there_is_time_for(clock):
 
 def test_candidates_of_the_registry_are_tried_from_cheap_to_costly(clock):
     model = po.GenerativeClassifier(time_budget=1.0).fit(*rows())
-    assert model.cv_results_["member"] == ["nb predictive", "pool"]
-    assert {"forest", "forest best", "tan 5"} <= set(model.skipped_)
+    assert model.cv_results_["member"] == ["rda predictive", "pool"]
+    assert {"forest mixed", "tan 5"} <= set(model.skipped_)
 
 
 def test_a_candidate_that_fails_is_no_obstacle(clock):

@@ -99,7 +99,7 @@ def test_candidates_weights_and_the_choice_of_the_pool_are_explained(fitted):
 def test_a_variant_is_fitted_by_the_name_that_the_pool_shows(fitted):
     arguments = ("fit", "penguins.csv", "--target", "species", "--output", "v.posteriori", "--json")
     loss = {row["member"]: row["log_loss"] for row in fitted[0]["candidates"]}
-    for name in ("tan 30", "lda predictive"):
+    for name in ("tan 5", "rda predictive"):
         found = json.loads(succeeds(*arguments, "--model", name))
         assert found["model"] == name
         assert po.load("v.posteriori").get_params().items() >= MODELS[name].parameters.items()

@@ -125,7 +125,7 @@ def test_a_pruned_pool_loses_little():
     log_posteriors = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     weight = np.ones(4000)
     pool = fit_pool(log_posteriors, y, weight)
-    pruned = prune_pool(log_posteriors, y, weight, 1.0, pool)
+    pruned = prune_pool(log_posteriors, y, weight, 1.0, pool, np.ones(3))
 
     def loss(pool):
         return -pool.log_posterior(log_posteriors)[np.arange(4000), y].mean()
@@ -134,7 +134,9 @@ def test_a_pruned_pool_loses_little():
     assert np.count_nonzero(pruned.weight) == 2  # one of two members that predict the same
     assert pruned.weight[2] > 0
     assert loss(pruned) <= loss(pool) + 5e-4
-    again = fit_pool_of(pruned.weight > 0, log_posteriors, y, weight, 1.0, Pool(np.full(3, 0.3), np.zeros(3)))
+    again = fit_pool_of(
+        pruned.weight > 0, log_posteriors, y, weight, 1.0, Pool(np.full(3, 0.3), np.zeros(3)), np.ones(3)
+    )
     assert_allclose(again.weight, pruned.weight, atol=1e-4)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.candidates import typical_weights
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.parameters import check_priors
 from posteriori.classifiers.rows import forget_importance
@@ -332,7 +333,8 @@ def _replace_members(
     prior = class_shares(members)
     ratio = log_prior_ratio(pool.priors, target, prior)  # raises its errors before anything changes
     if sample is not None and sample.determines_weights and pool.pool == "log_linear":
-        fitted = fit_pool(sample.log_posterior, sample.y_true, sample.weight, pool.penalty)
+        typical = typical_weights(members.values())
+        fitted = fit_pool(sample.log_posterior, sample.y_true, sample.weight, pool.penalty, typical=typical)
         weights, bias = dict(zip(members, fitted.weight.tolist(), strict=True)), fitted.bias
     warn_of_unable(unable, stacklevel=4)
     forget_importance(pool)

@@ -304,16 +304,21 @@ def _bounded_step(gradient: Array, hessian: Array, position: Array, bounded: Arr
 
 
 def fit_pool(
-    log_posteriors: Array, y_true: Array, weight: Array, penalty: float = 1.0, start: Pool | None = None
+    log_posteriors: Array,
+    y_true: Array,
+    weight: Array,
+    penalty: float = 1.0,
+    start: Pool | None = None,
+    typical: Array | None = None,
 ) -> Pool:
     r"""Return the pool of the greatest penalised conditional likelihood on rows that the members were not trained on.
 
     .. math:: \min_{w \ge 0,\, b} \; -\sum_i r_i \log p(y_i \mid x_i)
-              + \frac{\lambda}{2} \Bigl(M \sum_m (w_m - 1/M)^2 + \tfrac{1}{10} \sum_y b_y^2\Bigr)
+              + \frac{\lambda}{2} \Bigl(M \sum_m (w_m - t_m)^2 + \tfrac{1}{10} \sum_y b_y^2\Bigr)
 
-    The penalty pulls towards the geometric mean of the members, so that few rows change little. Rows whose true class
-    has probability 0 under every member are left out: the members were trained without any row of the class. Of many
-    rows a stratified subsample is used: 250 rows per parameter, and 5,000 at least.
+    The penalty pulls towards a geometric mean of the members, with the shares t, so that few rows change little. Rows
+    whose true class has probability 0 under every member are left out: the members were trained without any row of the
+    class. Of many rows a stratified subsample is used: 250 rows per parameter, and 5,000 at least.
 
     Parameters
     ----------
@@ -327,6 +332,8 @@ def fit_pool(
         λ, in nats.
     start : Pool, optional
         A point near the optimum.
+    typical : ndarray (M,), optional
+        Numbers above 0 in proportion to t, the weights that members usually have; default: all equal.
 
     References
     ----------
@@ -334,10 +341,11 @@ def fit_pool(
     1 (1986), on logarithmic opinion pools.
     """
     n, n_classes, n_members = log_posteriors.shape
-    equal = LogLinear(np.zeros(n_classes), np.full(n_members, 1.0 / n_members))
+    shares = np.full(n_members, 1.0 / n_members) if typical is None else typical / typical.sum()
+    usual = LogLinear(np.zeros(n_classes), shares)
     usable = np.flatnonzero((weight > 0) & (log_posteriors[np.arange(n), y_true] > FLOOR).any(axis=1))
     if not len(usable):
-        return Pool(equal.weight, equal.bias)
+        return Pool(usual.weight, usual.bias)
     most = max(_FEWEST_ROWS, ROWS_PER_PARAMETER * (n_members + n_classes))
     chosen = usable[stratified_subsample(y_true[usable], most)]
     of_rows = weight[chosen] * (weight[usable].sum() / weight[chosen].sum())  # so that λ is relative to all rows
@@ -345,7 +353,7 @@ def fit_pool(
         log_posteriors[chosen],
         y_true[chosen],
         of_rows,
-        equal,
+        usual,
         max(penalty, 1e-9) * _BIAS_PENALTY,  # biases need a penalty: adding a constant to all changes no posterior
         penalty * n_members * np.eye(n_members),
         None if start is None else LogLinear(start.bias, start.weight),
@@ -410,7 +418,7 @@ def fit_partial_weights(
     return found, loss
 
 
-def prune_pool(log_posteriors: Array, y_true: Array, weight: Array, penalty: float, pool: Pool) -> Pool:
+def prune_pool(log_posteriors: Array, y_true: Array, weight: Array, penalty: float, pool: Pool, typical: Array) -> Pool:
     """Return the pool without the members that hardly lower its log-loss, so that it predicts faster.
 
     The member whose absence raises the log-loss least is dropped first. The log-loss of all rows rises by at most
@@ -418,7 +426,7 @@ def prune_pool(log_posteriors: Array, y_true: Array, weight: Array, penalty: flo
 
     Parameters
     ----------
-    log_posteriors, y_true, weight, penalty
+    log_posteriors, y_true, weight, penalty, typical
         As in `fit_pool`.
     pool : Pool
         The pool of all members.
@@ -430,7 +438,7 @@ def prune_pool(log_posteriors: Array, y_true: Array, weight: Array, penalty: flo
         for m in kept:
             others = kept[kept != m]
             start = Pool(pool.weight[others], pool.bias)
-            found = fit_pool(log_posteriors[:, :, others], y_true, weight, penalty, start)
+            found = fit_pool(log_posteriors[:, :, others], y_true, weight, penalty, start, typical[others])
             loss = _mean_loss(found, log_posteriors[:, :, others], y_true, weight)
             trials.append((loss, int(m), _placed(found, others, len(pool.weight))))
         loss, dropped, found = min(trials, key=lambda trial: trial[0])
@@ -441,12 +449,12 @@ def prune_pool(log_posteriors: Array, y_true: Array, weight: Array, penalty: flo
 
 
 def fit_pool_of(
-    members: Array, log_posteriors: Array, y_true: Array, weight: Array, penalty: float, start: Pool
+    members: Array, log_posteriors: Array, y_true: Array, weight: Array, penalty: float, start: Pool, typical: Array
 ) -> Pool:
     """Return the pool of some members, by a mask (M,); the others have the weight 0."""
     kept = np.flatnonzero(members)
     begin = Pool(start.weight[kept], start.bias)
-    found = fit_pool(log_posteriors[:, :, kept], y_true, weight, penalty, begin)
+    found = fit_pool(log_posteriors[:, :, kept], y_true, weight, penalty, begin, typical[kept])
     return _placed(found, kept, len(members))
 
 
