@@ -1,9 +1,13 @@
 """Measure the pool of generative models beside its members and discriminative models, for docs/pool.md.
 
 Usage: python -m experiments.pool [--keep FILE] [--all]
+       python -m experiments.pool --without NAME … [--rows N]
+       python -m experiments.pool --only NAME … [--rows N]
 
-With --keep, scores are stored in a file, and those already in it are not measured again. With --all, every table of
-the folder is measured and the result is printed; the page, which is about a fixed list of tables, stays as it is.
+With --without or --only, the pool of the default candidates is compared with the pool of fewer or of other ones: two
+folds of at most N rows of every table, whole and with half of the cells hidden. With --keep, scores are stored in a
+file, and those already in it are not measured again. With --all, every table of the folder is measured and the result
+is printed; the page, which is about a fixed list of tables, stays as it is.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
@@ -12,14 +16,18 @@ there is none, nothing is written.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import time
 import warnings
+from collections.abc import Collection, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # two sets at a time, a thread each
 
@@ -28,11 +36,13 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.naive_bayes import GaussianNB
 
 import posteriori as po
+from experiments.hidden_at_prediction import hidden
 from experiments.page import DOCS, markdown_table, replace_block
-from experiments.real_tables import FOLDS, PAGE_TABLES, SEED, Table, data_folder, halves, ranks, tables
+from experiments.real_tables import FOLDS, PAGE_TABLES, SEED, Table, data_folder, halves, in_first_half, ranks, tables
+from posteriori.learning.folds import assign_folds
 from posteriori.model_cost import ColumnSummary, TableSummary
-from posteriori.model_selection.metrics import accuracy, log_loss
-from posteriori.registry import pool_candidates
+from posteriori.model_selection.metrics import accuracy, fill_undefined, log_loss
+from posteriori.registry import MODELS, pool_candidates
 
 PAGE = DOCS / "pool.md"
 POOL = "pool"
@@ -135,15 +145,81 @@ def measure_all(sets: list[Table], keep: Path | None) -> dict[str, dict[str, tup
     return {table.name: {name: tuple(pair) for name, pair in scores[table.name].items()} for table in sets}
 
 
+def tried(names: Collection[str] | None) -> contextlib.AbstractContextManager[None]:
+    """Return a context in which the candidates of a pool are those of some names; with None the default ones."""
+    changed = {
+        name: replace(spec, in_pool=name in names, stands_in_for=() if name in names else spec.stands_in_for)
+        for name, spec in MODELS.items()
+        if names is not None and (spec.in_pool or name in names)
+    }
+    return mock.patch.dict(MODELS, changed)
+
+
+def measure_candidates(arguments: tuple[Table, Collection[str] | None]) -> list[float]:
+    """Return log-loss of whole rows and with half of the cells hidden, CPU seconds of a fit, and members: two folds."""
+    table, names = arguments
+    y = table.y.to_numpy()
+    classes, y_true = np.unique(y, return_inverse=True)
+    fold = assign_folds(y_true, 2, seed=SEED)
+    found = []
+    for k in range(2):
+        train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        with tried(names), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            start = time.process_time()
+            pool = po.GenerativeClassifier(n_jobs=1).fit(table.X[train], y[train])
+            seconds = time.process_time() - start
+        losses = []
+        for rows in (table.X[test], hidden(table.X[test], 0.5, "cells", SEED)):
+            posterior = np.zeros((len(test), len(classes)))
+            posterior[:, np.searchsorted(classes, pool.classes_)] = pool.predict_proba(rows)
+            losses.append(log_loss(y_true[test], fill_undefined(posterior, np.full(len(classes), 1 / len(classes)))))
+        found.append([*losses, seconds, len(pool.members_)])
+    return list(np.mean(found, axis=0))
+
+
+def compare_candidates(sets: list[Table], choices: Mapping[str, Collection[str] | None]) -> str:
+    """Return a line per choice of candidates, relative to the first, as a Markdown table."""
+    head = ["candidates", "log-loss", "first half", "second half", "fewer than 300 rows", "half hidden", "worst table"]
+    halves_of = np.array([in_first_half(table.name) for table in sets])
+    small = np.array([len(table.y) < 300 for table in sets])
+    lines, first = [], None
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        for title, names in choices.items():
+            found = np.array(list(processes.map(measure_candidates, [(table, names) for table in sets])))
+            first = found if first is None else first
+            change = found[:, 0] - first[:, 0]
+            worst = int(change.argmax())
+            parts = (np.full(len(sets), True), halves_of, ~halves_of, small)
+            means = [f"{found[part, 0].mean() / first[part, 0].mean() - 1:+.1%}" for part in parts]
+            hidden_cells = f"{found[:, 1].mean() / first[:, 1].mean() - 1:+.1%}"
+            cost, members = found[:, 2].sum() / first[:, 2].sum(), found[:, 3].mean()
+            where = f"{sets[worst].name} {change[worst]:+.3f}"
+            lines.append([title, *means, hidden_cells, where, f"{cost:.2f}", f"{members:.1f}"])
+            print(lines[-1], flush=True)
+    return markdown_table([*head, "CPU of the fits", "members kept"], lines)
+
+
 def main() -> None:
     """Measure what is not measured yet, and fill the page."""
     parser = argparse.ArgumentParser(description="Measure the pool of generative models, and write docs/pool.md.")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="store scores here, and go on from those in it")
     parser.add_argument("--all", action="store_true", help="print the figures of every table; the page stays as it is")
+    parser.add_argument("--without", nargs="+", default=[], metavar="NAME", help="candidates to leave out, one by one")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="the candidates to try")
+    parser.add_argument("--rows", type=int, default=600, metavar="N", help="rows of a table, for --without and --only")
     arguments = parser.parse_args()
     folder = data_folder()
     if folder is None:
         print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
+        return
+    if arguments.without or arguments.only:
+        default = list(pool_candidates(counts=True))
+        choices: dict[str, Any] = {"all": None}
+        choices |= {f"without {one}": [name for name in default if name != one] for one in arguments.without}
+        choices |= {"only " + ", ".join(arguments.only): arguments.only} if arguments.only else {}
+        wide = [table for table in tables(folder, None, arguments.rows) if len(table.y) >= 40]
+        print(compare_candidates(wide, choices))
         return
     start = time.perf_counter()
     sets = list(tables(folder, None if arguments.all else PAGE_TABLES))

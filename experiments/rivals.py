@@ -52,10 +52,13 @@ class NativeClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     library : {"catboost", "lightgbm", "interpret"}
+    n_trees : int, optional
+        Of CatBoost; default: its own, 1,000.
     """
 
-    def __init__(self, library: str = "catboost") -> None:
+    def __init__(self, library: str = "catboost", n_trees: int | None = None) -> None:
         self.library = library
+        self.n_trees = n_trees
 
     def fit(self, X: pl.DataFrame, y: Any) -> NativeClassifier:
         """Fit the library's classifier, at its defaults, in one thread."""
@@ -77,7 +80,11 @@ class NativeClassifier(ClassifierMixin, BaseEstimator):
             from catboost import CatBoostClassifier
 
             return CatBoostClassifier(
-                thread_count=1, verbose=0, allow_writing_files=False, cat_features=list(self.categories_)
+                iterations=self.n_trees,
+                thread_count=1,
+                verbose=0,
+                allow_writing_files=False,
+                cat_features=list(self.categories_),
             )
         if self.library == "lightgbm":
             from lightgbm import LGBMClassifier

@@ -464,6 +464,11 @@ def describe_model(name: str) -> str:
     return MODELS[name].description if name in MODELS and name != "pool" else ""
 
 
+def seen_by(name: str) -> str:
+    """Return how a model sees a table, in plain words (`ModelSpec.sees`); its name if the registry has no words."""
+    return MODELS[name].sees or name if name in MODELS else name
+
+
 def names_with(option: str) -> str:
     """Return the names of the models that take an option, without variants and models of counts, as words."""
     *first, last = [

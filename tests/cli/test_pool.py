@@ -83,9 +83,9 @@ def test_the_time_budget_is_one_of_the_pool():
 
 def test_candidates_weights_and_the_choice_of_the_pool_are_explained(fitted):
     shown = " ".join(succeeds("show", "penguins.posteriori").split())
-    assert all(
-        f"{row['member']}: {row['description']}" in shown for row in fitted[0]["candidates"][1:] if row["description"]
-    )
+    described = [row for row in fitted[0]["candidates"] if row["description"]]
+    assert len({row["sees"] for row in described}) == len(described) > 4
+    assert all(f"{row['sees']}: {row['member']}, {row['description']}" in shown for row in described)
     assert "weights are not shares" in shown
     model = po.load("penguins.posteriori")
     results = model.cv_results_

@@ -15,7 +15,7 @@ from posteriori.model import log_marginal_of_codes
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve, pool_verdict
 from posteriori.parameter_count import count_full_joint
-from posteriori.registry import describe_model
+from posteriori.registry import describe_model, seen_by
 from posteriori.tables.arrays import write_column
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def candidate_facts(estimator: Any) -> list[Facts]:
         return []
     rows = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
     for row in rows:
+        row["sees"] = seen_by(row["member"])
         row["description"] = describe_model(row["member"])
     return sorted(rows, key=lambda row: row["log_loss"])
 

@@ -119,16 +119,17 @@ def print_scores(out: Console, title: str, found: Facts) -> None:
 
 
 def print_candidates(out: Console, candidates: Sequence[Facts], verdict: str) -> None:
-    """Print the cross-validated scores and the weight of each candidate of a pool, and what the names stand for."""
+    """Print the cross-validated scores and weights of the candidates of a pool, and which models these are."""
     table = new_table("candidate", "log-loss (nats)", "accuracy", "weight")
     for candidate in candidates:
         scores = (f"{candidate[name]:.3f} ± {candidate[f'{name}_se']:.3f}" for name in ("log_loss", "accuracy"))
         weight = "" if candidate["member"] == "pool" else f"{candidate['weight']:.2f}"
-        table.add_row(candidate["member"], *scores, weight)
+        table.add_row(candidate["sees"], *scores, weight)
     print_table(out, table)
     for candidate in candidates:
         if candidate["description"]:
-            out.print(f"{candidate['member']}: {candidate['description']}")
+            behind = "" if candidate["sees"] == candidate["member"] else f"{candidate['member']}, "
+            out.print(f"{candidate['sees']}: {behind}{candidate['description']}")
     out.print("weight: exponent of the candidate's posterior in the pool; weights are not shares and need not sum to 1")
     if verdict:
         out.print(verdict)

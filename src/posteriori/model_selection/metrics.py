@@ -453,5 +453,5 @@ def pool_verdict(cv_results: Mapping[str, Sequence[Any]]) -> str:
         kept = "within two standard errors, which does not show that it is better alone"
     return (
         f"{cv_results['member'][best]} has a lower log-loss than the pool, by {-difference:.4f} ± {error:.4f} nats: "
-        f'{kept}; pool="best" (--set pool=best) keeps only the best candidate'
+        f"{kept}; the pool is kept"
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve, compare_with_prior, pool_verdict
-from posteriori.registry import describe_model
+from posteriori.registry import describe_model, seen_by
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import Html, Section, bar, element, number, paragraph, percent, table
 from posteriori.support.formatting import cell_text, plural
@@ -101,7 +101,7 @@ def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mappin
     head += ["seconds"] if "fit_seconds" in cv_results else []
     rows = [
         [
-            element("span", names[m], class_="best" if names[m] == _POOL else None),
+            element("span", seen_by(names[m]), class_="best" if names[m] == _POOL else None),
             _with_error(number(loss[m], 3), number(error[m], 1) if error[m] > 0 else None),
             _strip(loss, error, m),
             *(_measure(cv_results, key, m, share) for key, (_, share) in measures.items()),
@@ -118,7 +118,11 @@ def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mappin
     verdict = pool_verdict(cv_results)
     if verdict:
         contents.append(paragraph(f"{verdict}."))
-    described = {names[m]: describe_model(names[m]) for m in order if describe_model(names[m])}
+    described = {
+        seen_by(name): describe_model(name) if seen_by(name) == name else f"{name}, {describe_model(name)}"
+        for name in (names[m] for m in order)
+        if describe_model(name)
+    }
     if described:
         items = (element("li", element("strong", name), f": {what}") for name, what in described.items())
         contents.append(element("ul", *items))
