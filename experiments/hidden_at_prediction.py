@@ -175,7 +175,7 @@ def draw(scores: Scores, path: Path) -> None:
     lines = {PRIOR: (GREY, ":", 1.5), BEST: (INK, ":", 1.5)}
     lines |= {name: (colours[name.removesuffix(AGAIN)], "--" if name.endswith(AGAIN) else "-", 1.2) for name in models}
     lines |= {POOL: (INK, "-", 3.0)}
-    figure, panels = plt.subplots(1, 2, figsize=(16.0, 6.4), layout="constrained", sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(16.0, 7.4), layout="constrained", sharey=True)
     places = range(len(SHARES))
     for number, (ax, title) in enumerate(zip(panels, ("cells at random", "whole columns"), strict=True)):
         for name, (colour, style, width) in lines.items():
@@ -186,7 +186,7 @@ def draw(scores: Scores, path: Path) -> None:
         ax.set_xticks(places, [f"{share:.0%}" for share in SHARES])
     panels[0].set_ylabel(f"log-loss in nats, mean over {len(scores)} tables")
     panels[0].set_ylim(0.0, 2.0 * np.mean([one[PRIOR] for one in scores.values()]))
-    panels[0].legend(frameon=False, fontsize=10)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, dpi=100)
     plt.close(figure)
 
