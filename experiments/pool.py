@@ -172,7 +172,9 @@ def measure_candidates(arguments: tuple[Table, Collection[str] | None]) -> list[
         losses = []
         for rows in (table.X[test], hidden(table.X[test], 0.5, "cells", SEED)):
             posterior = np.zeros((len(test), len(classes)))
-            posterior[:, np.searchsorted(classes, pool.classes_)] = pool.predict_proba(rows)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of categories that the training rows lack
+                posterior[:, np.searchsorted(classes, pool.classes_)] = pool.predict_proba(rows)
             losses.append(log_loss(y_true[test], fill_undefined(posterior, np.full(len(classes), 1 / len(classes)))))
         found.append([*losses, seconds, len(pool.members_)])
     return list(np.mean(found, axis=0))
@@ -216,8 +218,8 @@ def main() -> None:
     if arguments.without or arguments.only:
         default = list(pool_candidates(counts=True))
         choices: dict[str, Any] = {"all": None}
-        choices |= {f"without {one}": [name for name in default if name != one] for one in arguments.without}
         choices |= {"only " + ", ".join(arguments.only): arguments.only} if arguments.only else {}
+        choices |= {f"without {one}": [name for name in default if name != one] for one in arguments.without}
         wide = [table for table in tables(folder, None, arguments.rows) if len(table.y) >= 40]
         print(compare_candidates(wide, choices))
         return

@@ -23,7 +23,9 @@ class Clock:
 
     def work(self, one, n_rows):
         name = type(one).__name__
-        n_trees = 1 if name != "GenerativeForest" else trees_for(n_rows) if one.n_trees == "auto" else one.n_trees
+        n_trees = (
+            1 if name != "GenerativeForest" else trees_for(n_rows, one.splits) if one.n_trees == "auto" else one.n_trees
+        )
         self.now += SECONDS_PER_ROW.get(name, 4e-3) * n_rows * n_trees
 
 

@@ -349,7 +349,7 @@ def test_a_split_of_categories_moves_with_them_and_a_new_one_goes_both_ways():
 
 @pytest.mark.parametrize(("rows", "trees"), [(1, 100), (10_000, 100), (20_000, 50), (1_000_000, 25)])
 def test_many_rows_take_fewer_trees(rows, trees):
-    assert trees_for(rows) == trees
+    assert [trees_for(rows, splits) for splits in ("random", "best", "mixed")] == [trees, trees, trees * 3 // 2]
 
 
 def test_a_tree_without_anything_to_learn_is_a_leaf():

@@ -34,7 +34,8 @@ class GenerativeForest(GenerativeEstimator):
     Parameters
     ----------
     n_trees : int or "auto", default "auto"
-        Number of trees. "auto": 100 up to 10,000 rows; for more rows 1,000,000 divided by their number, at least 25.
+        Number of trees. "auto": 100 up to 10,000 rows; for more rows 1,000,000 divided by their number, at least 25;
+        with ``splits="mixed"`` half as many again.
     splits : {"random", "best", "mixed"}, default "random"
         How a node is split. Each node tries some columns, and takes the split with the highest information gain.
         "random" draws one cut per column (extremely randomised trees); "best" takes the best cut of each; "mixed" grows

@@ -250,7 +250,7 @@ class _Forecast:
         if not isinstance(one, GenerativeForest):
             expected = self.seconds(one)
             return (one if expected <= budget.left() else None), expected
-        wanted = trees_for(self._folded.n_labelled) if isinstance(one.n_trees, str) else int(one.n_trees)
+        wanted = trees_for(self._folded.n_labelled, one.splits) if isinstance(one.n_trees, str) else int(one.n_trees)
         per_tree = self.seconds(clone(one).set_params(n_trees=_TIMED_TREES)) / _TIMED_TREES
         fewest = min(wanted, max(_FEWEST_TREES, self._folded.folds))
         n_trees = wanted if per_tree * wanted <= budget.left() else int(budget.left() / per_tree)

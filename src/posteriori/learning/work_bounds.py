@@ -346,7 +346,7 @@ def _sums_of(block: Block, sizes: Array) -> _Sums:
 
 
 def _work_of_trees(density: RandomTrees, d: int, n: int, n_components: int) -> Work:
-    n_trees = density.n_trees or trees_for(n)
+    n_trees = density.n_trees or trees_for(n, density.splits)
     tried = density.growth.mean_tried(d)
     n_nodes = 2.0 * n_trees * n / fewest_in_node(density.fewest, n, n_trees, n_components)
     n_cells = n_nodes * n_components
