@@ -21,9 +21,9 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -145,26 +145,34 @@ def measure_all(sets: list[Table], keep: Path | None) -> dict[str, dict[str, tup
     return {table.name: {name: tuple(pair) for name, pair in scores[table.name].items()} for table in sets}
 
 
-def tried(names: Collection[str] | None) -> contextlib.AbstractContextManager[None]:
-    """Return a context in which the candidates of a pool are those of some names; with None the default ones."""
-    changed = {
-        name: replace(spec, in_pool=name in names, stands_in_for=() if name in names else spec.stands_in_for)
-        for name, spec in MODELS.items()
-        if names is not None and (spec.in_pool or name in names)
-    }
-    return mock.patch.dict(MODELS, changed)
+@dataclass(frozen=True)
+class Choice:
+    """Candidates of a pool: those named and no others, or the default ones without one; by default all of these."""
+
+    only: tuple[str, ...] = ()
+    without: str = ""
+
+    def made(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which a pool tries these candidates."""
+        changed = {}
+        for name, spec in MODELS.items():
+            if self.only and (spec.in_pool or name in self.only):
+                changed[name] = replace(spec, in_pool=name in self.only, stands_in_for=())
+            elif name == self.without:
+                changed[name] = replace(spec, in_pool=False)
+        return mock.patch.dict(MODELS, changed)
 
 
-def measure_candidates(arguments: tuple[Table, Collection[str] | None]) -> list[float]:
+def measure_candidates(arguments: tuple[Table, Choice]) -> list[float]:
     """Return log-loss of whole rows and with half of the cells hidden, CPU seconds of a fit, and members: two folds."""
-    table, names = arguments
+    table, choice = arguments
     y = table.y.to_numpy()
     classes, y_true = np.unique(y, return_inverse=True)
     fold = assign_folds(y_true, 2, seed=SEED)
     found = []
     for k in range(2):
         train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        with tried(names), warnings.catch_warnings():
+        with choice.made(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             start = time.process_time()
             pool = po.GenerativeClassifier(n_jobs=1).fit(table.X[train], y[train])
@@ -180,15 +188,15 @@ def measure_candidates(arguments: tuple[Table, Collection[str] | None]) -> list[
     return list(np.mean(found, axis=0))
 
 
-def compare_candidates(sets: list[Table], choices: Mapping[str, Collection[str] | None]) -> str:
+def compare_candidates(sets: list[Table], choices: Mapping[str, Choice]) -> str:
     """Return a line per choice of candidates, relative to the first, as a Markdown table."""
     head = ["candidates", "log-loss", "first half", "second half", "fewer than 300 rows", "half hidden", "worst table"]
     halves_of = np.array([in_first_half(table.name) for table in sets])
     small = np.array([len(table.y) < 300 for table in sets])
     lines, first = [], None
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:
-        for title, names in choices.items():
-            found = np.array(list(processes.map(measure_candidates, [(table, names) for table in sets])))
+        for title, choice in choices.items():
+            found = np.array(list(processes.map(measure_candidates, [(table, choice) for table in sets])))
             first = found if first is None else first
             change = found[:, 0] - first[:, 0]
             worst = int(change.argmax())
@@ -216,10 +224,9 @@ def main() -> None:
         print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
         return
     if arguments.without or arguments.only:
-        default = list(pool_candidates(counts=True))
-        choices: dict[str, Any] = {"all": None}
-        choices |= {"only " + ", ".join(arguments.only): arguments.only} if arguments.only else {}
-        choices |= {f"without {one}": [name for name in default if name != one] for one in arguments.without}
+        choices = {"all": Choice()}
+        choices |= {"only " + ", ".join(arguments.only): Choice(only=tuple(arguments.only))} if arguments.only else {}
+        choices |= {f"without {one}": Choice(without=one) for one in arguments.without}
         wide = [table for table in tables(folder, None, arguments.rows) if len(table.y) >= 40]
         print(compare_candidates(wide, choices))
         return

@@ -80,7 +80,7 @@ MUTANTS = (
     ),
     Mutant("learning/backoff.py", "+ np.log(multiplier) - multiplier", "- np.log(multiplier) - multiplier", "learning"),
     Mutant(
-        "model/posterior.py",
+        "model/pool.py",
         "score -= score.max(axis=1, keepdims=True)",
         "score -= score.max(axis=0, keepdims=True)",
         "classifiers laws",
