@@ -168,6 +168,8 @@ def mixed_rows(rng, n, numbers, categories, n_classes, offset=0.0):
 PATTERNS = {
     "lda": (po.GaussianDiscriminant(), 4, 0),
     "qda": (po.GaussianDiscriminant(pooling="per_class"), 4, 1),
+    "nb predictive": (po.NaiveBayes(predictive=True), 3, 1),
+    "qda predictive": (po.GaussianDiscriminant(pooling="per_class", predictive=True), 3, 1),
     "tan": (po.TreeAugmentedNaiveBayes(bins=3), 2, 3),
     "tan of Gaussians": (po.TreeAugmentedNaiveBayes(bins=None), 4, 1),
     "chow-liu": (po.classifiers.ChowLiuClassifier(bins=None), 3, 2),
