@@ -51,6 +51,16 @@ def test_numbers_outside_of_the_training_range_are_counted_by_column(model):
         assert "outside" not in run(command, "old.posteriori", "old.csv")[2]
 
 
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_words_among_numbers_are_refused_in_one_sentence_that_names_the_column(command):
+    po.save(po.NaiveBayes().fit(OLD, "species"), "old.posteriori")
+    NEW.with_columns(body_mass_g=pl.lit("heavy")).write_csv("wrong.csv")
+    code, _, err = run(command, "old.posteriori", "wrong.csv")
+    assert code == 2
+    assert "column 'body_mass_g' was numeric in training" in " ".join(err.split())
+    assert "unexpected" not in err
+
+
 def test_a_report_says_whether_the_model_was_trained_on_its_rows(folder):
     fitted("old.csv", "--report", "fit.html")
     mixed = pl.concat([OLD.head(100), NEW.head(100)])

@@ -64,7 +64,8 @@ def evaluate(
         raise UserError(f"the target {target!r} holds {label}, which is not a class of the model ({known})")
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
     ranges = ranges_of(estimator._model_ranges)
-    outside = None if ranges is None else estimator._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
+    with as_user_errors():
+        outside = None if ranges is None else estimator._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
     if ranges is not None and outside is not None and (sentence := outside.sentence(estimator.schema_, ranges)):
         warn(sentence)
     with as_user_errors():
