@@ -230,7 +230,7 @@ def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates
 def typical_weights(estimators: Iterable[GenerativeEstimator]) -> Array:
     """Return the weights that members usually have in pools, in proportion, (M,): a forest has that of four others.
 
-    Over the 30 tables on which defaults are tuned, forests had a third of the weight and the others a tenth each.
+    On tables of the first half, forests had a weight of 0.33 in the mean, and the others 0.04 to 0.15 each.
     """
     return np.array([_TYPICAL_OF_FOREST if isinstance(one, GenerativeForest) else 1.0 for one in estimators])
 

@@ -198,8 +198,8 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         If features depend on each other given the class, the factor of a feature is conditional on the features that it
         depends on. If factors have weights, each is multiplied by its weight, and the known features share what the
         bias of the class adds to the log prior in equal parts; then the sum is log p(y | x) up to a constant per row,
-        and not log p(x, y). The factor of a feature in a pool is the
-        sum of the factors of its members times their weights.
+        and not log p(x, y). The factor of a feature in a pool is the sum of the factors of its members times their
+        weights.
 
         Parameters
         ----------
