@@ -229,8 +229,9 @@ def _checked(network: po.BayesianNetwork, rng: Rng, folder: Path) -> None:
     known = {name: row[name] for name in network.variables if rng.random() < 0.4}
     exact = any((one.variance == 0).any() for one in network.gaussians)  # functions of others have no density
     found: list[Any] = []
-    refused = is_refused(lambda: found.extend(network.query(evidence=known).values()), type(network))
-    assert exact or not refused
+    ask = functools.partial(network.query, evidence=known)
+    if is_refused(lambda: found.extend(ask().values()), type(network)):  # many states hide exact answers, no others
+        assert exact or not is_refused(functools.partial(ask, method="sampling"), type(network))
     for one in found:
         assert not isinstance(one, Distribution) or abs(one.probabilities.sum() - 1) < 1e-9
     spelled = all(isinstance(state, str) for cpt in network.cpts for state in cpt.states)  # others are read as text

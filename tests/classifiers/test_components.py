@@ -227,6 +227,14 @@ def test_labels_that_are_right_are_labels():
         assert_allclose(sure.predict_proba(X), po.GaussianDiscriminant().fit(X, y).predict_proba(X))
 
 
+@pytest.mark.parametrize("model", [po.GaussianDiscriminant(), po.TreeAugmentedNaiveBayes(bins=[-1.0, 1.0])], ids=str)
+def test_labels_that_are_right_are_labels_beside_missing_cells(model):
+    X, y = three_classes()
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    sure = clone(model).set_params(labels=po.Labels(label_noise=np.eye(3))).fit(X, y)
+    assert_allclose(sure.predict_proba(X), model.fit(X, y).predict_proba(X))
+
+
 def test_one_step_is_bayes_rule_for_the_recorded_label():
     X, y = three_classes()
     model = po.NaiveBayes(

@@ -73,8 +73,8 @@ class LabelModel:
         component = np.where(possible.sum(axis=1) == 1, possible.argmax(axis=1), -1).astype(np.int32)
         return Assignment(component, weight, len(positions), LabelLikelihood(recorded, log_likelihood, n_classes))
 
-    def updated(self, weight: Array) -> LabelModel:
-        """Update the label model by the expected weights (C, Z) of recorded class and component.
+    def updated(self, weight: Array | float) -> LabelModel:
+        """Update the label model by the expected weights (C, Z) of recorded class and component; 0 if none is hidden.
 
         Learned confusions take the M-step of EM: posterior mean under a Dirichlet prior of 10 pseudo-rows per true
         class. Stated ones stay. There the weight of contradicted labels may exceed the expected one by 3 standard
@@ -86,8 +86,8 @@ class LabelModel:
         Ganchev, Graça, Gillenwater & Taskar, Posterior regularization for structured latent variable models, JMLR 11
         (2010), section 2: the constraint is E_q[contradicted labels] ≤ the stated number.
         """
-        if self.of_class[-1] == 0 or self.confusion is None:  # one class has no wrong labels
-            return self
+        if self.of_class[-1] == 0 or self.confusion is None or not isinstance(weight, np.ndarray):
+            return self  # one class has no wrong labels, nor has a table in which each label tells its component
         counts = np.zeros((len(weight), len(weight)))
         np.add.at(counts, list(self.of_class), weight.T)
         if not self.learned:
