@@ -87,7 +87,7 @@ class LabelModel:
         (2010), section 2: the constraint is E_q[contradicted labels] ≤ the stated number.
         """
         if self.of_class[-1] == 0 or self.confusion is None or not isinstance(weight, np.ndarray):
-            return self  # one class has no wrong labels, nor has a table in which each label tells its component
+            return self  # no label can be wrong where there is one class, or where each label names its component
         counts = np.zeros((len(weight), len(weight)))
         np.add.at(counts, list(self.of_class), weight.T)
         if not self.learned:
