@@ -66,15 +66,16 @@ lowest: .venv ## Run quick tests with the lowest promised version of each depend
 	$(PYTHON) .ci/environments.py lowest
 
 .PHONY: wheel
-wheel: .venv ## Build sdist and wheel; install the wheel in a fresh environment and run its command line
+wheel: .venv ## Build sdist and wheel; install the wheel in a fresh environment, and run what must not compile
 	$(PYTHON) -m pip install --quiet build
 	rm -rf build/wheel
-	$(PYTHON) -m build --outdir build/wheel
+	NUMBA_CACHE_DIR=$(CURDIR)/build/kernels $(PYTHON) -m build --outdir build/wheel
 	$(PYTHON) -m venv build/wheel/venv
 	build/wheel/venv/bin/python -m pip install --quiet build/wheel/*.whl
 	cd build/wheel && venv/bin/python -c 'import posteriori.datasets as d; d.load_penguins().write_csv("penguins.csv")'
 	cd build/wheel && venv/bin/posteriori fit penguins.csv --target species --output penguins.posteriori
 	cd build/wheel && venv/bin/posteriori predict penguins.posteriori penguins.csv --output predicted.csv
+	$(PYTHON) .ci/first_start.py build/wheel/venv
 
 define SCORE
 import sys, posteriori as po

@@ -171,7 +171,8 @@ def test_where_nothing_can_be_written(reachable):
     temporary.chmod(0o1777)
     (temporary / f"posteriori-{_NOBODY}").mkdir(mode=0o755)  # somebody else was there first
     said = as_nobody(reachable, TMPDIR=str(temporary))
-    assert said[:2] == ["['high']", "None 0"]
+    assert said[0] == "['high']"
+    assert said[1].startswith("None ")
     assert said[2].count("machine code") == 1
     assert "set NUMBA_CACHE_DIR to a folder that you can write to" in said[2]
 
@@ -226,16 +227,6 @@ def test_listeners_are_called_when_a_kernel_is_compiled_and_not_when_it_is_loade
         assert calls == [1]
     assert kernel(add)(1.0, 2.0) == 3.0
     assert calls == [1]
-
-
-def test_the_settings_of_numba_stay_what_they_are(no_folder_beside, monkeypatch):
-    from posteriori.kernels import numba_compiler
-
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    monkeypatch.setattr(numba_compiler, "_folder_for", lambda sources: user_folder())
-    before = numba.config.CACHE_DIR
-    assert kernel(add).compiled.stats.cache_path.startswith(str(user_folder()))
-    assert before == numba.config.CACHE_DIR
 
 
 @pytest.mark.long

@@ -26,6 +26,7 @@ from posteriori.cli.query import query
 from posteriori.cli.report import report
 from posteriori.cli.sample import sample
 from posteriori.cli.show import show
+from posteriori.cli.warm_up import warm_up
 
 _OTHERS = "Options"
 _LAST = "Text files"
@@ -100,6 +101,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     sql,
     export,
     query,
+    warm_up,
 )
 
 _READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, report, explore, network.learn}

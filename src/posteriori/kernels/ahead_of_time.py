@@ -1,19 +1,27 @@
-"""Compile all kernels before they are used: ``python -m posteriori.kernels.ahead_of_time``.
+"""Compile all kernels before they are used.
 
-The list of `signatures` is divided among as many processes as there are cores. What is in the cache already is loaded,
-which takes milliseconds.
+The list of `signatures` is divided among as many processes as there are cores. What has machine code already is loaded,
+which takes milliseconds. ``python -m posteriori.kernels.ahead_of_time FOLDER`` fills the folder that comes with a built
+package: it is called by the build.
 """
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
 
 
-def compile_kernels(n_processes: int | None = None, report: Callable[[int, int], None] = lambda done, of: None) -> None:
+def compile_kernels(
+    n_processes: int | None = None,
+    report: Callable[[int, int], None] = lambda done, of: None,
+    lines: Sequence[str] | None = None,
+) -> list[Path]:
     """Compile every kernel of the list for its signatures, and keep the machine code.
 
     Parameters
@@ -21,28 +29,65 @@ def compile_kernels(n_processes: int | None = None, report: Callable[[int, int],
     n_processes : int, optional
         Default: one per core.
     report : callable
-        Called with the number of kernels that are compiled, and the number of all.
+        Called with the number of lines that are compiled, and the number of all.
+    lines : sequence of str, optional
+        Lines of the list. Default: all.
+
+    Returns
+    -------
+    list of Path
+        The files of machine code, of each line one.
     """
     from posteriori.kernels import signatures
 
     of_kernel: dict[str, list[str]] = {}
-    for line in signatures.listed():
+    for line in lines or signatures.listed():
         of_kernel.setdefault(line.partition("(")[0], []).append(line)
+    n_lines = sum(map(len, of_kernel.values()))
+    files: list[Path] = []
     # Processes are spawned: a fork would copy the threads of libraries in a state in which they cannot go on.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_processes or os.cpu_count(), mp_context=context) as processes:
         tasks = [processes.submit(_compile, lines) for lines in sorted(of_kernel.values(), key=_size, reverse=True)]
-        for done, task in enumerate(as_completed(tasks), start=1):
-            task.result()
-            report(done, len(tasks))
+        for task in as_completed(tasks):
+            files += task.result()
+            report(len(files), n_lines)
+    return files
 
 
-def _compile(lines: list[str]) -> None:
+def compile_for_package(
+    folder: Path, report: Callable[[int, int], None] = lambda done, of: None, lines: Sequence[str] | None = None
+) -> None:
+    """Fill a folder with machine code for the baseline of this kind of machine (see `code_files`).
+
+    Raises
+    ------
+    RuntimeError
+        No baseline of this kind of machine is known, or Numba was imported before.
+    """
+    if "numba" in sys.modules:
+        raise RuntimeError("Numba is in use already, with the settings of this machine; call this in a new process")
+    from posteriori.kernels.machine_code import baseline
+
+    if (known := baseline()) is None:
+        raise RuntimeError("no baseline is known of this kind of machine")
+    os.environ |= {"NUMBA_CPU_NAME": known[0], "NUMBA_CPU_FEATURES": ""}  # here, and in the processes that are spawned
+    for file in compile_kernels(report=report, lines=lines):
+        shutil.copy2(file, folder / file.name)
+    from posteriori.kernels import code_files
+
+    (folder / code_files.MADE_WITH).write_text(json.dumps(code_files.made_with()), "utf-8")
+
+
+def _compile(lines: list[str]) -> list[Path]:
     from posteriori.kernels.signatures import read_line
 
+    files = []
     for line in lines:
         kernel, kinds = read_line(line)
-        kernel.compiled.compile(kinds)  # or loaded: either way it is in the cache afterwards
+        kernel.compiled.compile(kinds)  # or loaded: either way there is a file afterwards
+        files.append(kernel.compiled._cache.file_of(kinds))
+    return files
 
 
 def _size(lines: list[str]) -> int:
@@ -55,8 +100,7 @@ def _size(lines: list[str]) -> int:
 
 if __name__ == "__main__":
     is_terminal = sys.stderr.isatty()
-    compile_kernels(
-        report=lambda done, of: print(
-            f"{done} of {of} kernels", end="\r" if is_terminal and done < of else "\n", file=sys.stderr
-        )
+    compile_for_package(
+        Path(sys.argv[1]),
+        lambda done, of: print(f"compiled {done} of {of} kernels", end="\r" if is_terminal else "\n", file=sys.stderr),
     )

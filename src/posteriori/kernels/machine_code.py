@@ -1,11 +1,12 @@
-"""The folder for the machine code of kernels between processes.
+"""The folder for the machine code of kernels between processes, and the processor that packages are compiled for.
 
-Numba unpickles and runs the files of its cache. So a folder is used only if no other user can write to it.
+Files of machine code are unpickled and run. So a folder is used only if no other user can write to it.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import stat
 import sys
 import tempfile
@@ -13,14 +14,24 @@ from pathlib import Path
 
 _NAME = "posteriori"
 
+# The processor that code is compiled for in a package, and what a machine needs to run it.
+_BASELINES = {
+    "x86_64": ("x86-64-v3", frozenset(["avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"])),
+    "aarch64": ("generic", frozenset()),
+}
+_SAME = {"amd64": "x86_64", "arm64": "aarch64"}  # the names of other systems
 
-def writable_folder(sources: Path) -> Path | None:
+
+def writable_folder(sources: Path, stated: str = "") -> Path | None:
     """Return the folder for the machine code of a folder of sources, or None if no folder can be written to.
 
-    The first of these that can be written to: ``__pycache__`` in the folder of the sources; a folder in the user's
-    cache folder; a folder of the user's own in the folder for temporary files. The last two are created with mode 0700,
-    and are passed over if they belong to another user or others can write to them.
+    The first of these that can be written to: a folder in the one that the user states; ``__pycache__`` in the folder
+    of the sources; a folder in the user's cache folder; a folder of the user's own in the folder for temporary files.
+    The last two are created with mode 0700, and are passed over if they belong to another user or others can write to
+    them.
     """
+    if stated and _can_write(Path(stated)) and _can_write(Path(stated) / _NAME):
+        return Path(stated) / _NAME
     beside_sources = sources / "__pycache__"
     if _can_write(beside_sources):
         return beside_sources
@@ -82,3 +93,9 @@ def _can_write(folder: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def baseline() -> tuple[str, frozenset[str]] | None:
+    """Return the processor that packages are compiled for on this kind of machine and what it needs, or None."""
+    machine = platform.machine().lower()
+    return _BASELINES.get(_SAME.get(machine, machine))

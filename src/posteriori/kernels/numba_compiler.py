@@ -1,10 +1,6 @@
-"""Compile kernels with Numba, and cache their machine code. Nothing else imports Numba, which takes half a second."""
+"""Compile kernels with Numba, and keep their machine code. Nothing else imports Numba, which takes half a second."""
 
 import functools
-import hashlib
-import inspect
-import re
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,81 +8,49 @@ from typing import Any
 import numba
 from numba.core import event
 
+from posteriori.kernels.code_files import CodeFiles, why_shipped_code_is_unused
 from posteriori.kernels.machine_code import writable_folder
 from posteriori.support import compilation
+from posteriori.user_warnings import warn
 
 _settings: Any = numba.config
 _folder_for = functools.cache(writable_folder)
-_kept: set[Any] = set()  # the kernels that are compiled once per machine, not once per process
+_ours: set[Any] = set()  # the compiled kernels, which Numba's events name
 
 
 def compiled(loop: Callable[..., Any], fastmath: bool | set[str]) -> Any:
     """Return the function that Numba compiles, with its machine code kept between runs."""
     dispatcher = numba.njit(loop, nogil=True, fastmath=fastmath, error_model="numpy")
-    source = Path(inspect.getfile(loop))
-    if not _settings.DISABLE_JIT and _keeps_machine_code(dispatcher, source.parent):
-        # Numba compares the date and size of the file of a kernel. Its machine code also holds the kernels it calls.
-        dispatcher._cache._cache_file._source_stamp = _stamp(source)
-        _kept.add(dispatcher)
+    if not _settings.DISABLE_JIT:
+        assumed = sorted(fastmath) if isinstance(fastmath, set) else fastmath
+        folder = _folder_for(Path(__file__).parent, _settings.CACHE_DIR)
+        dispatcher._cache = CodeFiles(loop, repr(assumed), folder)
+        _ours.add(dispatcher)
     return dispatcher
 
 
 @functools.cache
-def _stamp(source: Path) -> str:
-    """Return a hash of a file of kernels and of those that it imports."""
-    text = source.read_text("utf-8")
-    used = sorted(set(re.findall(r"^from posteriori\.kernels\.(\w+) import", text, re.MULTILINE)))
-    stamps = (_stamp(Path(__file__).with_name(f"{name}.py")) for name in used)
-    return hashlib.sha256("\n".join([text, *stamps]).encode()).hexdigest()
-
-
-def _keeps_machine_code(kernel: Any, sources: Path) -> bool:
-    """Enable Numba's cache in the folder of its settings, or else in `writable_folder`; return whether it is enabled.
-
-    Without this, Numba raises RuntimeError if it cannot write to the folder of the source or to the user's home.
-    """
-    if _settings.CACHE_DIR or getattr(_settings, "CACHE_LOCATOR_CLASSES", ""):
-        try:
-            kernel.enable_caching()
-            return True
-        except RuntimeError:  # that folder cannot be written to either
-            pass
-    folder = _folder_for(sources)
-    if folder is None:
-        _warn_of_no_folder()
-        return False
-    stated = _settings.CACHE_DIR
-    # Numba reads the setting only while it enables caching, so other users of Numba in this process are not affected.
-    _settings.CACHE_DIR = "" if folder == sources / "__pycache__" else str(folder)
-    try:
-        kernel.enable_caching()
-    except RuntimeError:  # the source is not a file, as in a zip archive
-        _warn_of_no_folder()
-        return False
-    finally:
-        _settings.CACHE_DIR = stated
-    return True
-
-
-@functools.cache
-def _warn_of_no_folder() -> None:
-    warnings.warn(
-        "posteriori compiles its kernels in every process, which takes 2 to 60 seconds, because there is no folder to "
-        "keep machine code in; set NUMBA_CACHE_DIR to a folder that you can write to",
-        UserWarning,
-        stacklevel=2,
-    )
+def _warn_of_compiling(is_kept: bool) -> None:
+    """Say why kernels are compiled although that is unusual: the first one that is says it."""
+    if not is_kept:
+        warn(
+            "posteriori compiles its kernels in every process, which takes 2 to 60 seconds, because there is no folder "
+            "to keep machine code in; set NUMBA_CACHE_DIR to a folder that you can write to"
+        )
+    elif reason := why_shipped_code_is_unused():
+        warn(f"{reason}; kernels are compiled on first use instead, once per machine (posteriori warm-up compiles all)")
 
 
 class _Notifier(event.Listener):
     """Reports the compilation of a kernel. Numba sends this event only after a miss in its cache."""
 
     def on_start(self, event: Any) -> None:
-        if event.data["dispatcher"] in _kept:
+        if (kernel := event.data["dispatcher"]) in _ours:
+            _warn_of_compiling(kernel.stats.cache_path is not None)
             compilation.begin()
 
     def on_end(self, event: Any) -> None:
-        if event.data["dispatcher"] in _kept:
+        if event.data["dispatcher"] in _ours:
             compilation.end()
 
 

@@ -1,0 +1,186 @@
+"""Files of machine code: one per kernel and types of its arguments, named by a hash of all that the code depends on.
+
+A file is read from the first of these folders that has it: the one that kernels are compiled into on this machine (see
+`machine_code`), and the one that comes with a built package. What comes with the package is for a *baseline*: a
+processor of the last ten years, on which every machine with its features runs it at the speed of its own code. Hence
+nothing in a file depends on where the package lies, and a file that is not exactly what is asked for is not found.
+
+A file begins with a hash of the rest of it. A damaged one is compiled again, never loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import json
+import pickle
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
+from numba.core.serialize import dumps
+
+from posteriori.kernels.machine_code import baseline
+from posteriori.support.atomic_write import atomic_write
+
+SHIPPED = Path(__file__).with_name("compiled")
+MADE_WITH = "made_with.json"  # beside shipped code
+_SUFFIX = ".code"
+_DIGEST = hashlib.sha256().digest_size
+_OLD = 30 * 24 * 3600.0  # seconds; files of a kernel that has changed since are then removed
+
+
+class CodeFiles(_Cache):  # type: ignore[misc]  # Numba has no types
+    """The machine code of one kernel, as Numba asks for it.
+
+    Parameters
+    ----------
+    loop : callable
+        The loop of the kernel.
+    options : str
+        What else the code depends on: what the compiler may assume.
+    folder : Path, optional
+        Where code that is compiled here is kept; without one it is compiled in every process.
+    """
+
+    def __init__(self, loop: Callable[..., Any], options: str, folder: Path | None) -> None:
+        self._folder = folder
+        name = f"{loop.__module__.rpartition('.')[2]}.{loop.__qualname__}"
+        self._name = re.sub(r"[^\w.]", "", name)
+        code, cells = loop.__code__, [cell.cell_contents for cell in loop.__closure__ or ()]
+        loop_is = (name, code.co_firstlineno, code.co_code, dumps(cells) if cells else b"", options)
+        self._source = _hash(stamp(Path(inspect.getfile(loop))), loop_is)
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder that code is kept in."""
+        return None if self._folder is None else str(self._folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled kernel for the types of arguments, or None: then it has to be compiled."""
+        target_context.refresh()
+        if self._enabled:
+            for path in self._paths(sig, target_context.codegen().magic_tuple()):
+                if (content := _read(path)) is not None:
+                    return CompileResult._rebuild(target_context, *pickle.loads(content))
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled kernel, if there is a folder to keep it in."""
+        if not self._enabled or self._folder is None or data.lifted or data.library.has_dynamic_globals:
+            return
+        content = dumps(data._reduce())
+        with contextlib.suppress(OSError):  # a full disk, or a folder that is gone: compiled again next time
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with atomic_write(self._path(self._folder, sig, data.codegen.magic_tuple())) as part:
+                part.write_bytes(hashlib.sha256(content).digest() + content)
+            self._remove_old()
+
+    def file_of(self, sig: Any) -> Path | None:
+        """Return the file that has the code for some types of arguments, or None."""
+        return next((path for path in self._paths(sig, _this_machine()) if path.exists()), None)
+
+    def enable(self) -> None:
+        """Load and keep code from now on."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Neither load nor keep code from now on."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Remove what is kept of this kernel."""
+        for path in self._kept():
+            path.unlink(missing_ok=True)
+
+    def _paths(self, sig: Any, machine: tuple[str, ...]) -> Iterator[Path]:
+        """Yield the files that may have the code for some types and a machine: its system, processor and features."""
+        machines = [machine]
+        if runs_baseline(machine[2]) and (known := baseline()):
+            machines.append((machine[0], known[0], ""))
+        for folder in filter(None, (self._folder, SHIPPED)):
+            for each in machines:
+                yield self._path(folder, sig, each)
+
+    def _path(self, folder: Path, sig: Any, machine: tuple[str, ...]) -> Path:
+        key = _hash(str(sig), machine, numba.__version__, _python())
+        return folder / f"{self._name}-{self._source}-{key}{_SUFFIX}"
+
+    def _kept(self) -> list[Path]:
+        return [] if self._folder is None else list(self._folder.glob(f"{self._name}-*{_SUFFIX}"))
+
+    def _remove_old(self) -> None:
+        """Remove files of former sources of this kernel."""
+        for path in self._kept():
+            if f"-{self._source}-" not in path.name and time.time() - path.stat().st_mtime > _OLD:
+                path.unlink(missing_ok=True)
+
+
+def made_with() -> dict[str, str]:
+    """Return what machine code depends on, apart from its sources and the processor."""
+    return {"numba": numba.__version__, "python": _python(), "system": _this_machine()[0]}
+
+
+def why_shipped_code_is_unused() -> str:
+    """Return why the code that comes with the package cannot be used here; empty if it can, or if there is none."""
+    try:
+        shipped = json.loads((SHIPPED / MADE_WITH).read_text("utf-8"))
+    except (OSError, ValueError):
+        return ""
+    if shipped == made_with():
+        if runs_baseline(_this_machine()[2]):
+            return ""
+        needed = " ".join(sorted(baseline()[1])) if baseline() else ""
+        return f"the machine code that comes with posteriori needs a processor with {needed}"
+    here = made_with()
+    named = ", ".join(
+        f"{name} {shipped.get(name)}, not {here[name]}" for name in here if shipped.get(name) != here[name]
+    )
+    return f"the machine code that comes with posteriori is for {named}"
+
+
+def _python() -> str:
+    return f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
+
+
+def _this_machine() -> tuple[str, str, str]:
+    """Return the system, the processor and its features, as Numba names them."""
+    machine: tuple[str, str, str] = cpu_target.target_context.codegen().magic_tuple()
+    return machine
+
+
+def runs_baseline(features: str) -> bool:
+    """Return whether a processor, by its features in LLVM's notation (``+avx2,-sse4a``), runs code of the baseline."""
+    known = baseline()
+    return known is not None and known[1] <= {name[1:] for name in features.split(",") if name[:1] == "+"}
+
+
+@cache
+def stamp(source: Path) -> str:
+    """Return a hash of a file of kernels and of those that it imports, whose loops its machine code holds too."""
+    text = source.read_text("utf-8")
+    used = sorted(set(re.findall(r"^ *from posteriori\.kernels\.(\w+) import", text, re.MULTILINE)))
+    return _hash(text, *(stamp(Path(__file__).with_name(f"{name}.py")) for name in used))
+
+
+def _hash(*parts: Any) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
+
+
+def _read(path: Path) -> bytes | None:
+    """Return the code in a file; None if there is no such file, or if it is damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    return content[_DIGEST:] if hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST] else None
