@@ -3,11 +3,13 @@
 Usage: python -m experiments.pool [--keep FILE] [--all]
        python -m experiments.pool --without NAME … [--rows N]
        python -m experiments.pool --only NAME … [--rows N]
+       python -m experiments.pool --members [--rows N]
 
 With --without or --only, the pool of the default candidates is compared with the pool of fewer or of other ones: two
-folds of at most N rows of every table, whole and with half of the cells hidden. With --keep, scores are stored in a
-file, and those already in it are not measured again. With --all, every table of the folder is measured and the result
-is printed; the page, which is about a fixed list of tables, stays as it is.
+folds of at most N rows of every table, whole and with half of the cells hidden. With --members, the pool is compared
+with its best candidate, which is chosen in hindsight, by five assignments of at most N rows to two folds. With
+--keep, scores are stored in a file, and those already in it are not measured again. With --all, every table of the
+folder is measured and the result is printed; the page, which is about a fixed list of tables, stays as it is.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
@@ -55,6 +57,7 @@ PEERS = {
     "scikit-learn QDA": QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
 }
 _CATEGORIES = TableSummary((ColumnSummary("one", "categorical", 2, 0, np.inf, -np.inf, True),), 100, 2, 0)
+REPEATS = 5  # assignments of rows to folds
 SHOWN = (POOL, "logistic regression", "random forest", "gradient boosting")
 
 
@@ -210,6 +213,40 @@ def compare_candidates(sets: list[Table], choices: Mapping[str, Choice]) -> str:
     return markdown_table([*head, "CPU of the fits", "members kept"], lines)
 
 
+def measure_members(table: Table) -> tuple[str, str, int, float, float, float]:
+    """Return the set, its best candidate, rows, log-loss of that candidate, and the pool's minus it with its error."""
+    models: dict[str, Any] = {name: spec.make(n_jobs=1) for name, spec in pool_candidates().items()}
+    models[POOL] = po.GenerativeClassifier(n_jobs=1)
+    losses = []
+    for seed in range(REPEATS):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = po.cross_validate(models, table.X, table.y, folds=2, random_state=seed)
+        losses.append({name: log_loss(found.y_true, posterior) for name, posterior in found.posteriors.items()})
+    of = {name: np.array([one[name] for one in losses]) for name in losses[0] if all(name in one for one in losses)}
+    best = min(of.keys() - {POOL}, key=lambda name: of[name].mean())
+    excess = of[POOL] - of[best]
+    return table.name, best, len(table.y), of[best].mean(), excess.mean(), excess.std(ddof=1) / np.sqrt(REPEATS)
+
+
+def compare_with_members(sets: list[Table]) -> str:
+    """Return a line per set on which the pool has a higher log-loss than its best candidate, and a line on all."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        found = sorted(processes.map(measure_members, sets), key=lambda one: -one[4])
+    beyond = [one for one in found if one[4] > one[5]]
+    pool, best = (np.mean([one[3] + of_pool * one[4] for one in found]) for of_pool in (1, 0))
+    lines = [
+        [name, str(n), f"{best} {loss:.3f}", f"{excess:+.4f} ± {error:.4f}"]
+        for name, best, n, loss, excess, error in found
+        if excess > 0
+    ]
+    worse = sum(one[4] > 2 * one[5] and one[4] > 0 for one in found)
+    text = f"{len(found)} sets: mean log-loss of the pool {pool:.4f}, of the best candidate in hindsight {best:.4f}; "
+    text += f"the pool is lower on {sum(one[4] < 0 for one in found)}, higher by more than one standard error on "
+    text += f"{len(beyond)}, by more than two on {worse}"
+    return markdown_table(["set", "rows", "best candidate", "pool minus it"], lines) + "\n\n" + text
+
+
 def main() -> None:
     """Measure what is not measured yet, and fill the page."""
     parser = argparse.ArgumentParser(description="Measure the pool of generative models, and write docs/pool.md.")
@@ -217,11 +254,15 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="print the figures of every table; the page stays as it is")
     parser.add_argument("--without", nargs="+", default=[], metavar="NAME", help="candidates to leave out, one by one")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="the candidates to try")
-    parser.add_argument("--rows", type=int, default=600, metavar="N", help="rows of a table, for --without and --only")
+    parser.add_argument("--members", action="store_true", help="compare the pool with its best candidate")
+    parser.add_argument("--rows", type=int, default=600, metavar="N", help="rows of a table, but for the page")
     arguments = parser.parse_args()
     folder = data_folder()
     if folder is None:
         print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
+        return
+    if arguments.members:
+        print(compare_with_members([one for one in tables(folder, None, arguments.rows) if len(one.y) >= 40]))
         return
     if arguments.without or arguments.only:
         choices = {"all": Choice()}
