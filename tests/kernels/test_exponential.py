@@ -5,13 +5,24 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from posteriori import kernels
+from posteriori.kernels.compiling import kernel
 from posteriori.kernels.exponential import exponentiate
+
+
+@kernel
+def exponentiate_here(x):  # what it calls is a part of kernels, which Python cannot call
+    exponentiate(x)
 
 
 def exponentials(x):
     result = np.array(x, np.float64)
-    exponentiate.compiled(result)
+    exponentiate_here.compiled(result)
     return result
+
+
+def test_a_part_of_kernels_is_not_compiled_for_calls_from_python():
+    with pytest.raises(TypeError, match="exponentiate is a part of kernels"):
+        exponentiate.compiled(np.zeros(3))
 
 
 @pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 1000])

@@ -57,7 +57,7 @@ class Command(TyperCommand):
                 arguments.append((record[0], record[1].removesuffix("  [required]")))  # as the usage says
                 continue
             groups.setdefault(_GROUP_OF.get(parameter.name or "", _OTHERS), []).append(record)
-        for group in [group for group, records in groups.items() if len(records) == 1]:
+        for group in [group for group, records in groups.items() if len(records) == 1 and group != _OTHERS]:
             groups[_OTHERS][-1:-1] = groups.pop(group)  # --help stays last
         last = groups.pop(_LAST, None)
         sections = {"Arguments": arguments, **groups} | ({_LAST: last} if last else {})

@@ -92,7 +92,7 @@ def announced_compilation() -> Iterator[None]:
 
     def announce() -> None:
         with contextlib.suppress(IndexError):  # another thread was first
-            print(pending.pop(), file=sys.stderr)
+            note(pending.pop())
 
     with compilation.notified(announce):
         yield

@@ -40,18 +40,23 @@ def compile_kernels(
     """
     from posteriori.kernels import signatures
 
+    lines = lines or signatures.listed()
+    found = {line: _file_of(line) for line in lines}
+    files = [file for file in found.values() if file is not None]
+    report(len(files), len(lines))
+    if len(files) == len(lines):
+        return files
     of_kernel: dict[str, list[str]] = {}
-    for line in lines or signatures.listed():
-        of_kernel.setdefault(line.partition("(")[0], []).append(line)
-    n_lines = sum(map(len, of_kernel.values()))
-    files: list[Path] = []
+    for line in lines:
+        if found[line] is None:
+            of_kernel.setdefault(line.partition("(")[0], []).append(line)
     # Processes are spawned: a fork would copy the threads of libraries in a state in which they cannot go on.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_processes or os.cpu_count(), mp_context=context) as processes:
         tasks = [processes.submit(_compile, lines) for lines in sorted(of_kernel.values(), key=_size, reverse=True)]
         for task in as_completed(tasks):
             files += task.result()
-            report(len(files), n_lines)
+            report(len(files), len(lines))
     return files
 
 
@@ -82,12 +87,19 @@ def compile_for_package(
 def _compile(lines: list[str]) -> list[Path]:
     from posteriori.kernels.signatures import read_line
 
-    files = []
     for line in lines:
         kernel, kinds = read_line(line)
-        kernel.compiled.compile(kinds)  # or loaded: either way there is a file afterwards
-        files.append(kernel.compiled._cache.file_of(kinds))
-    return files
+        kernel.compiled.compile(kinds)
+    return [file for line in lines if (file := _file_of(line)) is not None]
+
+
+def _file_of(line: str) -> Path | None:
+    """Return the file with the machine code of a line, if there is one."""
+    from posteriori.kernels.signatures import read_line
+
+    kernel, kinds = read_line(line)
+    file: Path | None = kernel.compiled._cache.file_of(kinds)
+    return file
 
 
 def _size(lines: list[str]) -> int:

@@ -88,7 +88,7 @@ class CodeFiles(_Cache):  # type: ignore[misc]  # Numba has no types
 
     def file_of(self, sig: Any) -> Path | None:
         """Return the file that has the code for some types of arguments, or None."""
-        return next((path for path in self._paths(sig, _this_machine()) if path.exists()), None)
+        return next((path for path in self._paths(sig, _this_machine()) if _read(path) is not None), None)
 
     def enable(self) -> None:
         """Load and keep code from now on."""

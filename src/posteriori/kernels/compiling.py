@@ -83,12 +83,24 @@ class Kernel:
 
     @property
     def compiled(self) -> Any:
-        """The function that Numba compiles. From its first use on, Numba is in use."""
+        """The function that Numba compiles. From its first use on, Numba is in use.
+
+        Raises
+        ------
+        TypeError
+            Only other kernels call the loop: a part has no entry for calls from Python.
+        """
+        if self.is_part:
+            raise TypeError(f"{self.__name__} is a part of kernels; compile a kernel that calls it")  # type: ignore[attr-defined]
+        return self._dispatcher
+
+    @property
+    def _dispatcher(self) -> Any:
         with _making:
             if self._compiled is None:
                 from posteriori.kernels import numba_compiler
 
-                self._compiled = numba_compiler.compiled(self._loop, self._fastmath)
+                self._compiled = numba_compiler.compiled(self._loop, self._fastmath, self.is_part)
                 use_numba()
             return self._compiled
 
@@ -100,7 +112,7 @@ class Kernel:
     @property
     def _numba_type_(self) -> Any:
         """The type by which Numba calls this kernel from another one."""
-        return self.compiled._numba_type_
+        return self._dispatcher._numba_type_
 
 
 def kernel(
