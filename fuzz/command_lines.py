@@ -201,14 +201,14 @@ def _value(rng: Rng, parameter: Any, command: _Command) -> str | None:
 
 @functools.cache
 def _commands() -> dict[str, list[Any]]:
-    """Return the parameters of every command by its name."""
+    """Return the parameters of every command by its name; one without parameters has nothing to change."""
 
     def of(command: Any, name: str) -> dict[str, list[Any]]:
         if not hasattr(command, "commands"):
             return {name: list(command.params)}
         return {k: v for sub, one in command.commands.items() for k, v in of(one, f"{name} {sub}".strip()).items()}
 
-    return of(typer.main.get_command(app), "")
+    return {name: parameters for name, parameters in of(typer.main.get_command(app), "").items() if parameters}
 
 
 def _spelled(rng: Rng, parameter: Any, value: str) -> list[str]:

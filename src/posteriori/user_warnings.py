@@ -6,7 +6,9 @@ import sys
 import warnings
 
 # A warning is of the user's call, although scikit-learn or a pool of threads may stand between.
-_BETWEEN = frozenset({"posteriori", "sklearn", "joblib", "threadpoolctl", "concurrent", "contextlib", "functools"})
+_BETWEEN = frozenset(
+    {"posteriori", "sklearn", "numba", "joblib", "threadpoolctl", "concurrent", "contextlib", "functools"}
+)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

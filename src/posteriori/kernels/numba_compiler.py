@@ -20,13 +20,14 @@ _ours: set[Any] = set()  # the compiled kernels, which Numba's events name
 
 def compiled(loop: Callable[..., Any], fastmath: bool | set[str], is_part: bool = False) -> Any:
     """Return the function that Numba compiles, with its machine code kept between runs."""
+    options = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
     # Wrappers that nobody calls take a seventh of the time to compile.
-    unused = {"no_cfunc_wrapper": True, "no_cpython_wrapper": is_part}
-    dispatcher = numba.njit(loop, nogil=True, fastmath=fastmath, error_model="numpy", **unused)
+    options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": is_part}
+    dispatcher = numba.njit(loop, **options)
     if not _settings.DISABLE_JIT:
         assumed = sorted(fastmath) if isinstance(fastmath, set) else fastmath
         folder = _folder_for(Path(__file__).parent, _settings.CACHE_DIR)
-        dispatcher._cache = CodeFiles(loop, repr(assumed), folder)
+        dispatcher._cache = CodeFiles(loop, repr(options | {"fastmath": assumed}), folder)
         _ours.add(dispatcher)
     return dispatcher
 
