@@ -90,7 +90,7 @@ minimal: .venv ## Score rows in a fresh environment with NumPy and safetensors o
 	rm -rf build/minimal
 	$(PYTHON) -m venv build/minimal
 	build/minimal/bin/python -m pip install --quiet "numpy>=2.1" "safetensors>=0.5"
-	build/minimal/bin/python -m pip install --quiet --no-deps .
+	POSTERIORI_NO_MACHINE_CODE=1 build/minimal/bin/python -m pip install --quiet --no-deps .
 	$(PYTHON) -c "import posteriori.cli as c; raise SystemExit(c.main())" fit src/posteriori/datasets/penguins.csv --model nb --target species --output build/minimal/penguins.posteriori
 	build/minimal/bin/python -c "$$SCORE" build/minimal/penguins.posteriori
 

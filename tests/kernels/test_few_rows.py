@@ -67,3 +67,12 @@ def test_what_is_compiled(monkeypatch):
         made._compiled = lambda values: ways.append("compiled")
         made(np.zeros(n_rows))
         assert ways.pop() == expected
+
+
+def test_a_row_of_much_work_counts_as_many(monkeypatch):
+    monkeypatch.setattr(compiling, "_numba_in_use", False)
+    monkeypatch.setattr(compiling, "has_numba", True)
+    made = kernel(lambda values: "python", few_rows=True, work=lambda values: 50 * len(values))
+    made._compiled = lambda values: "compiled"
+    assert made(np.zeros(FEW_ROWS // 50)) == "python"
+    assert made(np.zeros(FEW_ROWS // 50 + 1)) == "compiled"

@@ -306,21 +306,29 @@ def _shown(estimate: WorkEstimate) -> Iterator[None]:
 
 def _print_lines(estimate: WorkEstimate, ended: threading.Event) -> None:
     """Print a line with the step, the share that is done and the time left, until the work ends."""
+    last = ""
     while not ended.wait(_PERIOD):
-        print(line_of(estimate), file=sys.stderr, flush=True)
+        if (line := line_of(estimate)) != last:
+            print(line, file=sys.stderr, flush=True)
+        last = line
 
 
 def line_of(estimate: WorkEstimate) -> str:
     """Return the step, the share that is done, the time left and the best candidate so far as one line."""
+    if compilation.is_running():
+        return f"{estimate.title}, {_compiling()}"
     share = f", {estimate.share:.0%} done" if estimate.share else ""
     best = f"; {estimate.best}" if estimate.best else ""
     return f"{estimate.title}{share}{_time_left(estimate, ', ')}{best}"
 
 
+def _compiling() -> str:
+    """Return what is compiled as text: how much of the work is done says nothing of how long that takes."""
+    return f"compiling kernel {compilation.count()}"
+
+
 def _time_left(estimate: WorkEstimate, before: str = "") -> str:
-    """Return the time left as text; none while it is unknown, or while kernels are compiled."""
-    if compilation.is_running():
-        return f"{before}compiling"
+    """Return the time left as text; none while it is unknown."""
     left = estimate.seconds_left
     return "" if left is None else f"{before}about {duration(left)} left"
 
@@ -352,9 +360,13 @@ def _new_bar(estimate: WorkEstimate) -> Progress:
         def render(self, task: Task) -> Text:
             return Text(estimate.title)
 
+    class Share(TaskProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text() if compilation.is_running() else super().render(task)
+
     class TimeLeft(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(_time_left(estimate))
+            return Text(_compiling() if compilation.is_running() else _time_left(estimate))
 
     class Best(ProgressColumn):
         def render(self, task: Task) -> Text:
@@ -362,7 +374,7 @@ def _new_bar(estimate: WorkEstimate) -> Progress:
 
     # stdout may be read by another program: the bar must not change it.
     console = Console(stderr=True)
-    columns: list[ProgressColumn] = [Title(), BarColumn(), TaskProgressColumn(), TimeLeft()]
+    columns: list[ProgressColumn] = [Title(), BarColumn(), Share(), TimeLeft()]
     if console.width >= _WIDE:
         columns.append(Best())
     bar = Progress(*columns, console=console, transient=True, redirect_stdout=False)

@@ -56,6 +56,8 @@ class Kernel:
         A function with the same results for few rows, without Numba: the loop itself or NumPy operations.
     is_part : bool
         Whether only other kernels call the loop; then a call from Python comes from a loop that is not compiled.
+    work : callable, optional
+        What a call in plain Python costs, as a number of rows: a function of the arguments. Default: the rows.
     """
 
     def __init__(
@@ -64,11 +66,13 @@ class Kernel:
         fastmath: bool | set[str] = False,
         few_rows: Callable[..., Any] | None = None,
         is_part: bool = False,
+        work: Callable[..., float] | None = None,
     ) -> None:
         functools.update_wrapper(self, loop)
         self._loop = loop
         self._fastmath = fastmath
         self._few_rows = few_rows or (None if has_numba else loop)
+        self._work = work or (lambda *arguments: len(arguments[0]))
         self.is_part = is_part
         self._compiled: Callable[..., Any] | None = None
 
@@ -76,7 +80,7 @@ class Kernel:
         """Run the loop: compiled, or in plain Python if the rows are few and Numba is not in use yet."""
         if self.is_part:
             return self._loop(*arguments)
-        if self._few_rows is not None and not _numba_in_use and not (has_numba and len(arguments[0]) > FEW_ROWS):
+        if self._few_rows is not None and not _numba_in_use and not (has_numba and self._work(*arguments) > FEW_ROWS):
             with np.errstate(all="ignore"):  # as Numba
                 return self._few_rows(*arguments)
         return (self._compiled or self.compiled)(*arguments)
@@ -121,10 +125,12 @@ def kernel(
     fastmath: bool | set[str] = False,
     few_rows: Callable[..., Any] | bool = False,
     is_part: bool = False,
+    work: Callable[..., float] | None = None,
 ) -> Any:
     """Make a loop a `Kernel`; `few_rows=True` lets the loop itself run on few rows in plain Python."""
 
     def decorate(loop: Callable[..., Any]) -> Kernel:
-        return Kernel(loop, fastmath, (loop if few_rows else None) if isinstance(few_rows, bool) else few_rows, is_part)
+        few = (loop if few_rows else None) if isinstance(few_rows, bool) else few_rows
+        return Kernel(loop, fastmath, few, is_part, work)
 
     return decorate if loop is None else decorate(loop)

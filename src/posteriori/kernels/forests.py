@@ -242,7 +242,11 @@ def _score_row(row, nodes, root, sides, ordered, share, log_edge, given_node, sc
     return shift + math.log(total)
 
 
-@kernel(few_rows=True)
+# In plain Python a row takes 30 µs per tree, ten of which take as long as most other loops do per row.
+_TREES = 10
+
+
+@kernel(few_rows=True, work=lambda codes, steps, nodes, roots, *_: len(codes) * (len(roots) - 1) / _TREES)
 def score_forest(
     codes, steps, nodes, roots, sides, ordered, share, log_edge, given_node, values, prior, geometric, out
 ):
@@ -277,7 +281,7 @@ def score_forest(
     return 0
 
 
-@kernel(few_rows=True)
+@kernel(few_rows=True, work=lambda codes, nodes, roots, *_: len(codes) * (len(roots) - 1) / _TREES)
 def forest_density(codes, nodes, roots, sides, ordered, share, log_edge, given_node, log_p):
     """Add p_t(x | y) = p_t(x)·p_t(y | x) / p_t(y) of each tree to the mean over trees, whose logarithm is log_p (n, Z).
 
@@ -294,7 +298,7 @@ def forest_density(codes, nodes, roots, sides, ordered, share, log_edge, given_n
     return 0
 
 
-@kernel(few_rows=True)
+@kernel(few_rows=True, work=lambda codes, nodes, roots, *_: len(codes) * (len(roots) - 1) / _TREES)
 def explain_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_node, out):
     """Add to out (n, Z, d) what each column adds to the mean over the trees of log p_t(x | y), as `forest_density`.
 

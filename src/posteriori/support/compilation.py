@@ -12,6 +12,7 @@ _lock = threading.Lock()
 _depth = 0  # of the compilations that run: a kernel compiles the kernels that it calls
 _begun = 0.0
 _total = 0.0
+_count = 0  # of the compilations that have begun, each with those inside it
 
 
 @contextmanager
@@ -29,10 +30,11 @@ def notified(listener: Callable[[], None]) -> Iterator[None]:
 
 def begin() -> None:
     """Note that the compilation of a kernel begins, and call every listener."""
-    global _depth, _begun
+    global _depth, _begun, _count
     with _lock:
         if _depth == 0:
             _begun = time.monotonic()
+            _count += 1
         _depth += 1
     for listener in list(_listeners):
         listener()
@@ -50,6 +52,11 @@ def end() -> None:
 def is_running() -> bool:
     """Return whether a kernel is being compiled."""
     return _depth > 0
+
+
+def count() -> int:
+    """Return how many kernels this process has begun to compile; those that they call are part of them."""
+    return _count
 
 
 def seconds() -> float:
