@@ -79,7 +79,7 @@ def run(name: str, python: str, requirements: list[str], tests: tuple[str, ...] 
     ]
     if not folder.exists():
         commands.insert(0, [python, "-m", "venv", str(folder)])
-    # Versions of Numba read each other's cached kernels as stale and overwrite them. PYTHONPATH would hide the install.
+    # Each environment shows that kernels compile with its versions. PYTHONPATH would hide the install.
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "kernels")}
     environment.pop("PYTHONPATH", None)
     return all(subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0 for command in commands)

@@ -323,7 +323,7 @@ def line_of(estimate: WorkEstimate) -> str:
 
 
 def _compiling() -> str:
-    """Return what is compiled as text: how much of the work is done says nothing of how long that takes."""
+    """Return which kernel is compiled as text; the share of the work that is done does not predict how long it takes."""
     return f"compiling kernel {compilation.count()}"
 
 

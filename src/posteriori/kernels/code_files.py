@@ -2,8 +2,8 @@
 
 A file is read from the first of these folders that has it: the one that kernels are compiled into on this machine (see
 `machine_code`), and the one that comes with a built package. What comes with the package is for a *baseline*: a
-processor of the last ten years, on which every machine with its features runs it at the speed of its own code. Hence
-nothing in a file depends on where the package lies, and a file that is not exactly what is asked for is not found.
+processor of the last ten years. Every machine with its features runs this code about as fast as its own. A file does
+not depend on where the package lies, and a file that is not exactly what is asked for is not found.
 
 A file begins with a hash of the rest of it. A damaged one is compiled again, never loaded.
 """
@@ -91,11 +91,11 @@ class CodeFiles(_Cache):  # type: ignore[misc]  # Numba has no types
         return next((path for path in self._paths(sig, _this_machine()) if _read(path) is not None), None)
 
     def enable(self) -> None:
-        """Load and keep code from now on."""
+        """Load and keep code again."""
         self._enabled = True
 
     def disable(self) -> None:
-        """Neither load nor keep code from now on."""
+        """Stop loading and keeping code."""
         self._enabled = False
 
     def flush(self) -> None:
