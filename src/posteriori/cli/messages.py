@@ -323,7 +323,7 @@ def line_of(estimate: WorkEstimate) -> str:
 
 
 def _compiling() -> str:
-    """Return which kernel is compiled as text; the share of the work that is done does not predict how long it takes."""
+    """Return which kernel is compiled; the share of the work that is done does not predict how long that takes."""
     return f"compiling kernel {compilation.count()}"
 
 

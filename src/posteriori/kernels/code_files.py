@@ -32,6 +32,9 @@ from numba.core.serialize import dumps
 from posteriori.kernels.machine_code import baseline
 from posteriori.support.atomic_write import atomic_write
 
+_dumps: Any = dumps  # Numba does not annotate these
+_CompileResult: Any = CompileResult
+
 SHIPPED = Path(__file__).with_name("compiled")
 MADE_WITH = "made_with.json"  # beside shipped code
 _SUFFIX = ".code"
@@ -39,7 +42,7 @@ _DIGEST = hashlib.sha256().digest_size
 _OLD = 30 * 24 * 3600.0  # seconds; files of a kernel that has changed since are then removed
 
 
-class CodeFiles(_Cache):  # type: ignore[misc]  # Numba has no types
+class CodeFiles(_Cache):
     """The machine code of one kernel, as Numba asks for it.
 
     Parameters
@@ -57,7 +60,7 @@ class CodeFiles(_Cache):  # type: ignore[misc]  # Numba has no types
         name = f"{loop.__module__.rpartition('.')[2]}.{loop.__qualname__}"
         self._name = re.sub(r"[^\w.]", "", name)
         code, cells = loop.__code__, [cell.cell_contents for cell in loop.__closure__ or ()]
-        loop_is = (name, code.co_firstlineno, code.co_code, dumps(cells) if cells else b"", options)
+        loop_is = (name, code.co_firstlineno, code.co_code, _dumps(cells) if cells else b"", options)
         self._source = _hash(stamp(Path(inspect.getfile(loop))), loop_is)
         self._enabled = True
 
@@ -72,14 +75,14 @@ class CodeFiles(_Cache):  # type: ignore[misc]  # Numba has no types
         if self._enabled:
             for path in self._paths(sig, target_context.codegen().magic_tuple()):
                 if (content := _read(path)) is not None:
-                    return CompileResult._rebuild(target_context, *pickle.loads(content))
+                    return _CompileResult._rebuild(target_context, *pickle.loads(content))
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the compiled kernel, if there is a folder to keep it in."""
         if not self._enabled or self._folder is None or data.lifted or data.library.has_dynamic_globals:
             return
-        content = dumps(data._reduce())
+        content = _dumps(data._reduce())
         with contextlib.suppress(OSError):  # a full disk, or a folder that is gone: compiled again next time
             self._folder.mkdir(parents=True, exist_ok=True)
             with atomic_write(self._path(self._folder, sig, data.codegen.magic_tuple())) as part:
@@ -140,7 +143,7 @@ def why_shipped_code_is_unused() -> str:
     if shipped == made_with():
         if runs_baseline(_this_machine()[2]):
             return ""
-        needed = " ".join(sorted(baseline()[1])) if baseline() else ""
+        needed = " ".join(sorted(known[1])) if (known := baseline()) else "other features"
         return f"the machine code that comes with posteriori needs a processor with {needed}"
     here = made_with()
     named = ", ".join(

@@ -20,7 +20,7 @@ _ours: set[Any] = set()  # the compiled kernels, which Numba's events name
 
 def compiled(loop: Callable[..., Any], fastmath: bool | set[str], is_part: bool = False) -> Any:
     """Return the function that Numba compiles, with its machine code kept between runs."""
-    options = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
     # Wrappers that nobody calls take a seventh of the time to compile.
     options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": is_part}
     dispatcher = numba.njit(loop, **options)
