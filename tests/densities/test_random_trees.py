@@ -89,13 +89,9 @@ def test_a_row_with_any_missing_cells_has_the_marginal_of_each_tree(splits):
     density, parameters, _ = fitted(*draw_rows(), splits=splits)
     rows = every_row(with_missing=True)
     for t in range(density.n_trees):
-        tree, _ = density.of_trees(t, t + 1)
-        low, high = density.structure.roots[t : t + 2]
-        of_tree = replace(
-            parameters,
-            trees=tree.structure,
-            **{name: getattr(parameters, name)[low:high] for name in ("share", "log_edge", "given_node")},
-        )
+        tree, leaves = density.of_trees(t, t + 1)
+        counts = replace(parameters.counts, leaves=parameters.counts.leaves[leaves])
+        of_tree = replace(parameters, trees=tree.structure, counts=counts)
         joint = np.array([joint_of(density, parameters, t, row) for row in rows.values])
         evidence = joint.sum(axis=1, keepdims=True)
         expected = np.log(joint / evidence / prior_of(density, parameters, t))

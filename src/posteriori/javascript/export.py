@@ -95,7 +95,7 @@ FIELDS: dict[type[Any], tuple[str, ...]] = {
 }
 # The fields that no posterior depends on, and those of a forest that `_trees` writes or the evaluator derives.
 UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
-UNREAD |= {"trees", "geometric", "share", "log_edge", "given_node"}
+UNREAD |= {"trees", "geometric", "counts", "strengths"}
 
 
 def to_javascript(model: Any) -> str:

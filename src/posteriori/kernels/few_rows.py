@@ -122,3 +122,97 @@ def scale_row(out, j, number, other, k):
 def add_scaled_row(out, j, number, other, k):
     """As `lanes.add_scaled_row`."""
     out[j] += number * other[k]
+
+
+def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, share, log_edge):
+    """As `forests.weigh_edges`."""
+    is_leaf, parent = nodes[:, 0] < 0, np.full(len(nodes), -1, np.int64)
+    weight[is_leaf] = counts[nodes[is_leaf, 2]]
+    for at in reversed(_levels(nodes, roots)):
+        at = at[nodes[at, 0] >= 0]
+        child = nodes[at, 2]
+        parent[child], parent[child + 1] = at, at
+        weight[at] = weight[child] + weight[child + 1]
+        n_left, n_right = _total(weight[child], 0.5), _total(weight[child + 1], 0.5)
+        share[at] = n_left / (n_left + n_right)
+    log_edge[roots[:-1]] = 0.0
+    inner = np.flatnonzero(~is_leaf)
+    column, cut, child = nodes[inner].T
+    low, high = _cells_of_nodes(inner, nodes, parent, ordered, starts)
+    at_left, at_right = np.zeros(len(inner)), np.zeros(len(inner))
+    rest, code = np.arange(len(inner)), low.copy()
+    while len(rest := rest[code[rest] <= high[rest]]):
+        k = code[rest]
+        mass_of_code = mass[starts[column[rest]] + k]
+        number = ordered[column[rest]]
+        place = np.where(number, 0, cut[rest] + k)
+        side = np.where(number, np.where(k <= cut[rest], 1, 2), sides[place] if len(sides) else 0)
+        at_left[rest] += np.where(side == 1, mass_of_code, 0.0)
+        at_right[rest] += np.where(side == 2, mass_of_code, 0.0)
+        code[rest] += 1
+    log_whole = np.log(at_left + at_right)
+    log_edge[child] = np.log(share[inner]) - np.log(at_left) + log_whole
+    log_edge[child + 1] = np.log(1.0 - share[inner]) - np.log(at_right) + log_whole
+    return 0
+
+
+def _cells_of_nodes(inner, nodes, parent, ordered, starts):
+    """As `forests._cell_of_node`, for the inner nodes."""
+    column = nodes[inner, 0]
+    low, high = np.ones(len(inner), np.int64), starts[column + 1] - starts[column] - 1
+    rest = np.flatnonzero(ordered[column])
+    lower, above = inner[rest], parent[inner[rest]]
+    while len(rest):
+        known = above >= 0
+        rest, lower, above = rest[known], lower[known], above[known]
+        same, is_left = nodes[above, 0] == column[rest], lower == nodes[above, 2]
+        left, right = same & is_left, same & ~is_left
+        high[rest[left]] = np.minimum(high[rest[left]], nodes[above[left], 1])
+        low[rest[right]] = np.maximum(low[rest[right]], nodes[above[right], 1] + 1)
+        lower, above = above, parent[above]
+    return low, high
+
+
+def smooth_nodes(weight, nodes, roots, share, strengths, prior, change, leaves_only, given_node, of_tree):
+    """As `forests.smooth_nodes`."""
+    is_leaf, smoothed = nodes[:, 0] < 0, np.empty(weight.shape)
+    levels = _levels(nodes, roots)
+    smoothed[roots[:-1]] = prior
+    for at in levels:
+        n = _total(weight[at])
+        large = np.maximum(n * (1.0 + 1e-12), 1.0)
+        level = np.minimum(np.log2(large).astype(np.int64) // 2, strengths.shape[1] - 1)
+        strength = strengths[is_leaf[at].astype(np.int64), level][:, np.newaxis]
+        smoothed[at] = (weight[at] + strength * smoothed[at]) * (1.0 / (n[:, np.newaxis] + strength))
+        inner = at[~is_leaf[at]]
+        smoothed[nodes[inner, 2]] = smoothed[nodes[inner, 2] + 1] = smoothed[inner]
+    if len(change):
+        of_leaf = change[nodes[is_leaf, 2]].astype(np.float64)
+        changed = smoothed[is_leaf] * np.exp(of_leaf - of_leaf.max(axis=1, keepdims=True))
+        smoothed[is_leaf] = np.maximum(changed / _total(changed)[:, np.newaxis], 1e-300)
+    for at in reversed(levels):
+        at = at[~is_leaf[at]]
+        left, child = share[at][:, np.newaxis], nodes[at, 2]
+        smoothed[at] = left * smoothed[child] + (1.0 - left) * smoothed[child + 1]
+    root = np.repeat(roots[:-1], np.diff(roots))
+    filled = is_leaf if leaves_only else np.ones(len(nodes), bool)
+    given_node[filled] = np.log(smoothed[filled] / smoothed[root[filled]])
+    of_tree[:] = smoothed[roots[:-1]]
+    return 0
+
+
+def _levels(nodes, roots):
+    """Return the nodes of each level of all trees, the roots first."""
+    levels = [roots[:-1]]
+    while len(inner := levels[-1][nodes[levels[-1], 0] >= 0]):
+        child = nodes[inner, 2]
+        levels.append(np.concatenate([child, child + 1]))
+    return levels
+
+
+def _total(weight, start=0.0):
+    """Return the sum over the classes, added up in their order as in a loop."""
+    total = np.full(len(weight), start)
+    for z in range(weight.shape[1]):
+        total += weight[:, z]
+    return total

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import kernel
 from posteriori.kernels.descent import DEEPEST, MOST_ROWS, NO_LEAF, descend, make_scratch
 from posteriori.kernels.splitting import GOLDEN, MOST_JUDGED, Scratch, choose_split, draw
@@ -81,7 +82,8 @@ def _cell_of_node(node, nodes, parent, low, high):
     return low, high
 
 
-@kernel
+# As NumPy operations, a hundred nodes take as long as most other loops do per row.
+@kernel(few_rows=few_rows.weigh_edges, work=lambda counts, nodes, *_: len(nodes) / 100)
 def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, share, log_edge):
     """Add up the weights in leaves (leaves, Z), and estimate the shares of the sides.
 
@@ -134,7 +136,7 @@ def level_of(n, n_levels):
     return min(int(math.log2(n)) // 2, n_levels - 1) if n >= 4.0 else 0
 
 
-@kernel
+@kernel(few_rows=few_rows.smooth_nodes, work=lambda weight, *_: len(weight) / 100)
 def smooth_nodes(weight, nodes, roots, share, strengths, prior, change, leaves_only, given_node, of_tree):
     """Fill given_node (nodes, Z), log p(y | node) − log p_t(y), from the weights in the nodes; and of_tree (T, Z), p_t.
 
