@@ -16,17 +16,20 @@ class CommandLine:
     """The command line.
 
     `model` is the model that `fit` fits if the arguments name none, None for its own default. With `replaces`, commands
-    replace files that exist, for tests that use a name again.
+    replace files that exist, for tests that use a name again. `details` lets `fit` print all that it knows.
     """
 
     model: str | None = None
     replaces: bool = False
+    details: bool = True
 
     def run(self, *arguments):
         """Return the exit code, stdout and stderr."""
         words = [str(argument) for argument in arguments]
         if self.model and words[:1] == ["fit"] and "--model" not in words and len(words) > 2:
             words += ["--model", self.model]
+        if self.details and words[:1] == ["fit"] and len(words) > 2 and not {"--json", "--details"} & set(words):
+            words += ["--details"]
         if self.replaces and words[:1] and words[0] in WRITING:
             words += ["--force"]
         out, err = io.StringIO(), io.StringIO()

@@ -358,6 +358,7 @@ ReportFile = Annotated[
         show_default=False,
     ),
 ]
+Details = Annotated[bool, typer.Option("--details", help="Print columns, scores, candidates and importance.")]
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
 
 
@@ -376,6 +377,7 @@ def fit(
     force: Force = False,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
+    details: Details = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -408,6 +410,7 @@ def fit(
     with work_progress(not quiet):
         facts = run(request)
 
-    from posteriori.cli import fit_facts, tables
+    from posteriori.cli import first_page, fit_facts, tables
 
-    (tables.print_json if as_json else fit_facts.print_fit)(facts)
+    page = fit_facts.print_fit if details else first_page.print_first_page
+    (tables.print_json if as_json else page)(facts)

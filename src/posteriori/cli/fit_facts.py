@@ -33,6 +33,7 @@ from posteriori.cli.tables import (
     print_table,
 )
 from posteriori.densities import column_label
+from posteriori.model_selection import in_words
 from posteriori.model_selection.metrics import compare_with_prior
 from posteriori.reporting import alerts
 from posteriori.reporting.data import ReportData, column_facts
@@ -204,6 +205,12 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut) -> Facts:
         "candidates": candidate_facts(estimator),
         "pool_verdict": verdict_on_pool(estimator),
         "left_out": getattr(estimator, "skipped_", {}),
+        "summary": in_words.sentences(scored, [label_text(label) for label in labels_of(estimator)]),
+        "rows_to_look_at": [
+            # Of a subsample, and where labels are missing, the places of the rows in the file are not known.
+            {"row": row if len(scored.y_true) == description.n_rows else None, "probability": p}
+            for row, p in in_words.doubtful_rows(scored)
+        ],
     }
 
 

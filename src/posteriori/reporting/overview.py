@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from posteriori.densities import column_label
-from posteriori.model_selection import HeldOut
+from posteriori.model_selection import HeldOut, in_words
 from posteriori.reporting.alerts import alerts_table, find_alerts
 from posteriori.reporting.data import ColumnFacts, ReportData
 from posteriori.reporting.held_out import seen_rows
@@ -38,25 +38,28 @@ _MOST_CATEGORIES = 5
 def summary(subject: ReportData, evaluated: HeldOut, facts: Sequence[ColumnFacts]) -> list[Html]:
     """Return the opening sentence of the page and the cards with its key figures."""
     n_rows = len(subject.components)
-    accuracy = float(np.average(evaluated.right, weights=evaluated.weight))
     commonest = int(np.bincount(evaluated.y_true, evaluated.weight).argmax())
-    baseline = float(np.average(evaluated.y_true == commonest, weights=evaluated.weight))
     missing, cells = sum(one.cells.missing for one in facts), n_rows * len(facts)
     columns = plural(len(facts), "column")
+    verdict = in_words.sentences(evaluated, subject.label_phrases)
     sentence = paragraph(
         "How well does the model predict ",
         element("strong", subject.target),
-        f" from {columns}? Of 100 {evaluated.rows_are}, it predicts ",
-        element("strong", f"{_of_hundred(accuracy)} correctly"),
-        f"; always predicting “{subject.label_phrases[commonest]}” would be correct for {_of_hundred(baseline)}."
-        + (f" {evaluated.how}" if evaluated.rows_are != "held-out rows" else ""),
+        f" from {columns}? ",
+        element("strong", verdict[0]),
+        " ".join(["", *verdict[1:]]) + (f" {evaluated.how}" if evaluated.rows_are != "held-out rows" else ""),
     )
+    error = evaluated.standard_error(evaluated.right.astype(float))
     truth = float(np.exp(_mean_log(evaluated)))
     facts_shown = [
         ("Rows", count(n_rows), _unlabelled(n_rows - len(subject.labelled))),
         ("Columns", str(len(facts)), f"{percent(missing / cells)} of cells missing" if missing else "no missing cells"),
         ("Classes", str(len(subject.labels)), f"“{subject.labels[commonest]}” is the most frequent"),
-        ("Accuracy", percent(accuracy), f"± {percent(evaluated.standard_error(evaluated.right.astype(float)))}"),
+        (
+            "Accuracy",
+            percent(evaluated.accuracy),
+            f"± {percent(error)}",
+        ),
         (
             "Probability of the true class",
             percent(truth),
@@ -64,11 +67,6 @@ def summary(subject: ReportData, evaluated: HeldOut, facts: Sequence[ColumnFacts
         ),
     ]
     return [sentence, cards(facts_shown)]
-
-
-def _of_hundred(share: float) -> str:
-    hundred = 100.0 * share
-    return f"{hundred:.1f}" if share not in (0.0, 1.0) and (hundred > 98.5 or hundred < 10.0) else f"{hundred:.0f}"
 
 
 def _unlabelled(rows: int) -> str:

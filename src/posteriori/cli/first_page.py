@@ -1,0 +1,93 @@
+"""The page that fit prints without --details: a few sentences, and where the rest is."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from posteriori.cli.facts import Facts
+from posteriori.cli.tables import console, label_text
+from posteriori.support.formatting import listed, percent, plural
+
+_MOST_NOTES = 4  # hints and alerts
+_MOST_LETTERS = 200  # of a note
+_MOST_NAMED = 3  # columns
+
+
+def what_matters(facts: Facts) -> str:
+    """Return a sentence on the columns without which the log-loss rises most, beyond two standard errors."""
+    found = [one for one in facts["information"] if one["nats"] > 2.0 * one["standard_error"] and one["nats"] > 0.0]
+    if not found:
+        return "No column matters by itself: without any one of them, it predicts about as well."
+    names = listed([label_text(one["feature"]) for one in found[:_MOST_NAMED]])
+    if len(found) == 1:
+        return f"What matters most: {names}; without it, it predicts worse."
+    others = len(found) - _MOST_NAMED
+    more = f"; {plural(others, 'other column')} beside" if others > 0 else ""
+    return f"What matters most: {names}{more}."
+
+
+def what_to_look_at(facts: Facts) -> str:
+    """Return a sentence on the rows whose label the model doubts most; empty if there is none."""
+    rows = facts["rows_to_look_at"]
+    if not rows:
+        return ""
+    first = rows[0]
+    if first["row"] is None:
+        return "Rows whose label it doubts are in the report."
+    places = listed([str(one["row"]) for one in rows])
+    one, it = ("Row", "its label") if len(rows) == 1 else ("Rows", "their labels")
+    explain = f"posteriori explain {shlex.quote(facts['output'])} {facts['table']} --row {first['row']}"
+    return f"{one} to look at: {places}, as it gives {it} at most {percent(rows[-1]['probability'])}: {explain}"
+
+
+def what_is_saved(facts: Facts) -> str:
+    """Return the sentence that names the saved model, and a pool's members by what they see."""
+    output = facts["output"]
+    members = sorted((one for one in facts["candidates"] if one["weight"]), key=lambda one: -one["weight"])
+    seen = [one["sees"] for one in members if one["member"] != "pool"]
+    if not seen:
+        return f"saved to {output}"
+    return f"saved to {output}: a pool of {plural(len(seen), 'model')}, {listed(seen)}"
+
+
+def _notes(facts: Facts) -> Iterable[str]:
+    """Yield hints, and alerts that are no hints."""
+    yield from (f"hint: {hint}" for hint in facts["hints"])
+    for alert in facts["alerts"]:
+        if alert["kind"] != "constant":
+            yield f"alert: {listed([label_text(name) for name in alert['columns']], 3)}: {alert['kind']}"
+
+
+def print_first_page(facts: Facts) -> None:
+    """Print how good the model is, whether to trust it, what matters, what to look at, and where the rest is."""
+    out = console()
+    features = {column.get("part_of", column["name"]) for column in facts["columns"]}
+    classes = listed([f"{label_text(one['class'])} {one['rows']:,}" for one in facts["classes"]], 4)
+    rows, columns = plural(facts["rows"], "row"), plural(len(features), "feature")
+    out.print(f"{facts['table']}: {rows}, {columns}; {label_text(facts['target'])}: {classes}")
+    if facts["unlabelled"]["rows"]:
+        from posteriori.cli.options import unlabelled_line
+
+        out.print(unlabelled_line(facts["unlabelled"]))
+    out.print()
+    for sentence in facts["summary"]:
+        out.print(sentence)
+    if facts["cross_validation"]["verdict"] == "uninformative":
+        out.print("These columns carry no information about the target: its log-loss is that of the class shares.")
+    for sentence in (what_matters(facts), what_to_look_at(facts)):
+        if sentence:
+            out.print(sentence, soft_wrap=True)
+    notes = list(_notes(facts))
+    if notes:
+        out.print()
+    for note in notes[:_MOST_NOTES]:
+        out.print(note if len(note) <= _MOST_LETTERS else f"{note[: _MOST_LETTERS - 1]}…")
+    if len(notes) > _MOST_NOTES:
+        out.print(f"and {plural(len(notes) - _MOST_NOTES, 'more note')}")
+    out.print()
+    out.print(what_is_saved(facts), soft_wrap=True)
+    if facts["report"]:
+        out.print(f"report: {facts['report']}", soft_wrap=True)
+    report = "" if facts["report"] else "; a report with pictures: --report FILE.html"
+    out.print(f"columns, scores and candidates: --details{report}")

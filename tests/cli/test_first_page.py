@@ -1,0 +1,121 @@
+"""The page that fit prints: a few sentences that are true, and where the rest is."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.model_selection import HeldOut, in_words, out_of_fold
+from tests.cli.command_line import CommandLine
+
+
+def page(tmp_path, frame, *options, model="nb"):
+    frame.write_csv(tmp_path / "t.csv")
+    line = CommandLine(model=model, details=False, replaces=True)
+    return line.succeeds("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.posteriori", *options)
+
+
+def noisy(n=300, share=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < share
+    return pl.DataFrame({"a": rng.normal(size=n) + 1.5 * y, "b": rng.normal(size=n), "y": np.where(y, "bad", "good")})
+
+
+@pytest.mark.parametrize("model", ["nb", "pool"])
+def test_it_has_at_most_25_lines(tmp_path, model, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = load_penguins().rename({"species": "y"})
+    assert len(page(tmp_path, rows, model=model).splitlines()) <= 25
+
+
+def test_its_figures_are_those_of_the_details(tmp_path):
+    table = noisy()
+    out = page(tmp_path, table)
+    found = json.loads(page(tmp_path, table, "--json"))
+    correct = 100 * found["cross_validation"]["model"]["accuracy"]
+    assert f"Of 100 held-out rows, it predicts {correct:.0f} correctly" in " ".join(out.split())
+    assert found["summary"][0] in " ".join(out.split())
+    guessing = 100 * (table["y"] == "good").mean()
+    assert f"always “good” would be correct for {guessing:.0f}" in " ".join(out.split())
+
+
+def test_of_two_classes_the_rarer_one_is_asked_for(tmp_path):
+    held_out = out_of_fold(po.NaiveBayes(), noisy(), "y")
+    found = pl.DataFrame({"true": held_out.classes[held_out.y_true], "predicted": held_out.predictions})
+    of_bad, called = found.filter(pl.col("true") == "bad"), found.filter(pl.col("predicted") == "bad")
+    recall, precision = 100 * (of_bad["predicted"] == "bad").mean(), 100 * (called["true"] == "bad").mean()
+    sentence = in_words.how_complete(held_out, ["bad", "good"])
+    assert sentence == (
+        f"Of 100 that are “bad”, it finds {recall:.0f}; of 100 that it calls “bad”, {precision:.0f} are."
+    )
+    assert in_words.how_complete(out_of_fold(po.NaiveBayes(), load_penguins(), "species"), ["A", "C", "G"]) == ""
+
+
+def test_the_rows_to_look_at_are_those_whose_label_is_wrong(tmp_path):
+    rng = np.random.default_rng(1)
+    y = np.repeat(["p", "q"], 100)
+    table = pl.DataFrame({"a": rng.normal(size=200) + 9.0 * (y == "p"), "y": y})
+    table[17, "y"], table[150, "y"] = "q", "p"
+    out = page(tmp_path, table)
+    assert re.search(r"Rows to look at: (17 and 150|150 and 17), as it gives their labels at most", out)
+    command = re.search(r"posteriori (explain .*)$", out, re.MULTILINE)[1].split()
+    assert "true class" in CommandLine().succeeds(*command)
+
+
+def test_no_row_is_named_by_a_place_that_is_not_known(tmp_path):
+    table = noisy().with_columns(y=pl.when(pl.int_range(pl.len()) == 5).then(None).otherwise("y"))
+    table[17, "a"] = 9.0
+    found = json.loads(page(tmp_path, table, "--json"))
+    assert all(one["row"] is None for one in found["rows_to_look_at"])
+
+
+def test_only_columns_that_matter_are_named(tmp_path):
+    assert "What matters most: a; without it, it predicts worse." in page(tmp_path, noisy())
+    rng = np.random.default_rng(0)
+    out = page(tmp_path, pl.DataFrame({"a": rng.normal(size=200), "y": rng.choice(["p", "q"], 200)}))
+    assert "No column matters by itself" in out
+    assert "carry no information about the target" in " ".join(out.split())
+
+
+def test_the_saved_pool_is_named_by_what_its_members_see(tmp_path):
+    out = page(tmp_path, noisy(), model="pool")
+    found = json.loads(page(tmp_path, noisy(), "--json", model="pool"))
+    kept = [one["sees"] for one in found["candidates"] if one["weight"] and one["member"] != "pool"]
+    assert f"a pool of {len(kept)} model" in out
+    assert all(name in out for name in kept)
+    assert "lower log-loss" not in out  # no second verdict beside it
+
+
+def held_out(confidence, right, n=1000):
+    """Return predictions of two classes with one confidence, of which some are right."""
+    y_true = (np.arange(n) >= right * n).astype(int)
+    posterior = np.tile([confidence, 1.0 - confidence], (n, 1))
+    prior = np.full((n, 2), 0.5)
+    return HeldOut(np.log(posterior), prior, y_true, np.ones(n), np.array(["a", "b"]), "made up")
+
+
+@pytest.mark.parametrize(
+    ("confidence", "right", "start"),
+    [
+        (0.8, 0.8, "Its probabilities can be trusted: on average it is 80 % sure, and right in 80 %"),
+        (0.9, 0.7, "Its probabilities are too high: on average it is 90 % sure, and right in 70 %"),
+        (0.7, 0.9, "Its probabilities are too cautious: on average it is 70 % sure, and right in 90 %"),
+    ],
+)
+def test_probabilities_are_judged_by_how_often_they_are_right(confidence, right, start):
+    assert in_words.how_trustworthy(held_out(confidence, right)).startswith(start)
+
+
+def test_a_class_that_is_never_predicted():
+    assert in_words.how_complete(held_out(0.8, 0.9), ["a", "b"]) == (
+        "Of 100 that are “b”, it finds 0: it never predicts “b”."
+    )
+
+
+def test_the_interval_holds_the_accuracy_and_stays_within_bounds():
+    text = in_words.how_good(held_out(0.8, 1.0, n=10), ["a", "b"])
+    assert "it predicts 100 correctly (72 to 100)" in text
