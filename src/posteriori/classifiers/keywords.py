@@ -25,7 +25,7 @@ _OF_CLASSIFIERS: Wanted = {
         ("shrinkage", "use shrinkage=…"),
     ),
     "reg_param": (("shrinkage", "use shrinkage=…"),),
-    "store_covariance": (("shrinkage", "leave it out, covariance_ is there after fit"),),
+    "store_covariance": (("shrinkage", "leave it out, fit sets covariance_"),),
     "smoothing": (("alpha", "use alpha=…"),),
     "categorical": (("columns", "use columns=po.Columns(categorical_features=…)"),),
     "cat_features": (("columns", "use columns=po.Columns(categorical_features=…)"),),
