@@ -307,3 +307,11 @@ def test_strangeness_is_the_share_of_drawn_rows_that_are_more_probable():
     expected = [(log_density > one + 1e-12).mean() for one in log_density[:50]]
     np.testing.assert_allclose(measured.ranks(measured.drawn, log_density)[:50], expected)
     assert 0.0 in expected
+
+
+def test_a_scorer_is_shown_in_one_line_and_refuses_what_is_no_row():
+    score = po.NaiveBayes().fit([["u", 1.0], ["v", 2.5]], ["a", "b"]).scorer()
+    assert repr(score) == "<Scorer: 2 columns, 2 classes>"
+    for row in ([{"x0": "u"}], ["u", 1.0], None):
+        with pytest.raises(TypeError, match="give one row as a dict from column name to cell"):
+            score(row)

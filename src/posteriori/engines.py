@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 STREAMED = "posteriori.sources.table_source:TableSource"
@@ -55,7 +56,11 @@ class Engine:
 
 
 ENGINES: dict[str, Engine] = {
-    "files": Engine(tables="posteriori.tables.files:Scan"),
+    "files": Engine(
+        tables="posteriori.tables.files:Scan",
+        takes=lambda X: isinstance(X, str | PathLike),
+        opens="posteriori.tables.files:scan",
+    ),
     "duckdb": Engine(tables="posteriori.tables.database:Query", source="posteriori.sources.database:DatabaseSource"),
     "dask": Engine(
         tables="posteriori.tables.dask:DaskTable",

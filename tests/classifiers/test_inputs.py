@@ -50,8 +50,13 @@ BAD_TABLES = {
     "sparse, one-dimensional": (scipy.sparse.coo_array(X[:, 0]), ValueError, "X has 1 dimensions; give rows and col"),
     "sparse, complex": (scipy.sparse.csr_array(X * 1j), ValueError, "X holds complex128; give counts as real numbers"),
     "sparse, no rows": (scipy.sparse.csr_array((0, 2)), ValueError, r"0 sample\(s\) \(shape=\(0, 2\)\)"),
-    "lazy": (FEATURES.lazy(), TypeError, "X is a lazy polars table; collect it first"),
-    "string": ("table.csv", TypeError, "X is a str, not a table; pass an array or a data frame"),
+    "absent file": ("table.csv", FileNotFoundError, "there is no file 'table.csv'"),
+    "list of texts": (
+        ["no rain today", "rain"],
+        ValueError,
+        r'a list of strings; give a table.*Columns\(text=\["text"\]\)',
+    ),
+    "series of texts": (pd.Series(["no rain", "rain"]), ValueError, "X is a list of strings; give a table"),
     "bytes": (b"1,2", TypeError, "X is a bytes, not a table"),
     "none": (None, TypeError, "X is a NoneType, not a table"),
     "number": (3.5, ValueError, "Expected 2D array, got 0D array instead"),
@@ -91,6 +96,29 @@ def test_what_is_no_table(table, error, match):
         fit(table, Y)
     with refused(error, match):
         fit(X, Y).predict(table)
+
+
+@pytest.fixture(params=["path", "path as text", "polars", "duckdb"])
+def lazy_rows(request, tmp_path):
+    """Return the rows of `FRAME` as a table that is not in memory yet."""
+    path = tmp_path / "rain.csv"
+    FRAME.write_csv(path)
+    if request.param == "duckdb":
+        return pytest.importorskip("duckdb").connect().sql(f"SELECT * FROM read_csv('{path}')")
+    return {"path": path, "path as text": str(path), "polars": FRAME.lazy()}[request.param]
+
+
+def test_files_and_lazy_tables_are_read_as_the_rows_in_memory(lazy_rows):
+    model = fit(FRAME, "rain")
+    found = fit(lazy_rows, "rain")
+    assert found.feature_names_in_.tolist() == ["height", "sky"]
+    np.testing.assert_allclose(found.predict_proba(lazy_rows), model.predict_proba(FRAME), rtol=1e-9)
+    assert found.score(lazy_rows, "rain") == model.score(FRAME, "rain")
+
+
+def test_scan_sends_a_lazy_frame_to_fit():
+    with refused(TypeError, "scan reads files, and was given a LazyFrame; give it to fit itself"):
+        po.scan(FRAME.lazy())
 
 
 def test_a_dict_of_columns_is_no_table():

@@ -39,7 +39,8 @@ def test_a_clone_has_its_own_group():
     [
         ({"em": po.EM(tol=-1)}, "'tol' parameter of EM"),
         ({"labels": po.Labels(unlabelled_weight=2.0)}, "'unlabelled_weight' parameter of Labels"),
-        ({"em": {"tol": 1e-3}}, "'em' parameter of NaiveBayes"),
+        ({"em": {"tol": 1e-3}}, r"em is \{'tol': 0.001\}; it takes a po.EM, such as em=po.EM\(max_iter=50\)"),
+        ({"columns": ["zip"]}, r"columns is \['zip'\].*such as columns=po.Columns\(categorical_features="),
     ],
 )
 def test_a_wrong_value_is_named_with_its_group(parameters, message):

@@ -100,7 +100,7 @@ def test_a_saved_pool_is_the_pool(pool, tmp_path):
     po.save(pool, tmp_path / "pool.posteriori")
     again = po.load(tmp_path / "pool.posteriori")
     assert_allclose(again.predict_proba(ROWS), pool.predict_proba(ROWS), rtol=1e-12)
-    assert_allclose(again.feature_information_, pool.feature_information_)
+    assert_allclose(again.importance_.information, pool.importance_.information)
 
 
 def test_counts_alone_and_priors():

@@ -173,4 +173,4 @@ def test_importance_under_the_model_is_of_the_rows_that_it_was_trained_on():
     members = {"nb": po.NaiveBayes()}
     plain, moved = (pool_of(X, y, members, priors=priors).partial_fit(X, y) for priors in (None, [0.9, 0.05, 0.05]))
     assert not plain.importance_.held_out
-    assert_allclose(moved.feature_information_, plain.feature_information_, rtol=1e-6)
+    assert_allclose(moved.importance_.information, plain.importance_.information, rtol=1e-6)

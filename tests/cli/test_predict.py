@@ -1,6 +1,7 @@
 """Options of predict: columns beside the prediction, strangeness, and rules of decision."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,15 @@ def test_decide_refuses_what_does_not_fit():
     ]:
         with pytest.raises(ValueError, match=message):
             po.decide([[0.5, 0.5]], ["a", "b"], **arguments)
+    for arguments, message in [
+        ({"costs": [[0, 1], [5, 0]]}, "costs is a list; name the classes, costs={true class: {decided class: cost}}"),
+        ({"costs": {"a": 1}}, "the costs where 'a' is true are 1; name them, {decided class: cost}"),
+        ({"thresholds": [0.5]}, "thresholds is a list; name the classes"),
+    ]:
+        with pytest.raises(TypeError, match=re.escape(message)):
+            po.decide([[0.5, 0.5]], ["a", "b"], **arguments)
+    with pytest.raises(TypeError, match="posterior is a model; give its probabilities"):
+        po.decide(po.NaiveBayes(), [], costs={})
     with pytest.raises(ValueError, match="one column for each of the 3 classes"):
         po.decide([[0.5, 0.5]], ["a", "b", "c"], thresholds={"a": 0.5})
 

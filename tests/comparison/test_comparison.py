@@ -17,6 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -392,6 +393,27 @@ def test_refusals_of_tables_and_models(found):
         discriminative("svm").fit(PENGUINS, "species")
     with pytest.raises(TypeError, match="no predict_proba"):
         discriminative(LinearSVC()).fit(PENGUINS, "species")
+
+
+@pytest.mark.parametrize("models", ["nb", ["logistic"]], ids=["one pass", "refitted"])
+def test_a_splitter_of_scikit_learn_gives_the_folds(models):
+    rows, y = np.random.default_rng(0).normal(size=(30, 2)), np.repeat(["u", "v"], [20, 10])
+    splitter = StratifiedKFold(3, shuffle=True, random_state=1)
+    fold = np.empty(30, int)
+    for k, (_, tested) in enumerate(splitter.split(rows, y)):
+        fold[tested] = k
+    assert_array_equal(po.cross_validate(models, rows, y, folds=splitter).fold, fold)
+    with pytest.raises(ValueError, match=r"tests row \d+ [02] times; give a splitter that tests each row once"):
+        po.cross_validate(models, rows, y, folds=ShuffleSplit(2, test_size=0.5, random_state=0))
+
+
+@pytest.mark.parametrize(
+    ("keyword", "advice"),
+    [("cv", "use folds=…"), ("scoring", "leave it out, the result has log-loss"), ("fold", "did")],
+)
+def test_an_unknown_keyword_of_cross_validate_ends_in_a_sentence(keyword, advice):
+    with pytest.raises(TypeError, match=f"cross_validate has no parameter '{keyword}'; {advice}"):
+        po.cross_validate("nb", [[1.0], [2.0]], [0, 1], **{keyword: 3})
 
 
 def test_titles():

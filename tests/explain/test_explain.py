@@ -31,6 +31,25 @@ def test_an_explanation_sums_to_the_prediction(model, penguins):
     assert_allclose(explanation.log_evidence, model.score_samples(penguins), rtol=1e-12)
 
 
+def test_an_explanation_is_a_table_of_terms(model, penguins):
+    explanation = model.explain(penguins[2:5])
+    table = explanation.to_polars()
+    assert table.columns == ["row", "factor", "value", "Adelie", "Chinstrap", "Gentoo"]
+    assert table["factor"].to_list() == ["prior", *explanation.feature_names] * 3
+    of_rows = table.group_by("row", maintain_order=True).agg(pl.col(explanation.classes.tolist()).sum())
+    assert_allclose(of_rows.drop("row").to_numpy(), explanation.log_joint)
+    bill = table.filter(factor="bill_length_mm")
+    assert bill["value"].to_list() == ["40.3", None, "36.7"]
+    assert bill["Gentoo"].to_list() == explanation.log_factors[:, 2, 1].tolist()
+    assert explanation.to_pandas()["Gentoo"].tolist() == table["Gentoo"].to_list()
+
+
+def test_a_class_with_the_name_of_a_column_of_the_table_is_refused():
+    explanation = po.NaiveBayes().fit([["u"], ["v"]], ["row", "b"]).explain([["u"]])
+    with pytest.raises(ValueError, match="the class 'row' has the name of a column of the table; use log_factors"):
+        explanation.to_polars()
+
+
 def test_a_missing_cell_says_nothing(model, penguins):
     row = penguins.row(3, named=True)
     assert row["bill_length_mm"] is None

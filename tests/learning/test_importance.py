@@ -109,8 +109,8 @@ def test_held_out_importance_is_that_of_refitting_and_masking_by_hand(name):
     share = weight / weight.sum()
     error = [np.sqrt(np.sum((share * (one - share @ one)) ** 2)) for one in gains]
     assert_allclose(found.standard_error, error, atol=1e-8)
-    assert_array_equal(model.feature_information_, found.information)
-    assert_array_equal(model.feature_information_error_, found.standard_error)
+    assert_array_equal(model.importance_.information, found.information)
+    assert_array_equal(model.importance_.standard_error, found.standard_error)
 
 
 def test_the_importance_of_a_pool_is_about_the_posteriors_that_judge_it():
@@ -188,8 +188,8 @@ def test_it_is_kept_in_files_and_pickles_and_forgotten_with_the_rows(tmp_path):
         copies.append(po.load(tmp_path / f"{position}.posteriori"))
         for copy in copies:
             assert copy.importance_.held_out
-            assert_array_equal(copy.feature_information_, model.feature_information_)
-            assert_array_equal(copy.feature_information_error_, model.feature_information_error_)
+            assert_array_equal(copy.importance_.information, model.importance_.information)
+            assert_array_equal(copy.importance_.standard_error, model.importance_.standard_error)
     models[1].partial_fit(PENGUINS.head(10), "species")
     assert not models[1].importance_.held_out
 
@@ -205,7 +205,7 @@ def test_one_column_tells_all_that_there_is():
     model = out_of_fold(po.NaiveBayes(), table, "species")
     truth = np.arange(len(model.y_true)), model.y_true
     gain = model.log_posterior[truth] - np.log(model.prior[truth])
-    assert_allclose(model.estimator.feature_information_, [gain.mean()], atol=1e-12)
+    assert_allclose(model.estimator.importance_.information, [gain.mean()], atol=1e-12)
 
 
 def test_predictors_of_one_model_need_no_pool():

@@ -195,6 +195,7 @@ def test_many_rows_give_a_network_back_up_to_equivalence(seed):
         ({"tabu": -1}, "tabu is -1"),
         ({"root": "a"}, "only a tree has one"),
         ({"method": "pcs"}, "method is 'pcs'; did you mean 'pc'?"),
+        ({"method": "hc"}, "method is 'hc'; did you mean 'hill_climbing'?"),
         ({"method": "chow_liu", "required": [("a", "b")]}, "a Chow-Liu tree takes no constraints"),
         ({"method": "chow_liu", "score": "bdeu"}, "a Chow-Liu tree takes 'bic', 'aic' or"),
     ],

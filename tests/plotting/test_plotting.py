@@ -174,11 +174,11 @@ def test_gaussian_pictures_of_a_pool_are_those_of_its_weightiest_gaussian_member
 def test_bars_of_importance_are_the_attribute_with_its_errors(pool):
     for model in (pool, po.NaiveBayes().fit(PENGUINS, "species")):
         ax = plot_feature_information(model, most=3)
-        order = np.argsort(-model.feature_information_)[:3]
-        assert_allclose([bar.get_width() for bar in ax.patches], model.feature_information_[order])
+        order = np.argsort(-model.importance_.information)[:3]
+        assert_allclose([bar.get_width() for bar in ax.patches], model.importance_.information[order])
         assert [label.get_text() for label in ax.get_yticklabels()] == [model.schema_.names[j] for j in order]
         spans = np.array([segment[:, 0] for segment in ax.collections[0].get_segments()])
-        assert_allclose(np.ptp(spans, axis=1), 2 * 1.96 * model.feature_information_error_[order])
+        assert_allclose(np.ptp(spans, axis=1), 2 * 1.96 * model.importance_.standard_error[order])
         assert ("held-out" in ax.get_xlabel()) == model.importance_.held_out
     with pytest.raises(ValueError, match="most is 0"):
         plot_feature_information(pool, most=0)

@@ -189,7 +189,6 @@ ERRORS = {
     ),
     "words": (bad(words={"words": ["a"]}), ValueError, "block 'words' has 7 columns and 1 words"),
     "word twice": (bad(words={"words": list("abcdefa")}), ValueError, "block 'words' names the word 'a' twice"),
-    "lazy table": (bad(table=FRAME.lazy()), TypeError, "X is a lazy polars table; collect it first"),
     "gaussian": (
         lambda: po.NaiveBayes(distributions="gaussian").fit(SPARSE, Y),
         TypeError,

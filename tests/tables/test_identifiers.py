@@ -66,8 +66,8 @@ def test_ignored_columns_influence_nothing(model):
     assert fitted.n_parameters_ == without.n_parameters_
     factors = fitted.explain(table).log_factors
     np.testing.assert_array_equal(factors[:, :, :2], 0.0)
-    np.testing.assert_allclose(fitted.feature_information_[2:], without.feature_information_)
-    np.testing.assert_allclose(fitted.feature_information_[:2], 0.0, atol=1e-12)
+    np.testing.assert_allclose(fitted.importance_.information[2:], without.importance_.information)
+    np.testing.assert_allclose(fitted.importance_.information[:2], 0.0, atol=1e-12)
 
 
 def test_ignored_columns_of_a_pool():

@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.keywords import explain_unknown_keywords
 from posteriori.classifiers.notebooks import estimator_html
 from posteriori.classifiers.rows import forget_importance, rows_to_predict, supports_partitions
-from posteriori.classifiers.validation import require_in_memory, set_grouped_params, validate_grouped_params
+from posteriori.classifiers.validation import GROUPS, require_in_memory, set_grouped_params, validate_grouped_params
 from posteriori.explain import Explanation
 from posteriori.explain.words import WordFactors, word_factors_of
 from posteriori.learning.importance import HeldOutRows, Importance, importance_under_model
@@ -106,6 +107,11 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     target_: Column
     _fitted_attribute: ClassVar[str]  # exists once the estimator is fitted
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = explain_unknown_keywords(cls.__init__, GROUPS)  # type: ignore[method-assign]
+
     @property
     @abstractmethod
     def _posterior(self) -> Posterior:
@@ -161,6 +167,20 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         log_posterior = self._source(X).map(self._posterior.log_posterior)
         self._warn_of_impossible(np.isnan(log_posterior[:, 0]))
         return log_posterior
+
+    @supports_partitions("decision")
+    def decision_function(self, X: Any) -> Array:
+        """Return the score by which a row is classified, in nats: log-odds of two classes, log p(y | x) of more.
+
+        Returns
+        -------
+        ndarray (n,) or (n, C)
+            Of two classes log p(y = classes_[1] | x) − log p(y = classes_[0] | x), (n,); of another number of classes
+            log p(y | x), (n, C). NaN if no class can produce a row, with a warning.
+        """
+        scores = self._source(X).map(self._posterior.log_posterior)
+        self._warn_of_impossible(np.isnan(scores[:, 0]))
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
@@ -327,14 +347,25 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         return self._drawn_importance
 
     @property
-    def feature_information_(self) -> Array:
-        """Feature importance of each column in nats per row, (d,); see `importance_`."""
-        return self.importance_.information
+    def feature_importances_(self) -> Array:
+        """Feature importance of each column of X in nats per row, (d,), in the order of `feature_names_in_`.
 
-    @property
-    def feature_information_error_(self) -> Array:
-        """Standard error of `feature_information_`, (d,)."""
-        return self.importance_.standard_error
+        It is `importance_.information`; of a column of dates the sum over its parts, each of which is taken as unknown
+        alone. Unlike that of scikit-learn's trees it does not sum to 1, and on held-out rows it may be negative.
+
+        Raises
+        ------
+        AttributeError
+            X was a sparse matrix: its words have no importance of their own.
+        """
+        information, schema = self.importance_.information, self.schema_
+        if schema.n_features != len(schema.given):
+            raise AttributeError(
+                "feature_importances_ is of the columns of a table, and X was a sparse matrix, whose words share one "
+                "importance; use importance_.information"
+            )
+        importances: Array = np.bincount(schema.places, information, len(schema.given))
+        return importances
 
     def _check_importance(self, n_columns: int) -> None:
         """Raise ValueError unless the importance, which may come from a file, is of the columns of the model."""

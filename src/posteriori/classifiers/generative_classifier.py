@@ -91,10 +91,10 @@ class GenerativeClassifier(Classifier):
         discriminant analysis takes numbers as jointly Gaussian, and trees and dependences cut them into bins.
     missing : {"at_random", "informative"}, default "at_random"
         As in `NaiveBayes`, for every member that is named (not for given estimators).
-    priors : array-like (C,) or mapping, optional
-        p(y) where the model is used, in the order of `classes_` or by class, each above 0. Default: as in the training
-        rows. Members and weights are those of the training rows. The posterior of the pool is multiplied by priors /
-        `training_prior_` and normalised, which is exact if p(x | y) is the same in both places (Saerens et al. 2002).
+    priors : array-like (C,), mapping or "uniform", optional
+        p(y) where the model is used, in the order of `classes_` or by class, each above 0; "uniform" gives every class
+        1/C, against imbalance. Default: as in the training rows. Members and weights are those of the training rows.
+        X
     labels : Labels, optional
         How missing labels are handled: ``po.Labels(unlabelled="learn")``. Members that learn by EM (naive Bayes,
         discriminant analysis, trees) learn from rows without label; the others, and members with feature weights,
@@ -138,8 +138,8 @@ class GenerativeClassifier(Classifier):
     importance_ : Importance
         Feature importance: the increase of the pool's log-loss on at most 2,000 held-out rows when a column is unknown,
         with standard errors. Computed on first access, and kept in files.
-    feature_information_, feature_information_error_ : ndarray (d,)
-        Feature importance and its standard error, in nats per row.
+    feature_importances_ : ndarray (d,)
+        Feature importance of each column of X, in nats per row.
     skipped_ : dict
         Why a candidate was left out, by name: it does not apply to these columns, it costs too much, it could not lower
         the log-loss of the pool in a trial, the time budget was used up, or it failed.
@@ -237,7 +237,7 @@ class GenerativeClassifier(Classifier):
         "penalty": [Interval(Real, 0, None, closed="left")],
         "distributions": [None, str, Mapping],
         "missing": [StrOptions({"at_random", "informative"})],
-        "priors": [None, Mapping, "array-like"],
+        "priors": [None, StrOptions({"uniform"}), Mapping, "array-like"],
         "labels": [None, Labels],
         "columns": [None, Columns],
         "time_budget": [None, Interval(Real, 0, None, closed="neither")],

@@ -104,12 +104,14 @@ class GenerativeEstimator(Classifier):
 
         Parameters
         ----------
-        X : array-like or data frame (n, d)
+        X : array-like, data frame or path (n, d)
             NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
             missing cells. Strings, booleans and categories are categorical, other numbers continuous, except
             those with two values such as 0 and 1 (`Columns.categorical_features`). Also tables
-            outside this process's memory: files by `posteriori.scan`, a DuckDB query by `posteriori.tables.scan_sql`,
-            a Dask DataFrame or array, a Spark DataFrame. The model equals that of the same rows in memory.
+            outside this process's memory: files by their path, or by `posteriori.scan` with options; a DuckDB query by
+            `posteriori.tables.scan_sql`; a Dask DataFrame or array, a Spark DataFrame. A lazy table (a polars
+            LazyFrame, a DuckDB relation) is computed and held in memory. The model equals that of the
+            same rows in memory.
         y : array-like (n,) or str; optional for files that were scanned with a target
             The label of each row, or the name of the column of X that holds the labels. NaN, None and null are missing
             labels; EM infers them if ``labels=po.Labels(unlabelled="learn")``. Or a table of booleans (n, C), with one

@@ -49,6 +49,8 @@ class GivenParameters:
         labels = self.classes
         if labels is None:
             stated = self.given_priors
+            if isinstance(stated, str):
+                raise ValueError(f"priors={stated!r} does not say how many classes there are; give classes=[…], too")
             labels = list(stated) if isinstance(stated, Mapping) else list(range(len(stated)))
         cells = [plain_cell(label, "classes") for label in labels]
         if len(set(cells)) < len(cells) or not cells:
@@ -186,12 +188,21 @@ def _stacked(values: Any, labels: list[Any], what: str) -> Array:
     return array
 
 
+def require_uniform(priors: str) -> None:
+    """Raise ValueError unless priors that are a string have the one name that there is."""
+    if priors != "uniform":
+        raise ValueError(f'priors is {priors!r}; give "uniform", or one number per class')
+
+
 def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:
     """Return p(y) in the order of the classes.
 
     Raises ValueError if the number of priors is not that of the classes, one is negative, or their sum is not 1.
     """
     labels = list(classes.categories)
+    if isinstance(priors, str):
+        require_uniform(priors)
+        return (1.0 / len(labels),) * len(labels)
     if isinstance(priors, Mapping):
         if set(priors) != set(labels):
             raise ValueError(f"priors must name every class once: the classes are {labels}, priors has {list(priors)}")
@@ -211,7 +222,9 @@ def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:
 
 _T = TypeVar("_T", bound=type[Any])
 
-PRIOR_CONSTRAINTS: dict[str, list[Any]] = {"priors": [None, PSEUDO_COUNT, Mapping, "array-like"]}
+PRIOR_CONSTRAINTS: dict[str, list[Any]] = {
+    "priors": [None, StrOptions({"uniform"}), PSEUDO_COUNT, Mapping, "array-like"]
+}
 COLUMN_CONSTRAINTS: dict[str, list[Any]] = {
     "columns": [None, Columns],
     "n_jobs": N_JOBS,
@@ -230,9 +243,10 @@ columns : Columns, optional
 bins : int, "mdlp" or sequence of float, default "mdlp"
     How continuous columns are cut: "mdlp" is the supervised rule of Fayyad & Irani (1993), which may give a column
     without information about the class one bin; an int gives that many quantile bins; a sequence the cut points.
-priors : array-like (C,), mapping or float, optional
-    p(y), in the order of `classes_` or by class. A number a is the Dirichlet pseudo-count per class of a prior that is
-    estimated from the rows, p(y = c) = (n_c + a) / (n + C·a). Default: estimated with a = 0.
+priors : array-like (C,), mapping, "uniform" or float, optional
+    p(y), in the order of `classes_` or by class; "uniform" gives every class 1/C, against imbalance. A number
+    a is the Dirichlet pseudo-count per class of a prior that is estimated from the rows:
+    p(y = c) = (n_c + a) / (n + C·a). Default: estimated with a = 0.
 predictive : bool, default False
     False: Gaussian means and variances are estimated. True: they are integrated out, which gives the posterior
     predictive density, a Student t (see Notes). Its tails are heavier the fewer the rows of a class are, so that few

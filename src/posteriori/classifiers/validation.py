@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 from posteriori.densities import Gaussian, Missingness, MultivariateGaussian
 from posteriori.learning.fit import EMOptions
@@ -215,7 +215,8 @@ class Columns(ParameterGroup):
             )
 
 
-_GROUPS: dict[str, type[ParameterGroup]] = {"em": EM, "labels": Labels, "columns": Columns}
+GROUPS: dict[str, type[ParameterGroup]] = {"em": EM, "labels": Labels, "columns": Columns}
+_EXAMPLES = {"em": "max_iter=50", "labels": 'unlabelled="learn"', "columns": 'categorical_features=["zip"]'}
 
 
 def em_of(estimator: Any) -> EM:
@@ -236,7 +237,7 @@ def columns_of(estimator: Any) -> Columns:
 def set_grouped_params(estimator: _Estimator, **parameters: Any) -> _Estimator:
     """Set parameters, also those of groups: ``em__tol=1e-3``; the method `set_params` of estimators with groups."""
     nested = {one.partition("__")[0] for one in parameters if "__" in one}
-    for name, kind in _GROUPS.items():
+    for name, kind in GROUPS.items():
         if name in nested and name not in parameters and getattr(estimator, name, kind) is None:
             setattr(estimator, name, kind())
     BaseEstimator.set_params(estimator, **parameters)
@@ -245,8 +246,14 @@ def set_grouped_params(estimator: _Estimator, **parameters: Any) -> _Estimator:
 
 def validate_grouped_params(estimator: Any) -> None:
     """Check the parameters of an estimator and of its groups; its method `_validate_params`."""
+    for name, kind in GROUPS.items():
+        given = getattr(estimator, name, None)
+        if given is not None and not isinstance(given, kind):
+            example = f"{name}=po.{kind.__name__}({_EXAMPLES[name]})"
+            shown = reprlib.repr(given)
+            raise InvalidParameterError(f"{name} is {shown}; it takes a po.{kind.__name__}, such as {example}")
     BaseEstimator._validate_params(estimator)
-    for name in _GROUPS:
+    for name in GROUPS:
         group = getattr(estimator, name, None)
         if group is not None:
             group.check()

@@ -166,7 +166,7 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         if column.is_binned:
             columns[j]["cuts"] = list(column.cuts or ())
     classifies = hasattr(estimator, "classes_")
-    nats = estimator.feature_information_ if classifies else mutual_information(model)
+    nats = estimator.importance_.information if classifies else mutual_information(model)
     covariances = [
         facts
         for block, parameters in zip(model.blocks, model.parameters, strict=True)

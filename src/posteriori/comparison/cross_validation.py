@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.classifiers import GenerativeEstimator
+from posteriori.classifiers.keywords import explain_unknown_keywords
 from posteriori.comparison.models import Rows, chosen_models, read_rows, rows_for, with_all_classes
 from posteriori.comparison.result import text_table
 from posteriori.learning.folds import assign_folds
@@ -76,6 +78,18 @@ class CrossValidation:
         return head, lines
 
 
+_OF_CROSS_VALIDATION = {
+    "cv": (("folds", "use folds=…, a number, the fold of each row, or a splitter of scikit-learn"),),
+    "n_splits": (("folds", "use folds=…"),),
+    "scoring": (("folds", "leave it out, the result has log-loss, accuracy, Brier score and AUC"),),
+    "shuffle": (("folds", "leave it out, rows are shuffled by random_state"),),
+    "n_jobs": (("folds", "set n_jobs of the models"),),
+    "columns": (("categorical_features", "set columns of the models, or use categorical_features=…"),),
+    "verbose": (("progress", "use progress=…"),),
+}
+
+
+@partial(explain_unknown_keywords, groups={}, wanted=_OF_CROSS_VALIDATION)
 def cross_validate(
     models: Any,
     X: Any,
@@ -106,8 +120,9 @@ def cross_validate(
         "aode", "forest", "logistic", "boosting", "random forest", and those of the candidates of
         `GenerativeClassifier`.
     X, y, sample_weight : as in `NaiveBayes.fit`
-    folds : int or array-like (n,), default 5
-        The number of folds, or the fold of each row.
+    folds : int, array-like (n,) or splitter, default 5
+        The number of folds, the fold of each row, or an object of scikit-learn whose test rows are disjoint and cover
+        all rows, such as ``StratifiedKFold(3)``.
     stratified : bool, default True
         Whether to spread every class evenly over the folds.
     groups : array-like (n,), optional

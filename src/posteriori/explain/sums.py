@@ -118,6 +118,48 @@ class Explanation:
         """The name of the term that no feature adds: the prior, or the bias of the class."""
         return "prior" if self.begins_at_prior else "bias of the class"
 
+    def to_polars(self) -> pl.DataFrame:
+        """Return the terms of the sums as a table: one line per row and term, with a column of nats per class.
+
+        Returns
+        -------
+        polars DataFrame
+            ``row``; ``factor``, the prior (or bias of the class) or the name of a feature; ``value``, its cell as text,
+            null if it is missing; and for each class its term in nats, in a column of the name of the class. The
+            columns of classes add up per row to `log_joint`.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> model = po.NaiveBayes().fit([["u"], ["v"], ["u"]], ["a", "b", "a"])
+        >>> model.explain([["u"]]).to_polars().select("factor", "value", "a").rows()
+        [('prior', None, -0.40546510810816444), ('x0', 'u', -0.2876820724517809)]
+        """
+        n, _, d = self.log_factors.shape
+        names, labels = (self.constant, *self.feature_names), [str(label) for label in self.classes]
+        taken = {"row", "factor", "value"}.intersection(labels)
+        if taken:
+            raise ValueError(f"the class {min(taken)!r} has the name of a column of the table; use log_factors")
+        prior = np.broadcast_to(self.log_prior[:, np.newaxis], (n, len(labels), 1))
+        terms = np.concatenate([prior, self.log_factors], axis=2)
+        cells = [cell for row in self.values for cell in (None, *row)]
+        return pl.DataFrame(
+            {
+                "row": np.repeat(np.arange(n), d + 1),
+                "factor": list(names) * n,
+                "value": pl.Series(
+                    [None if cell is None else cell_text(cell, longest=None) for cell in cells], dtype=pl.String
+                ),
+                **{label: terms[:, c].ravel() for c, label in enumerate(labels)},
+            }
+        )
+
+    def to_pandas(self) -> Any:
+        """Return the table of `to_polars` as a DataFrame of pandas, which needs pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_polars().to_dict(as_series=False))
+
     def row(self, row: int) -> Explanation:
         """Return the explanation of one row."""
         rows = slice(row, row + 1)

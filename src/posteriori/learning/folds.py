@@ -33,8 +33,8 @@ def assign_folds(y_true: Array, folds: Any, *, stratified: bool = True, groups: 
     ----------
     y_true : ndarray (n,)
         The class index of each row.
-    folds : int or array-like (n,)
-        The number of folds, or the fold of each row.
+    folds : int, array-like (n,) or splitter
+        The number of folds, the fold of each row, or an object of scikit-learn whose test rows are the folds.
     stratified : bool
         Whether to spread every class evenly over the folds.
     groups : array-like (n,), optional
@@ -46,9 +46,12 @@ def assign_folds(y_true: Array, folds: Any, *, stratified: bool = True, groups: 
     Raises
     ------
     ValueError
-        There are fewer than two folds, more folds than rows or groups, or not one group per row.
+        There are fewer than two folds, more folds than rows or groups, or not one group per row; or the test rows of
+        a splitter are not each row once.
     """
     n = len(y_true)
+    if hasattr(folds, "split") and not isinstance(folds, str | np.ndarray):
+        folds = _fold_of_each(folds, y_true, groups)
     if not isinstance(folds, int | np.integer):
         _, fold = np.unique(np.asarray(folds), return_inverse=True)
         if len(fold) != n or fold.max() < 1:
@@ -64,6 +67,21 @@ def assign_folds(y_true: Array, folds: Any, *, stratified: bool = True, groups: 
     if stratified:
         return stratified_folds(y_true, int(folds), seed)
     return np.random.default_rng(seed).permutation(np.arange(n) % folds)
+
+
+def _fold_of_each(splitter: Any, y_true: Array, groups: Any) -> Array:
+    """Return the fold in which a splitter of scikit-learn tests each row."""
+    fold, tests = np.empty(len(y_true), np.int64), np.zeros(len(y_true), np.int64)
+    for k, (_, rows) in enumerate(splitter.split(np.zeros((len(y_true), 1)), y_true, groups)):
+        fold[rows] = k
+        tests[rows] += 1
+    if not (tests == 1).all():
+        row = int((tests != 1).argmax())
+        raise ValueError(
+            f"folds={splitter!r} tests row {row} {tests[row]} times; give a splitter that tests each row once, such as "
+            "StratifiedKFold"
+        )
+    return fold
 
 
 def _grouped(y_true: Array, folds: int, groups: Array, stratified: bool, seed: int) -> Array:

@@ -11,7 +11,8 @@ import numpy as np
 
 from posteriori.densities import AveragedOneDependence, ungrouped
 from posteriori.model import GenerativeModel, Posterior, cannot_hold, draw_rows, log_marginal, log_marginal_of_codes
-from posteriori.support.checks import check_numbers
+from posteriori.support.checks import check_numbers, require
+from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
@@ -24,6 +25,7 @@ _WORK = 2_000_000  # rows times columns squared
 _MOST_VISITS = 100_000_000_000  # of pairs of columns: about 100 seconds
 _SMALLEST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in `metrics.log_loss`
 _MOST_NUMBERS = 1 << 21  # log posteriors held at once
+_MOST_LISTED = 30  # columns
 _MOST_KEPT = 1 << 23  # parameters of the models of all folds, 64 MB
 
 
@@ -33,6 +35,8 @@ class Importance:
 
     Attributes
     ----------
+    names : tuple of str (d)
+        The columns.
     information : ndarray (d,)
         E[log p(y | x) − log p(y | x₋ⱼ)]. Negative if held-out rows are predicted better without the column.
     standard_error : ndarray (d,)
@@ -54,13 +58,27 @@ class Importance:
     (2020), on removing features by marginalising them.
     """
 
+    names: tuple[str, ...]
     information: Array
     standard_error: Array
     n_rows: int
     held_out: bool
 
+    def __repr__(self) -> str:
+        rows = f"{self.n_rows:,} {'held-out rows' if self.held_out else 'rows drawn from the model'}"
+        listed = np.argsort(-self.information, kind="stable")[:_MOST_LISTED]
+        cells = [
+            (cell_text(self.names[j]), f"{self.information[j]:.4f} ± {self.standard_error[j]:.4f}") for j in listed
+        ]
+        wide, long = (max(len(cell[k]) for cell in cells) for k in (0, 1))
+        lines = [f"{name:{wide}}  {shown:>{long}}" for name, shown in cells]
+        more = len(self.names) - len(lines)
+        end = [f"… and {more:,} more columns"] if more else []
+        return "\n".join([f"Importance: nats per row that are lost without each column ({rows})", *lines, *end])
+
     def check_against(self, n_columns: int) -> None:
         """Raise ValueError unless there is one number for each of `n_columns` columns."""
+        require(len(self.names) == n_columns, "the importance is of other columns")
         check_numbers("the importance of columns", self.information, (n_columns,), -np.inf, np.inf)
         check_numbers("the standard errors of importance", self.standard_error, (n_columns,), 0.0, np.inf)
 
@@ -105,7 +123,7 @@ class HeldOutRows:
         share = weight / weight.sum()
         mean = losses @ share
         error = np.sqrt((losses - mean[:, np.newaxis]) ** 2 @ share**2)
-        return Importance(mean, error, n, held_out=True)
+        return Importance(self.batch.schema.names, mean, error, n, held_out=True)
 
 
 def most_rows(n_columns: int) -> int:
@@ -157,7 +175,7 @@ def importance_under_model(posterior: Posterior) -> Importance:
             gains.append(_divergence(whole, without))
     gain = np.concatenate(gains, axis=1)
     error = gain.std(axis=1) / np.sqrt(gain.shape[1])
-    return Importance(gain.mean(axis=1), error, gain.shape[1], held_out=False)
+    return Importance(posterior.schema.names, gain.mean(axis=1), error, gain.shape[1], held_out=False)
 
 
 def _chunks(posterior: Posterior, rows: Array) -> Iterator[Array]:

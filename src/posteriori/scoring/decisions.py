@@ -50,6 +50,12 @@ def decision_of(
     """
     if (costs is None) == (thresholds is None):
         raise ValueError("give costs or thresholds, one of them")
+    for what, given, example in (
+        ("costs", costs, "{true class: {decided class: cost}}"),
+        ("thresholds", thresholds, "{class: probability}"),
+    ):
+        if given is not None and not isinstance(given, Mapping):
+            raise TypeError(f"{what} is a {type(given).__name__}; name the classes, {what}={example}")
     position = {label: k for k, label in enumerate(classes)}
     if thresholds is not None:
         found = []
@@ -62,6 +68,8 @@ def decision_of(
     cost = np.full((len(classes), len(classes)), np.nan)
     np.fill_diagonal(cost, 0.0)
     for true, of_decision in costs.items():
+        if not isinstance(of_decision, Mapping):
+            raise TypeError(f"the costs where {true!r} is true are {of_decision!r}; name them, {{decided class: cost}}")
         for decided, value in of_decision.items():
             if not np.isfinite(value):
                 raise ValueError(f"the cost of {decided!r} where {true!r} is true is {value}; give a number")
@@ -110,6 +118,8 @@ def decide(
 
     Raises
     ------
+    TypeError
+        The posterior is a model, or costs or thresholds are no mapping.
     ValueError
         Both or neither of `costs` and `thresholds` are given; a class is unknown, a cost is missing or not finite, a
         threshold is not in [0, 1], or the shape of the posterior does not fit the classes.
@@ -127,6 +137,10 @@ def decide(
     >>> po.decide(posterior, ["good", "bad"], thresholds={"bad": 0.04}).tolist()
     ['bad', 'bad']
     """
+    if hasattr(posterior, "predict_proba"):
+        raise TypeError(
+            "posterior is a model; give its probabilities, po.decide(model.predict_proba(X), model.classes_, costs=…)"
+        )
     p = np.asarray(posterior, np.float64)
     labels = np.asarray(classes)
     if p.ndim != 2 or p.shape[1] != len(labels):

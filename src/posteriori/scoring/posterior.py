@@ -12,6 +12,7 @@ import numpy as np
 
 from posteriori.model import Posterior
 from posteriori.sources.table_source import Labelling, RowReader, warn_of_unseen
+from posteriori.support.formatting import plural
 from posteriori.support.typing import Array
 from posteriori.tables import Schema
 from posteriori.tables.reading import RecordTable, warn_of_unknown_keys
@@ -55,6 +56,11 @@ class ModelRows:
     def log_posterior(self, row: Mapping[str, Any]) -> Array:
         """Return log p(y | x) in nats, (C,); NaN, with a warning, for a row that no class can produce."""
         schema = self.schema
+        if type(row) is not dict and not isinstance(row, Mapping):
+            raise TypeError(
+                f"the row is a {type(row).__name__}; give one row as a dict from column name to cell, and several rows "
+                "to predict_proba"
+            )
         if not row.keys() <= self._known:
             warn_of_unknown_keys([row], schema.given, self.model, schema.target)
         reader = RowReader(RecordTable((row,), schema.given), schema, schema.places)
@@ -107,6 +113,9 @@ class Scorer:
     def names(self) -> tuple[str, ...]:
         """The columns of the training table, which are keys of a row."""
         return self.rows.names
+
+    def __repr__(self) -> str:
+        return f"<Scorer: {plural(len(self.names), 'column')}, {plural(len(self.classes), 'class')}>"
 
     def __call__(self, row: Mapping[str, Any]) -> dict[Any, float]:
         """Return p(y | x) of each class.

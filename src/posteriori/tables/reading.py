@@ -211,10 +211,12 @@ def warn_of_unknown_keys(
 
 
 def read_table(X: Any) -> Table:
-    """Open a NumPy array, a list of rows, a data frame that narwhals reads, a scan, or a table of a registered engine.
+    """Open a NumPy array, a list of rows, a data frame that narwhals reads, a scan, or what a registered engine takes.
+
+    A path is scanned. A lazy table, such as a polars LazyFrame or a DuckDB relation, is computed and held in memory.
 
     A sparse matrix of SciPy is a table with a single column of counts, and `Blocks` are several beside a table.
-    Raises TypeError if X is lazy or not a table, and ValueError if X is not two-dimensional, is empty, or two
+    Raises TypeError if X is not a table, and ValueError if X is not two-dimensional, is empty, or two
     columns share a name.
     """
     table = open_table(X)
@@ -268,14 +270,12 @@ def _open_foreign(X: Any) -> Table:
     except nw.exceptions.DuplicateError as error:
         raise name_twice(list(X.columns) if hasattr(X, "iloc") else X.column_names) or error from None
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError(
-            f"X is a lazy {type(X).__module__.split('.')[0]} table; collect it first, or use posteriori.scan"
-        )
+        return PolarsTable(frame.collect("polars").to_native())
     if isinstance(frame, nw.DataFrame):
         return _open_frame(frame)
     if hasattr(X, "__arrow_c_stream__") and (hasattr(X, "columns") or not hasattr(X, "__array__")):
         return _open_arrow(X)
-    if isinstance(X, str | bytes | dict) or X is None:
+    if isinstance(X, bytes | dict) or X is None:
         raise TypeError(f"X is a {type(X).__name__}, not a table; pass an array or a data frame")
     if isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X):
         raise TypeError("X is a list of dicts, which have no fixed columns; make a table of it: polars.DataFrame(X)")
@@ -317,6 +317,11 @@ def _open_arrow(X: Any) -> PolarsTable:
 
 
 def _two_dimensional(values: Array) -> Array:
+    if values.ndim == 1 and len(values) and all(isinstance(cell, str) for cell in values):
+        raise ValueError(
+            'X is a list of strings; give a table with one column, polars.DataFrame({"text": X}), and '
+            'columns=po.Columns(text=["text"]) if they are texts, to be cut into words'
+        )
     values = plain_array(values, "X", times=True)
     if values.ndim != 2:
         raise ValueError(

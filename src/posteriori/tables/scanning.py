@@ -261,6 +261,10 @@ def paths_of(paths: Any) -> tuple[Path, ...]:
     Raises FileNotFoundError if a path, glob or folder matches no file, and ValueError if the files are of several
     formats, or of an unknown one.
     """
+    if hasattr(type(paths), "columns"):  # of a lazy frame itself they are computed
+        raise TypeError(
+            f"scan reads files, and was given a {type(paths).__name__}; give it to fit itself, which takes lazy tables"
+        )
     names = [os.fspath(paths)] if isinstance(paths, str | os.PathLike) else [os.fspath(path) for path in paths]
     files: list[Path] = []
     for name in names:

@@ -193,6 +193,7 @@ def fitted(
 
 
 METHODS = ("hill_climbing", "chow_liu", "pc", "mmhc")
+_ABBREVIATED = {"hc": "hill_climbing", "tabu": "hill_climbing", "greedy": "hill_climbing", "tree": "chow_liu"}
 _MOST_STEPS = 20  # of structural EM
 # Seconds on one core, as `python -m benchmarks.costs` measures them.
 _PER_VISIT = 1e-8  # of a distinct row and pair of variables with states
@@ -249,7 +250,8 @@ class Search:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise ValueError(f"method is {self.method!r}; {closest(self.method, METHODS)}")
+            meant = _ABBREVIATED.get(self.method, self.method)
+            raise ValueError(f"method is {self.method!r}; {closest(meant, METHODS)}")
         for name, value in (("tabu", self.tabu), ("restarts", self.restarts), ("max_given", self.max_given)):
             if value is None and name == "max_given":
                 continue
