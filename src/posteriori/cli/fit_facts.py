@@ -41,6 +41,7 @@ from posteriori.tables import Column, Schema, quote
 from posteriori.tables.dialects import is_written_number
 from posteriori.tables.labels import numbers_as_classes
 from posteriori.tables.polars import exactly
+from posteriori.tables.spellings import spelled_alike
 from posteriori.tables.texts import SAMPLED, looks_like_text
 
 if TYPE_CHECKING:
@@ -65,8 +66,7 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
     The suspects are columns that count the rows, have one value or two whole numbers, mix numbers with a few words, or
     have almost as many categories as cells.
     """
-    alike = _spelled_alike(description.labels)
-    if alike and schema.target is not None:
+    for alike in spelled_alike(description.labels) if schema.target is not None else ():
         yield (
             f"the target {quote([schema.target])} has the classes {', '.join(map(repr, alike))}, which differ only in "
             "case or white space; if they mean the same, spell them in one way"
@@ -104,27 +104,12 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
         yield f"{quote(constant)} {_have(constant)} only one value and cannot inform on the class"
 
 
-def _spelled_alike(categories: Iterable[object]) -> list[str]:
-    """Return the first strings that differ only in case or white space."""
-    groups: dict[str, list[str]] = {}
-    for category in categories:
-        if isinstance(category, str):
-            groups.setdefault(" ".join(category.casefold().split()), []).append(category)
-    return next((group for group in groups.values() if len(group) > 1), [])
-
-
 def _have(names: list[str]) -> str:
     return "has" if len(names) == 1 else "have"
 
 
 def _hints_on_strings(scan: Scan, column: Column, present: int) -> Iterable[str]:
     n_categories = len(column.categories)
-    alike = _spelled_alike(column.categories)
-    if alike:
-        yield (
-            f"{quote([column.name])} has the categories {', '.join(map(repr, alike))}, which differ only in case or "
-            "white space; if they mean the same, spell them in one way"
-        )
     words = _words_among_numbers(column)
     if words:
         yield _hint_on_words(scan, column, words)
@@ -140,7 +125,8 @@ def _hint_on_words(scan: Scan, column: Column, words: list[str]) -> str:
     n_cells = found.collect(engine="streaming").item()
     return (
         f"{quote([column.name])} would be a number except for {', '.join(map(repr, words))} in "
-        f"{plural(n_cells, 'cell')}; if that means missing, write NA or leave the cell empty"
+        f"{plural(n_cells, 'cell')}; if that means missing, add "
+        f"--missing-values {shlex.quote(','.join(words))}"
     )
 
 
@@ -190,7 +176,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut) -> Facts:
             {"class": label, "rows": description.labels.get(category, 0)}
             for label, category in zip(labels_of(estimator), estimator.target_.categories, strict=True)
         ],
-        "columns": _column_facts(description, estimator),
+        "columns": _column_facts(scan, description, estimator),
         "hints": list(hints(scan, description, schema)),
         "cross_validation": {
             "folds": scored.folds,
@@ -217,10 +203,11 @@ def _against_prior(scored: HeldOut) -> Facts:
     }
 
 
-def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> list[Facts]:
+def _column_facts(scan: Scan, description: ScannedTable, estimator: GenerativeEstimator) -> list[Facts]:
     """Return kind, distribution, missing cells and values of each feature."""
     pooled = hasattr(estimator, "members_")
     name_of = {} if pooled else estimator.model_.column_densities
+    marked = scan.marked_cells()
     facts = []
     for j, column in enumerate(estimator.schema_.columns):
         cells = description.columns[column.source].cells
@@ -231,6 +218,8 @@ def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> 
             "missing": cells.missing,
             "missing_share": cells.missing / description.n_rows,
         }
+        if column.source in marked:
+            found["read_as_missing"] = marked[column.source]
         if column.part is not None:
             found["part_of"] = column.source
         if column.is_ignored:
@@ -310,7 +299,7 @@ def print_fit(facts: Facts) -> None:
         reasons.setdefault(reason, []).append(name)
     for reason, names in reasons.items():
         out.print(f"left out: {', '.join(names)} ({reason})")
-    _print_verdict(out, found, _spelled_alike(entry["class"] for entry in facts["classes"]))
+    _print_verdict(out, found, spelled_alike(entry["class"] for entry in facts["classes"]))
     print_information(out, facts)
     print_parameter_count(out, facts)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
@@ -359,10 +348,11 @@ def _values(column: Facts) -> str:
     if column["mean"] is None:
         return "none"
     spread = f" ± {number(column['sd'])}" if column["sd"] is not None else ""
-    return f"{number(column['mean'])}{spread}, {number(column['min'])} to {number(column['max'])}"
+    marks = f"; missing: {', '.join(map(repr, column['read_as_missing']))}" if "read_as_missing" in column else ""
+    return f"{number(column['mean'])}{spread}, {number(column['min'])} to {number(column['max'])}{marks}"
 
 
-def _print_verdict(out: Console, found: Facts, alike: Sequence[str]) -> None:
+def _print_verdict(out: Console, found: Facts, alike: Sequence[Sequence[str]]) -> None:
     """Print why the log-loss is no better than that of the class prior, if it is not."""
     loss, of_prior = found["model"]["log_loss"], found["class_prior"]["log_loss"]
     if found["verdict"] == "uninformative":

@@ -46,7 +46,10 @@ class Dialect:
     missing: tuple[str, ...] = ()  # cells that are missing, besides the usual ones
 
     def described(self, default: str) -> str:
-        """Return what differs from UTF-8 text with decimal points and a default separator; empty if nothing does."""
+        """Return what differs from UTF-8 text with decimal points and a default separator; empty if nothing does.
+
+        Cells that are stated as missing are left out.
+        """
         parts = []
         if self.separator != default:
             parts.append(f"separator {'tab' if self.separator == chr(9) else repr(self.separator)}")
@@ -54,8 +57,6 @@ class Dialect:
             parts.append("decimal comma")
         if self.encoding != "utf-8":
             parts.append(f"encoding {self.encoding}")
-        if self.missing:
-            parts.append(f"{', '.join(map(repr, self.missing))} as missing")
         return ", ".join(parts)
 
 

@@ -117,7 +117,7 @@ class Scan(StreamedTable):
         return tuple(sorted({*stated, *found}))
 
     def marked_cells(self) -> dict[str, dict[str, int]]:
-        """Return how often each mark that was recognised in a column of numbers occurs, in one pass over these columns."""
+        """Return how often each mark that was recognised in a column of numbers occurs, in one pass."""
         columns = {name: dtype.marks for name, dtype in self.written.items() if dtype.marks and name in self.types}
         if not columns:
             return {}
@@ -165,6 +165,13 @@ class Scan(StreamedTable):
         cut = replace(self, types={**self.types, target: pl.String()}, frame=frame)
         vars(cut)["n_rows"] = self.n_rows
         return cut
+
+    def with_labels_as(self, target: str, spellings: Mapping[str, str]) -> Scan:
+        """Return the same rows, with some labels replaced by others."""
+        frame = self.frame.with_columns(exactly(target).cast(pl.String).replace(dict(spellings)))
+        found = replace(self, types={**self.types, target: pl.String()}, frame=frame)
+        vars(found)["n_rows"] = self.n_rows
+        return found
 
     def frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield some columns of all rows, in their order."""
@@ -345,8 +352,8 @@ def scan(
     -----
     A text column of which the first 10,000 rows are all written numbers, such as $1,000, 1.234,50 € or 12 %, is read
     as numbers, without their unit: 1000, 1234.5 and 12. So is one of which at least 90 % are numbers and the others are
-    at most 10 usual marks of a missing cell, such as -, ?, none or k.A.: these are missing. ``scan.marks("price")`` names
-    them. ``dtypes={"price": polars.String}`` keeps the strings.
+    at most 10 usual marks of a missing cell, such as -, ?, none or k.A.: these are missing. ``scan.marks("price")``
+    names them. ``dtypes={"price": polars.String}`` keeps the strings.
 
     Raises
     ------

@@ -7,12 +7,13 @@ from collections.abc import Collection
 NUMBERS_SHARE = 0.9  # of the present cells of a column, that are numbers if its marks are read as missing
 MOST_MARKS = 10  # distinct marks of a column
 _LONGEST = 3  # characters of a mark without letters and digits, such as - or ???
-_WORDS = frozenset(
-    "na n/a n.a. n.a nan null nil none missing unknown unk undefined undef unavailable empty blank void nd n.d. n/d tbd "
-    "#n/a #na #null! #value! #div/0! #ref! #name? #num! not|available not|applicable not|known no|data no|value "
-    "k.a. k.a ka k/a keine|angabe unbekannt fehlt leer "  # German
-    "s/d s.d. sin|datos desconocido inconnu nc n.c. non|disponible desconhecido sconosciuto onbekend".split()
-)
+_WORDS = """
+    na, n/a, n.a., n.a, nan, null, nil, none, missing, unknown, unk, undefined, undef, unavailable, empty, blank, void,
+    nd, n.d., n/d, tbd, #n/a, #na, #null!, #value!, #div/0!, #ref!, #name?, #num!, not available, not applicable,
+    not known, no data, no value, k.a., k.a, ka, k/a, keine angabe, unbekannt, fehlt, leer, s/d, s.d., sin datos,
+    desconocido, inconnu, nc, n.c., non disponible, desconhecido, sconosciuto, onbekend
+"""
+_USUAL = frozenset(" ".join(word.split()) for word in _WORDS.split(","))
 
 
 def is_mark(cell: str) -> bool:
@@ -23,7 +24,7 @@ def is_mark(cell: str) -> bool:
     text = " ".join(cell.casefold().split())
     if not any(character.isalnum() for character in text):
         return len(text) <= _LONGEST
-    return text.replace(" ", "|") in _WORDS
+    return text in _USUAL
 
 
 def marks_among_numbers(words: Collection[str], n_words: int, n_numbers: int) -> tuple[str, ...]:

@@ -321,8 +321,8 @@ def types_of(
 ) -> Types:
     """Return the type of each column of a file; Null for a text column without any cell.
 
-    Types of text columns are inferred from the first rows, or from all rows if `whole`, except those in `known`. `marks`
-    are those of missing cells in columns that a model reads as numbers. Columns `as_written` have no marks.
+    Types of text columns are inferred from the first rows, or from all rows if `whole`, except those in `known`.
+    `marks` are those of missing cells in columns that a model reads as numbers. Columns `as_written` have no marks.
     Raises ValueError if the file is empty or is not UTF-8 text.
     """
     if not file.readable.stat().st_size:
