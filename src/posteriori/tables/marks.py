@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 NUMBERS_SHARE = 0.9  # of the present cells of a column, that are numbers if its marks are read as missing
 MOST_MARKS = 10  # distinct marks of a column
@@ -40,3 +40,14 @@ def marks_among_numbers(words: Collection[str], n_words: int, n_numbers: int) ->
     if len(words) > MOST_MARKS or n_numbers < NUMBERS_SHARE * (n_numbers + n_words):
         return ()
     return tuple(sorted(words)) if all(map(is_mark, words)) else ()
+
+
+def marks_in(cells: Iterable[str | None]) -> tuple[str, ...]:
+    """Return the marks of missing cells among strings that are numbers, by the same rule; none if they are not."""
+    n_numbers, words = 0, list[str]()
+    for cell in cells:
+        try:
+            n_numbers += cell is not None and float(cell) == float(cell)
+        except ValueError:
+            words.append(str(cell))
+    return marks_among_numbers(set(words), len(words), n_numbers) if n_numbers else ()

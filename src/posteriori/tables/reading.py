@@ -398,6 +398,8 @@ def infer_schema(
         identifiers = _identifiers(table, [j for j in positions if j not in found], declared.union(keep))
         found |= {j: (column,) for j, column in identifiers.items()}
     read = [j for j in positions if j not in found]
+    if not known and not is_plain and not isinstance(table, LazyTable):
+        _warn_of_marks(table, [j for j in positions if j not in declared])
     if isinstance(table, LazyTable):
         table.find_categories(read, declared, target)
     of_position = {j: table.column(j, j in declared) for j in read}
@@ -416,6 +418,23 @@ def infer_schema(
         dtype=table.dtype,
         target=target,
     )
+
+
+def _warn_of_marks(table: Table, positions: Iterable[int]) -> None:
+    """Warn of columns of strings in memory whose first cells are numbers and marks of missing cells, such as -."""
+    found: dict[str, tuple[str, ...]] = {}
+    for j in positions:
+        if table.hashes(j, 1) is not None:
+            marks = marks_in(table.texts(j, slice(0, min(SAMPLED, table.n_rows))))
+            if marks:
+                found[table.names[j]] = marks
+    if found:
+        listed = ", ".join(map(repr, sorted({mark for marks in found.values() for mark in marks})))
+        warn(
+            f"{quote(found)} {'holds' if len(found) == 1 else 'hold'} strings that are numbers except for {listed}, and "
+            "are not read as numbers; convert them (in polars by cast(polars.Float64, strict=False), in pandas by "
+            "to_numeric(…, errors='coerce')), or name them in categorical_features"
+        )
 
 
 def _identifiers(table: Table, positions: Sequence[int], keep: Collection[int]) -> dict[int, Column]:

@@ -38,9 +38,9 @@ def looks_like_text(cells: Sequence[str]) -> bool:
     """Return whether strings are text: long, of many distinct cells, whose words repeat.
 
     Text has 5 words per cell or more on average, separated by spaces. It has 50 distinct cells or more, or half of new
-    cells or more are new as a whole (`Occurrences.unseen_share`), as those of categories are not: messages that are sent
-    again are text. And half of the words or more occur in another distinct cell, too, as those of an identifier do not.
-    Fewer than 20 cells are never text.
+    cells or more are new as a whole (`Occurrences.unseen_share`), as those of categories are not: messages that are
+    sent again are text. And half of the words or more occur in another distinct cell, too, as those of an identifier do
+    not. Fewer than 20 cells are never text.
     """
     if len(cells) < FEWEST_CELLS:
         return False
