@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -96,3 +97,19 @@ def test_stated_missing_values_hold_for_all_columns(tmp_path):
     frame.write_parquet(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match="missing values are stated for CSV, TSV and spreadsheets"):
         po.scan(tmp_path / "t.parquet", missing_values=["low"])
+
+
+@pytest.mark.parametrize("container", [pl.DataFrame, pd.DataFrame])
+def test_a_frame_of_strings_that_are_numbers_and_marks_is_warned_of(container):
+    X = container({"x": [*(str(i % 30 / 2) for i in range(92)), "-", "?"], "z": [float(i % 7) for i in range(94)]})
+    y = ["a", "b"] * 47
+    with pytest.warns(UserWarning, match=r"column 'x' holds strings that are numbers except for '-', '\?', and is not"):
+        po.NaiveBayes().fit(X, y)
+    columns = po.Columns(categorical_features=["x"])
+    assert po.NaiveBayes(columns=columns).fit(X, y).schema_.columns[0].kind == "categorical"
+
+
+@pytest.mark.parametrize("words", [["low", "-"], ["-"] * 20])
+def test_a_frame_with_values_among_numbers_is_not_warned_of(words):
+    X = pl.DataFrame({"x": [*(str(i % 30) for i in range(92)), *words]})
+    assert po.NaiveBayes().fit(X, [i % 2 for i in range(X.height)]).schema_.columns[0].kind == "categorical"

@@ -87,7 +87,7 @@ def text_columns(table: Table, positions: Sequence[int], texts: Texts) -> dict[i
     """Return the settings of the columns that are text, by their positions; arguments as in `find_texts`."""
     if isinstance(texts, Mapping):
         return {j: texts[j] for j in positions if j in texts}
-    candidates = [j for j in positions if j in texts and _may_be_text(table, j)]
+    candidates = [j for j in positions if j in texts and may_be_text(table, j)]
     return {j: Tokenizer() for j in _recognised(table, candidates)}
 
 
@@ -126,7 +126,7 @@ def _column(table: Table, j: int, tokenizer: Tokenizer, seen: RowsWithWord, past
     return Column(table.names[j], "counts", dtype=table.data_type(j), width=len(words), words=words, text=tokenizer)
 
 
-def _may_be_text(table: Table, j: int) -> bool:
+def may_be_text(table: Table, j: int) -> bool:
     """Return whether the data type of a column may hold text; the cells of a table in memory are looked at, too."""
     if table.data_type(j) in _CATEGORICAL or table.data_type(j).startswith("dictionary"):
         return False
