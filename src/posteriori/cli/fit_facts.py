@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -41,6 +43,7 @@ from posteriori.tables import Column, Schema, quote
 from posteriori.tables.dialects import is_written_number
 from posteriori.tables.labels import numbers_as_classes
 from posteriori.tables.polars import exactly
+from posteriori.tables.scanning import SAMPLED_ROWS
 from posteriori.tables.spellings import spelled_alike
 from posteriori.tables.texts import SAMPLED, looks_like_text
 
@@ -57,14 +60,16 @@ _IDENTIFIER_SHARE = 0.8  # categories per present cell
 _SAMPLED = 5000  # rows in which alerts are looked for, as in a report
 _SAID_ELSEWHERE = ("constant", "ignored")  # hints of fit, the columns of show
 _WIDE = 100  # columns of a terminal
+_CODES = range(3, 11)  # distinct whole numbers that may be codes
+_CODE_NAMES = frozenset(["category", "class", "code", "codes", "group", "kind", "language", "region", "type", "zone"])
 _MOST_WORDS = 3  # that a column of numbers may contain as codes of a missing cell
 
 
 def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str]:
     """Yield a sentence with a remedy for each suspicious column.
 
-    The suspects are columns that count the rows, have one value or two whole numbers, mix numbers with a few words, or
-    have almost as many categories as cells.
+    The suspects are columns that count the rows, have one value or two whole numbers, mix numbers with a few words,
+    have almost as many categories as cells, or hold whole numbers that look like codes.
     """
     for alike in spelled_alike(description.labels) if schema.target is not None else ():
         yield (
@@ -100,8 +105,40 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
             f"{quote(binary)} {_have(binary)} only two values; if they are codes rather than quantities, "
             f"add --categorical {shlex.quote(','.join(binary))}"
         )
+    codes = _codes(scan, description, schema)
+    if codes:
+        yield (
+            f"{quote(codes)} {_have(codes)} few whole numbers; if they are codes rather than quantities, "
+            f"add --categorical {shlex.quote(','.join(codes))}"
+        )
     if constant:
         yield f"{quote(constant)} {_have(constant)} only one value and cannot inform on the class"
+
+
+def _codes(scan: Scan, description: ScannedTable, schema: Schema) -> list[str]:
+    """Return the columns of 3 to 10 whole numbers, in the first rows, that look like codes by their name or steps.
+
+    Most steps between codes are other than 1 and not all equal. Counts begin with steps of 1.
+    """
+    names = [
+        column.name
+        for column in schema.columns
+        if column.kind == "continuous" and column.part is None and description.columns[column.name].dtype.is_integer()
+    ]
+    if not names:
+        return []
+    values = scan.frame.head(SAMPLED_ROWS).select(
+        exactly(name).drop_nulls().unique().sort().head(_CODES.stop).implode() for name in names
+    )
+    found = []
+    for cells in values.collect(engine="streaming").iter_columns():
+        numbers = cells[0].to_list()
+        steps = [high - low for low, high in itertools.pairwise(numbers)]
+        has_gaps = len(set(steps)) > 1 and 2 * sum(step > 1 for step in steps) > len(steps)
+        words = set(re.split(r"[\W_]+", cells.name.lower()))
+        if len(numbers) in _CODES and (has_gaps or not words.isdisjoint(_CODE_NAMES)):
+            found.append(cells.name)
+    return found
 
 
 def _have(names: list[str]) -> str:

@@ -433,9 +433,9 @@ def _warn_of_marks(table: Table, positions: Iterable[int]) -> None:
         listed = ", ".join(map(repr, sorted({mark for marks in found.values() for mark in marks})))
         holds, are = ("holds", "is") if len(found) == 1 else ("hold", "are")
         warn(
-            f"{quote(found)} {holds} strings that are numbers except for {listed}, and {are} not read as numbers; convert "
-            "them (in polars by cast(polars.Float64, strict=False), in pandas by to_numeric(…, errors='coerce')), or name "
-            "them in categorical_features"
+            f"{quote(found)} {holds} strings that are numbers except for {listed}, and {are} not read as numbers; "
+            "convert them (in polars by cast(polars.Float64, strict=False), in pandas by "
+            "to_numeric(…, errors='coerce')), or name them in categorical_features"
         )
 
 
