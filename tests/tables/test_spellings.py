@@ -1,4 +1,4 @@
-"""Labels that differ only in case or white space."""
+"""Labels that differ only in case or blanks."""
 
 from __future__ import annotations
 

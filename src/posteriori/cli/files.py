@@ -60,7 +60,7 @@ _OPTIONS = {
 }
 _KEEP_SPELLING = Annotated[
     bool,
-    typer.Option("--keep-spelling", help="Keep labels apart that differ only in case or white space."),
+    typer.Option("--keep-spelling", help="Keep labels apart that differ only in case or blanks."),
 ]
 
 

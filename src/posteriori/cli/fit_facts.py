@@ -74,7 +74,7 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
     for alike in spelled_alike(description.labels) if schema.target is not None else ():
         yield (
             f"the target {quote([schema.target])} has the classes {', '.join(map(repr, alike))}, which differ only in "
-            "case or white space; if they mean the same, spell them in one way"
+            "case or blanks; if they mean the same, spell them in one way"
         )
     constant, binary = [], []
     for column in schema.columns:

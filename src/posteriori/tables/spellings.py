@@ -1,7 +1,8 @@
-"""Labels and categories that differ only in case or white space: one value in several spellings."""
+"""Labels and categories that differ only in case or blanks: one value in several spellings."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import numpy as np
 from posteriori.support.typing import Array
 from posteriori.user_warnings import warn
 
+_BLANKS = re.compile("[ \u00a0]+")  # a tab or a line break may be meant
 _are_kept: ContextVar[bool] = ContextVar("spellings are kept", default=False)
 
 
@@ -27,11 +29,11 @@ def spellings_kept() -> Iterator[None]:
 
 
 def _folded(label: str) -> str:
-    return " ".join(label.casefold().split())
+    return _BLANKS.sub(" ", label.casefold()).strip(" ")
 
 
 def spelled_alike(labels: Iterable[Any]) -> list[list[str]]:
-    """Return the groups of strings that differ only in case or white space."""
+    """Return the groups of strings that differ only in case or blanks."""
     groups: dict[str, list[str]] = {}
     for label in labels:
         if isinstance(label, str):
@@ -49,7 +51,7 @@ def usual_spellings(rows: Mapping[Any, float]) -> dict[str, str]:
 
 
 def spellings_of_classes(labels: Iterable[Any], classes: Iterable[Any]) -> dict[str, str]:
-    """Return the class of each label that is none, but differs from a single one only in case or white space."""
+    """Return the class of each label that is none, but differs from a single one only in case or blanks."""
     known = list(classes)
     of_folded: dict[str, list[str]] = {}
     for one in known:
@@ -75,7 +77,7 @@ def described(usual: Mapping[str, str]) -> str:
 
 
 def one_spelling(y: Any) -> Array:
-    """Give labels that differ only in case or white space their most frequent spelling.
+    """Give labels that differ only in case or blanks their most frequent spelling.
 
     Parameters
     ----------
@@ -101,14 +103,14 @@ def one_spelling(y: Any) -> Array:
 
 
 def warn_of_spellings(labels: Iterable[Any]) -> None:
-    """Warn of labels that differ only in case or white space, unless their spellings are to be kept."""
+    """Warn of labels that differ only in case or blanks, unless their spellings are to be kept."""
     if _are_kept.get():
         return
     groups = spelled_alike(labels)
     if groups:
         listed = ", ".join(map(repr, groups[0]))
         warn(
-            f"the labels {listed} differ only in case or white space, and are classes of their own; if they mean the "
-            "same, posteriori.tables.one_spelling(y) gives them one spelling",
+            f"the labels {listed} differ only in case or blanks, and are classes of their own; if they mean the "
+            "same, give them one spelling, as posteriori.tables.one_spelling does",
             UserWarning,
         )
