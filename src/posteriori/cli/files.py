@@ -108,7 +108,7 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
     def run_command(*arguments: Any, **given: Any) -> None:
         from posteriori.tables.spellings import spellings_kept
 
-        reading = _Reading(**{name: given.pop(name, default) for name, default in defaults.items()})  # type: ignore
+        reading = _Reading(**{name: given.pop(name, default) for name, default in defaults.items()})
         with as_user_errors():
             reading.asked.check()
         target, categorical = given.get("target"), given.get("categorical")

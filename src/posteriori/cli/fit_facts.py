@@ -71,9 +71,10 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
     The suspects are columns that count the rows, have one value or two whole numbers, mix numbers with a few words,
     have almost as many categories as cells, or hold whole numbers that look like codes.
     """
-    for alike in spelled_alike(description.labels) if schema.target is not None else ():
+    target = schema.target
+    for alike in () if target is None else spelled_alike(description.labels):
         yield (
-            f"the target {quote([schema.target])} has the classes {', '.join(map(repr, alike))}, which differ only in "
+            f"the target {quote([str(target)])} has the classes {', '.join(map(repr, alike))}, which differ only in "
             "case or blanks; if they mean the same, spell them in one way"
         )
     constant, binary = [], []
