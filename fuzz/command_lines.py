@@ -179,6 +179,7 @@ _VALUES: dict[str, Callable[[Rng, _Command], str | None]] = {
     "--max-table-size": lambda rng, command: "10000",
     "--sep": lambda rng, command: pick(rng, (",", ";", "|", "tab")) if command.is_text else None,
     "--decimal": lambda rng, command: pick(rng, ".,") if command.is_text else None,
+    "--missing-values": lambda rng, command: pick(rng, ("-,?", "low")) if command.is_text else None,
     "--encoding": lambda rng, command: pick(rng, ("utf-8", "latin-1", "utf-16")) if command.is_text else None,
 }
 

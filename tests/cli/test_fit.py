@@ -207,7 +207,7 @@ def test_json_is_all_there_is_on_stdout_and_warnings_are_lines_on_stderr():
 def test_hints():
     letters = "abcdefghijklmnopqrst"
     rows = [
-        f"{i},name{i},{'?' if i == 3 else i * 7 % 20},{i % 2 * 100},{i // 2 % 2},same,{letters[i % 3]},{'uv'[i % 2]}"
+        f"{i},name{i},{'free' if i == 3 else i * 7 % 20},{i % 2 * 100},{i // 2 % 2},same,{letters[i % 3]},{'uv'[i % 2]}"
         for i in range(20)
     ]
     # "binary" holds 0 and 1, which are categories: it needs no hint
@@ -217,8 +217,17 @@ def test_hints():
     assert set(by_column) == {"row", "name", "number", "flag", "constant"}
     assert "--column row=keep" in by_column["row"]
     assert "--column name=keep" in by_column["name"]
-    assert "'?' in 1 cell;" in by_column["number"]
+    assert "'free' in 1 cell; if that means missing, add --missing-values free" in by_column["number"]
     assert "--categorical flag" in by_column["flag"]
+
+
+def test_whole_numbers_that_look_like_codes_get_a_hint():
+    odd, even = [10, 20, 31, 45], [2, 4, 6, 8]
+    rows = [f"{odd[i % 4]},{even[i % 4]},{i % 3},{(0, 1, 2, 3, 8)[i % 5]},{'ab'[i % 2]}" for i in range(60)]
+    write("t.csv", "product,cylinders,sales_zone,children,y\n" + "\n".join(rows))
+    (hint,) = json.loads(succeeds("fit", "t.csv", "--target", "y", "--json", "--model", "nb"))["hints"]
+    assert hint.startswith("columns 'product', 'sales_zone' have few whole numbers")
+    assert hint.endswith("add --categorical product,sales_zone")
 
 
 def test_a_progress_bar_only_where_somebody_looks(monkeypatch):

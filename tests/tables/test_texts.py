@@ -280,3 +280,11 @@ def test_later_rows_and_rows_without_any_word_are_cut_once_too(cut):
     whole = pl.concat([FRAME[:60], rows, FRAME[:4].with_columns(message=pl.lit("!"))])
     again = po.NaiveBayes().fit(whole, [*Y, *Y[:4]])
     np.testing.assert_allclose(model.predict_log_proba(FRAME), again.predict_log_proba(FRAME), atol=1e-10)
+
+
+def test_repeated_messages_are_text_and_long_categories_are_none():
+    rng = np.random.default_rng(2)
+    words = ["see", "you", "at", "home", "later", "we", "can", "talk", "about", "the", "day", "and", "eat"]
+    messages = [" ".join(rng.choice(words, 8)) for _ in range(113)]
+    assert looks_like_text(rng.choice(messages, 300).tolist())
+    assert not looks_like_text(rng.choice(messages[:30], 300).tolist())

@@ -73,7 +73,7 @@ def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = No
     labels = estimator.target_
     is_cut = hasattr(estimator, "target_cuts_")  # the file holds numbers, and the classes are intervals
     name = None if is_cut else target or estimator.schema_.target
-    return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None)
+    return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None, name)
 
 
 def scan_for(schema: Schema, target: Column, tables: Sequence[str], beside: Sequence[str] = ()) -> Scan:
@@ -256,7 +256,7 @@ def read_labelled(
     UserError
         The file cannot be read, an option names an unknown column, no feature is left, or the target is unsuitable.
     """
-    frame = target_as_classes(read_frame(path), target, path, classes, target_is_class)
+    frame = target_as_classes(read_frame(path, labels=target), target, path, classes, target_is_class)
     features = features_left(frame.columns, target, ignore, path.name)
     if groups is not None:
         grouping = columns_named([groups], [name for name in frame.columns if name != target], "--groups")

@@ -45,45 +45,86 @@ _OPTIONS = {
             help="utf-8, latin-1, cp1252, utf-16, … Default: detected.",
         ),
     ],
+    "missing_values": Annotated[
+        str | None,
+        typer.Option(
+            "--missing-values",
+            metavar="A,B",
+            help="Further cells that are missing, such as -,? Default: usual marks among numbers.",
+        ),
+    ],
+    "strict": Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse a table whose cells or labels would be read with repairs."),
+    ],
 }
+_KEEP_SPELLING = Annotated[
+    bool,
+    typer.Option("--keep-spelling", help="Keep labels apart that differ only in case or blanks."),
+]
 
 
 class _Reading:
-    """What a command was asked about text files, its copy of stdin, and the notes that it has printed."""
+    """What a command was asked about its tables, its copy of stdin, and the notes that it has printed."""
 
-    def __init__(self, sep: str | None, decimal: str | None, encoding: str | None) -> None:
+    def __init__(
+        self,
+        sep: str | None,
+        decimal: str | None,
+        encoding: str | None,
+        missing_values: str | None,
+        strict: bool,
+        keep_spelling: bool = False,
+    ) -> None:
         from posteriori.tables.dialects import AskedDialect
 
-        self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding)
+        marks = tuple(mark for mark in (missing_values or "").split(",") if mark)
+        self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding, marks)
+        self.strict = strict
+        self.keeps_spelling = keep_spelling
+        self.as_written: tuple[str, ...] = ()  # columns in which no marks of missing cells are looked for
+        self.labels: dict[str, str] = {}  # those that are read in another spelling
         self.stdin: Path | None = None
         self.kept: Any = None  # keeps the copy
         self.notes: set[str] = set()
 
 
+_SWITCHES = ("strict", "keep_spelling")
 _CURRENT: ContextVar[_Reading | None] = ContextVar("reading", default=None)
 
 
 def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options --sep, --decimal and --encoding, which hold for all tables that it reads."""
+    """Return a command with options on how all its tables are read, such as --sep, --missing-values and --strict.
+
+    One that makes classes of a target also has --keep-spelling.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    options: dict[str, Any] = dict(_OPTIONS)
+    if "target_is_class" in signature.parameters:
+        options["keep_spelling"] = _KEEP_SPELLING
+    defaults = {name: False if name in _SWITCHES else None for name in options}
 
     @functools.wraps(command)
-    def run_command(
-        *arguments: Any, sep: str | None = None, decimal: str | None = None, encoding: str | None = None, **more: Any
-    ) -> None:
-        reading = _Reading(sep, decimal, encoding)
+    def run_command(*arguments: Any, **given: Any) -> None:
+        from posteriori.tables.spellings import spellings_kept
+
+        reading = _Reading(**{name: given.pop(name, default) for name, default in defaults.items()})
         with as_user_errors():
             reading.asked.check()
+        target, categorical = given.get("target"), given.get("categorical")
+        named = [part.strip() for value in categorical or () for part in (value, *value.split(","))]
+        reading.as_written = (*named, *([target] if target else []))
         token = _CURRENT.set(reading)
         try:
-            command(*arguments, **more)
+            with spellings_kept():  # `merge_spellings` gives them one, or a hint names them
+                command(*arguments, **given)
         finally:
             _CURRENT.reset(token)
 
     run: Any = run_command
-    signature = inspect.signature(command, eval_str=True)
     added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _OPTIONS.items()
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=annotation)
+        for name, annotation in options.items()
     ]
     run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])
     del run.__wrapped__
@@ -122,14 +163,56 @@ def note_on_reading(title: str, scan: Scan) -> None:
     sentences = []
     if scan.dialect:
         sentences.append(f"{title} is read with {scan.dialect} (--sep, --decimal and --encoding change that)")
-    if scan.written_numbers:
-        columns = ", ".join(map(repr, sorted(scan.written_numbers)))
-        sentences.append(f"{title}: the cells of {columns} are read as numbers, without units and thousands separators")
+    found = _repairs(scan, {} if current is None else current.labels)
+    if found:
+        repaired = f"{title} is read with repairs: {'; '.join(found)}"
+        if current is not None and current.strict:
+            raise UserError(f"{repaired}; correct the table, or remove --strict")
+        sentences.append(repaired)
     for sentence in sentences:
         if current is None or sentence not in current.notes:
             note(sentence)
         if current is not None:
             current.notes.add(sentence)
+
+
+def _repairs(scan: Scan, labels: Mapping[str, str]) -> list[str]:
+    """Return what was changed in the cells of a table and in its labels, in words."""
+    from posteriori.support.formatting import plural
+    from posteriori.tables import quote
+    from posteriori.tables.spellings import described
+
+    found = []
+    with as_user_errors():
+        marked = scan.marked_cells()
+    if marked:
+        marks = sorted({mark for of_column in marked.values() for mark in of_column})
+        n_cells = sum(sum(of_column.values()) for of_column in marked.values())
+        found.append(f"{plural(n_cells, 'cell')} {', '.join(map(repr, marks))} in {quote(marked)} as missing")
+    if scan.written_numbers:
+        found.append(f"{quote(sorted(scan.written_numbers))} as numbers, without units and thousands separators")
+    return [*found, described(labels)] if labels else found
+
+
+def merge_spellings(rows: Mapping[Any, float], classes: Iterable[Any] | None = None) -> dict[str, str]:
+    """Return the labels to read in another spelling, which the line on repairs names.
+
+    Parameters
+    ----------
+    rows : mapping
+        The number of rows of each label.
+    classes : iterable, optional
+        The classes of a model, whose spelling is taken; default: the most frequent spelling is.
+    """
+    from posteriori.tables.spellings import spellings_of_classes, usual_spellings
+
+    current = _CURRENT.get()
+    if current is not None and current.keeps_spelling:
+        return {}
+    found = usual_spellings(rows) if classes is None else spellings_of_classes(rows, classes)
+    if current is not None:
+        current.labels = found
+    return found
 
 
 _SHIPPED = ("penguins.csv",)
@@ -172,7 +255,9 @@ def title_of(tables: Sequence[str]) -> str:
     return Path(tables[0]).name if len(tables) == 1 else f"{tables[0]} and {len(tables) - 1} more"
 
 
-def read_frame(path: Path, schema: Schema | None = None, target: Column | None = None) -> pl.DataFrame:
+def read_frame(
+    path: Path, schema: Schema | None = None, target: Column | None = None, labels: str | None = None
+) -> pl.DataFrame:
     """Read a table into memory.
 
     Parameters
@@ -181,11 +266,13 @@ def read_frame(path: Path, schema: Schema | None = None, target: Column | None =
         A file, or the name of a table that the library ships.
     schema, target : Schema and Column, optional
         Columns of a model. Columns of text files that were strings in training are read as strings.
+    labels : str, optional
+        The column of labels, which are read in the spelling of `target`, or without one in their most frequent one.
 
     Raises
     ------
     UserError
-        The file cannot be read, or has no rows.
+        The file cannot be read, or has no rows, or is refused by --strict.
     """
     import polars as pl
 
@@ -193,7 +280,17 @@ def read_frame(path: Path, schema: Schema | None = None, target: Column | None =
 
     with as_user_errors():
         text = _are_text([str(path)])
-    _, frame = open_and_summarise([str(path)], _collected, schema, target)
+
+    def collect(scan: Scan) -> pl.DataFrame:
+        frame = _collected(scan)
+        if labels is None or frame.schema.get(labels) not in (pl.String, pl.Categorical, pl.Enum):
+            return frame
+        counts = frame[labels].cast(pl.String).drop_nulls().alias("label").value_counts(name="rows")
+        classes = None if target is None else target.categories
+        usual = merge_spellings(dict(zip(counts["label"], counts["rows"], strict=True)), classes)
+        return frame.with_columns(exactly(labels).cast(pl.String).replace(usual)) if usual else frame
+
+    _, frame = open_and_summarise([str(path)], collect, schema, target)
     nothing = [name for name in frame.columns if text and frame[name].null_count() == frame.height]
     return frame.with_columns(exactly(name).cast(pl.Null) for name in nothing)
 
@@ -270,9 +367,16 @@ def open_table(
                 new[name] = pl.Float64()
         return new
 
-    not_dates = strings | written
+    current = _CURRENT.get()
     scanned = open_scan(
-        files_of(tables), asked_dialect(), not_dates=not_dates, retype=retype, whole=whole, shown=shown_names()
+        files_of(tables),
+        asked_dialect(),
+        not_dates=strings | written,
+        retype=retype,
+        whole=whole,
+        shown=shown_names(),
+        marks={column.source: column.marks for column in known if column.marks},
+        as_written=[*(current.as_written if current else ()), *([target.name] if target else ())],
     )
     if not scanned.n_rows:
         raise ValueError(f"{title_of(tables)!r} has no rows")

@@ -22,7 +22,7 @@ from posteriori.cli.checks import (
     features_left,
     parts_of_dates,
 )
-from posteriori.cli.files import names_table, open_and_summarise, stem_of, title_of
+from posteriori.cli.files import merge_spellings, names_table, open_and_summarise, stem_of, title_of
 from posteriori.cli.messages import UserError, as_user_errors, note, warn, work_progress
 from posteriori.cli.options import (
     NOT_OF_DENSITIES,
@@ -168,6 +168,10 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     )
     progress = start_progress(DESCRIBING, n_rows)
     description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
+    usual = merge_spellings(description.labels)
+    if usual:
+        scan = scan.with_labels_as(target, usual)
+        description = describe_scan(scan, features, target)
     check_labels(target, description.labels, request.target_is_class)
     for kind, names in chosen.items():
         for name in names:
@@ -384,7 +388,8 @@ def fit(
     """Fit a model to a table, score it by cross-validation, save it.
 
     Strings and true/false become categories; numbers and dates are read as such. Empty cells, NA, N/A, NaN, nan and
-    null are missing. Columns that identify rows are ignored. Files may be larger than memory, except with --report.
+    null are missing, and among numbers marks such as - and ?. Columns that identify rows are ignored. Files may be
+    larger than memory, except with --report.
     Details: docs/command_line.md.
 
     Example:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -42,6 +44,8 @@ from posteriori.tables import Column, Schema, quote
 from posteriori.tables.dialects import is_written_number
 from posteriori.tables.labels import numbers_as_classes
 from posteriori.tables.polars import exactly
+from posteriori.tables.scanning import SAMPLED_ROWS
+from posteriori.tables.spellings import spelled_alike
 from posteriori.tables.texts import SAMPLED, looks_like_text
 
 if TYPE_CHECKING:
@@ -57,20 +61,22 @@ _IDENTIFIER_SHARE = 0.8  # categories per present cell
 _SAMPLED = 5000  # rows in which alerts are looked for, as in a report
 _SAID_ELSEWHERE = ("constant", "ignored")  # hints of fit, the columns of show
 _WIDE = 100  # columns of a terminal
+_CODES = range(3, 11)  # distinct whole numbers that may be codes
+_CODE_NAMES = frozenset(["category", "class", "code", "codes", "group", "kind", "language", "region", "type", "zone"])
 _MOST_WORDS = 3  # that a column of numbers may contain as codes of a missing cell
 
 
 def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str]:
     """Yield a sentence with a remedy for each suspicious column.
 
-    The suspects are columns that count the rows, have one value or two whole numbers, mix numbers with a few words, or
-    have almost as many categories as cells.
+    The suspects are columns that count the rows, have one value or two whole numbers, mix numbers with a few words,
+    have almost as many categories as cells, or hold whole numbers that look like codes.
     """
-    alike = _spelled_alike(description.labels)
-    if alike and schema.target is not None:
+    target = schema.target
+    for alike in () if target is None else spelled_alike(description.labels):
         yield (
-            f"the target {quote([schema.target])} has the classes {', '.join(map(repr, alike))}, which differ only in "
-            "case or white space; if they mean the same, spell them in one way"
+            f"the target {quote([str(target)])} has the classes {', '.join(map(repr, alike))}, which differ only in "
+            "case or blanks; if they mean the same, spell them in one way"
         )
     constant, binary = [], []
     for column in schema.columns:
@@ -101,17 +107,40 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
             f"{quote(binary)} {_have(binary)} only two values; if they are codes rather than quantities, "
             f"add --categorical {shlex.quote(','.join(binary))}"
         )
+    codes = _codes(scan, description, schema)
+    if codes:
+        yield (
+            f"{quote(codes)} {_have(codes)} few whole numbers; if they are codes rather than quantities, "
+            f"add --categorical {shlex.quote(','.join(codes))}"
+        )
     if constant:
         yield f"{quote(constant)} {_have(constant)} only one value and cannot inform on the class"
 
 
-def _spelled_alike(categories: Iterable[object]) -> list[str]:
-    """Return the first strings that differ only in case or white space."""
-    groups: dict[str, list[str]] = {}
-    for category in categories:
-        if isinstance(category, str):
-            groups.setdefault(" ".join(category.casefold().split()), []).append(category)
-    return next((group for group in groups.values() if len(group) > 1), [])
+def _codes(scan: Scan, description: ScannedTable, schema: Schema) -> list[str]:
+    """Return the columns of 3 to 10 whole numbers, in the first rows, that look like codes by their name or steps.
+
+    Most steps between codes are other than 1 and not all equal. Counts begin with steps of 1.
+    """
+    names = [
+        column.name
+        for column in schema.columns
+        if column.kind == "continuous" and column.part is None and description.columns[column.name].dtype.is_integer()
+    ]
+    if not names:
+        return []
+    values = scan.frame.head(SAMPLED_ROWS).select(
+        exactly(name).drop_nulls().unique().sort().head(_CODES.stop).implode() for name in names
+    )
+    found = []
+    for cells in values.collect(engine="streaming").iter_columns():
+        numbers = cells[0].to_list()
+        steps = [high - low for low, high in itertools.pairwise(numbers)]
+        has_gaps = len(set(steps)) > 1 and 2 * sum(step > 1 for step in steps) > len(steps)
+        words = set(re.split(r"[\W_]+", cells.name.lower()))
+        if len(numbers) in _CODES and (has_gaps or not words.isdisjoint(_CODE_NAMES)):
+            found.append(cells.name)
+    return found
 
 
 def _have(names: list[str]) -> str:
@@ -120,12 +149,6 @@ def _have(names: list[str]) -> str:
 
 def _hints_on_strings(scan: Scan, column: Column, present: int) -> Iterable[str]:
     n_categories = len(column.categories)
-    alike = _spelled_alike(column.categories)
-    if alike:
-        yield (
-            f"{quote([column.name])} has the categories {', '.join(map(repr, alike))}, which differ only in case or "
-            "white space; if they mean the same, spell them in one way"
-        )
     words = _words_among_numbers(column)
     if words:
         yield _hint_on_words(scan, column, words)
@@ -141,7 +164,8 @@ def _hint_on_words(scan: Scan, column: Column, words: list[str]) -> str:
     n_cells = found.collect(engine="streaming").item()
     return (
         f"{quote([column.name])} would be a number except for {', '.join(map(repr, words))} in "
-        f"{plural(n_cells, 'cell')}; if that means missing, write NA or leave the cell empty"
+        f"{plural(n_cells, 'cell')}; if that means missing, add "
+        f"--missing-values {shlex.quote(','.join(words))}"
     )
 
 
@@ -191,7 +215,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut) -> Facts:
             {"class": label, "rows": description.labels.get(category, 0)}
             for label, category in zip(labels_of(estimator), estimator.target_.categories, strict=True)
         ],
-        "columns": _column_facts(description, estimator),
+        "columns": _column_facts(scan, description, estimator),
         "hints": list(hints(scan, description, schema)),
         "cross_validation": {
             "folds": scored.folds,
@@ -224,10 +248,11 @@ def _against_prior(scored: HeldOut) -> Facts:
     }
 
 
-def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> list[Facts]:
+def _column_facts(scan: Scan, description: ScannedTable, estimator: GenerativeEstimator) -> list[Facts]:
     """Return kind, distribution, missing cells and values of each feature."""
     pooled = hasattr(estimator, "members_")
     name_of = {} if pooled else estimator.model_.column_densities
+    marked = scan.marked_cells()
     facts = []
     for j, column in enumerate(estimator.schema_.columns):
         cells = description.columns[column.source].cells
@@ -238,6 +263,8 @@ def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> 
             "missing": cells.missing,
             "missing_share": cells.missing / description.n_rows,
         }
+        if column.source in marked:
+            found["read_as_missing"] = marked[column.source]
         if column.part is not None:
             found["part_of"] = column.source
         if column.is_ignored:
@@ -317,7 +344,7 @@ def print_fit(facts: Facts) -> None:
         reasons.setdefault(reason, []).append(name)
     for reason, names in reasons.items():
         out.print(f"left out: {', '.join(names)} ({reason})")
-    _print_verdict(out, found, _spelled_alike(entry["class"] for entry in facts["classes"]))
+    _print_verdict(out, found, spelled_alike(entry["class"] for entry in facts["classes"]))
     print_information(out, facts)
     print_parameter_count(out, facts)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
@@ -366,10 +393,11 @@ def _values(column: Facts) -> str:
     if column["mean"] is None:
         return "none"
     spread = f" ± {number(column['sd'])}" if column["sd"] is not None else ""
-    return f"{number(column['mean'])}{spread}, {number(column['min'])} to {number(column['max'])}"
+    marks = f"; missing: {', '.join(map(repr, column['read_as_missing']))}" if "read_as_missing" in column else ""
+    return f"{number(column['mean'])}{spread}, {number(column['min'])} to {number(column['max'])}{marks}"
 
 
-def _print_verdict(out: Console, found: Facts, alike: Sequence[str]) -> None:
+def _print_verdict(out: Console, found: Facts, alike: Sequence[Sequence[str]]) -> None:
     """Print why the log-loss is no better than that of the class prior, if it is not."""
     loss, of_prior = found["model"]["log_loss"], found["class_prior"]["log_loss"]
     if found["verdict"] == "uninformative":

@@ -13,6 +13,7 @@ from posteriori.reporting.data import ColumnFacts, ReportData, take_rows
 from posteriori.reporting.markup import Html, details, joined, number, numbers, paragraph, percent, table
 from posteriori.support.formatting import count, listed, plural
 from posteriori.support.typing import Array
+from posteriori.tables.spellings import spelled_alike
 
 _MOST_ROWS = 5000
 _MISSING = 0.3
@@ -109,6 +110,12 @@ def _of_column(facts: ColumnFacts, cells: Array, n_rows: int) -> Iterator[tuple[
         what = "All cells hold the same value" if not missing else "All observed cells hold the same value"
         yield "constant", f"{what}; the column cannot inform."
         return
+    alike = spelled_alike(facts.column.categories)
+    if alike:
+        n_spellings = len(facts.column.categories)
+        n_values = n_spellings - sum(len(group) - 1 for group in alike)
+        text = f"{n_spellings} spellings of {n_values} values, such as {', '.join(map(repr, alike[0][:4]))}."
+        yield "spelled alike", text
     known = cells[~np.isnan(cells)]
     if facts.counts is not None or not len(known):
         return

@@ -18,6 +18,7 @@ from posteriori.tables.labels import (
 from posteriori.tables.messages import IgnoredColumnWarning, quote
 from posteriori.tables.reading import infer_schema, open_table, read_rows, read_table
 from posteriori.tables.schema import Cell, Column, Schema
+from posteriori.tables.spellings import one_spelling
 from posteriori.tables.table import Table
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Tile",
     "check_weights",
     "infer_schema",
+    "one_spelling",
     "open_table",
     "quantile_classes",
     "quote",

@@ -11,13 +11,14 @@ import tempfile
 import warnings
 import weakref
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from posteriori.support.lazy_polars import pl
+from posteriori.tables.marks import MOST_MARKS, marks_among_numbers
 
 CURRENCY = "[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -42,9 +43,13 @@ class Dialect:
     separator: str = ","  # the character between cells
     decimal: str = "."
     encoding: str = "utf-8"  # a name that Python knows
+    missing: tuple[str, ...] = ()  # cells that are missing, besides the usual ones
 
     def described(self, default: str) -> str:
-        """Return what differs from UTF-8 text with decimal points and a default separator; empty if nothing does."""
+        """Return what differs from UTF-8 text with decimal points and a default separator; empty if nothing does.
+
+        Cells that are stated as missing are left out.
+        """
         parts = []
         if self.separator != default:
             parts.append(f"separator {'tab' if self.separator == chr(9) else repr(self.separator)}")
@@ -65,6 +70,7 @@ class AskedDialect:
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
+    missing: tuple[str, ...] = ()  # cells that are missing, besides the usual ones
 
     def check(self) -> None:
         """Raise ValueError if an option has a value that no file can have.
@@ -87,8 +93,8 @@ class AskedDialect:
 
     @property
     def states_something(self) -> bool:
-        """Whether an option is given."""
-        return self != AskedDialect()
+        """Whether an option on separators, decimal marks or encodings is given."""
+        return replace(self, missing=()) != AskedDialect()
 
 
 def head_of(path: Path) -> bytes:
@@ -196,7 +202,7 @@ def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[Dialect, bool]:
         decimal = asked.decimal or decimal_of(rows_of(head, encoding, separator), separator)
     except UnicodeError:  # UTF-16 or UTF-32 without the mark at the beginning
         raise _not_in(encoding, path) from None
-    return Dialect(separator, decimal or ".", encoding), decimal is not None
+    return Dialect(separator, decimal or ".", encoding, asked.missing), decimal is not None
 
 
 def _not_in(encoding: str, path: Path) -> ValueError:
@@ -257,7 +263,11 @@ def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple
             "leave them out"
         )
     if kind == "excel":
-        return tuple(_copy_of_spreadsheet(path) for path in paths)
+        return tuple(_copy_of_spreadsheet(path, asked.missing) for path in paths)
+    if kind not in SEPARATORS and asked.missing:
+        raise ValueError(
+            f"missing values are stated for CSV, TSV and spreadsheets, which {str(paths[0])!r} is not; leave them out"
+        )
     if kind not in SEPARATORS:
         return tuple(TableFile(path, kind, path) for path in paths)
     dialects = common_decimal([detect(path, kind, asked) for path in paths])
@@ -285,7 +295,7 @@ def _copy_in_utf8(file: TableFile) -> TableFile:
     return replace(file, readable=copy, _folder=folder)
 
 
-def _copy_of_spreadsheet(path: Path) -> TableFile:
+def _copy_of_spreadsheet(path: Path, missing: tuple[str, ...]) -> TableFile:
     """Return the first sheet of a spreadsheet as CSV, so that its cells are read as those of other text files are."""
     try:
         import fastexcel
@@ -306,7 +316,7 @@ def _copy_of_spreadsheet(path: Path) -> TableFile:
     folder = _TemporaryFolder()
     copy = folder.path / "copy.csv"
     frame.write_csv(copy)
-    return TableFile(path, "csv", copy, _folder=folder)
+    return TableFile(path, "csv", copy, Dialect(missing=missing), _folder=folder)
 
 
 def spooled(stream: Any, name: str = "stdin") -> tuple[Path, Any]:
@@ -339,6 +349,13 @@ class WrittenNumber(_DataType):
     """The type of a text column of written numbers: it is read as strings, which `as_number` converts."""
 
     decimal: str
+    marks: tuple[str, ...] = ()  # cells that are missing in this column
+    is_plain: bool = False  # whether no number has a unit or separators of thousands
+
+    def joined(self, other: WrittenNumber) -> WrittenNumber:
+        """Return the type of the cells of both."""
+        marks = tuple(sorted({*self.marks, *other.marks}))
+        return WrittenNumber(self.decimal, marks, self.is_plain and other.is_plain)
 
 
 def _pattern(decimal: str, parts: tuple[str, str, str] = ("", "", "")) -> str:
@@ -357,21 +374,66 @@ def is_written_number(cells: pl.Expr, decimal: str) -> pl.Expr:
     return cells.str.contains(_pattern(decimal))
 
 
-def holds_written_numbers(cells: pl.Expr, decimal: str) -> pl.Expr:
-    """Return whether all present strings of a column are numbers with one unit, or with separators of thousands."""
+def look_at_numbers(cells: pl.Expr, decimal: str) -> pl.Expr:
+    """Return what decides whether a column of strings holds written numbers (`written_number`), as a struct."""
+    is_plain = _is_plain(cells, decimal)
+    is_number = is_plain | is_written_number(cells, decimal)
     units = [
         cells.str.extract(_pattern(decimal, (*([""] * place), "unit", *([""] * (2 - place)))))  # type: ignore[arg-type]
         for place in (0, 2)
     ]
     unit = pl.concat_str([part.fill_null("") for part in units])
-    stated = unit.filter(cells.is_not_null() & (unit != ""))
-    return is_written_number(cells, decimal).all() & (cells.count() > 0) & (stated.n_unique() <= 1)
+    words = cells.filter(~is_number)
+    return pl.struct(
+        is_number.sum().alias("numbers"),
+        is_plain.sum().alias("plain"),
+        words.len().alias("n_words"),
+        words.unique().head(MOST_MARKS + 1).implode().alias("words"),
+        unit.filter(unit != "").n_unique().alias("units"),
+    )
 
 
-def as_number(cells: pl.Expr, decimal: str) -> pl.Expr:
-    """Return written numbers as floats; another string is an error of polars that names it."""
+def written_number(
+    found: Mapping[str, Any] | None, decimal: str, known: Sequence[str] | None = None
+) -> WrittenNumber | None:
+    """Return the type of a column of strings if they are numbers, with one unit, and marks of missing cells.
+
+    Parameters
+    ----------
+    found : mapping or None
+        The result of `look_at_numbers`.
+    decimal : str
+    known : sequence of str, optional
+        The marks of the column in a model that reads it as numbers. Then any share of its cells may be such marks.
+    """
+    if found is None or found["units"] > 1 or not (found["numbers"] or known):
+        return None
+    words = [word for word in found["words"] if word not in (known or ())]
+    n_words = 0 if not words else found["n_words"]
+    marks = marks_among_numbers(words, n_words, found["numbers"])
+    if words and not marks:
+        return None
+    return WrittenNumber(decimal, tuple(sorted({*marks, *(known or ())})), found["plain"] == found["numbers"])
+
+
+def _is_plain(cells: pl.Expr, decimal: str) -> pl.Expr:
+    """Return whether each string is a number without a unit and separators of thousands."""
+    number = cells.str.replace(",", ".", literal=True) if decimal == "," else cells
+    grouped = cells.str.contains(".", literal=True) if decimal == "," else pl.lit(value=False)
+    return number.cast(pl.Float64, strict=False).is_finite().fill_null(value=False) & ~grouped
+
+
+def as_number(cells: pl.Expr, decimal: str, marks: Sequence[str] = ()) -> pl.Expr:
+    """Return written numbers as floats, and marks as missing; another string is an error of polars that names it."""
     digits = cells.str.replace_all(rf"[^0-9{decimal}+-]", "").str.replace(",", ".", literal=True)
-    return pl.when(is_written_number(cells, decimal)).then(digits).otherwise(cells).cast(pl.Float64)
+    plain = cells.str.replace(",", ".", literal=True) if decimal == "," else cells
+    number = pl.when(is_written_number(cells, decimal)).then(digits).otherwise(plain)
+    return without_marks(number, marks, cells).cast(pl.Float64)
+
+
+def without_marks(cells: pl.Expr, marks: Sequence[str], written: pl.Expr | None = None) -> pl.Expr:
+    """Return cells as missing where they are marks, or where those of `written` are."""
+    return pl.when(~(cells if written is None else written).is_in(list(marks))).then(cells) if marks else cells
 
 
 def without_marker(dtype: Any) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from posteriori.support.lazy_polars import pl
-from posteriori.tables.dialects import SEPARATORS, AskedDialect, TableFile, WrittenNumber, without_marker
+from posteriori.tables.dialects import SEPARATORS, AskedDialect, TableFile, WrittenNumber, without_marker, without_marks
 from posteriori.tables.labels import TargetCuts
 from posteriori.tables.messages import quote
 from posteriori.tables.polars import PolarsTable, StreamedTable, exactly, require_threads, too_many_categories
@@ -27,7 +27,7 @@ from posteriori.tables.scanning import (
     resolve_types,
     short_row,
 )
-from posteriori.tables.schema import MAX_CATEGORIES
+from posteriori.tables.schema import MAX_CATEGORIES, Column
 from posteriori.tables.times import TimeType, dtype_of_format, parsed
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
@@ -52,8 +52,9 @@ class Scan(StreamedTable):
         Whether the categories are those of the first rows, in the hope that later rows have no others.
     files : tuple of TableFile
         The files with their dialects.
-    written_numbers : frozenset of str
-        The columns of numbers that the files write with a unit or with separators of thousands, such as $1,000.
+    written : mapping of str to WrittenNumber
+        The columns of numbers that the files write with a unit, with separators of thousands, such as $1,000, or with
+        marks of missing cells, such as -.
     formats : mapping of str to str
         The formats of the columns of text files whose strings are dates.
 
@@ -76,7 +77,8 @@ class Scan(StreamedTable):
     _stamps: tuple[tuple[int, int], ...] = ()
     from_first_rows: bool = False
     files: tuple[TableFile, ...] = ()
-    written_numbers: frozenset[str] = frozenset()
+    written: Mapping[str, WrittenNumber] = field(default_factory=dict)
+    marks_of_model: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of columns of strings of a model
     formats: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -102,6 +104,39 @@ class Scan(StreamedTable):
             f"Scan of {files}\n  {self.n_rows:,} rows × {len(self.types)} columns, {self.size / 1e6:,.1f} MB"
             f"\n  {listed}{more}{target}{read}"
         )
+
+    @property
+    def written_numbers(self) -> frozenset[str]:
+        """The columns of numbers that the files write with a unit or with separators of thousands."""
+        return frozenset(name for name, dtype in self.written.items() if not dtype.is_plain)
+
+    def marks(self, name: str) -> tuple[str, ...]:
+        """Return the cells of a column that are read as missing, besides those that are in any file."""
+        stated = (mark for file in self.files for mark in file.dialect.missing)
+        found = self.written[name].marks if name in self.written else self.marks_of_model.get(name, ())
+        return tuple(sorted({*stated, *found}))
+
+    def marked_cells(self) -> dict[str, dict[str, int]]:
+        """Return how often each mark that was recognised in a column of numbers occurs, in one pass."""
+        columns = {name: dtype.marks for name, dtype in self.written.items() if dtype.marks and name in self.types}
+        if not columns:
+            return {}
+        counts: dict[str, dict[str, int]] = {name: {} for name in columns}
+        for file in self.files:
+            cells = lazily(file, dict.fromkeys(self.written, pl.String()))
+            with self._explained():
+                found = cells.select(
+                    exactly(name).filter(exactly(name).is_in(list(marks))).value_counts(name="n").implode()
+                    for name, marks in columns.items()
+                ).collect(engine="streaming")
+            for name in columns:
+                for row in found[name][0].to_list():
+                    counts[name][row[name]] = counts[name].get(row[name], 0) + row["n"]
+        return {name: dict(sorted(of_column.items())) for name, of_column in counts.items() if of_column}
+
+    def column(self, j: int, categorical: bool) -> Column:
+        """Infer column j, as a categorical one whatever its data type if `categorical`, with its marks."""
+        return replace(super().column(j, categorical), marks=self.marks(self.names[j]))
 
     def head_sample(self) -> Scan | None:
         """Return the same rows with the categories of the first rows; None where that saves little.
@@ -130,6 +165,13 @@ class Scan(StreamedTable):
         cut = replace(self, types={**self.types, target: pl.String()}, frame=frame)
         vars(cut)["n_rows"] = self.n_rows
         return cut
+
+    def with_labels_as(self, target: str, spellings: Mapping[str, str]) -> Scan:
+        """Return the same rows, with some labels replaced by others."""
+        frame = self.frame.with_columns(exactly(target).cast(pl.String).replace(dict(spellings)))
+        found = replace(self, types={**self.types, target: pl.String()}, frame=frame)
+        vars(found)["n_rows"] = self.n_rows
+        return found
 
     def frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield some columns of all rows, in their order."""
@@ -210,7 +252,7 @@ class Scan(StreamedTable):
         if file.kind in ("parquet", "arrow"):
             return None
         dates = dict.fromkeys(self.formats, pl.String())
-        return self.types | dict.fromkeys(self.written_numbers, WrittenNumber(file.dialect.decimal)) | dates
+        return self.types | dict(self.written) | dates
 
     def time_type(self, j: int) -> TimeType | None:
         """Return the type of the dates, times of day or durations of column j; None if it holds others."""
@@ -263,6 +305,7 @@ def scan(
     separator: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    missing_values: Sequence[str] = (),
 ) -> Scan:
     """Open files to learn from or to predict, part by part: memory does not grow with the number of rows.
 
@@ -297,6 +340,8 @@ def scan(
         The encoding of CSV and TSV files, such as ``"latin-1"``. Default: UTF-16 or UTF-8 if the file says so by its
         first bytes, UTF-8 if its first 4 MB are, else Windows-1252. Text that is not UTF-8 is read from a temporary
         copy in UTF-8, and so is a spreadsheet.
+    missing_values : list of str, optional
+        Further cells of CSV, TSV and spreadsheets that are missing, in all columns, such as ``["-", "?"]``.
 
     Returns
     -------
@@ -306,7 +351,9 @@ def scan(
     Notes
     -----
     A text column of which the first 10,000 rows are all written numbers, such as $1,000, 1.234,50 € or 12 %, is read
-    as numbers, without their unit: 1000, 1234.5 and 12. ``dtypes={"price": polars.String}`` keeps the strings.
+    as numbers, without their unit: 1000, 1234.5 and 12. So is one of which at least 90 % are numbers and the others are
+    at most 10 usual marks of a missing cell, such as -, ?, none or k.A.: these are missing. ``scan.marks("price")``
+    names them. ``dtypes={"price": polars.String}`` keeps the strings.
 
     Raises
     ------
@@ -331,7 +378,9 @@ def scan(
     >>> po.NaiveBayes().fit(rows).predict(rows).tolist()[:4]
     ['low', 'low', 'high', 'high']
     """
-    asked = AskedDialect(separator, decimal, encoding)
+    if isinstance(missing_values, str):
+        raise ValueError(f"missing_values is {missing_values!r}; give a list of strings")
+    asked = AskedDialect(separator, decimal, encoding, tuple(missing_values))
     stated = dict(dtypes or {})
     return open_scan(paths, asked, target, columns, categorical, categories, stated, not_dates=stated)
 
@@ -348,6 +397,8 @@ def open_scan(
     retype: Callable[[Mapping[Path, Types]], Types] | None = None,
     whole: bool = False,
     shown: Mapping[Path, Path] | None = None,
+    marks: Mapping[str, Sequence[str]] | None = None,
+    as_written: Collection[str] = (),
 ) -> Scan:
     """Open files as `scan` does.
 
@@ -364,12 +415,17 @@ def open_scan(
         Whether all rows decide on the types of text columns, and on dates, and not the first ones only.
     shown : mapping, optional
         The names of files in messages, where they are not their paths.
+    marks : mapping of str to sequence of str, optional
+        The marks of missing cells in the columns of a model.
+    as_written : collection of str, optional
+        Columns in which no mark is looked for, besides the target and the categorical ones.
     """
     require_threads("reading files")
     files = resolve_files(paths, asked, shown or {})
     stamps = tuple(_stamp(one.readable) for one in files.files)
     kept = None if columns is None else _with_target(columns, target)
-    of_file = resolve_types(files, dtypes or {}, kept, whole)
+    unmarked = {*as_written, *(categorical or ()), *(categories or ()), *_with_target((), target)}
+    of_file = resolve_types(files, dtypes or {}, kept, whole, marks, unmarked)
     if retype is not None and files.is_text:
         new = retype(of_file)
         of_file = {path: found | {name: new[name] for name in found if name in new} for path, found in of_file.items()}
@@ -382,13 +438,17 @@ def open_scan(
     if kept is not None:
         types = {name: types[name] for name in kept}
     types, frame = _apply_categories(types, frame, categories or {})
+    strings_of_model = {name: found for name, found in (marks or {}).items() if found and types.get(name) == pl.String}
+    frame = frame.with_columns(
+        without_marks(exactly(name), found).alias(name) for name, found in strings_of_model.items()
+    )
     formats: dict[str, str] = {}
     if not_dates is not None:
         strings = [name for name, dtype in types.items() if dtype == pl.String and (files.is_text or name in keys)]
         excluded = {*not_dates, *(categories or ()), *(categorical or ()), target}
         formats = date_formats(frame, [name for name in strings if name not in excluded], whole)
         types, frame = _apply_dates(types, frame, formats)
-    written = frozenset(name for name in types if isinstance(as_stored.get(name), WrittenNumber))
+    written = {name: dtype for name in types if isinstance(dtype := as_stored.get(name), WrittenNumber)}
     return Scan(
         files.paths,
         types,
@@ -397,7 +457,8 @@ def open_scan(
         frozenset(categorical or ()),
         _stamps=stamps,
         files=files.files,
-        written_numbers=written,
+        written=written,
+        marks_of_model={name: tuple(found) for name, found in strings_of_model.items()},
         formats=formats,
     )
 

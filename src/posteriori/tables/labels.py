@@ -21,6 +21,7 @@ from posteriori.tables.messages import UnseenCategoryError, quote
 from posteriori.tables.pandas import PandasTable
 from posteriori.tables.polars import LazyTable, PolarsTable, exactly
 from posteriori.tables.schema import Column, Schema, categorical_column
+from posteriori.tables.spellings import warn_of_spellings
 from posteriori.tables.table import Table
 
 _CORRECT = 0.9  # prior probability of a correct label
@@ -405,6 +406,7 @@ class Labels:
             )
         if not column.categories:
             raise ValueError("every label is missing; at least one row of each class must be labelled")
+        warn_of_spellings(column.categories)
         return column
 
     def _observed(self, column: Column) -> Column:

@@ -28,12 +28,13 @@ from posteriori.tables.arrays import (
 )
 from posteriori.tables.blocks import Blocks, BlockTable, check_blocks, needs_dense, open_blocks, open_sparse
 from posteriori.tables.column_kinds import Parts, extended_dates, find_dates, find_identifiers
+from posteriori.tables.marks import marks_in
 from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
 from posteriori.tables.pandas import pandas_table, plain_table, type_names
 from posteriori.tables.polars import LazyTable, PolarsTable, is_polars_frame, require_threads
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table, name_twice
-from posteriori.tables.texts import CountedText, Texts, extended_texts, find_texts
+from posteriori.tables.texts import SAMPLED, CountedText, Texts, extended_texts, find_texts, may_be_text
 from posteriori.tables.times import TimeType, times_of_objects, type_of_objects
 from posteriori.user_warnings import warn
 
@@ -403,6 +404,8 @@ def infer_schema(
         identifiers = _identifiers(table, [j for j in positions if j not in found], declared.union(keep))
         found |= {j: (column,) for j, column in identifiers.items()}
     read = [j for j in positions if j not in found]
+    if not known and not is_plain and not isinstance(table, LazyTable):
+        _warn_of_marks(table, [j for j in positions if j not in declared])
     if isinstance(table, LazyTable):
         table.find_categories(read, declared, target)
     of_position = {j: table.column(j, j in declared) for j in read}
@@ -421,6 +424,24 @@ def infer_schema(
         dtype=table.dtype,
         target=target,
     )
+
+
+def _warn_of_marks(table: Table, positions: Iterable[int]) -> None:
+    """Warn of columns of strings in memory whose first cells are numbers and marks of missing cells, such as -."""
+    found: dict[str, tuple[str, ...]] = {}
+    for j in positions:
+        if may_be_text(table, j):
+            marks = marks_in(table.texts(j, slice(0, min(SAMPLED, table.n_rows))))
+            if marks:
+                found[table.names[j]] = marks
+    if found:
+        listed = ", ".join(map(repr, sorted({mark for marks in found.values() for mark in marks})))
+        holds, are = ("holds", "is") if len(found) == 1 else ("hold", "are")
+        warn(
+            f"{quote(found)} {holds} strings that are numbers except for {listed}, and {are} not read as numbers; "
+            "convert them (in polars by cast(polars.Float64, strict=False), in pandas by "
+            "to_numeric(…, errors='coerce')), or name them in categorical_features"
+        )
 
 
 def _identifiers(table: Table, positions: Sequence[int], keep: Collection[int]) -> dict[int, Column]:

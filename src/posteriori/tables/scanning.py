@@ -24,9 +24,10 @@ from posteriori.tables.dialects import (
     TableFile,
     WrittenNumber,
     as_number,
-    holds_written_numbers,
+    look_at_numbers,
     opened_files,
     without_marker,
+    written_number,
 )
 from posteriori.tables.polars import exactly
 from posteriori.tables.times import type_of_strings
@@ -59,7 +60,7 @@ def lazy_text(source: Any, dialect: Dialect, types: Types | None, sampled: int |
         "glob": False,
         "separator": dialect.separator,
         "decimal_comma": dialect.decimal == ",",
-        "null_values": list(MISSING),
+        "null_values": [*MISSING, *dialect.missing],
     }
     names = pl.scan_csv(source, infer_schema=False, **read).collect_schema().names()
     new: dict[str, str] = {name: f"column_{position}" for position, name in enumerate(names, start=1) if not name}
@@ -71,7 +72,9 @@ def lazy_text(source: Any, dialect: Dialect, types: Types | None, sampled: int |
     }
     frame = pl.scan_csv(source, infer_schema_length=sampled, schema_overrides=overrides, **read)
     written = [
-        as_number(exactly(name), dialect.decimal) for name, dtype in stated.items() if isinstance(dtype, WrittenNumber)
+        as_number(exactly(name), dialect.decimal, dtype.marks).alias(name)
+        for name, dtype in stated.items()
+        if isinstance(dtype, WrittenNumber)
     ]
     frame = frame.rename(new) if new else frame
     return frame.with_columns(written) if written else frame
@@ -117,7 +120,7 @@ def reason_of(error: BaseException, file: TableFile) -> str:
         where = _in_row(file, lambda cells: cell in cells)
         return (
             f"{where}column {name!r} holds {reprlib.repr(cell)}, which is not a number as the first rows of the column "
-            "have them; correct the cell, or state the type of the column as a string"
+            "have them; correct the cell, state it as a missing value, or state the type of the column as a string"
         )
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
@@ -313,10 +316,17 @@ def lazily(
     return lazy_text(source, first.dialect, types, sampled)
 
 
-def types_of(file: TableFile, whole: bool = False, known: Types | None = None) -> Types:
+def types_of(
+    file: TableFile,
+    whole: bool = False,
+    known: Types | None = None,
+    marks: Mapping[str, Sequence[str]] | None = None,
+    as_written: Collection[str] = (),
+) -> Types:
     """Return the type of each column of a file; Null for a text column without any cell.
 
     Types of text columns are inferred from the first rows, or from all rows if `whole`, except those in `known`.
+    `marks` are those of missing cells in columns that a model reads as numbers. Columns `as_written` have no marks.
     Raises ValueError if the file is empty or is not UTF-8 text.
     """
     if not file.readable.stat().st_size:
@@ -335,14 +345,17 @@ def types_of(file: TableFile, whole: bool = False, known: Types | None = None) -
         (cells if whole else cells.head(SAMPLED_ROWS))
         .select(
             pl.struct(pl.all().count()).alias("counts"),
-            pl.struct(holds_written_numbers(exactly(name), decimal).alias(name) for name in candidates).alias("written")
+            pl.struct(look_at_numbers(exactly(name), decimal).alias(name) for name in candidates).alias("written")
             if candidates
             else pl.lit(None).alias("written"),
         )
         .collect(engine="streaming")
     )
     counts, written = found["counts"][0], found["written"][0] or {}
-    types |= {name: WrittenNumber(decimal) for name in candidates if written[name]}
+    for name in candidates:
+        dtype = written_number(written[name], decimal, (marks or {}).get(name))
+        if dtype is not None and not (dtype.marks and name in as_written):
+            types[name] = dtype
     return {name: dtype if counts[name] else pl.Null() for name, dtype in types.items()}
 
 
@@ -383,7 +396,9 @@ def common_types(types: Mapping[Path, Types], kind: str) -> Types:
 
 
 def _beside_written_number(one: pl.DataType, other: pl.DataType) -> pl.DataType:
-    """Return the type that holds written numbers and the cells of another type: plain numbers, or strings."""
+    """Return the type that holds written numbers and the cells of another type: other numbers, or strings."""
+    if isinstance(one, WrittenNumber) and isinstance(other, WrittenNumber):
+        return one.joined(other)
     written, beside = (one, other) if isinstance(one, WrittenNumber) else (other, one)
     return written if beside.is_numeric() else pl.String()
 
@@ -446,7 +461,12 @@ def resolve_files(paths: Any, asked: AskedDialect, shown: Mapping[Path, Path]) -
 
 
 def resolve_types(
-    files: FileSet, stated: Types, columns: Collection[str] | None, whole: bool = False
+    files: FileSet,
+    stated: Types,
+    columns: Collection[str] | None,
+    whole: bool = False,
+    marks: Mapping[str, Sequence[str]] | None = None,
+    as_written: Collection[str] = (),
 ) -> dict[Path, Types]:
     """Return the type of each column in each file: the stated one, or the one that the file gives.
 
@@ -459,6 +479,8 @@ def resolve_types(
         The columns to keep; None for all.
     whole : bool, default False
         Whether types are inferred from all rows of text files, and not from the first ones.
+    marks, as_written
+        As in `types_of`.
 
     Raises
     ------
@@ -468,7 +490,7 @@ def resolve_types(
     types = {}
     for file in files.files:
         try:
-            types[file.path] = types_of(file, whole, stated) | stated
+            types[file.path] = types_of(file, whole, stated, marks, as_written) | stated
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             if getattr(error, "errno", None):  # of the system, which names the file
                 raise

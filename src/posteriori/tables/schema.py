@@ -89,6 +89,7 @@ class Column:
     words: tuple[str, ...] = ()  # the names of its words; empty if they have none, and are known by their positions
     # how the cells of a column of text are cut into these words; None for sparse blocks of counts and other kinds
     text: Tokenizer | None = None
+    marks: tuple[str, ...] = ()  # cells of text files that are missing in this column, besides the usual ones
 
     @property
     def shown_kind(self) -> str:

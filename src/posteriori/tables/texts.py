@@ -27,6 +27,7 @@ Texts = Collection[int] | Mapping[int, Tokenizer]  # positions in a table: where
 SAMPLED = 1000  # cells by which text is recognised
 _FEWEST_WORDS = 5.0  # in a cell, on average; names and addresses have fewer
 _UNSEEN_SHARE = 0.5  # of new rows, whose cell as a whole is new; of categories it is less
+_MANY_DISTINCT = 50  # cells, which are text even if new rows repeat them; categories of so many words are fewer
 _REPEATED_SHARE = 0.5  # of the words of all cells, that occur in two cells or more; of identifiers it is less
 MOST_KEPT = 1 << 30  # bytes of counts of words that are kept in memory
 _MOST_COUNTED = 1 << 21  # words whose rows are counted at a time
@@ -34,20 +35,22 @@ _CATEGORICAL = ("Categorical", "Enum", "category", "ordered")  # data types that
 
 
 def looks_like_text(cells: Sequence[str]) -> bool:
-    """Return whether strings are text: long, hardly repeated as a whole, but of words that repeat.
+    """Return whether strings are text: long, of many distinct cells, whose words repeat.
 
-    Text has 5 words per cell or more on average, separated by spaces; half of new cells or more are new as a whole
-    (`Occurrences.unseen_share`), as those of an identifier are and those of categories are not; and half of the words
-    or more occur in another cell, too, as those of an identifier do not. Fewer than 20 cells are never text.
+    Text has 5 words per cell or more on average, separated by spaces. It has 50 distinct cells or more, or half of new
+    cells or more are new as a whole (`Occurrences.unseen_share`), as those of categories are not: messages that are
+    sent again are text. And half of the words or more occur in another distinct cell, too, as those of an identifier do
+    not. Fewer than 20 cells are never text.
     """
     if len(cells) < FEWEST_CELLS:
         return False
     if sum(map(len, map(str.split, cells))) < _FEWEST_WORDS * len(cells):
         return False
     hashes = hash_strings(list(cells))
-    if hashes is None or Occurrences.of(hashes).unseen_share < _UNSEEN_SHARE:
+    distinct = set(cells)
+    if hashes is None or (len(distinct) < _MANY_DISTINCT and Occurrences.of(hashes).unseen_share < _UNSEEN_SHARE):
         return False
-    cells_with = Counter(chain.from_iterable([set(cell.lower().split()) for cell in cells]))
+    cells_with = Counter(chain.from_iterable([set(cell.lower().split()) for cell in distinct]))
     repeated = sum(count for count in cells_with.values() if count > 1)
     return repeated >= _REPEATED_SHARE * sum(cells_with.values())
 
@@ -84,7 +87,7 @@ def text_columns(table: Table, positions: Sequence[int], texts: Texts) -> dict[i
     """Return the settings of the columns that are text, by their positions; arguments as in `find_texts`."""
     if isinstance(texts, Mapping):
         return {j: texts[j] for j in positions if j in texts}
-    candidates = [j for j in positions if j in texts and _may_be_text(table, j)]
+    candidates = [j for j in positions if j in texts and may_be_text(table, j)]
     return {j: Tokenizer() for j in _recognised(table, candidates)}
 
 
@@ -123,7 +126,7 @@ def _column(table: Table, j: int, tokenizer: Tokenizer, seen: RowsWithWord, past
     return Column(table.names[j], "counts", dtype=table.data_type(j), width=len(words), words=words, text=tokenizer)
 
 
-def _may_be_text(table: Table, j: int) -> bool:
+def may_be_text(table: Table, j: int) -> bool:
     """Return whether the data type of a column may hold text; the cells of a table in memory are looked at, too."""
     if table.data_type(j) in _CATEGORICAL or table.data_type(j).startswith("dictionary"):
         return False
