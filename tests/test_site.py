@@ -33,7 +33,7 @@ def test_the_reference_shows_the_help_of_every_command():
     from posteriori.cli.commands import _COMMANDS
 
     shown = re.findall(r"^```\{command-help\} (\S+)", (DOCS / "api" / "command_line.md").read_text(), re.MULTILINE)
-    assert {command.__name__ for command in _COMMANDS} <= set(shown)
+    assert {command.__name__.replace("_", "-") for command in _COMMANDS} <= set(shown)
 
 
 @pytest.mark.prose

@@ -6,6 +6,8 @@ variable elimination, have no such form: they run as plain Python.
 
 import numpy as np
 
+from posteriori.support.typing import Array
+
 LANES = 8  # rows whose numbers stand side by side
 
 
@@ -156,7 +158,7 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
     return 0
 
 
-def _cells_of_nodes(inner, nodes, parent, ordered, starts):
+def _cells_of_nodes(inner: Array, nodes: Array, parent: Array, ordered: Array, starts: Array) -> tuple[Array, Array]:
     """As `forests._cell_of_node`, for the inner nodes."""
     column = nodes[inner, 0]
     low, high = np.ones(len(inner), np.int64), starts[column + 1] - starts[column] - 1
@@ -201,7 +203,7 @@ def smooth_nodes(weight, nodes, roots, share, strengths, prior, change, leaves_o
     return 0
 
 
-def _levels(nodes, roots):
+def _levels(nodes: Array, roots: Array) -> list[Array]:
     """Return the nodes of each level of all trees, the roots first."""
     levels = [roots[:-1]]
     while len(inner := levels[-1][nodes[levels[-1], 0] >= 0]):
@@ -210,7 +212,7 @@ def _levels(nodes, roots):
     return levels
 
 
-def _total(weight, start=0.0):
+def _total(weight: Array, start: float = 0.0) -> Array:
     """Return the sum over the classes, added up in their order as in a loop."""
     total = np.full(len(weight), start)
     for z in range(weight.shape[1]):
