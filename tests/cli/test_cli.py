@@ -174,7 +174,7 @@ REFUSALS = [
     (("predict", "absent.posteriori", "small.csv"), "there is no file 'absent.posteriori'"),
     (("predict", "small.csv", "small.csv"), "is not a posteriori model"),
     (("predict", ".", "small.csv"), "is a folder"),
-    (("predict", "MODEL", "small.csv"), "lacks columns 'island'"),
+    (("predict", "MODEL", "small.csv"), "the table has no column of the model"),
     (("predict", "MODEL", "penguins.csv", "--output", "out.xlsx"), "a spreadsheet, which is not written"),
     (("predict", "MODEL", "penguins.csv", "--output", "out.csv.zst"), "zstd"),
     (("predict", "MODEL", "penguins.csv", "--output", "no/out.csv"), "no folder 'no'"),

@@ -84,37 +84,59 @@ def scan_for(schema: Schema, target: Column, tables: Sequence[str], beside: Sequ
     scan, _ = open_and_summarise(tables, lambda scan: None, schema, target)
     if not schema.named:
         return scan
-    return scan.narrowed(
-        known_columns([name for name in scan.names if name in schema.given or name not in beside], schema)
-    )
+    known, absent = known_columns([name for name in scan.names if name in schema.given or name not in beside], schema)
+    return scan.narrowed(known).with_unknown(_unknown_cells(absent, schema))
 
 
-def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
-    """Select the columns of a model, as `known_columns` does."""
+_ONE_LETTER = 0.85  # the similarity of a name to itself with a letter changed
+
+
+def align(frame: pl.DataFrame, schema: Schema, beside: Sequence[str] = ()) -> pl.DataFrame:
+    """Select the columns of a model, as `known_columns` does, and those `beside` it; what is absent is unknown."""
+    import polars as pl
+
     from posteriori.tables.polars import exactly
 
-    return frame.select(exactly(*known_columns(frame.columns, estimator.schema_))) if estimator.schema_.named else frame
+    if not schema.named:
+        return frame
+    known, absent = known_columns([name for name in frame.columns if name not in beside], schema)
+    unknown = (pl.lit(None, dtype).alias(name) for name, dtype in _unknown_cells(absent, schema).items())
+    return frame.select(exactly(*known, *beside), *unknown)
 
 
-def known_columns(names: Sequence[str], schema: Schema) -> list[str]:
-    """Return which columns of a table the model has, and warn about others except the target.
+def known_columns(names: Sequence[str], schema: Schema) -> tuple[list[str], list[str]]:
+    """Return which columns of a table the model has, and which the table lacks; warn about both, except the target.
 
     Raises
     ------
     UserError
-        The table lacks a column of the model.
+        The table has no column of the model, or an absent one seems to be there under another spelling.
     """
     extra = [name for name in names if name not in schema.given and name != schema.target]
     absent = [name for name in schema.given if name not in names]
     from posteriori.tables import quote
 
     if absent:
-        found = similar(absent[0], extra)
-        hint = f"is it {found!r}?" if found else "add it, empty where unknown"
-        raise UserError(f"the table lacks {quote(absent)}, which the model was trained on; {hint}")
+        if len(absent) == len(schema.given):
+            raise UserError("the table has no column of the model; is it another table?")
+        for name in absent:
+            if found := similar(name, extra, cutoff=_ONE_LETTER):
+                raise UserError(
+                    f"the table lacks {quote([name])}, which the model was trained on; is it {found!r}? "
+                    "Rename one, or remove the other column"
+                )
+        warn(f"the table lacks {quote(absent)}, which the model was trained on: unknown in every row")
     if extra:
         warn(f"ignored, because the model does not have it: {quote(extra)}")
-    return [name for name in names if name in schema.given]
+    return [name for name in names if name in schema.given], absent
+
+
+def _unknown_cells(names: Sequence[str], schema: Schema) -> dict[str, Any]:
+    """Return the data type of columns without a value, as an empty column of a file has it."""
+    import polars as pl
+
+    strings = {column.source for column in schema.columns if column.holds_strings}
+    return {name: pl.String() if name in strings else pl.Float64() for name in names}
 
 
 def target_as_classes(

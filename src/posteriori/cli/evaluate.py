@@ -62,7 +62,7 @@ def evaluate(
         known = ", ".join(map(reprlib.repr, labels_of(estimator)[:8]))
         label = reprlib.repr(unseen[0])
         raise UserError(f"the target {target!r} holds {label}, which is not a class of the model ({known})")
-    features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
+    features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator.schema_)
     ranges = ranges_of(estimator._model_ranges)
     with as_user_errors():
         outside = None if ranges is None else estimator._source(features).reduce(partial(OutOfRange.of, ranges=ranges))

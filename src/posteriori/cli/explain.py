@@ -39,7 +39,7 @@ def explain(
     """
     estimator = load_model(model)
     whole = read_for(estimator, table)
-    frame = align(whole, estimator)
+    frame = align(whole, estimator.schema_)
     positions = _positions(row, frame.height, table.name)
 
     import numpy as np

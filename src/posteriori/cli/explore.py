@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import AnyModelPath, load_any, read_for
+from posteriori.cli.checks import AnyModelPath, align, load_any, read_for
 from posteriori.cli.files import page_beside
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import FORMATS, Force
@@ -75,4 +75,4 @@ def _rows(loaded: Any, table: Path) -> Any:
     cuts, target = getattr(loaded, "target_cuts_", None), loaded.schema_.target
     if cuts is not None and target in frame.columns and frame.schema[target].is_numeric():
         frame = frame.with_columns(cuts.expression(target))
-    return frame
+    return align(frame, loaded.schema_, [target] if target in frame.columns else [])

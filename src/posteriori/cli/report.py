@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import check_column, check_target, known_columns, load_model, read_for
+from posteriori.cli.checks import align, check_column, check_target, load_model, read_for
 from posteriori.cli.files import STDIN, names_table, page_beside
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import Force, ModelPath, TablePath
@@ -136,8 +136,6 @@ def _columns_of(estimator: GenerativeEstimator, frame: pl.DataFrame) -> pl.DataF
 
 def _read(models: Sequence[GenerativeEstimator], path: Path, target: str | None) -> pl.DataFrame:
     """Read the columns of the models and the target, if the table has it, with a numeric target cut as in training."""
-    from posteriori.tables.polars import exactly
-
     estimator = models[0]
     frame = read_for(estimator, path, target)
     cuts = getattr(estimator, "target_cuts_", None)
@@ -146,8 +144,5 @@ def _read(models: Sequence[GenerativeEstimator], path: Path, target: str | None)
     if not all(one.schema_.named for one in models):
         return frame
     others = {name for one in models[1:] for name in one.schema_.given} - set(estimator.schema_.given)
-    features = known_columns(
-        [name for name in frame.columns if name != target and name not in others], estimator.schema_
-    )
     beside = [name for name in frame.columns if name == target or name in others]
-    return frame.select(exactly(*features, *beside))
+    return align(frame, estimator.schema_, beside)

@@ -9,16 +9,18 @@ from typing import Any
 _MOST_LISTED = 8
 
 
-def similar(name: Any, names: Iterable[Any]) -> Any:
+def similar(name: Any, names: Iterable[Any], cutoff: float = 0.6) -> Any:
     """Return the most similar of the names, letter case ignored; None if no name is similar.
 
     Parameters
     ----------
     name : str, or a state of another type, which is compared as text
     names : iterable of the same
+    cutoff : float
+        The least similarity, from 0 to 1 (`difflib`).
     """
     folded = {str(other).casefold(): other for other in names}
-    matches = difflib.get_close_matches(str(name).casefold(), folded, n=1)
+    matches = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=cutoff)
     return folded[matches[0]] if matches else None
 
 

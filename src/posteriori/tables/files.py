@@ -159,6 +159,15 @@ class Scan(StreamedTable):
             vars(narrow)["_distinct"] = self._distinct
         return narrow
 
+    def with_unknown(self, types: Types) -> Scan:
+        """Return the same rows with further columns, by name and data type, in which every cell is missing."""
+        if not types:
+            return self
+        unknown = (pl.lit(None, dtype).alias(name) for name, dtype in types.items())
+        wider = replace(self, types={**self.types, **types}, frame=self.frame.with_columns(*unknown))
+        vars(wider)["n_rows"] = self.n_rows
+        return wider
+
     def with_target_cut(self, target: str, cuts: TargetCuts) -> Scan:
         """Return the same rows, with the numbers of the target replaced by the names of their classes."""
         frame = self.frame.with_columns(cuts.expression(target))
