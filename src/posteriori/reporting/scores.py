@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model_selection import HeldOut, metrics
+from posteriori.model_selection import HeldOut, in_words, metrics
 from posteriori.model_selection.metrics import area_under_curve, compare_with_prior, pool_verdict
 from posteriori.registry import describe_model, seen_by
 from posteriori.reporting.data import ReportData
@@ -56,7 +56,7 @@ def scores_section(subject: ReportData, evaluated: HeldOut) -> Section:
             "0.5",
             "area under the ROC curve" + ("" if len(subject.labels) == 2 else ", mean of the classes by their rows"),
         ],
-        *_by_class(subject, metrics.precision_recall(*arguments)),
+        *_by_class(subject, evaluated, metrics.precision_recall(*arguments)),
     ]
     caption = f"Scores on {plural(len(evaluated.y_true), 'row')}"
     contents = [table(caption, ["score", "model", "class prior", "meaning"], rows, text=(0, 3))]
@@ -76,13 +76,13 @@ def scores_section(subject: ReportData, evaluated: HeldOut) -> Section:
     return Section("scores", "Scores", lead, tuple(contents))
 
 
-def _by_class(subject: ReportData, found: metrics.PerClass) -> Iterator[list[str]]:
-    """Yield precision, recall and F1: of the second of two classes, or the mean of the classes."""
-    two = len(subject.labels) == 2
-    whose = f"of “{subject.label_phrases[1]}”" if two else "mean of the classes"
+def _by_class(subject: ReportData, evaluated: HeldOut, found: metrics.PerClass) -> Iterator[list[str]]:
+    """Yield precision, recall and F1: of the rarer of two classes, or the mean of the classes."""
+    one = in_words.of_interest(evaluated)
+    whose = "mean of the classes" if one is None else f"of “{subject.label_phrases[one]}”"
     means = found.macro
-    if two:
-        means = {"precision": found.precision[1], "recall": found.recall[1], "f1": found.f1[1]}
+    if one is not None:
+        means = {"precision": found.precision[one], "recall": found.recall[one], "f1": found.f1[one]}
     meanings = ("share of correct rows among those predicted", "share of the rows found", "harmonic mean of the two")
     for (name, value), meaning in zip(means.items(), meanings, strict=True):
         shown = number(float(value), 3) if name == "f1" else percent(float(value))
