@@ -102,9 +102,13 @@ def test_without_the_entry_a_list_of_frames_is_no_table(mixed_frame):
         read_table(cut_up(mixed_frame))
 
 
-@pytest.mark.parametrize("X", [np.zeros((2, 2)), [[1, 2]], pl.DataFrame({"a": [1]}), None, "rows.csv"])
+@pytest.mark.parametrize("X", [np.zeros((2, 2)), [[1, 2]], pl.DataFrame({"a": [1]}), None])
 def test_what_is_in_memory_belongs_to_no_engine(X):
     assert engines.engine_of(X) is None
+
+
+def test_a_path_is_scanned():
+    assert engines.engine_of("rows.csv").opens == "posteriori.tables.files:scan"
 
 
 @pytest.mark.parametrize("name", engines.ENGINES)
