@@ -110,7 +110,7 @@ def known_columns(names: Sequence[str], schema: Schema) -> tuple[list[str], list
     Raises
     ------
     UserError
-        The table has no column of the model, or an absent one seems to be there under another spelling.
+        The table has no column of the model, or an absent one seems to have another spelling.
     """
     extra = [name for name in names if name not in schema.given and name != schema.target]
     absent = [name for name in schema.given if name not in names]
