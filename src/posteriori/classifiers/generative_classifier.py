@@ -94,7 +94,8 @@ class GenerativeClassifier(Classifier):
     priors : array-like (C,), mapping or "uniform", optional
         p(y) where the model is used, in the order of `classes_` or by class, each above 0; "uniform" gives every class
         1/C, against imbalance. Default: as in the training rows. Members and weights are those of the training rows.
-        X
+        The posterior of the pool is multiplied by priors / `training_prior_` and normalised, which is exact if p(x | y)
+        is the same in both places (Saerens et al. 2002).
     labels : Labels, optional
         How missing labels are handled: ``po.Labels(unlabelled="learn")``. Members that learn by EM (naive Bayes,
         discriminant analysis, trees) learn from rows without label; the others, and members with feature weights,

@@ -37,7 +37,7 @@ def what_to_look_at(facts: Facts) -> str:
         return "Rows whose label it doubts are in the report."
     places = listed([str(one["row"]) for one in rows])
     one, it = ("Row", "its label") if len(rows) == 1 else ("Rows", "their labels")
-    explain = f"posteriori explain {shlex.quote(facts['output'])} {facts['table']} --row {first['row']}"
+    explain = f"posteriori explain {shlex.quote(facts['output'])} {shlex.quote(facts['table'])} --row {first['row']}"
     return f"{one} to look at: {places}, as it gives {it} at most {percent(rows[-1]['probability'])}: {explain}"
 
 
