@@ -110,6 +110,10 @@ def test_probabilities_are_judged_by_how_often_they_are_right(confidence, right,
     assert in_words.how_trustworthy(held_out(confidence, right)).startswith(start)
 
 
+def test_no_class_is_to_be_trusted_that_guessing_predicts_as_well():
+    assert in_words.how_trustworthy(held_out(0.9, 0.3)).endswith("right in 30 %.")  # always “b”: 70 %
+
+
 def test_a_class_that_is_never_predicted():
     assert in_words.how_complete(held_out(0.8, 0.9), ["a", "b"]) == (
         "Of 100 that are “b”, it finds 0: it never predicts “b”."

@@ -74,7 +74,7 @@ def print_first_page(facts: Facts) -> None:
     for sentence in facts["summary"]:
         out.print(sentence)
     if facts["cross_validation"]["verdict"] == "uninformative":
-        out.print("These columns carry no information about the target: its log-loss is that of the class shares.")
+        out.print("These columns carry no information about the target: the class shares predict as well.")
     for sentence in (what_matters(facts), what_to_look_at(facts)):
         if sentence:
             out.print(sentence, soft_wrap=True)

@@ -83,7 +83,9 @@ def how_trustworthy(evaluated: HeldOut) -> str:
     if abs(difference) <= _SMALL:
         return f"Its probabilities can be trusted: {figures}."
     if difference > 0:
-        return f"Its probabilities are too high: {figures}. Trust its classes more than its probabilities."
+        guessing = float(np.bincount(evaluated.y_true, evaluated.weight).max() / evaluated.weight.sum())
+        advice = " Trust its classes more than its probabilities." if accuracy > guessing else ""
+        return f"Its probabilities are too high: {figures}.{advice}"
     return f"Its probabilities are too cautious: {figures}."
 
 
