@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -17,8 +17,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.kernels.cells import Rows
 from posteriori.learning import cells as learning
-from posteriori.learning.cells import CellProblem, CellRows, fit_cells
+from posteriori.learning.cells import CellProblem, CellTables, fit_cells
 from posteriori.model_selection import out_of_fold
 
 REASONS = {
@@ -36,31 +37,47 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 def draw_rows(seed, n=60, n_classes=3, sizes=(4, 3)):
-    """Return rows of columns of categories, some of whose cells are missing, and their codes, 0 if missing."""
+    """Return rows of columns of categories, some of whose cells are missing, the cells, and a class prior in nats."""
     rng = np.random.default_rng(seed)
     y_true = rng.integers(0, n_classes, n)
     codes = np.column_stack([(rng.integers(0, 2, n) + y_true) % size + 1 for size in sizes])
     codes[rng.random(codes.shape) < 0.1] = 0
-    indicators = np.concatenate([np.eye(size + 1)[codes[:, j]][:, 1:] for j, size in enumerate(sizes)], axis=1)
-    factors = rng.normal(size=(n, n_classes, len(sizes)))
+    starts = np.cumsum([0, *[size + 1 for size in sizes]])
+    is_missing = np.zeros(starts[-1], bool)
+    is_missing[starts[:-1]] = True
+    column = np.repeat(np.arange(len(sizes)), np.diff(starts))
+    known = np.where(is_missing[:, np.newaxis], 0.0, rng.normal(size=(len(column), n_classes)))
+    basis = csr_array(np.diag(~is_missing).astype(float))
+    own = rng.normal(size=codes.shape) * (codes > 0)
     weight = rng.choice([0.5, 1.0, 3.0], n)
-    return CellRows(csr_array(indicators), factors, y_true, weight, rng.random(n)), np.log(
-        rng.dirichlet(np.ones(n_classes) * 5)
-    )
+    rows = Rows((codes + starts[:-1]).astype(np.int32), y_true, weight, own)
+    return rows, CellTables(basis, column, is_missing, known), np.log(rng.dirichlet(np.ones(n_classes) * 5))
 
 
-@given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 30.0]), st.booleans())
-def test_the_gradient_is_that_of_the_loss(seed, penalty, with_factors):
-    rows, log_prior = draw_rows(seed)
-    rows = rows if with_factors else rows.without_factors()
+def indicators(rows, tables):
+    """Return which cells each row shows, (n, S); a missing one counts as none."""
+    shown = np.zeros((len(rows.slots), len(tables.column)))
+    np.put_along_axis(shown, rows.slots, 1.0, axis=1)
+    return shown * ~tables.is_missing
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 30.0]), st.booleans(), st.integers(2, 4))
+def test_the_gradient_is_that_of_the_loss(seed, penalty, weighed, n_classes):
+    rows, tables, log_prior = draw_rows(seed, n_classes=n_classes, sizes=(4, 3, 2, 2, 5))
     rng = np.random.default_rng(seed)
-    basis = csr_array(rng.normal(size=(7, 5)))
-    problem = CellProblem(rows, basis, log_prior, penalty)
-    position = rng.normal(size=3 + rows.factors.shape[2] + 15)
+    basis = csr_array(rng.normal(size=(len(tables.column), 5)) * ~tables.is_missing[:, np.newaxis])
+    tables = replace(tables, basis=basis, weighed=weighed)
+    problem = CellProblem(rows, tables, log_prior, penalty)
+    position = rng.normal(size=n_classes + tables.n_weights + 5 * n_classes)
     assert_allclose(problem(position)[1], approx_fprime(position, lambda x: problem(x)[0], 1e-6), atol=2e-5)
-    _, bias, weight, eta = problem.scores(position)
-    scores = log_prior + np.outer(rows.share, bias) + rows.factors @ weight + rows.cells @ (basis @ eta)
-    losses = -log_softmax(scores, axis=1)[np.arange(60), rows.y_true]
+    bias, weight, eta = problem.parts(position)
+    shown = indicators(rows, tables)
+    scores = log_prior + shown @ (basis @ eta) + np.outer(shown.sum(axis=1) / 5, bias)
+    if weighed:
+        factors = tables.log_probability[rows.slots].swapaxes(1, 2)
+        factors[np.arange(60), rows.component] += rows.own
+        scores += factors @ weight
+    losses = -log_softmax(scores, axis=1)[np.arange(60), rows.component]
     assert_allclose(problem.log_loss(position), rows.weight @ losses)
     common = np.linspace(-5, 5, 100_001)
     apart = (5.0 * ((weight[:, np.newaxis] - common) ** 2).sum(axis=0) + 0.05 * (common - 1.0) ** 2).min()
@@ -68,34 +85,39 @@ def test_the_gradient_is_that_of_the_loss(seed, penalty, with_factors):
     assert_allclose(problem(position)[0], total / rows.weight.sum(), rtol=1e-6)
 
 
-def test_without_factors_it_is_the_logistic_regression_of_scikit_learn(monkeypatch):
-    monkeypatch.setattr(learning, "_WEAK", 1e-9)  # scikit-learn does not shrink the biases
-    rows, log_prior = draw_rows(0, n=300)
-    rows = replace(rows, share=np.ones(300))
-    found = fit_cells(rows.without_factors(), eye_array(7).tocsr(), log_prior, 2.0)
-    expected = LogisticRegression(C=0.5, tol=1e-8, max_iter=2000)
-    expected.fit(rows.cells.toarray(), rows.y_true, rows.weight)
-    scores = rows.cells @ found.delta + found.bias + log_prior
-    assert_allclose(softmax(scores, axis=1), expected.predict_proba(rows.cells.toarray()), atol=1e-3)
+def test_without_factors_it_is_the_logistic_regression_of_scikit_learn():
+    rows, tables, _ = draw_rows(0, n=300)
+    shown = indicators(rows, tables)
+    # The bias of a class is a number of each shown cell, whose prior is a Gaussian as that of the others.
+    bias = shown.sum(axis=1, keepdims=True) / 2 * np.sqrt(2.0 / learning._WEAK)
+    columns = np.concatenate([shown, bias], axis=1)
+    expected = LogisticRegression(C=0.5, tol=1e-8, max_iter=5000, fit_intercept=False)
+    # scikit-learn has no offset, so the prior is that of equal classes.
+    found = fit_cells(rows, replace(tables, weighed=False), np.log(np.full(3, 1 / 3)), 2.0)
+    expected.fit(columns, rows.component, rows.weight)
+    scores = shown @ found.delta + np.outer(shown.sum(axis=1) / 2, found.bias)
+    assert_allclose(softmax(scores, axis=1), expected.predict_proba(columns), atol=1e-3)
 
 
 def test_a_strong_penalty_leaves_the_weighted_factors():
-    rows, log_prior = draw_rows(1, n=300)
-    found = fit_cells(rows, eye_array(7).tocsr(), log_prior, 1e9)
+    rows, tables, log_prior = draw_rows(1, n=300)
+    found = fit_cells(rows, tables, log_prior, 1e9)
     assert_allclose(found.delta, 0.0, atol=1e-6)
     assert (found.weight >= 0).all()
-    free = fit_cells(rows, eye_array(7).tocsr(), log_prior, 1.0)
+    free = fit_cells(rows, tables, log_prior, 1.0)
     assert np.abs(free.delta).max() > 0.1
 
 
 def test_held_out_rows_choose_the_penalty():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(2)
     y_true, log_prior = rng.integers(0, 2, 400), np.log([0.5, 0.5])
-    noise = np.eye(40)[rng.integers(0, 40, 400)]
-    strong = np.eye(40)[y_true * 20 + rng.integers(0, 20, 400)]
-    factors, one = rng.normal(size=(400, 2, 1)), np.ones(400)
+    noise, strong = rng.integers(1, 41, 400), y_true * 20 + rng.integers(1, 21, 400)
+    is_missing = np.arange(41) == 0
+    basis, known = csr_array(np.diag(~is_missing).astype(float)), np.zeros((41, 2))
+    tables = CellTables(basis, np.zeros(41, np.int64), is_missing, known)
+    own, one = rng.normal(size=(400, 1)), np.ones(400)
     choices = [
-        fit_cells(CellRows(csr_array(cells), factors, y_true, one, one), eye_array(40), log_prior)
+        fit_cells(Rows(cells[:, np.newaxis].astype(np.int32), y_true, one, own), tables, log_prior)
         for cells in (noise, strong)
     ]
     assert choices[0].penalty > choices[1].penalty
@@ -182,12 +204,12 @@ def test_orders_and_names_change_nothing():
 
 @given(st.integers(0, 10**6))
 def test_a_row_of_weight_two_is_held_out_as_two_rows(seed):
-    rows, _ = draw_rows(seed)
+    rows, tables, _ = draw_rows(seed)
     weight = np.random.default_rng(seed).integers(1, 4, 60)
     repeated = np.repeat(np.arange(60), weight)
-    share = learning._held_out(replace(rows, weight=weight.astype(float)))
-    once = replace(rows, factors=rows.factors[repeated], y_true=rows.y_true[repeated], weight=np.ones(len(repeated)))
-    assert_allclose(learning._held_out(once), share[repeated], atol=1e-9)
+    share = learning._held_out(rows._replace(weight=weight.astype(float)), tables)
+    once = Rows(rows.slots[repeated], rows.component[repeated], np.ones(len(repeated)), rows.own[repeated])
+    assert_allclose(learning._held_out(once, tables), share[repeated], atol=1e-9)
     assert abs(weight @ share - weight.sum() / 3) <= 1.0
 
 

@@ -108,7 +108,7 @@ class KDependenceBayes(GenerativeEstimator):
     Notes
     -----
     Missing features are summed out exactly in prediction, by variable elimination within each row: the posterior is
-    that of `to_network`. If the tables of a row would need more than 2²⁰ cells, classes included, some features are not
+    that of `to_network`. If the tables of a row would need more than 2¹⁷ cells, classes included, some features are not
     summed over: their children are conditioned on the other parents only, p(x_j | other parents, y), and a UserWarning
     names these features. This happens only if many features with many categories are missing at once;
     docs/dependence.md measures the error. In training, a row is counted in each table p(x_j | parents, y), or

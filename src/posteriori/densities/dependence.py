@@ -28,7 +28,7 @@ from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import CellKind, Column
 
 _MOST_LEARNED = 1 << 17  # cells of the tables that pseudo-rows are learned from
-MOST_CELLS = 1 << 20  # the limit on the tables that eliminate the missing columns of one row, over all components
+MOST_CELLS = 1 << 17  # the limit on the tables that eliminate the missing columns of one row, over all components
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class KDependence(BaseDensity):
     descendant sums to 1. A column that had no category in training has no values to sum over: its children are
     conditioned on their other parents.
 
-    The tables of a row may have 2²⁰ cells in total over all components. Beyond this limit the lower-order
+    The tables of a row may have 2¹⁷ cells in total over all components. Beyond this limit the lower-order
     approximation applies: the missing column with the largest table is dropped, and its children are conditioned on
     their other parents, p(x_j | other parents, z). This repeats until the rest fits. `approximated` returns which
     columns are dropped, and a model warns about them.

@@ -21,6 +21,7 @@ from posteriori.kernels.bayes import (
     whitened_distance,
 )
 from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_bins
+from posteriori.kernels.cells import cell_objective
 from posteriori.kernels.conditional_likelihood import (
     improve_leaves,
     leave_one_out,
@@ -61,6 +62,7 @@ from posteriori.kernels.left_out import (
     sweep_paths,
     tree_left_out,
 )
+from posteriori.kernels.quasi_newton import times_inverse_hessian
 from posteriori.kernels.responsibilities import (
     add_complete_moments,
     add_responsibilities,
@@ -115,6 +117,7 @@ __all__ = [
     "add_word_counts",
     "averaged_left_out",
     "averaged_tables",
+    "cell_objective",
     "chain_averaged",
     "chain_left_out",
     "columns_dropped",
@@ -160,6 +163,7 @@ __all__ = [
     "sum_out_left_out",
     "sweep_cells",
     "sweep_paths",
+    "times_inverse_hessian",
     "tree_left_out",
     "tree_log_density",
     "weigh_edges",

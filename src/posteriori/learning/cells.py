@@ -23,12 +23,14 @@ from typing import Any, cast
 
 import numpy as np
 
+from posteriori import kernels
 from posteriori.densities import Binned, BinnedParameters, Categorical
 from posteriori.densities.categorical import CategoricalParameters
+from posteriori.kernels.cells import Pull, Rows, Tables
 from posteriori.learning.fit import reject_underflow
 from posteriori.learning.log_linear import minimum
 from posteriori.learning.weights import check_closed_form, left_out_factors, sampled_rows
-from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel, log_sum
+from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
 from posteriori.sources.table_source import blas
 from posteriori.statistics import Counts, JointStatistics
@@ -42,43 +44,51 @@ _FOLDS = 3  # one of which chooses λ
 _SAME = 1e-9  # relative difference of numbers that counts as none
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
 MOST_DIRECTIONS = 16  # of a random walk over bins
+_LEAST_INFORMATION = 0.5  # of rows about a direction, in units of its variance
 _WEAK = 0.1  # β of `CellProblem`
-_DENSE = 3  # of `CellProblem._maps`
 _SEARCH, _FINAL = 1e-4, 1e-8  # L-BFGS ends if a step lowers the loss by less, relative to it
 
 
 @dataclass(frozen=True)
-class CellRows:
-    """Rows to learn cells from.
+class CellTables:
+    """The cells of all columns that vary, side by side, with what is known of each; one cell per column is missing.
 
     Attributes
     ----------
-    cells : scipy.sparse.csr_array (n, S)
-        1 where a row shows a cell; nothing for a missing cell.
-    factors : ndarray (n, C, d)
-        Log factors of the generative model, not estimated from the row; d is 0 if t does not include them.
-    y_true : ndarray (n,)
-        The class index of each row.
-    weight : ndarray (n,)
-        The weight of each row, ≥ 0.
-    share : ndarray (n,)
-        Of each row, the share of its cells that are present among the columns that vary: its part of the bias.
+    basis : scipy.sparse.csr_array (S, P)
+        B: the prior of the δ of a class is a Gaussian of mean 0 and of covariance BBᵀ/λ. 0 for missing cells.
+    column : ndarray (S,)
+        The column of each cell, 0 … d − 1.
+    is_missing : ndarray of bool (S,)
+    log_probability : ndarray (S, C)
+        log p(x_j = k | y) in nats, 0 for missing cells.
+    weighed : bool
+        Whether t includes them, times w.
     """
 
-    cells: Any
-    factors: Array
-    y_true: Array
-    weight: Array
-    share: Array
+    basis: Any
+    column: Array
+    is_missing: Array
+    log_probability: Array
+    weighed: bool = True
 
-    def weighing(self, weight: Array) -> CellRows:
-        """Return the rows of positive weight, with these weights."""
-        kept = np.flatnonzero(weight)
-        return CellRows(self.cells[kept], self.factors[kept], self.y_true[kept], weight[kept], self.share[kept])
+    @property
+    def n_columns(self) -> int:
+        """d, the number of columns."""
+        return int(self.column[-1]) + 1 if len(self.column) else 0
 
-    def without_factors(self) -> CellRows:
-        """Return the rows without log factors of the generative model."""
-        return replace(self, factors=self.factors[:, :, :0])
+    @property
+    def n_weights(self) -> int:
+        """The number of weights w."""
+        return self.n_columns if self.weighed else 0
+
+    @cached_property
+    def for_kernel(self) -> Tables:
+        """The same, as `cell_objective` takes it. A cell that is shown has 1/d of the bias."""
+        share = np.where(self.is_missing, 0.0, 1.0 / max(self.n_columns, 1))
+        basis = self.basis
+        entries = basis.indptr.astype(np.int32), basis.indices.astype(np.int32), basis.data.astype(np.float64)
+        return Tables(self.column, share, self.log_probability, *entries)
 
 
 @dataclass(frozen=True)
@@ -89,110 +99,65 @@ class CellProblem:
               + \frac{\omega}{2} \sum_j (w_j - \bar w)^2 + \frac{\beta}{2} (\bar w - 1)^2
               + \frac{\beta}{2} \lVert b \rVert^2
 
-    w̄ is the common weight at which the penalty is least.
+    w̄ is the common weight at which the penalty is least. A score is a sum of one number per cell, and a row that is
+    left out moves the factors of its class alone: so a pass over the rows reads only their cells, and its gradient with
+    respect to the numbers gives that with respect to all parameters.
 
     Attributes
     ----------
-    rows : CellRows
-    basis : scipy.sparse.csr_array (S, P)
-        B.
+    rows : Rows
+    tables : CellTables
     log_prior : ndarray (C,)
         log π in nats.
     penalty : float
         λ.
     """
 
-    rows: CellRows
-    basis: Any
+    rows: Rows
+    tables: CellTables
     log_prior: Array
     penalty: float
 
-    @cached_property
-    def _maps(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return the matrices that take η to scores, the first one first, and those that take scores to η.
-
-        Their product alone, if it is small: BLAS is as fast on a few numbers as a sparse product on one.
-        """
-        cells, basis = self.rows.cells, self.basis
-        if cells.shape[0] * basis.shape[1] <= _DENSE * (cells.nnz + basis.nnz):
-            product = (cells @ basis).toarray()
-            return (product,), (product.T,)
-        return (basis, cells), (cells.T, basis.T)
-
-    @cached_property
-    def _truths(self) -> tuple[Array, Array]:
-        """The position of each row, and its class."""
-        return np.arange(len(self.rows.y_true)), self.rows.y_true
-
-    @cached_property
-    def _flat_factors(self) -> Array:
-        n, n_classes, d = self.rows.factors.shape
-        return self.rows.factors.reshape(n * n_classes, d)
-
     def __call__(self, position: Array) -> tuple[float, Array]:
         """Return the loss and its gradient."""
-        scores, bias, weight, eta = self.scores(position)
-        rows, of_row = self.rows, self.rows.weight
-        scores -= scores.max(axis=1, keepdims=True)
-        of_truth = scores[self._truths]
-        np.exp(scores, out=scores)
-        total = scores.sum(axis=1)
-        loss = float(of_row @ (np.log(total) - of_truth))
-        scores /= total[:, np.newaxis]
-        scores[self._truths] -= 1.0
-        scores *= of_row[:, np.newaxis]
-        of_eta = scores
-        for one in self._maps[1]:
-            of_eta = one @ of_eta
-        of_eta = self.penalty * eta + of_eta
-        common = (_WEAK + _OF_WEIGHTS * weight.sum()) / (_WEAK + _OF_WEIGHTS * len(weight))
-        apart = weight - common
-        of_weight = scores.ravel() @ self._flat_factors + _OF_WEIGHTS * apart
-        loss += 0.5 * self.penalty * float((eta**2).sum()) + 0.5 * _WEAK * (float(bias @ bias) + (common - 1.0) ** 2)
-        loss += 0.5 * _OF_WEIGHTS * float(apart @ apart)
-        gradient = np.concatenate([rows.share @ scores + _WEAK * bias, of_weight, of_eta.ravel()])
-        scale = 1.0 / of_row.sum()
+        gradient = np.empty(len(position))
+        loss = self._objective(position, gradient, np.empty(0))
+        scale = 1.0 / self.rows.weight.sum()
         return loss * scale, gradient * scale
 
     def log_loss(self, position: Array) -> float:
         """Return the sum of −r_i·log p(y_i | x_i) in nats."""
-        scores = self.scores(position)[0]
-        return float(self.rows.weight @ (log_sum(scores) - scores[self._truths]))
+        return self._objective(position, np.empty(len(position)), np.empty(0), Pull(0.0, 0.0, 0.0))
 
-    def scores(self, position: Array) -> tuple[Array, Array, Array, Array]:
-        """Return log p(y | x) + constant in nats, (n, C), and the biases (C,), the weights (d,) and η, (P, C)."""
-        n_classes, d = self.rows.factors.shape[1:]
-        bias, weight, eta = position[:n_classes], position[n_classes : n_classes + d], position[n_classes + d :]
-        scores = eta = eta.reshape(-1, n_classes)
-        for one in self._maps[0]:
-            scores = one @ scores
-        scores = scores + (self.rows.share[:, np.newaxis] * bias + self.log_prior)
-        if d:
-            scores += (self._flat_factors @ weight).reshape(scores.shape)
-        return scores, bias, weight, eta
+    def parts(self, position: Array) -> tuple[Array, Array, Array]:
+        """Return the biases (C,), the weights (d,) or (0,), and η, (P, C)."""
+        n_classes, d = len(self.log_prior), self.tables.n_weights
+        eta = position[n_classes + d :].reshape(-1, n_classes)
+        return position[:n_classes], position[n_classes : n_classes + d], eta
 
     def minimum(self, start: Array | None = None, tolerance: float = _FINAL) -> Array:
-        """Return the optimum, by L-BFGS from a point near it, or from the generative solution."""
-        n_classes, d = self.rows.factors.shape[1:]
-        if start is None:
-            start = np.concatenate([np.zeros(n_classes), np.ones(d), np.zeros(self.basis.shape[1] * n_classes)])
-        return minimum(self, start, 1.0 / np.sqrt(self._curvature()), slice(n_classes, n_classes + d), tolerance)
+        """Return the optimum, by L-BFGS from a point near it, or from the generative solution.
 
-    def _curvature(self) -> Array:
-        """Return the diagonal of the Hessian where all rows have the posterior of the prior: the units of the steps."""
-        rows, prior = self.rows, np.exp(self.log_prior)
-        spread = prior * (1.0 - prior)
-        total = rows.weight.sum()
-        apart = rows.factors - np.einsum("icj,c->ij", rows.factors, prior)[:, np.newaxis]
-        of_weight = np.einsum("icj,c,i->j", apart**2, prior, rows.weight)
-        of_slots = rows.cells.T @ rows.weight
-        of_eta = self.basis.multiply(self.basis).T @ of_slots  # a row shows one cell of each column
-        parts = [
-            (rows.weight @ rows.share**2) * spread + _WEAK,
-            of_weight + _OF_WEIGHTS,
-            (of_eta[:, np.newaxis] * spread + self.penalty).ravel(),
-        ]
-        return np.asarray(np.concatenate(parts) / total + 1e-12)
+        The units of the steps are those of the curvature at the start, or where all rows have the prior.
+        """
+        n_classes, d = len(self.log_prior), self.tables.n_weights
+        at = np.zeros(n_classes + d + self.tables.basis.shape[1] * n_classes) if start is None else start
+        curvature = np.empty(len(at))
+        self._objective(at, np.empty(len(at)), curvature)
+        begin = at.copy()
+        if start is None:
+            begin[n_classes : n_classes + d] = 1.0
+        unit = np.sqrt(self.rows.weight.sum() / np.maximum(curvature, 1e-12))
+        return minimum(self, begin, unit, slice(n_classes, n_classes + d), tolerance)
+
+    def _objective(self, position: Array, gradient: Array, curvature: Array, pull: Pull | None = None) -> float:
+        pull = Pull(self.penalty, _OF_WEIGHTS, _WEAK) if pull is None else pull
+        position = np.ascontiguousarray(position)
+        tables = self.tables.for_kernel
+        loss: float = kernels.cell_objective(
+            self.rows, tables, self.log_prior, pull, position, self.tables.n_weights, gradient, curvature
+        )
+        return loss
 
 
 @dataclass(frozen=True)
@@ -205,50 +170,56 @@ class Cells:
     penalty: float
 
 
-def fit_cells(rows: CellRows, basis: Any, log_prior: Array, penalty: float | None = None) -> Cells:
+def fit_cells(rows: Rows, tables: CellTables, log_prior: Array, penalty: float | None = None) -> Cells:
     """Return the biases, weights and δ of the greatest penalised conditional likelihood.
 
     Parameters
     ----------
-    rows : CellRows
+    rows : Rows
         Of positive weight.
-    basis : scipy.sparse.csr_array (S, P)
-        B: the prior of the δ of a class is a Gaussian of mean 0 and of covariance BBᵀ/λ.
+    tables : CellTables
     log_prior : ndarray (C,)
         log π in nats, finite.
     penalty : float, optional
         λ. Default: the one of `PENALTIES` with the least log-loss of a third of the rows, learned from the others, from
-        the largest one down until the log-loss rises; without the factors of the rows if this is better. Fewer
-        than six rows choose the largest λ.
+        the largest one down until the log-loss rises; without the log-probabilities of the cells if this is better,
+        with the chosen λ, the next larger one, or one that is smaller. Fewer than six rows choose the largest λ.
     """
     start = None
-    if penalty is None and len(rows.y_true) < 2 * _FOLDS:
+    if penalty is None and len(rows.component) < 2 * _FOLDS:
         penalty = PENALTIES[0]
     if penalty is None:
-        share = _held_out(rows)
-        split = [rows, rows.weighing(rows.weight * (1.0 - share)), rows.weighing(rows.weight * share)]
-        searched = [
-            (every, *_search(part, held_out, basis, log_prior))
-            for every, part, held_out in (split, [one.without_factors() for one in split])
-        ]
-        rows, _, penalty, start = min(searched, key=lambda found: found[1])
-    problem = CellProblem(rows, basis, log_prior, penalty)
-    _, bias, weight, eta = problem.scores(problem.minimum(start))
-    return Cells(bias, weight, basis @ eta, penalty)
+        share = _held_out(rows, tables)
+        split = _weighing(rows, rows.weight * (1.0 - share)), _weighing(rows, rows.weight * share)
+        found = _search(*split, tables, log_prior, PENALTIES)
+        nearby = PENALTIES[max(PENALTIES.index(found[1]) - 1, 0) :]
+        alone = replace(tables, weighed=False)
+        other = _search(*split, alone, log_prior, nearby)
+        tables, (_, penalty, start) = (alone, other) if other[0] < found[0] else (tables, found)
+    problem = CellProblem(rows, tables, log_prior, penalty)
+    bias, weight, eta = problem.parts(problem.minimum(start))
+    return Cells(bias, weight, tables.basis @ eta, penalty)
 
 
-def _held_out(rows: CellRows) -> Array:
+def _weighing(rows: Rows, weight: Array) -> Rows:
+    """Return the rows of positive weight, with these weights."""
+    kept = np.flatnonzero(weight)
+    return Rows(rows.slots[kept], rows.component[kept], weight[kept], rows.own[kept])
+
+
+def _held_out(rows: Rows, tables: CellTables) -> Array:
     """Return the share of each row that is held out, (n,), which depends on its cells and not on its place.
 
     The rows of a class are in the order of a number that is the same whatever names and orders are. Along the sums of
     their weights, every third unit is held out. Rows of one number share their units, so that a row of weight 2 counts
     as two equal rows.
     """
-    n_classes = rows.factors.shape[1]
-    own = rows.factors[np.arange(len(rows.y_true)), rows.y_true]
-    number = own.sum(axis=1) + np.exp(rows.factors).sum(axis=(1, 2))
-    of_class = [np.bincount(rows.y_true, values, n_classes) for values in (rows.weight * number, rows.weight)]
-    place = np.argsort(np.lexsort(of_class))[rows.y_true]
+    n_classes = tables.log_probability.shape[1]
+    of_table = tables.log_probability[rows.slots, rows.component[:, np.newaxis]]
+    own, of_cells = of_table + rows.own, np.exp(tables.log_probability).sum(axis=1)[rows.slots]
+    number = (own + of_cells - np.exp(of_table) + np.exp(own)).sum(axis=1)
+    of_class = [np.bincount(rows.component, values, n_classes) for values in (rows.weight * number, rows.weight)]
+    place = np.argsort(np.lexsort(of_class))[rows.component]
     order = np.lexsort((number, place))
     is_new = (np.diff(number[order]) > _SAME * (1.0 + np.abs(number[order][1:]))) | (np.diff(place[order]) > 0)
     group = np.empty(len(order), np.int64)
@@ -261,13 +232,15 @@ def _held_out(rows: CellRows) -> Array:
     return np.where(share > _SAME, share, 0.0)[group]
 
 
-def _search(part: CellRows, held_out: CellRows, basis: Any, log_prior: Array) -> tuple[float, float, Array | None]:
+def _search(
+    part: Rows, held_out: Rows, tables: CellTables, log_prior: Array, penalties: Sequence[float]
+) -> tuple[float, float, Array | None]:
     """Return the least log-loss of held-out rows in nats, the λ that attains it, and a point near its optimum."""
-    best: tuple[float, float, Array | None] = np.inf, PENALTIES[0], None
+    best: tuple[float, float, Array | None] = np.inf, penalties[0], None
     optimum = None
-    for penalty in PENALTIES:
-        optimum = CellProblem(part, basis, log_prior, penalty).minimum(optimum, _SEARCH)
-        loss = CellProblem(held_out, basis, log_prior, 0.0).log_loss(optimum)
+    for penalty in penalties:
+        optimum = CellProblem(part, tables, log_prior, penalty).minimum(optimum, _SEARCH)
+        loss = CellProblem(held_out, tables, log_prior, 0.0).log_loss(optimum)
         if loss >= best[0]:
             break
         best = loss, penalty, optimum
@@ -317,16 +290,16 @@ def learn_cells(
         basis = _block_diagonal([root for block, sums in blocks for root in _prior_roots(model, block, sums)])
     varies = _varying(counts)
     active = np.concatenate([block.columns for block, _ in blocks])[varies]
-    observed = np.concatenate(codes, axis=1) > 0
-    rows = CellRows(
-        _indicators(codes, counts),
-        np.maximum(left_out_factors(model, statistics, seen)[:, present[:, np.newaxis], active], FLOOR, order="C"),
-        np.searchsorted(present, labels.component),
-        labels.weight,
-        observed @ (varies / max(varies.sum(), 1)),
+    factors = np.maximum(left_out_factors(model, statistics, seen)[:, present[:, np.newaxis], active], FLOOR)
+    known = np.concatenate([model.parameters[b].log_probability[present] for b in places], axis=1).T
+    y_true = np.searchsorted(present, labels.component)
+    rows, of_cells = _rows_and_tables(
+        codes, counts, varies, basis, np.maximum(known, FLOOR), factors, y_true, labels.weight
     )
     with blas().limit(limits=1, user_api="blas"):
-        found = fit_cells(rows, basis, model.log_prior[present])
+        found = fit_cells(rows, of_cells, model.log_prior[present])
+    delta = np.zeros((basis.shape[0], len(present)))
+    delta[_of_columns(counts, varies)] = found.delta
     weight = np.zeros(d)
     weight[active] = found.weight if len(found.weight) else 0.0
     parameters, first = list(model.parameters), 0
@@ -334,7 +307,7 @@ def learn_cells(
         widths = np.diff(sums.offsets)
         of_slots = np.repeat(weight[list(block.columns)], widths)
         tables = np.where(of_slots > 0, of_slots * np.maximum(model.parameters[b].log_probability, FLOOR), 0.0)
-        tables[present] += found.delta[first : first + tables.shape[1]].T
+        tables[present] += delta[first : first + tables.shape[1]].T
         tables[present] += np.outer(found.bias / max(varies.sum(), 1), np.repeat(_varying([sums]), widths))
         first += tables.shape[1]
         parameters[b] = CategoricalParameters(sums.cardinalities, _as_log_probabilities(tables, sums))
@@ -358,17 +331,41 @@ def check_cells(blocks: Sequence[Block], schema: Schema) -> None:
         )
 
 
-def _indicators(codes: Sequence[Array], counts: Sequence[Counts]) -> Any:
-    """Return the cells that each row shows as a sparse matrix, from the codes of each block."""
-    from scipy.sparse import csr_array
+def _rows_and_tables(
+    codes: Sequence[Array],
+    counts: Sequence[Counts],
+    varies: Array,
+    basis: Any,
+    known: Array,
+    factors: Array,
+    y_true: Array,
+    weight: Array,
+) -> tuple[Rows, CellTables]:
+    """Return rows and cells of the columns that vary, from the codes of each block.
 
-    starts = np.cumsum([0] + [int(sums.offsets[-1]) for sums in counts])
-    slots = [
-        of_block + (sums.offsets[:-1] + start) for of_block, sums, start in zip(codes, counts, starts, strict=False)
-    ]
-    columns, observed = np.concatenate(slots, axis=1), np.concatenate(codes, axis=1) > 0
-    ends = np.concatenate([[0], np.cumsum(observed.sum(axis=1))])
-    return csr_array((np.ones(int(ends[-1])), columns[observed], ends), shape=(len(ends) - 1, int(starts[-1])))
+    A row that is left out moves the factors (n, C, d) of its own class alone. Those of the other classes are the
+    log-probabilities `known` (S, C) of its cells, or 0 if no other row shows the category: then no other row reads it.
+    """
+    sizes = np.concatenate([np.diff(sums.offsets) for sums in counts])[varies]
+    starts = np.cumsum(sizes) - sizes
+    slots = np.concatenate(codes, axis=1)[:, varies].astype(np.int32, order="C") + starts.astype(np.int32)
+    column = np.repeat(np.arange(len(sizes)), sizes)
+    is_missing = np.zeros(len(column), np.bool_)
+    is_missing[starts] = True
+    chosen = _of_columns(counts, varies)
+    table = np.where(is_missing[:, np.newaxis], 0.0, np.maximum(known[chosen], FLOOR))
+    for c in range(table.shape[1]):
+        others = np.flatnonzero(y_true != c)
+        table[slots[others], c] = factors[others, c]
+    own = factors[np.arange(len(y_true)), y_true] - table[slots, y_true[:, np.newaxis]]
+    rows = Rows(slots, y_true.astype(np.int64), np.asarray(weight, np.float64), np.ascontiguousarray(own))
+    return rows, CellTables(basis[chosen], column, is_missing, table)
+
+
+def _of_columns(counts: Sequence[Counts], varies: Array) -> Array:
+    """Return the positions of the cells of the columns that vary, among those of all columns."""
+    sizes = np.concatenate([np.diff(sums.offsets) for sums in counts])
+    return np.flatnonzero(np.repeat(varies, sizes))
 
 
 def _varying(counts: Sequence[Counts]) -> Array:
@@ -382,8 +379,10 @@ def _prior_roots(model: GenerativeModel, block: Block, counts: Counts) -> Iterat
 
     Those of categories are independent, of variance 1. Those of m bins are a line in the standardised centres z of the
     bins, of variance 1 per unit, and a random walk W from bin to bin, of variance 1 from end to end:
-    :math:`\operatorname{cov} = z z^\top + W W^\top`, where W is centred. The 16 directions of the greatest variance are
-    kept: they hold 96 % of that of the walk. The root of categories is sparse: a dense one of 10⁴ would take 0.8 GB.
+    :math:`\operatorname{cov} = z z^\top + W W^\top`, where W is centred. At most 16 directions are kept, those of the
+    greatest variance: they hold 96 % of that of the walk. Direction k has the variance 1/(πk)², and n rows tell a
+    number of variance v from 0 if nv/4 is not small; the other directions are left out. The root of categories is
+    sparse: a dense one of 10⁴ would take 0.8 GB.
     """
     from scipy.sparse import eye_array
 
@@ -398,8 +397,13 @@ def _prior_roots(model: GenerativeModel, block: Block, counts: Counts) -> Iterat
         walk = ((np.arange(size)[:, np.newaxis] >= np.arange(1, size)) - (1.0 - steps)) / np.sqrt(size)
         root = np.column_stack([_standardised(_bin_centres(model, j), weight), walk])
         directions, spreads, _ = np.linalg.svd(root, full_matrices=False)
-        root = (directions * spreads)[:, :MOST_DIRECTIONS]
+        root = (directions * spreads)[:, : n_directions(float(weight.sum()))]
         yield np.vstack([np.zeros(root.shape[1]), root])
+
+
+def n_directions(n_rows: float) -> int:
+    """Return how many directions of the numbers of a binned column so many rows can tell from 0."""
+    return int(min(2.0 + np.sqrt(n_rows / (4.0 * _LEAST_INFORMATION)) / np.pi, MOST_DIRECTIONS))
 
 
 def _bin_centres(model: GenerativeModel, column: int) -> Array:

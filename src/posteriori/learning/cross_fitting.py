@@ -7,9 +7,11 @@ between folds, each fold has statistics of its own: of the rows outside it, binn
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
+from threading import Lock
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -44,7 +46,7 @@ from posteriori.tables import Batch, Schema
 from posteriori.tables.batch import joined
 from posteriori.tables.progress import start_candidates, step, without_passes
 
-_ENOUGH_ROWS = 2000  # below this, starting threads costs more than it saves
+_ENOUGH_CELLS = 100_000  # of rows and columns; below this, starting threads costs more than it saves
 
 
 @dataclass(frozen=True)
@@ -108,13 +110,12 @@ class _PlanFit:
     all_rows: _Subset
     outside: tuple[_Subset, ...]
 
-    def fitted(self) -> CrossFitted:
-        """Return all models."""
-        full = replace(self._unweighted, model=self._full)
-        return CrossFitted(full, tuple(map(self.model, range(len(self.outside)))))
+    def whole(self) -> FitResult:
+        """Return the fit to all rows."""
+        return replace(self._unweighted, model=self._full)
 
     def model(self, k: int) -> ObservedCategoriesModel:
-        """Return the model of the rows outside fold k."""
+        """Return the model of the rows outside fold k, which starts at the fit to all rows."""
         subset = self.outside[k]
         known = self._in_closed_form(subset)
         if known is None:
@@ -331,7 +332,8 @@ def cross_fit(
             for excluded, schema, ready in zip([*range(folds), None], of_plan, of_subsets, strict=True)
         )
         fits.append(_PlanFit(plan, whole, tuple(parts)))
-    fitted, grown = iter(_fit_all(fits, n_threads(source.n_jobs) if len(fold) >= _ENOUGH_ROWS else 1)), iter(forests)
+    is_small = len(fold) * len(source.schema.columns) < _ENOUGH_CELLS
+    fitted, grown = iter(_fit_all(fits, 1 if is_small else n_threads(source.n_jobs))), iter(forests)
     return [next(grown if one else fitted) for one in by_trees]
 
 
@@ -411,25 +413,47 @@ def _are_one(schemas: Sequence[Schema]) -> bool:
 
 
 def _fit_all(fits: Sequence[_PlanFit], n_jobs: int) -> list[CrossFitted]:
-    """Fit the plans, one per thread."""
-    n_jobs = min(n_jobs, len(fits))
-    advance = start_candidates(FITTING, len(fits))
+    """Fit each plan to all rows, and then to the rows outside each fold: one fit per thread."""
+    advance, lock = start_candidates(FITTING, len(fits)), Lock()
+    left = [len(fit.outside) for fit in fits]
 
-    def fitted(fit: _PlanFit) -> CrossFitted:
+    def whole(fit: _PlanFit) -> FitResult:
         with without_passes():
-            found = fit.fitted()
-        advance(1)
+            found = fit.whole()
+        if not fit.outside:
+            advance(1)
+        return found
+
+    def without(place: int, k: int) -> ObservedCategoriesModel:
+        with without_passes():
+            found = fits[place].model(k)
+        with lock:
+            left[place] -= 1
+        if not left[place]:
+            advance(1)
         return found
 
     with blas().limit(limits=1, user_api="blas"):  # threads of BLAS cost more than they save on small matrices
         if n_jobs == 1:
-            return [fitted(fit) for fit in fits]
+            return [
+                CrossFitted(whole(fit), tuple([without(place, k) for k in range(len(fit.outside))]))
+                for place, fit in enumerate(fits)
+            ]
         with ThreadPoolExecutor(n_jobs) as threads:
-            futures = [threads.submit(fitted, fit) for fit in fits]
+            wholes = [threads.submit(whole, fit) for fit in fits]
+            folds: list[list[Future[ObservedCategoriesModel]]] = [[] for _ in fits]
             try:
-                return [future.result() for future in futures]
+                for done in as_completed(wholes):
+                    done.result()  # after an error, no fold is fitted
+                    place = wholes.index(done)
+                    folds[place] = [threads.submit(without, place, k) for k in range(len(fits[place].outside))]
+                return [
+                    CrossFitted(one.result(), tuple([fold.result() for fold in of_folds]))
+                    for one, of_folds in zip(wholes, folds, strict=True)
+                ]
             finally:  # after an error or Ctrl-C, start no further fit
-                for future in futures:
+                every: list[Future[Any]] = [*wholes, *chain.from_iterable(folds)]
+                for future in every:
                     future.cancel()
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +28,7 @@ _RIDGE = 1e-12  # of a Hessian whose members agree in all rows
 _ENOUGH = 1e-10  # nats per row by which a further step would lower the loss
 _SMALLEST_WEIGHT = 1e-3  # a member of a smaller weight is dropped
 _NEGLIGIBLE = 5e-4  # nats per row that members may be worth and still be dropped to predict faster (`prune_pool`)
-_MEMORY = 10  # pairs of steps and changes of the gradient
+_MEMORY = 20  # pairs of steps and changes of the gradient
 _SUFFICIENT = 1e-4  # of Armijo's condition
 _MOST_CUTS = 30  # of a step
 
@@ -507,7 +506,8 @@ def minimum(
     np.maximum(position[bounded], 0.0, out=position[bounded])
     value, gradient = loss(unit * position)
     gradient *= unit
-    pairs: deque[tuple[Array, Array, float]] = deque(maxlen=_MEMORY)
+    changes, rises = np.empty((2, _MEMORY, len(position)))
+    n_pairs = 0
     for _ in range(most_steps):
         held = (position[bounded] <= 0.0) & (gradient[bounded] > 0.0)
         step = -gradient
@@ -515,7 +515,11 @@ def minimum(
         size = float(np.sqrt(step @ step))
         if size == 0.0:
             break
-        step = _times_inverse_hessian(step, pairs) if pairs else step * min(1.0, 1.0 / size)
+        if n_pairs:
+            newest, count = (n_pairs - 1) % _MEMORY, min(n_pairs, _MEMORY)
+            kernels.times_inverse_hessian(step, changes, rises, newest, count)
+        else:
+            step *= min(1.0, 1.0 / size)
         step[bounded][held] = 0.0
         share = 1.0
         for _ in range(_MOST_CUTS):
@@ -534,24 +538,10 @@ def minimum(
         rise = new_gradient - gradient
         curvature = float(rise @ change)
         if curvature > np.finfo(float).eps * float(rise @ rise):
-            pairs.append((change, rise, curvature))
+            changes[n_pairs % _MEMORY], rises[n_pairs % _MEMORY] = change, rise
+            n_pairs += 1
         gain = value - new_value
         position, value, gradient = moved, new_value, new_gradient
         if gain <= tolerance * max(abs(value), 1.0):
             break
     return unit * position
-
-
-def _times_inverse_hessian(vector: Array, pairs: Iterable[tuple[Array, Array, float]]) -> Array:
-    """Return the product of the inverse Hessian that L-BFGS estimates with a vector (algorithm 7.4)."""
-    pairs = list(pairs)
-    out = vector.copy()
-    shares = []
-    for change, rise, curvature in reversed(pairs):
-        shares.append(float(change @ out) / curvature)
-        out -= shares[-1] * rise
-    _, rise, curvature = pairs[-1]
-    out *= curvature / float(rise @ rise)
-    for (change, rise, curvature), share in zip(pairs, reversed(shares), strict=True):
-        out += (share - float(rise @ out) / curvature) * change
-    return out

@@ -70,7 +70,7 @@ _PER_MODEL = 5e-4  # of one fold
 _PER_SPLIT = 2e-9  # row, level of a tree and column that is tried
 _PER_NODE_CELL = 1.6e-7  # of a node and a class, in the search of the strengths and in the weights of leaves
 _PER_FACTOR = 5e-8  # row, class and column, of a weight per column
-_PER_LEARNED = 5e-9  # row, class and column, in one evaluation of the loss of numbers per cell
+_PER_LEARNED = 3e-9  # row, class and column, in one evaluation of the loss of numbers per cell
 _PER_DIRECTION = (
     6e-8  # direction of the prior of a column (`cells.MOST_DIRECTIONS`) and class, in one evaluation and step of L-BFGS
 )
@@ -94,7 +94,7 @@ _SUMS_PER_FOLD = 5.0  # of each fold, in one table and apart; from the first; fr
 _SUMS_PER_BINNED_FOLD = 1.5  # under cut points of its own, the sums outside a fold are counted at once
 _COPIES = {"pooled": 1.3, "per class": 5.1, "aode": 3.1, "families": 4.1, "other": 1.2}  # with parameters, in a fit
 _COPIES_IN_EM = 13.0  # of covariances: sums and parameters, of the models that SQUAREM compares
-_VECTORS = 16  # of L-BFGS that are as long as the numbers of cells: steps, changes of the gradient, positions
+_VECTORS = 44  # of L-BFGS that are as long as the numbers of cells: steps, changes of the gradient, positions
 _TABLES_OF_CELLS = 2  # of the numbers of all cells and classes, besides the statistics
 _FAMILIES_PER_FOLD = 12.0  # parents differ between the folds, and each set of parents is counted in each fold
 _BYTES_PER_NODE_CELL = 44.0  # of a tree of noise; pure nodes are not split, so that separated classes take less
@@ -180,7 +180,7 @@ def _work_of_cells(sizes: Array, bins: Mapping[int, Any], n_rows: int, n_compone
     rows = min(n_rows, cells.MOST_ROWS)
     n_factors = min(rows * n_components * d, cells.MOST_FACTORS)
     binned = np.isin(np.arange(len(sizes)), list(bins))
-    directions = np.where(binned, np.minimum(sizes, cells.MOST_DIRECTIONS), sizes).sum()
+    directions = np.where(binned, np.minimum(sizes, cells.n_directions(n_rows)), sizes).sum()
     evaluations = _EVALUATIONS + _MORE_EVALUATIONS * min(rows / d, _MOST_ROWS_PER_COLUMN)
     each = _PER_EVALUATION + _PER_LEARNED * n_factors + _PER_DIRECTION * float(directions) * n_components
     seconds = evaluations * each + _PER_ROOT * float((sizes[binned] ** 3).sum())

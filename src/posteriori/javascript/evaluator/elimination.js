@@ -2,7 +2,7 @@
 
 import { logSum, numbersOf } from "./arrays.js";
 
-const MOST_CELLS = 1 << 20; // of the tables that eliminate the missing columns of a row, over all components
+const MOST_CELLS = 1 << 17; // of the tables that eliminate the missing columns of a row, over all components
 
 /** p(x | z) = Π_j p(x_j | x_parents(j), z). Slot 0 of a parent holds the table given the other parents. */
 export class FamilyTables {
