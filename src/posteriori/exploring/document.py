@@ -278,9 +278,9 @@ def explore(
 
     The page of a classifier begins with sentences on its held-out predictions, if the model keeps them or the given
     rows are labelled and new to it. It has a control for every column, the posterior with its sum of log factors, the
-    value of asking each unknown column, the smallest change of one column that changes the prediction, the members of a pool,
-    the dependences between columns that trees and k-dependence models learned, and, given labelled rows, the rows with
-    the largest log-loss and sliders for prevalence and costs. The page of a network has all variables with their
+    value of asking each unknown column, the smallest change of one column that changes the prediction, the members of a
+    pool, the dependences between columns that trees and k-dependence models learned, and, given labelled rows, the rows
+    with the largest log-loss and sliders for prevalence and costs. The page of a network has all variables with their
     marginals, evidence by click, the most probable states, the information of each arrow, and the trails that are
     active between two variables.
 
