@@ -48,7 +48,7 @@ def column_ranges(estimator: Any, rows: Any = None) -> dict[str, list[Any]]:
     ranges = _ranges_of(estimator)
     if ranges is None:
         ranges = _drawn_ranges(schema, models[0])
-    found = {
+    found: dict[str, list[Any]] = {
         column.name: [float(low), float(high), bool(whole), None]
         for column, low, high, whole in zip(schema.columns, ranges.lowest, ranges.highest, ranges.whole, strict=True)
         if column.kind == "continuous" and np.isfinite(low)
