@@ -152,8 +152,10 @@ class Browser:
 
 
 def shown_posterior(browser):
+    """Return the probabilities in the order of the classes, whatever the order of the lines."""
     return browser.value(
-        "[...document.querySelectorAll('.answers td[data-value]')].map((e) => Number(e.dataset.value))"
+        "[...document.querySelectorAll('.answers td[data-value]')]"
+        ".sort((a, b) => a.dataset.class - b.dataset.class).map((e) => Number(e.dataset.value))"
     )
 
 

@@ -90,6 +90,32 @@ def test_a_wide_graph_is_wider_than_the_text_and_not_cut_off(browser, tmp_path):
         assert browser.value(f"document.elementFromPoint({x}, {y}).textContent") == name
 
 
+def test_a_wide_network_opens_at_its_whole_width_and_is_zoomed_by_buttons_and_wheel(browser, tmp_path):
+    names = [f"v{k}" for k in range(14)]
+    net = po.BayesianNetwork([(name, f"child of {name}") for name in names])
+    for name in names:
+        net.add_cpt(name, {"yes": 0.2, "no": 0.8})
+        net.add_cpt(f"child of {name}", {"yes": {"u": 0.9, "v": 0.1}, "no": {"u": 0.3, "v": 0.7}})
+    explore(net, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri(), width=1300)
+    box = "document.querySelector('.network')"
+    level = "Number(document.querySelector('.plane').style.zoom)"
+    browser.wait(f"{level} > 0 && {level} < 1")
+    assert browser.value(f"{box}.scrollWidth - {box}.clientWidth") <= 1
+    fitted = browser.value(level)
+    browser.click(".zoom button")
+    assert browser.value(level) == pytest.approx(1.25 * fitted)
+    wheel = f"{box}.dispatchEvent(new WheelEvent('wheel', {{deltaY: -100, ctrlKey: CTRL, cancelable: true}}))"
+    assert browser.value(wheel.replace("CTRL", "false"))  # the page scrolls
+    assert not browser.value(wheel.replace("CTRL", "true"))
+    assert browser.value(level) > 1.25 * fitted
+    browser.click(state_button("v13", "yes"))
+    assert_bars(browser, net, {"v13": "yes"})
+    browser.click(".zoom button:nth-child(3)")
+    assert browser.value(level) == pytest.approx(fitted, abs=0.02)
+    assert browser.complaints == []
+
+
 def test_a_tree_is_shown_as_a_network(browser, tmp_path):
     table = load_penguins().select("species", "island", "sex", "bill_length_mm")
     model = po.TreeAugmentedNaiveBayes().fit(table, "species")

@@ -16,6 +16,7 @@ from posteriori.exploring import explore
 from posteriori.exploring.document import sampled_rows
 from posteriori.javascript import to_javascript
 from posteriori.model import log_marginal_of_codes
+from posteriori.model_selection import in_words
 from tests.cli.command_line import CommandLine
 from tests.exploring.browser import address_of, python_posterior, shown_posterior, table_under
 from tests.javascript.models import MODELS
@@ -391,6 +392,91 @@ def test_the_dependences_of_each_model_are_listed_and_drawn(browser, penguins, t
     assert browser.value("document.getElementById('dependences') === null")
 
 
+def test_many_classes_stand_by_probability_and_the_last_are_behind_a_button(browser, tmp_path):
+    rng = np.random.default_rng(5)
+    y = rng.choice(24, size=900, p=np.arange(1, 25) / 300)
+    table = pl.DataFrame({"x": rng.normal(y, 1.0), "y": [f"class {k:02}" for k in y]})
+    model = po.NaiveBayes().fit(table, "y")
+    explore(model, path=tmp_path / "page.html")
+    shown = "[...document.querySelectorAll('.answers tbody tr')].filter((e) => !e.hidden)"
+    probabilities = f"{shown}.map((e) => Number(e.cells[2].dataset.value))"
+    for row in ({}, {"x": 3.0}):
+        browser.open(address_of(tmp_path / "page.html", row=row), width=390)
+        expected = np.sort(python_posterior(model, row))[::-1]
+        assert_allclose(browser.value(probabilities), expected[:10], atol=1e-9)
+        browser.click("#others")
+        assert_allclose(browser.value(probabilities), expected, atol=1e-9)
+        assert browser.value("document.querySelector('.answers').scrollWidth") <= 390
+    assert browser.complaints == []
+
+
+def test_a_page_opens_at_the_prior_and_sliders_of_unknown_columns_have_no_handle(browser, penguins):
+    browser.open(penguins[1].as_uri())
+    slider = "document.querySelector('#column-1')"
+    handle = f"[getComputedStyle({slider}).appearance, {slider}.getAttribute('aria-valuetext')]"
+    assert browser.value(handle) == ["none", "unknown"]
+    assert "the prior" in browser.value("document.getElementById('density').textContent")
+    browser.open(address_of(penguins[1], row={"bill_length_mm": 45.5}))
+    assert browser.value(handle) == ["auto", "45.5"]
+    assert "nats" in browser.value("document.getElementById('density').textContent")
+
+
+def test_a_heavy_tail_has_a_logarithmic_axis_with_exact_ends(browser, tmp_path):
+    rng = np.random.default_rng(6)
+    y = rng.integers(2, size=400)
+    gain = np.rint(np.exp(rng.normal(2.0 + y, 1.0)))
+    gain[0] = 18424.0
+    table = pl.DataFrame({"gain": gain, "usual": rng.normal(y, 1.0), "y": y})
+    model = po.NaiveBayes().fit(table, "y")
+    explore(model, table, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    ends = "[...document.querySelectorAll('.ends')].map((e) => [...e.children].map((c) => c.textContent))"
+    gain_ends, usual_ends = browser.value(ends)
+    assert gain_ends[1:] == ["logarithmic", "18424"]
+    assert len(usual_ends) == 2
+    x, y, _ = browser.place("#column-0")
+    browser.mouse("Pressed", x, y)
+    browser.mouse("Released", x, y)
+    value = browser.value("Number(document.querySelector('.control input[type=number]').value)")
+    assert 0 < value < 2000  # the middle of the axis, not of the range
+    assert value == int(value)
+    assert_allclose(shown_posterior(browser), python_posterior(model, {"gain": value}), atol=1e-9)
+    browser.key("ArrowRight")
+    assert browser.value("Number(document.querySelector('.control input[type=number]').value)") > value
+    assert browser.complaints == []
+
+
+def test_rows_of_the_calibration_are_whole_numbers(browser, penguins):
+    browser.open(penguins[1].as_uri())
+    browser.wait()
+    browser.value(
+        "(() => { const e = document.getElementById('prevalence'); e.value = 0.2; "
+        "e.dispatchEvent(new Event('input')) })()"
+    )
+    calibration = table_under(browser, "decisions")[2:]
+    assert sum(int(line[3]) for line in calibration) == len(load_penguins())
+
+
+def test_the_page_begins_with_the_sentences_on_held_out_predictions_only_where_there_are_some(browser, penguins):
+    model, path = penguins
+    browser.open(path.as_uri())
+    expected = " ".join(in_words.sentences(model.out_of_fold_, model.classes_.tolist()))
+    assert browser.value("document.getElementById('verdict').textContent") == expected
+    table = load_penguins()
+    alone = po.NaiveBayes().fit(table[::2], "species")
+    record_rows(alone, table[::2])
+    assert '"verdict":["Of 100 held-out rows' in explore(alone, table[1::2]).html
+    for rows in (None, table[::2], table[1::2].drop("species")):
+        assert '"verdict":[]' in explore(alone, rows).html
+
+
+def test_the_bias_of_the_class_is_explained_under_the_sum(browser, penguins):
+    browser.open(address_of(penguins[1], row={"bill_length_mm": 45.5}))
+    assert "bias of the class" in browser.value("document.getElementById('bias').textContent")
+    browser.click(".control:nth-child(2) .unknown")
+    assert browser.value("document.getElementById('bias').hidden")
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_pages_do_not_scroll_sideways(browser, penguins, network, tmp_path, width):
     explore(network, path=tmp_path / "network.html")
@@ -409,7 +495,7 @@ def test_the_command_writes_a_page(penguins, network, tmp_path):
     load_penguins().write_csv(tmp_path / "penguins.csv")
     page = tmp_path / "page.html"
     run.succeeds("explore", tmp_path / "penguins.posteriori", "-o", page)
-    assert page.read_text(encoding="utf-8") == explore(penguins[0]).html
+    assert page.read_text(encoding="utf-8") == explore(po.load(tmp_path / "penguins.posteriori")).html
     run.succeeds("explore", tmp_path / "penguins.posteriori", tmp_path / "penguins.csv", "-o", page)
     assert '"labels":[' in page.read_text(encoding="utf-8")
     po.write_network(network, tmp_path / "net.bif")

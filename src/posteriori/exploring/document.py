@@ -8,6 +8,7 @@ import math
 import os
 import sys
 import zlib
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,8 +20,10 @@ from posteriori.classifiers.validation import labels_to_learn
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.export import javascript_object, joined, page_json
 from posteriori.model import GenerativeModel, draw_rows
+from posteriori.model_selection import HeldOut, in_words
 from posteriori.networks import BayesianNetwork
-from posteriori.plotting.reading import parents_of
+from posteriori.plotting.reading import Scale, parents_of
+from posteriori.reporting.held_out import seen_rows
 from posteriori.reporting.markup import Html, HtmlPage, document_head, element
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import generator
@@ -30,23 +33,54 @@ from posteriori.tables import Schema, read_labels, read_rows
 from posteriori.tables.writing import decode
 
 _DRAWN = 500  # rows of a model without ranges
+_FEW_NUMBERS = 25  # whole numbers of a column
 _SEED = 0  # the same page for the same model and rows
 
 
-def column_ranges(estimator: Any) -> dict[str, list[Any]]:
-    """Return the lowest and the highest number of each column, and whether its numbers are whole, by its name.
+def column_ranges(estimator: Any, rows: Any = None) -> dict[str, list[Any]]:
+    """Return the lowest and the highest number, whether all are whole, and the width of a logarithmic axis, by column.
 
-    They are those of the training rows; a model that has none, such as one made from parameters, is sampled.
+    The first three are those of the training rows; a model that has none, such as one made from parameters, is sampled.
+    The width, in data units, is None where the axis is linear. It is chosen by the given rows, the result of
+    `sampled_rows`, or by rows drawn from the model.
     """
     schema, models = estimator._posterior.schema, estimator._posterior.models
     ranges = _ranges_of(estimator)
     if ranges is None:
         ranges = _drawn_ranges(schema, models[0])
-    return {
-        column.name: [float(low), float(high), bool(whole)]
+    found: dict[str, list[Any]] = {
+        column.name: [float(low), float(high), bool(whole), None]
         for column, low, high, whole in zip(schema.columns, ranges.lowest, ranges.highest, ranges.whole, strict=True)
         if column.kind == "continuous" and np.isfinite(low)
     }
+    tables = _drawn_tables(estimator, ranges) if rows is None else [list(zip(*rows["cells"], strict=True))]
+    for column in found:
+        j = schema.names.index(column)
+        widths = (_width_of(table[j], *found[column][:3]) for table in tables if len(table))
+        found[column][3] = next((width for width in widths if width is not None), None)
+    return found
+
+
+def _width_of(cells: Any, low: float, high: float, whole: bool) -> float | None:
+    """Return the width within which the axis of a column is linear, None if it is linear throughout."""
+    if whole and high - low < _FEW_NUMBERS:
+        return None  # every number has its place on a linear axis
+    numbers = np.asarray(cells, np.float64)
+    return Scale.of(np.clip(numbers[~np.isnan(numbers)], low, high)).width
+
+
+def _drawn_tables(estimator: Any, ranges: ColumnRanges) -> list[list[Any]]:
+    """Return rows drawn from each model that describes whole rows, as lists of columns."""
+    tables = []
+    for model in estimator._posterior.models:
+        rng = generator(_SEED)
+        prior = np.exp(model.log_prior)
+        component = rng.choice(model.n_components, size=_DRAWN, p=prior / prior.sum())
+        try:
+            tables.append(draw_rows(model, component, rng, ranges))
+        except (ValueError, NotImplementedError):  # it has no distribution of some columns
+            continue
+    return tables
 
 
 def _ranges_of(estimator: Any) -> ColumnRanges | None:
@@ -167,6 +201,32 @@ def _same_ranges(estimator: Any, cells: Array) -> bool:
     )
 
 
+def verdict(estimator: Any, rows: dict[str, Any] | None, X: Any = None, y: Any = None) -> list[str]:
+    """Return how good held-out predictions are, in sentences; none where the model and the rows offer no such ones.
+
+    Such predictions are those that a pool keeps of its training rows, or of labelled rows that the model has not seen.
+    """
+    kept = getattr(estimator, "out_of_fold_", None)
+    if kept is None and rows is not None and rows["labels"] is not None and seen_rows(estimator, X) == 0.0:
+        labels = _labels(estimator, X, y, rows["total"])
+        labelled = None if labels is None else labels >= 0
+        if labels is not None and labelled is not None and labelled.any():
+            try:
+                posterior = np.asarray(estimator.predict_proba(X))[labelled]
+            except ValueError:  # a number that the model does not predict, such as infinity, which the page shows
+                return []
+            with np.errstate(divide="ignore"):
+                log_posterior = np.log(posterior)
+            kept = replace(HeldOut.given(estimator, labels[labelled], log_posterior), rows_are="held-out rows")
+    if kept is None:
+        return []
+    classes = estimator.classes_.tolist()
+    target = estimator._posterior.schema.target or "class"
+    return in_words.sentences(
+        kept, [one if isinstance(one, str) else f"{target} = {cell_text(one)}" for one in classes]
+    )
+
+
 def _probabilities(row: Array) -> list[float] | None:
     return None if np.isnan(row).any() else row.tolist()
 
@@ -216,10 +276,11 @@ def explore(
 ) -> Explorer:
     """Write a page that answers what-if questions about a model, with any input unknown.
 
-    The page of a classifier has a control for every column, the posterior with its sum of log factors, the value of
-    asking each unknown column, the smallest change of one column that changes the prediction, the members of a pool,
-    the dependences between columns that trees and k-dependence models learned, and, given labelled rows, the rows with
-    the largest log-loss and sliders for prevalence and costs. The page of a network has all variables with their
+    The page of a classifier begins with sentences on its held-out predictions, if the model keeps them or the given
+    rows are labelled and new to it. It has a control for every column, the posterior with its sum of log factors, the
+    value of asking each unknown column, the smallest change of one column that changes the prediction, the members of a
+    pool, the dependences between columns that trees and k-dependence models learned, and, given labelled rows, the rows
+    with the largest log-loss and sliders for prevalence and costs. The page of a network has all variables with their
     marginals, evidence by click, the most probable states, the information of each arrow, and the trails that are
     active between two variables.
 
@@ -274,10 +335,14 @@ def explore(
         named = type(model).__name__
         target = written["target"]
         title = title or (named if target is None else f"{named}: predicting {target}")
-        shown = {"model": written, "title": title, "ranges": column_ranges(model)}
-        shown["dependences"] = dependences(model, [one["name"] for one in written["models"]])
+        rows = None
         if X is not None:
-            shown["rows"] = sampled_rows(model, X, y, most_rows(len(written["columns"]), len(written["classes"])))
+            rows = sampled_rows(model, X, y, most_rows(len(written["columns"]), len(written["classes"])))
+        shown = {"model": written, "title": title, "ranges": column_ranges(model, rows)}
+        shown["verdict"] = verdict(model, rows, X, y)
+        shown["dependences"] = dependences(model, [one["name"] for one in written["models"]])
+        if rows is not None:
+            shown["rows"] = rows
     explorer = Explorer(shown["title"], _document(shown))
     if path is not None:
         explorer.save(path)

@@ -174,7 +174,7 @@ export class Cases {
       [0, 0],
       [0, 0],
     ]; // [label is the class][predicted as the class], rows reweighted to the prevalence
-    const bins = Array.from({ length: 10 }, () => ({ n: 0, p: 0, hits: 0 }));
+    const bins = Array.from({ length: 10 }, () => ({ rows: 0, n: 0, p: 0, hits: 0 }));
     const share = rows.filter((i) => this.labels[i] === y).length / rows.length;
     for (const i of rows) {
       const p = underPrior(Array.from(posteriors[i]), prior, other)[y];
@@ -182,7 +182,8 @@ export class Cases {
       const weight = hit ? (share > 0 ? prevalence / share : 0) : share < 1 ? (1 - prevalence) / (1 - share) : 0;
       counts[hit][Number(p > threshold)] += weight / rows.length;
       const bin = bins[Math.min(Math.floor(10 * p), 9)];
-      bin.n += weight;
+      bin.rows++;
+      bin.n += weight; // of rows at this prevalence
       bin.p += weight * p;
       bin.hits += weight * hit;
     }
@@ -205,7 +206,7 @@ export class Cases {
         ["p(class)", "observed", "", "rows"],
         bins
           .filter(({ n }) => n > 0)
-          .map(({ n, p, hits }) => [percent(p / n), percent(hits / n), bar(hits / n), n.toFixed(1)]),
+          .map(({ rows, n, p, hits }) => [percent(p / n), percent(hits / n), bar(hits / n), String(rows)]),
       ),
     );
   }

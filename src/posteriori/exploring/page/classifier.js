@@ -26,6 +26,8 @@ import { Structure } from "./structure.js";
 import { BayesSum } from "./sum.js";
 
 const MOST_CLASSES_OF_MEMBERS = 6;
+const MOST_IN_ORDER = 6; // classes that keep their places: two that change them at each step of a slider are hard to read
+const MOST_SHOWN = 10; // classes; a button shows the others
 
 /** Return whether the prediction is a sum over the columns: the arithmetic mean of a forest is not. */
 function isExplained(model) {
@@ -38,9 +40,11 @@ function isExplained(model) {
 
 /** The page: a row of known cells, and everything that follows from it. */
 export class ClassifierPage {
-  constructor(model, { title, ranges, rows, dependences }) {
+  constructor(model, { title, ranges, rows, dependences, verdict }) {
     this.model = model;
     this.title = title;
+    this.verdict = verdict;
+    this.showsAll = false;
     this.ranges = ranges;
     this.row = new Map();
     this.prior = model.classLogPrior.map(Math.exp);
@@ -152,7 +156,7 @@ export class ClassifierPage {
     const target = model.target === null ? "the class" : model.target;
     const rows = (this.bars = model.classes.map((label, y) => {
       const fill = el("i", { class: `hue${y % 8}` });
-      const line = { fill, shown: el("td"), change: el("td"), mark: el("b") };
+      const line = { fill, shown: el("td", { "data-class": y }), change: el("td"), mark: el("b") };
       line.mark.style.left = `${100 * this.prior[y]}%`;
       line.node = el(
         "tr",
@@ -166,7 +170,21 @@ export class ClassifierPage {
     }));
     this.summary = el("p", { class: "answer", "aria-live": "polite", id: "answer" });
     this.problem = el("p", { class: "problem", role: "alert" });
-    this.density = el("p", { class: "note" });
+    this.density = el("p", { class: "note", id: "density" });
+    this.others = el("button", {
+      type: "button",
+      id: "others",
+      hidden: model.classes.length <= MOST_SHOWN,
+      onclick: () => {
+        this.showsAll = !this.showsAll;
+        this.showPosterior(this.posterior);
+      },
+    });
+    this.lines = el(
+      "tbody",
+      {},
+      rows.map(({ node }) => node),
+    );
     const typical = model.hasDensity
       ? el(
           "select",
@@ -209,12 +227,9 @@ export class ClassifierPage {
             ),
           ),
         ),
-        el(
-          "tbody",
-          {},
-          rows.map(({ node }) => node),
-        ),
+        this.lines,
       ),
+      this.others,
       this.density,
       this.problem,
       buttons,
@@ -254,7 +269,8 @@ export class ClassifierPage {
       this.cases?.node,
       this.scatter?.node,
     ].filter(Boolean);
-    return pageParts(this.title, `${model.name} of ${known} and ${model.classes.length} classes.`, sections);
+    const lead = `${model.name} of ${known} and ${model.classes.length} classes.`;
+    return pageParts(this.title, lead, sections, this.verdict);
   }
 
   showPosterior(posterior) {
@@ -264,10 +280,28 @@ export class ClassifierPage {
       shown.dataset.value = String(posterior[y]);
       change.textContent = percent(this.prior[y]);
     });
+    this.order(posterior);
     const y = posterior.indexOf(Math.max(...posterior));
     this.summary.textContent = y < 0 ? "" : `${this.model.classes[y]}: ${percent(posterior[y])}`;
+    if (!this.row.size) {
+      this.density.textContent = "Nothing is known yet: these are the probabilities before any column, the prior.";
+      return;
+    }
     const density = this.model.logDensity(this.row);
     this.density.textContent = density === null ? "" : `log p(what is known) = ${short(density)} nats`;
+  }
+
+  /** Put many classes in the order of their probability, and hide those beyond the most probable. */
+  order(posterior) {
+    if (posterior.length <= MOST_IN_ORDER) return;
+    const ranked = [...posterior.keys()].sort((a, b) => posterior[b] - posterior[a] || a - b);
+    this.lines.append(...ranked.map((y) => this.bars[y].node));
+    const rest = ranked.slice(MOST_SHOWN);
+    ranked.forEach((y, k) => (this.bars[y].node.hidden = !this.showsAll && k >= MOST_SHOWN));
+    const together = rest.reduce((sum, y) => sum + posterior[y], 0);
+    this.others.textContent = this.showsAll
+      ? `Show the ${MOST_SHOWN} most probable classes`
+      : `Show ${rest.length} more classes, together ${percent(together)}`;
   }
 
   showMembers() {

@@ -1,7 +1,8 @@
 // Controls of the columns: a slider over the densities of the classes, a menu with frequencies, a text, a date.
 
-import { el, percent, short, svg } from "./dom.js";
+import { el, percent, shownCell, svg } from "./dom.js";
 import { valuesOf } from "./questions.js";
+import { scaleOf } from "./scale.js";
 
 const WIDE = 240; // of a drawing, in its own units
 const HIGH = 34;
@@ -71,17 +72,21 @@ export class Controls {
   }
 
   slider(column, id) {
-    const [low, high, whole] = this.ranges[column.name] ?? [0, 1, false];
-    const step = whole ? 1 : (high - low || 1) / 200;
-    const slide = el("input", { type: "range", id, min: low, max: high, step: whole ? 1 : "any" });
+    const range = this.ranges[column.name];
+    const scale = scaleOf(range);
+    const { low, high, logarithmic } = scale;
+    const [min, max] = [low, high].map(scale.position);
+    const slide = el("input", { type: "range", id, min, max, step: range?.[2] && !logarithmic ? 1 : "any" });
     const field = el("input", { type: "number", step: "any", "aria-label": `${column.name}, as a number` });
-    slide.addEventListener("input", () => this.changed(column.name, rounded(Number(slide.value), step)));
+    const take = () => this.changed(column.name, scale.numberAt(Number(slide.value)));
+    slide.addEventListener("input", take);
+    slide.addEventListener("click", () => field.value === "" && take()); // in the middle, where the slider stood already
     slide.addEventListener("keydown", (event) => {
       const moves = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 20, PageDown: -20 };
       if (!(event.key in moves)) return;
       event.preventDefault();
-      const moved = Number(slide.value) + moves[event.key] * step;
-      this.changed(column.name, rounded(Math.min(Math.max(moved, low), high), step));
+      const now = field.value === "" ? scale.numberAt(Number(slide.value)) : Number(field.value);
+      this.changed(column.name, scale.moved(now, moves[event.key]));
     });
     field.addEventListener("change", () => this.changed(column.name, field.value === "" ? null : Number(field.value)));
     const drawing = svg("svg", {
@@ -91,15 +96,16 @@ export class Controls {
       "aria-hidden": "true",
     });
     const set = (cell) => {
-      slide.value = cell ?? (low + high) / 2;
-      slide.setAttribute("aria-valuetext", cell === null ? "unknown" : short(cell));
+      slide.value = cell === null ? (min + max) / 2 : scale.position(cell); // without a handle while it is unknown
+      slide.setAttribute("aria-valuetext", shownCell(cell));
       field.value = cell ?? "";
     };
     const ends = el(
       "div",
       { class: "ends", "aria-hidden": "true" },
-      el("span", {}, short(low)),
-      el("span", {}, short(high)),
+      el("span", {}, shownCell(low)),
+      logarithmic ? el("span", { title: "Linear near 0, logarithmic beyond." }, "logarithmic") : null,
+      el("span", {}, shownCell(high)),
     );
     const content = [el("div", { class: "slide" }, drawing, slide, ends), field];
     return { content, set, drawing, draw: () => this.drawDensities(column, drawing) };
@@ -109,12 +115,18 @@ export class Controls {
   drawDensities(column, drawing) {
     const values = valuesOf(column, this.ranges[column.name], 41);
     if (values.length < 2 || !this.model.hasDensity) return;
-    const each = values.map((value) => this.model.logConditional(new Map([[column.name, value]])).map(Math.exp));
+    const scale = scaleOf(this.ranges[column.name]);
+    const each = values.map((value) =>
+      this.model
+        .logConditional(new Map([[column.name, value]]))
+        .map((log) => scale.perUnit(value, Math.exp(log))),
+    );
+    const [from, to] = [scale.low, scale.high].map(scale.position);
     const peak = Math.max(...each.flatMap((densities) => [...densities]));
     this.model.classes.forEach((_, y) => {
       const points = each.map(
         (densities, k) =>
-          `${((WIDE * (values[k] - values[0])) / (values.at(-1) - values[0])).toFixed(1)},${(HIGH - 1 - ((HIGH - 2) * densities[y]) / peak).toFixed(1)}`,
+          `${((WIDE * (scale.position(values[k]) - from)) / (to - from)).toFixed(1)},${(HIGH - 1 - ((HIGH - 2) * densities[y]) / peak).toFixed(1)}`,
       );
       drawing.append(svg("polyline", { class: `curve hue${y % 8}`, points: points.join(" ") }));
     });
@@ -206,10 +218,6 @@ export class Controls {
       return el("p", {}, el("label", { for: `date-${at}` }, `${source}, as a date `), field);
     });
   }
-}
-
-function rounded(x, step) {
-  return step === 1 ? Math.round(x) : Number(x.toPrecision(6));
 }
 
 function countsOf(text, column) {

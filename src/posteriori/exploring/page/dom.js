@@ -25,15 +25,21 @@ function filled(node, attributes, children) {
   return node;
 }
 
-/** Return the parts of a page: a header, buttons that scroll to the sections, and the sections. */
-export function pageParts(title, lead, sections) {
+/** Return the parts of a page: a header with sentences on the model, buttons that scroll to the sections, and these. */
+export function pageParts(title, lead, sections, verdict = []) {
   const links = sections.map((one) => {
     const heading = one.querySelector("h2");
     const scroll = () => heading.scrollIntoView({ behavior: "smooth" });
     return el("li", {}, el("button", { type: "button", class: "link", onclick: scroll }, heading.textContent));
   });
   return [
-    el("header", {}, el("h1", {}, title), el("p", {}, lead, " Everything is computed in this page; nothing is sent.")),
+    el(
+      "header",
+      {},
+      el("h1", {}, title),
+      verdict.length ? el("p", { id: "verdict" }, verdict.join(" ")) : null,
+      el("p", {}, lead, " Everything is computed in this page; nothing is sent."),
+    ),
     el("nav", { "aria-label": "Contents" }, el("ul", {}, links)),
     el("main", {}, sections),
   ];
@@ -137,7 +143,7 @@ export function signed(x) {
 /** Return a cell as text. */
 export function shownCell(cell) {
   if (cell === null || cell === undefined) return "unknown";
-  if (typeof cell === "number") return short(cell);
+  if (typeof cell === "number") return Number.isSafeInteger(cell) ? String(cell).replace("-", "−") : short(cell);
   return typeof cell === "object"
     ? Object.entries(cell)
         .map(([word, n]) => `${word} ${n}`)

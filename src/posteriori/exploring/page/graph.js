@@ -1,11 +1,13 @@
 // The graph of a network: a card with bars for each variable, and arrows as thick as their information.
 
-import { el, percent, setShare, svg } from "./dom.js";
+import { button, el, percent, setShare, svg } from "./dom.js";
 import { layered } from "./layout.js";
 
 const WIDTH = 158; // of a card
 const TITLE = 23;
 const STATE = 15.4;
+const ZOOM_STEP = 1.25;
+const [LEAST_ZOOM, MOST_ZOOM] = [0.1, 3];
 const GREY = "#9aa4af";
 
 /** Return the definition of the head of the arrows of a drawing. */
@@ -62,6 +64,47 @@ export class Graph {
     this.heights = heights;
     this.node = el("div", { class: "network", role: "region", "aria-label": "Variables with their states" }, plane);
     this.node.style.setProperty("--plane", `${width + 2}px`);
+    this.plane = plane;
+    this.width = width;
+    this.level = null; // of the zoom; null while the network fits its box
+    new ResizeObserver(() => this.level === null && this.fit()).observe(this.node);
+    this.node.addEventListener("wheel", (event) => this.onwheel(event), { passive: false });
+    this.zoomButtons = el(
+      "span",
+      { class: "zoom" },
+      button("Zoom in", () => this.zoom(this.shownLevel * ZOOM_STEP)),
+      button("Zoom out", () => this.zoom(this.shownLevel / ZOOM_STEP)),
+      button("Fit", () => this.fit()),
+    );
+  }
+
+  get shownLevel() {
+    return Number(this.plane.style.zoom) || 1;
+  }
+
+  /** Show the whole width of the network, which is not enlarged. */
+  fit() {
+    this.level = null;
+    this.plane.style.zoom = Math.max(Math.min(1, this.node.clientWidth / this.width), LEAST_ZOOM);
+  }
+
+  /** Show the network at a level of zoom; the point (x, y) of its box stays in its place, by default the middle. */
+  zoom(level, x = this.node.clientWidth / 2, y = this.node.clientHeight / 2) {
+    const before = this.shownLevel;
+    this.level = Math.min(Math.max(level, LEAST_ZOOM), MOST_ZOOM);
+    const [left, top] = [this.node.scrollLeft + x, this.node.scrollTop + y];
+    this.plane.style.zoom = this.level;
+    this.node.scrollLeft = (left * this.level) / before - x;
+    this.node.scrollTop = (top * this.level) / before - y;
+  }
+
+  /** Zoom by the wheel with Ctrl, or by two fingers, which browsers report as that; without Ctrl the wheel scrolls. */
+  onwheel(event) {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    const box = this.node.getBoundingClientRect();
+    const factor = Math.exp(-Math.min(Math.max(event.deltaY, -100), 100) / 400);
+    this.zoom(this.shownLevel * factor, event.clientX - box.left, event.clientY - box.top);
   }
 
   card(variable, v) {

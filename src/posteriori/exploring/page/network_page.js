@@ -86,7 +86,7 @@ export class NetworkPage {
       section(
         "network",
         "Network",
-        "Click a state to set it as evidence, and again to take it back. A bar is the probability given the evidence, its mark the probability without evidence. The thicker an arrow, the more information it carries (mutual information of parent and child).",
+        "Click a state to set it as evidence, and again to take it back. Zoom by the buttons, or by the wheel with Ctrl. A bar is the probability given the evidence, its mark the probability without evidence. The thicker an arrow, the more information it carries (mutual information of parent and child).",
         this.summary,
         this.problem,
         el(
@@ -96,6 +96,7 @@ export class NetworkPage {
             this.evidence.clear();
             this.update();
           }),
+          this.graph.zoomButtons,
           saveButtons("network", () => this.graph.drawing(this.evidence)),
           button("Save the case (CSV)", () => download("case.csv", "text/csv", csv(this.caseRows()))),
         ),

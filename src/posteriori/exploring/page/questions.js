@@ -1,5 +1,7 @@
 // Questions about a case that take many evaluations: what to ask next, and which one change turns the prediction.
 
+import { scaleOf } from "./scale.js";
+
 const GRID = 25; // values of a number
 
 /** Return the entropy of a distribution in nats. */
@@ -7,15 +9,21 @@ export function entropy(p) {
   return p.reduce((sum, one) => (one > 0 ? sum - one * Math.log(one) : sum), 0);
 }
 
-/** Return values of a column: its categories, or numbers from the lowest to the highest of the range. */
+/** Return values of a column: its categories, or numbers from the lowest to the highest of the range, along its axis. */
 export function valuesOf(column, range, n = GRID) {
   if (column.kind === "categorical") return column.categories;
   if (column.kind !== "continuous" || !range) return [];
   const [low, high, whole] = range;
   if (low === high) return [low];
   if (whole && high - low < n) return Array.from({ length: high - low + 1 }, (_, k) => low + k);
-  const values = Array.from({ length: n }, (_, k) => low + ((high - low) * k) / (n - 1));
-  return whole ? values.map(Math.round) : values;
+  return scaleOf(range).grid(n);
+}
+
+/** Return how many data units each number of a grid stands for; a category stands for itself. */
+function widthsOf(column, values) {
+  if (column.kind !== "continuous" || values.length < 2) return values.map(() => 1);
+  const gaps = values.slice(1).map((value, k) => value - values[k]);
+  return values.map((_, k) => ((gaps[k - 1] ?? gaps[k]) + (gaps[k] ?? gaps[k - 1])) / 2);
 }
 
 /** Return a row with another cell in one column. */
@@ -33,7 +41,8 @@ export function withCell(row, name, cell) {
  * the value from being negative. `ratio` is p'(y) / p(y) of another class prior: answers and posteriors follow it.
  */
 export function expectedDrop(model, row, column, values, { loss, ratio } = { loss: entropy, ratio: null }) {
-  const logs = values.map((value) => model.logDensity(withCell(row, column.name, value)));
+  const widths = widthsOf(column, values);
+  const logs = values.map((value, k) => model.logDensity(withCell(row, column.name, value)) + Math.log(widths[k]));
   const peak = Math.max(...logs);
   if (peak === -Infinity) return 0;
   const joint = []; // by answer and class, proportional to p(answer, y | x)

@@ -3,6 +3,10 @@
 import { el, oddsBar, saveDrawing, section, shownCell, signed, svg, table } from "./dom.js";
 
 const MOST_TERMS = 24;
+const SHARED =
+  "The pool corrects each class by a constant that was fitted to held-out rows, the bias of the class. Every known column holds an equal part of it, so that the sum begins at the prior.";
+const BIAS =
+  "Bias of the class: what the pool adds whatever the columns hold. It is the log prior of each member, times the weight of the member, and a correction for each class that was fitted to held-out rows.";
 const LINE = 22;
 const LABELS = 150; // width of the labels of a drawing
 const PLOT = 280;
@@ -21,6 +25,7 @@ export class BayesSum {
     this.figure = el("figure", { class: "scroll", tabindex: 0, role: "img" });
     this.rows = el("details", { ontoggle: () => this.writeTable() }, el("summary", {}, "As a table"));
     this.name = el("output", { class: "note" });
+    this.bias = el("p", { class: "note", id: "bias", hidden: true });
     const save = (kind) =>
       el(
         "button",
@@ -34,6 +39,7 @@ export class BayesSum {
       el("p", {}, this.label, " ", this.against),
       this.figure,
       this.name,
+      this.bias,
       this.rows,
       el("p", { class: "buttons" }, save("svg"), save("png")),
     );
@@ -79,6 +85,9 @@ export class BayesSum {
       `Sum of the log-odds of ${names[0]} against ${names[1]}; the table has its terms`,
     );
     this.name.textContent = `log p(${names[0]}) − log p(${names[1]}) = ${signed(total)} nats${weighted ? "; factors are weighted" : ""}`;
+    const shared = Boolean(this.model.pool) && fromPrior && row.size > 0;
+    this.bias.hidden = fromPrior && !shared;
+    this.bias.textContent = shared ? SHARED : fromPrior ? "" : BIAS;
     this.shown = { terms: [constant, ...terms], total, names };
     this.writeTable();
   }
