@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
     from posteriori.model_selection import HeldOut
     from posteriori.statistics.description import ScannedTable
+    from posteriori.support.typing import Array
     from posteriori.tables import Scan, TargetCuts
 
 
@@ -258,7 +260,7 @@ def _fit_and_save(
             "report": None if request.report is None else str(request.report),
         }
     with as_user_errors():
-        _record_rows(scored.estimator, rows.frame.select(exactly(*features)))
+        _record_rows(scored, rows.frame.select(exactly(*features)))
         data.place.save(scored.estimator)
     if page is not None:
         with as_user_errors(), page.writing() as path:
@@ -303,13 +305,28 @@ def _facts(scored: HeldOut, rows: Scan, target: str, description: ScannedTable) 
     return {**fit_facts(rows, description, scored), "alerts": scored.estimator.alerts_}
 
 
-def _record_rows(estimator: Any, rows: pl.LazyFrame) -> None:
-    """Record the first rows in the model, so that evaluate recognises them."""
+def _record_rows(scored: HeldOut, rows: pl.LazyFrame) -> None:
+    """Record the first rows and out-of-fold predictions in the model, so that commands recognise training rows."""
+    from posteriori.classifiers.kept_predictions import keep_predictions
     from posteriori.classifiers.rows import record_rows
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
-        record_rows(estimator, rows.head(_RECORDED).collect(engine="streaming"))
+        record_rows(scored.estimator, rows.head(_RECORDED).collect(engine="streaming"))
+        keep_predictions(scored.estimator, scored, partial(_rows_at, rows))
+
+
+def _rows_at(rows: pl.LazyFrame, places: Array) -> pl.DataFrame:
+    """Return the rows at some positions, which ascend; reads the table once."""
+    import polars as pl
+
+    number = "row"
+    names = rows.collect_schema().names()
+    while number in names:
+        number += "_"
+    wanted = pl.Series(number, places, pl.UInt32)
+    numbered = rows.with_row_index(number).filter(pl.col(number).is_in(wanted.implode()))
+    return numbered.collect(engine="streaming").sort(number).drop(number)
 
 
 def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int) -> HeldOut:

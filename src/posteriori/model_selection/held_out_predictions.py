@@ -84,6 +84,8 @@ class HeldOut:
         The estimator, fitted to all rows in the same pass.
     log_joint : ndarray (n, C), optional
         log p(x, y) in nats, without the terms that do not depend on the class: the position of a number in its bin.
+    place : ndarray (n,), optional
+        The position of each row in its table, ascending; rows without label are left out, as is what a subsample lacks.
     rows_are : {"held-out rows", "training rows", "rows"}
         What a page calls the rows; "rows" if nobody knows whether the model was trained on them.
     """
@@ -97,6 +99,7 @@ class HeldOut:
     fold: Array | None = None
     estimator: Any = None
     log_joint: Array | None = None
+    place: Array | None = None
     rows_are: str = "held-out rows"
 
     @classmethod
@@ -394,4 +397,5 @@ def results_of(folded: FoldedData, log_posterior: Array, fitted: CrossFitted, es
         how,
         folded.fold,
         estimator,
+        place=folded.evaluated,
     )
