@@ -21,7 +21,9 @@ from posteriori.cli.checks import (
     columns_named,
     cuts_of,
     features_left,
+    group_numbers,
     parts_of_dates,
+    without_groups,
 )
 from posteriori.cli.files import merge_spellings, names_table, open_and_summarise, stem_of, title_of
 from posteriori.cli.messages import UserError, as_user_errors, note, warn, work_progress
@@ -78,6 +80,7 @@ class FitRequest:
     output: Path
     report: Path | None
     folds: int
+    groups: str | None
     force: bool
     classes: int | None
     target_is_class: bool
@@ -95,12 +98,13 @@ class FitRequest:
 
 
 class _TrainingTable(NamedTuple):
-    """The rows with their target as classes, a description, the columns of each kind, the cuts, and the model file."""
+    """The rows with their target as classes, a description, kinds of columns, the cuts, the groups, the model file."""
 
     scan: Scan
     description: ScannedTable
     chosen: dict[str, list[str]]
     cuts: TargetCuts | None
+    groups: str | None
     place: Output
 
 
@@ -151,7 +155,9 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     cuts = cuts_of(scan.frames([target]), target, request.classes, request.target_is_class)
     if cuts is not None:
         scan = scan.with_target_cut(target, cuts)
-    features = features_left(scan.names, target, request.ignore, request.title)
+    features, groups = features_left(scan.names, target, request.ignore, request.title), request.groups
+    if groups is not None:
+        groups, features = without_groups(groups, scan.names, features, target, request.title)
     chosen = _columns_by_kind(request, features)
     # After wrong names of columns, which are the more likely mistake.
     place = output_at(request.output, request.tables, request.force, origin=request.origin)
@@ -179,7 +185,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
         for name in names:
             if kind not in (*NOT_OF_DENSITIES, "categorical") and not scan.types[name].is_numeric():
                 raise UserError(f"--column reads {name!r} as {kind}, and it holds no numbers; remove it")
-    return _TrainingTable(scan, description, chosen, cuts, place)
+    return _TrainingTable(scan, description, chosen, cuts, groups, place)
 
 
 def _columns_by_kind(request: FitRequest, features: list[str]) -> dict[str, list[str]]:
@@ -245,8 +251,12 @@ def _fit_and_save(
     if left_out is not None:
         with as_user_errors():
             description = describe_scan(rows, features, target)
+    groups = None
+    if data.groups is not None:
+        column = data.scan.narrowed([data.groups, target], left_out).frame.select(exactly(data.groups))
+        groups = group_numbers(column.collect(engine="streaming").to_series())
     with _columns_to_bin(data, features):
-        scored = _cross_validate(spec, estimator, rows, target, folds)
+        scored = _cross_validate(spec, estimator, rows, target, folds, groups)
     if data.cuts is not None:
         scored.estimator.target_cuts_ = data.cuts
     with _saved_in_any_case(scored.estimator, data.place):
@@ -329,7 +339,9 @@ def _rows_at(rows: pl.LazyFrame, places: Array) -> pl.DataFrame:
     return numbered.collect(engine="streaming").sort(number).drop(number)
 
 
-def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int) -> HeldOut:
+def _cross_validate(
+    spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int, groups: Array | None
+) -> HeldOut:
     from posteriori.model_selection import out_of_fold
     from posteriori.model_selection.folded_data import MOST_EVALUATED
     from posteriori.tables import IgnoredColumnWarning
@@ -339,9 +351,9 @@ def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, fo
     with as_user_errors(), numbers_as_classes(), warnings.catch_warnings():
         warnings.simplefilter("ignore", IgnoredColumnWarning)  # a hint on the page names the columns
         if spec.name == "pool":
-            pooled: HeldOut = estimator.set_params(folds=folds).fit(rows, target).out_of_fold_
+            pooled: HeldOut = estimator.set_params(folds=folds).fit(rows, target, groups=groups).out_of_fold_
             return pooled
-        return out_of_fold(estimator, rows, target, folds=folds, most=MOST_EVALUATED)
+        return out_of_fold(estimator, rows, target, folds=folds, groups=groups, most=MOST_EVALUATED)
 
 
 def _list_parameters(context: typer.Context, values: list[str] | None) -> list[str] | None:
@@ -381,6 +393,12 @@ ReportFile = Annotated[
 ]
 Details = Annotated[bool, typer.Option("--details", help="Print columns, scores, candidates and importance.")]
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Column of groups, such as patients, held out together; no feature.", show_default=False
+    ),
+]
 
 
 def fit(
@@ -395,6 +413,7 @@ def fit(
     output: ModelFile = None,
     report: ReportFile = None,
     folds: Folds = 5,
+    groups: Groups = None,
     force: Force = False,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
@@ -425,6 +444,7 @@ def fit(
         output=output or Path(f"{stem_of(table)}.posteriori"),
         report=report,
         folds=folds,
+        groups=groups,
         force=force,
         classes=classes,
         target_is_class=target_is_class,
