@@ -427,6 +427,17 @@ def test_evaluate_scores_training_rows_by_their_out_of_fold_predictions():
             assert facts["model"] == pytest.approx(of_fit, rel=1e-3)
 
 
+def test_evaluate_scores_the_rows_of_a_large_table_whose_predictions_are_kept(monkeypatch):
+    monkeypatch.setattr("posteriori.classifiers.kept_predictions.MOST_KEPT", 100)
+    name = table(600).drop("y").columns[0]
+    table(600).rename({name: "row"}).write_parquet("t.parquet")  # the name by which rows are numbered
+    succeeds("fit", "t.parquet", "--target", "y", "--model", "nb", "--output", "m.posteriori")
+    code, out, err = run("evaluate", "m.posteriori", "t.parquet", "--json")
+    facts = json.loads(out)
+    assert (code, facts["rows"], facts["out_of_fold_rows"]) == (0, 100, 100)
+    assert err.endswith("only those rows are scored, 100 of 600\n")
+
+
 def test_evaluate_warns_of_training_rows_without_out_of_fold_predictions():
     rows = table(600)
     rows.write_parquet("training.parquet")
