@@ -51,6 +51,7 @@ _DATACLASSES = {
     "ColumnRanges": "posteriori.statistics",
     "JointStatistics": "posteriori.statistics",
     "RowFingerprints": "posteriori.statistics",
+    "RowPosteriors": "posteriori.statistics",
     "Column": "posteriori.tables",
     "DatePart": "posteriori.tables.times",
     "TimeType": "posteriori.tables.times",

@@ -11,10 +11,11 @@ from typing import Any
 from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, model, networks, registry, statistics, tables
+from posteriori.classifiers.rows import ROW_POSTERIORS
 from posteriori.learning import importance
 from posteriori.model_files import pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.files import network_of_content
-from posteriori.support.checks import conforms
+from posteriori.support.checks import conforms, require
 from posteriori.support.typing import Array
 
 # Fitted attributes of an estimator that a file may hold, and their types.
@@ -40,6 +41,7 @@ _STATE: dict[str, Any] = {
     "_importance": importance.Importance,
     "target_cuts_": tables.TargetCuts,
     "row_fingerprints_": statistics.RowFingerprints,
+    "row_posteriors_": statistics.RowPosteriors,
     "alerts_": list[dict[str, str | list[str]]],
 }
 
@@ -127,6 +129,9 @@ def load(path: str | os.PathLike[str]) -> Any:
             return network_of_content(content, arrays)
         estimator = _estimator_of(content, arrays)
         estimator._check_fitted()
+        if ROW_POSTERIORS in vars(estimator):
+            n_classes = vars(estimator)[ROW_POSTERIORS].class_prior.shape[1]
+            require(n_classes == len(estimator.classes_), "the out-of-fold predictions have other classes")
         return estimator
 
 

@@ -19,6 +19,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
+from posteriori.classifiers.rows import record_rows
 from posteriori.cli import fit as fitting
 from posteriori.cli import main, messages
 from posteriori.statistics import description
@@ -401,19 +402,51 @@ def test_the_hint_on_words_among_written_numbers(folder):
     assert "'price' would be a number except for 'free' in 1 cell" in hint
 
 
-def test_evaluate_warns_of_training_rows():
+def test_evaluate_scores_training_rows_by_their_out_of_fold_predictions():
     rows = table(600)
     rows.write_parquet("all.parquet")
     rows[:300].write_parquet("training.parquet")
     rows[300:].write_parquet("new.parquet")
     rows[150:].write_parquet("both.parquet")
-    succeeds("fit", "training.parquet", "--target", "y", "--model", "nb", "--output", "m.posteriori")
-    warning = "among those that the model was trained on, so its scores are too optimistic; use other rows\n"
+    command = ("fit", "training.parquet", "--target", "y", "--model", "nb", "--output", "m.posteriori", "--json")
+    of_fit = json.loads(succeeds(*command))["cross_validation"]["model"]
+    scored = "scored by the out-of-fold predictions of fit\n"
+    notes = {
+        "training": f"note: the model was trained on these rows; they are {scored}",
+        "both": f"note: the model was trained on 150 of the 450 rows; these are {scored}",
+        "new": "",
+    }
     for name, share in (("training", 1.0), ("both", 1 / 3), ("new", 0.0)):
         code, out, err = run("evaluate", "m.posteriori", f"{name}.parquet", "--json")
         assert code == 0
-        assert json.loads(out)["share_of_training_rows"] == pytest.approx(share, abs=0.07)
-        assert err.endswith(warning) if share else not err
+        facts = json.loads(out)
+        assert facts["share_of_training_rows"] == pytest.approx(share, abs=0.07)
+        assert facts["out_of_fold_rows"] == {"training": 300, "both": 150, "new": 0}[name]
+        assert err == notes[name]
+        if name == "training":
+            assert facts["model"] == pytest.approx(of_fit, rel=1e-3)
+
+
+def test_evaluate_scores_the_rows_of_a_large_table_whose_predictions_are_kept(monkeypatch):
+    monkeypatch.setattr("posteriori.classifiers.kept_predictions.MOST_KEPT", 100)
+    name = table(600).drop("y").columns[0]
+    table(600).rename({name: "row"}).write_parquet("t.parquet")  # the name by which rows are numbered
+    succeeds("fit", "t.parquet", "--target", "y", "--model", "nb", "--output", "m.posteriori")
+    code, out, err = run("evaluate", "m.posteriori", "t.parquet", "--json")
+    facts = json.loads(out)
+    assert (code, facts["rows"], facts["out_of_fold_rows"]) == (0, 100, 100)
+    assert err.endswith("only those rows are scored, 100 of 600\n")
+
+
+def test_evaluate_warns_of_training_rows_without_out_of_fold_predictions():
+    rows = table(600)
+    rows.write_parquet("training.parquet")
+    model = po.NaiveBayes().fit(rows, "y")
+    record_rows(model, rows.drop("y"))
+    po.save(model, "m.posteriori")
+    code, _, err = run("evaluate", "m.posteriori", "training.parquet", "--json")
+    warning = "among those that the model was trained on, so its scores are too optimistic; use other rows\n"
+    assert (code, err.endswith(warning)) == (0, True)
 
 
 @pytest.mark.parametrize("command", ["explore", "report"])

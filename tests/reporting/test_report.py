@@ -18,6 +18,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
+from posteriori.classifiers.rows import forget_rows, record_rows
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.model_selection import metrics, out_of_fold
@@ -420,6 +421,14 @@ def test_training_rows_are_called_so_on_every_page(tmp_path, capsys):
     page = tmp_path / "page.html"
 
     trained = _text_of("report", model, seen, path=page)
+    assert "Of 100 held-out rows, it predicts" in trained
+    assert "These are training rows, and each was predicted by a model trained on the other folds" in trained
+
+    alone = po.load(model)
+    forget_rows(alone)
+    record_rows(alone, labelled[::2].drop("species"))
+    po.save(alone, tmp_path / "alone.posteriori")
+    trained = _text_of("report", tmp_path / "alone.posteriori", seen, path=page)
     assert "held-out" not in trained.lower().split("feature importance")[0]
     assert "Of 100 training rows, it predicts" in trained
     assert "100 % of the rows are among those that the model was trained on" in trained

@@ -290,7 +290,13 @@ class GenerativeClassifier(Classifier):
     # Learning ---------------------------------------------------------------------------------------------------
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, progress: Callable[[int], None] | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        progress: Callable[[int], None] | None = None,
     ) -> Self:
         """Fit the members and the weights of the pool; a previous fit is discarded.
 
@@ -298,6 +304,9 @@ class GenerativeClassifier(Classifier):
         ----------
         X, y, sample_weight
             As in `NaiveBayes.fit`.
+        groups : array-like (n,), optional
+            The group of each row, such as a patient: rows of one group are held out together, so that weights and
+            scores are those of new groups.
         progress : callable, optional
             Called with the number of rows of each finished batch; each row counts twice, and more often if a candidate
             fails.
@@ -305,7 +314,8 @@ class GenerativeClassifier(Classifier):
         Raises
         ------
         ValueError, TypeError
-            As in `NaiveBayes.fit`; or a member is not a model; or no candidate can be fitted: the message lists why.
+            As in `NaiveBayes.fit`; or there are more folds than groups; or a member is not a model; or no
+            candidate can be fitted: the message lists why.
 
         Warns
         -----
@@ -313,12 +323,18 @@ class GenerativeClassifier(Classifier):
             A candidate is left out because of its cost or because it fails, a column has no value, or there is only one
             class.
         """
-        self._fit(X, y, sample_weight, None, progress)
+        self._fit(X, y, sample_weight, None, progress, groups)
         warn_of_one_class(self.target_, self.schema_.target)
         return self
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any, progress: Callable[[int], None] | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any,
+        progress: Callable[[int], None] | None = None,
+        groups: Any = None,
     ) -> Self:
         begun = clock()
         self._validate_params()
@@ -333,7 +349,9 @@ class GenerativeClassifier(Classifier):
         seed = int(generator(self.random_state).integers(2**31))
         rows, summary, common = read_pool_rows(self, X, y, sample_weight, classes)
         prior, ratio = priors_of_rows(self, rows)
-        folded = FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL)
+        folded = FoldedData.of(
+            rows, self.folds, groups=groups, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL
+        )
         folded = folded.dealt_by_cells(seed)
         estimators, too_costly = candidates_of(self, folded, summary, common)
         folded = with_affordable_folds(self, folded, estimators, seed)

@@ -60,6 +60,7 @@ from posteriori.user_warnings import warn
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 FINGERPRINTS = "row_fingerprints_"
+ROW_POSTERIORS = "row_posteriors_"  # out-of-fold predictions of training rows, recorded by the command line
 _NO_TRACE = "the trace of log-likelihoods is not a list of numbers"
 _ALERTS = "alerts_"  # on the columns of the training rows, recorded by the command line
 
@@ -133,8 +134,8 @@ def share_of_seen_rows(estimator: Any, X: Any) -> float:
 
 
 def forget_rows(estimator: Any) -> None:
-    """Drop the record of training rows and the alerts on them, which are no longer those of the classifier."""
-    for name in (FINGERPRINTS, _ALERTS):
+    """Drop the records of training rows and the alerts on them, which are no longer those of the classifier."""
+    for name in (FINGERPRINTS, ROW_POSTERIORS, _ALERTS):
         vars(estimator).pop(name, None)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.scoring.fitted import FittedPosterior
+    from posteriori.support.typing import Array
     from posteriori.tables import Column, Scan, Schema, TargetCuts
 
 
@@ -281,12 +282,33 @@ def read_labelled(
     frame = target_as_classes(read_frame(path, labels=target), target, path, classes, target_is_class)
     features = features_left(frame.columns, target, ignore, path.name)
     if groups is not None:
-        grouping = columns_named([groups], [name for name in frame.columns if name != target], "--groups")
-        if len(grouping) != 1:
-            raise UserError(f"--groups is {groups!r}; name one column")
-        groups = grouping[0]
-        features = _require_features([name for name in features if name != groups], target, path.name)
+        groups, features = without_groups(groups, frame.columns, features, target, path.name)
     return LabelledTable(frame, features, columns_named(categorical, features, "--categorical"), groups)
+
+
+def without_groups(
+    groups: str, names: Sequence[str], features: list[str], target: str, table: str
+) -> tuple[str, list[str]]:
+    """Return the column that --groups names, and the features without it.
+
+    Raises
+    ------
+    UserError
+        There is no such column, or several are named, or no feature is left.
+    """
+    found = columns_named([groups], [name for name in names if name != target], "--groups")
+    if len(found) != 1:
+        raise UserError(f"--groups is {groups!r}; name one column")
+    return found[0], _require_features([name for name in features if name != found[0]], target, table)
+
+
+def group_numbers(cells: pl.Series) -> Array:
+    """Return the group of each row as a number, (n,); rows whose cell is missing are one group."""
+    if cells.dtype.is_nested() or str(cells.dtype) == "Object":
+        raise UserError(
+            f"--groups names {cells.name!r}, which is {cells.dtype}; groups must be strings, numbers or dates"
+        )
+    return cells.alias("group").rank("dense").fill_null(0).to_numpy()
 
 
 def parts_of_dates(dates: list[str] | None) -> Any:

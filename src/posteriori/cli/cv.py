@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import parts_of_dates, read_labelled
-from posteriori.cli.messages import UserError, as_user_errors, progress_bar
+from posteriori.cli.checks import group_numbers, parts_of_dates, read_labelled
+from posteriori.cli.messages import as_user_errors, progress_bar
 from posteriori.cli.options import (
     AsJson,
     Categorical,
@@ -27,9 +27,8 @@ from posteriori.cli.options import (
 from posteriori.registry import CROSS_VALIDATED
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
-    from posteriori.support.typing import Array
 
 _SHOWN = {
     "log_loss": "log-loss",
@@ -98,7 +97,7 @@ def cv(
             frame.select(exactly(*data.features, target)),
             target,
             folds=folds,
-            groups=None if data.groups is None else _groups_of(frame, data.groups),
+            groups=None if data.groups is None else group_numbers(frame[data.groups]),
             categorical_features=data.categorical or "from_dtype",
             **kept_and_text(columns, data.features),
             dates=parts_of_dates(dates),
@@ -132,11 +131,3 @@ def cv(
         cells = [f"{row[name]:.3f} ± {row[f'{name}_se']:.3f}" for name in first]
         page.add_row(model_text(row["name"], row["model"]), *cells, *(f"{row[name]:.3f}" for name in others))
     print_table(out, page)
-
-
-def _groups_of(frame: pl.DataFrame, name: str) -> Array:
-    """Return the group of each row as a number, (n,); rows whose cell is missing are one group."""
-    dtype = frame[name].dtype
-    if dtype.is_nested() or str(dtype) == "Object":
-        raise UserError(f"--groups names {name!r}, which is {dtype}; groups must be strings, numbers or dates")
-    return frame[name].alias("group").rank("dense").fill_null(0).to_numpy()

@@ -29,8 +29,9 @@ def evaluate(
 ) -> None:
     """Score the predictions for a labelled table.
 
-    The scores are accuracy, log-loss, Brier score, AUC, precision, recall, F1 and calibration. Use rows that the model
-    was not trained on; a warning says if they are among the training rows. Details: docs/command_line.md.
+    The scores are accuracy, log-loss, Brier score, AUC, precision, recall, F1 and calibration. Rows that the model was
+    trained on are scored by their out-of-fold predictions, which fit keeps in the model file.
+    Details: docs/command_line.md.
 
     Example:
 
@@ -47,10 +48,10 @@ def evaluate(
         frame = frame.with_columns(cuts.expression(target))
     check_target(frame, target, table)
 
+    from posteriori.classifiers.kept_predictions import judge_rows
     from posteriori.classifiers.rows import share_of_seen_rows
     from posteriori.cli import evaluation, tables
     from posteriori.cli.facts import labels_of
-    from posteriori.model_selection import HeldOut
     from posteriori.scoring.out_of_range import OutOfRange, ranges_of
     from posteriori.tables import read_labels, read_table
     from posteriori.tables.polars import exactly
@@ -70,21 +71,20 @@ def evaluate(
         warn(sentence)
     with as_user_errors():
         y_true = labels.components(estimator.target_, slice(0, frame.height))
-        log_posterior = estimator.predict_log_proba(features)
+        found = judge_rows(estimator, features, y_true)
         seen = share_of_seen_rows(estimator, features)
-    if seen:
-        many = "the rows are" if seen > 0.99 else f"about {seen:.0%} of the rows are"
-        warn(f"{many} among those that the model was trained on, so its scores are too optimistic; use other rows")
-    found = {
+    evaluation.say_training_rows(found)
+    facts = {
         "command": "evaluate",
         "table": str(table),
         "target": target,
-        "share_of_training_rows": seen,
+        "share_of_training_rows": max(seen, found.n_kept / frame.height),
+        "out_of_fold_rows": found.n_kept,
         "outside_of_training_range": {
             name: int(n) for name, n in zip(estimator.schema_.names, outside.count, strict=True) if n
         }
         if outside is not None
         else None,
-        **evaluation.evaluation_facts(estimator, HeldOut.given(estimator, y_true, log_posterior)),
+        **evaluation.evaluation_facts(estimator, found.held_out),
     }
-    (tables.print_json if as_json else evaluation.print_evaluation)(found)
+    (tables.print_json if as_json else evaluation.print_evaluation)(facts)

@@ -8,14 +8,38 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from posteriori.cli.facts import Facts, labels_of, scores
+from posteriori.cli.messages import note, warn
 from posteriori.cli.tables import console, fits, label_text, new_table, print_scores, print_table
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.support.formatting import probability
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.kept_predictions import JudgedRows
 
 _MOST_MISTAKES = 20
+
+
+def say_training_rows(found: JudgedRows) -> None:
+    """Print to stderr which rows the model was trained on, and how these are scored."""
+    n_rows, n_judged = len(found.judged), len(found.held_out.y_true)
+    kept = "scored by the out-of-fold predictions of fit"
+    if n_judged < n_rows:
+        note(
+            f"the model was trained on these rows and keeps {found.n_kept:,} out-of-fold predictions: only those rows "
+            f"are scored, {n_judged:,} of {n_rows:,}"
+        )
+    elif found.n_kept == n_rows:
+        note(f"the model was trained on these rows; they are {kept}")
+    elif found.n_kept:
+        note(f"the model was trained on {found.n_kept:,} of the {n_rows:,} rows; these are {kept}")
+    if found.seen:
+        many = "the rows are" if found.seen > 0.99 else f"about {found.seen:.0%} of the rows are"
+        without = " and have no out-of-fold prediction" if found.n_kept else ""
+        warn(
+            f"{many} among those that the model was trained on{without}, so its scores are too optimistic; "
+            "use other rows"
+        )
 
 
 def evaluation_facts(estimator: GenerativeEstimator, judged: HeldOut) -> Facts:

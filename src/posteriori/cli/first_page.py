@@ -12,6 +12,7 @@ from posteriori.support.formatting import listed, percent, plural
 _MOST_NOTES = 4  # hints and alerts
 _MOST_LETTERS = 200  # of a note
 _MOST_NAMED = 3  # columns
+_OPTIMISTIC = "; if their order is time, the scores may be optimistic for later rows: evaluate on the latest ones"
 
 
 def what_matters(facts: Facts) -> str:
@@ -56,7 +57,8 @@ def _notes(facts: Facts) -> Iterable[str]:
     yield from (f"hint: {hint}" for hint in facts["hints"])
     for alert in facts["alerts"]:
         if alert["kind"] != "constant":
-            yield f"alert: {listed([label_text(name) for name in alert['columns']], 3)}: {alert['kind']}"
+            meaning = _OPTIMISTIC if alert["kind"] == "changes along the rows" else ""
+            yield f"alert: {listed([label_text(name) for name in alert['columns']], 3)}: {alert['kind']}{meaning}"
 
 
 def print_first_page(facts: Facts) -> None:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -20,7 +21,9 @@ from posteriori.cli.checks import (
     columns_named,
     cuts_of,
     features_left,
+    group_numbers,
     parts_of_dates,
+    without_groups,
 )
 from posteriori.cli.files import merge_spellings, names_table, open_and_summarise, stem_of, title_of
 from posteriori.cli.messages import UserError, as_user_errors, note, warn, work_progress
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
 
     from posteriori.model_selection import HeldOut
     from posteriori.statistics.description import ScannedTable
+    from posteriori.support.typing import Array
     from posteriori.tables import Scan, TargetCuts
 
 
@@ -76,6 +80,7 @@ class FitRequest:
     output: Path
     report: Path | None
     folds: int
+    groups: str | None
     force: bool
     classes: int | None
     target_is_class: bool
@@ -93,12 +98,13 @@ class FitRequest:
 
 
 class _TrainingTable(NamedTuple):
-    """The rows with their target as classes, a description, the columns of each kind, the cuts, and the model file."""
+    """The rows with their target as classes, a description, kinds of columns, the cuts, the groups, the model file."""
 
     scan: Scan
     description: ScannedTable
     chosen: dict[str, list[str]]
     cuts: TargetCuts | None
+    groups: str | None
     place: Output
 
 
@@ -149,7 +155,9 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     cuts = cuts_of(scan.frames([target]), target, request.classes, request.target_is_class)
     if cuts is not None:
         scan = scan.with_target_cut(target, cuts)
-    features = features_left(scan.names, target, request.ignore, request.title)
+    features, groups = features_left(scan.names, target, request.ignore, request.title), request.groups
+    if groups is not None:
+        groups, features = without_groups(groups, scan.names, features, target, request.title)
     chosen = _columns_by_kind(request, features)
     # After wrong names of columns, which are the more likely mistake.
     place = output_at(request.output, request.tables, request.force, origin=request.origin)
@@ -177,7 +185,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
         for name in names:
             if kind not in (*NOT_OF_DENSITIES, "categorical") and not scan.types[name].is_numeric():
                 raise UserError(f"--column reads {name!r} as {kind}, and it holds no numbers; remove it")
-    return _TrainingTable(scan, description, chosen, cuts, place)
+    return _TrainingTable(scan, description, chosen, cuts, groups, place)
 
 
 def _columns_by_kind(request: FitRequest, features: list[str]) -> dict[str, list[str]]:
@@ -243,8 +251,12 @@ def _fit_and_save(
     if left_out is not None:
         with as_user_errors():
             description = describe_scan(rows, features, target)
+    groups = None
+    if data.groups is not None:
+        column = data.scan.narrowed([data.groups, target], left_out).frame.select(exactly(data.groups))
+        groups = group_numbers(column.collect(engine="streaming").to_series())
     with _columns_to_bin(data, features):
-        scored = _cross_validate(spec, estimator, rows, target, folds)
+        scored = _cross_validate(spec, estimator, rows, target, folds, groups)
     if data.cuts is not None:
         scored.estimator.target_cuts_ = data.cuts
     with _saved_in_any_case(scored.estimator, data.place):
@@ -258,7 +270,7 @@ def _fit_and_save(
             "report": None if request.report is None else str(request.report),
         }
     with as_user_errors():
-        _record_rows(scored.estimator, rows.frame.select(exactly(*features)))
+        _record_rows(scored, rows.frame.select(exactly(*features)))
         data.place.save(scored.estimator)
     if page is not None:
         with as_user_errors(), page.writing() as path:
@@ -303,16 +315,33 @@ def _facts(scored: HeldOut, rows: Scan, target: str, description: ScannedTable) 
     return {**fit_facts(rows, description, scored), "alerts": scored.estimator.alerts_}
 
 
-def _record_rows(estimator: Any, rows: pl.LazyFrame) -> None:
-    """Record the first rows in the model, so that evaluate recognises them."""
+def _record_rows(scored: HeldOut, rows: pl.LazyFrame) -> None:
+    """Record the first rows and out-of-fold predictions in the model, so that commands recognise training rows."""
+    from posteriori.classifiers.kept_predictions import keep_predictions
     from posteriori.classifiers.rows import record_rows
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
-        record_rows(estimator, rows.head(_RECORDED).collect(engine="streaming"))
+        record_rows(scored.estimator, rows.head(_RECORDED).collect(engine="streaming"))
+        keep_predictions(scored.estimator, scored, partial(_rows_at, rows))
 
 
-def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int) -> HeldOut:
+def _rows_at(rows: pl.LazyFrame, places: Array) -> pl.DataFrame:
+    """Return the rows at some positions, which ascend; reads the table once."""
+    import polars as pl
+
+    number = "row"
+    names = rows.collect_schema().names()
+    while number in names:
+        number += "_"
+    wanted = pl.Series(number, places, pl.UInt32)
+    numbered = rows.with_row_index(number).filter(pl.col(number).is_in(wanted.implode()))
+    return numbered.collect(engine="streaming").sort(number).drop(number)
+
+
+def _cross_validate(
+    spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int, groups: Array | None
+) -> HeldOut:
     from posteriori.model_selection import out_of_fold
     from posteriori.model_selection.folded_data import MOST_EVALUATED
     from posteriori.tables import IgnoredColumnWarning
@@ -322,9 +351,9 @@ def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, fo
     with as_user_errors(), numbers_as_classes(), warnings.catch_warnings():
         warnings.simplefilter("ignore", IgnoredColumnWarning)  # a hint on the page names the columns
         if spec.name == "pool":
-            pooled: HeldOut = estimator.set_params(folds=folds).fit(rows, target).out_of_fold_
+            pooled: HeldOut = estimator.set_params(folds=folds).fit(rows, target, groups=groups).out_of_fold_
             return pooled
-        return out_of_fold(estimator, rows, target, folds=folds, most=MOST_EVALUATED)
+        return out_of_fold(estimator, rows, target, folds=folds, groups=groups, most=MOST_EVALUATED)
 
 
 def _list_parameters(context: typer.Context, values: list[str] | None) -> list[str] | None:
@@ -364,6 +393,12 @@ ReportFile = Annotated[
 ]
 Details = Annotated[bool, typer.Option("--details", help="Print columns, scores, candidates and importance.")]
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Column of groups, such as patients, held out together; no feature.", show_default=False
+    ),
+]
 
 
 def fit(
@@ -378,6 +413,7 @@ def fit(
     output: ModelFile = None,
     report: ReportFile = None,
     folds: Folds = 5,
+    groups: Groups = None,
     force: Force = False,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
@@ -408,6 +444,7 @@ def fit(
         output=output or Path(f"{stem_of(table)}.posteriori"),
         report=report,
         folds=folds,
+        groups=groups,
         force=force,
         classes=classes,
         target_is_class=target_is_class,

@@ -106,19 +106,41 @@ def report(
     from posteriori.classifiers.rows import share_of_seen_rows
 
     with as_user_errors(), place.writing():
-        if not drift and any(share_of_seen_rows(one, _columns_of(one, frame)) for one in models):
+        predictions: Any = None
+        if against is None:
+            frame, predictions = _judged(estimator, frame, target)
+        elif not drift and any(share_of_seen_rows(one, _columns_of(one, frame)) for one in models):
             warn("rows of the table are among those that a model was trained on, so its scores are too optimistic")
         reporting.report(
             estimator,
             frame,
             target if target in frame.columns else None,
             path,
-            out_of_fold=estimator.predict_proba(frame) if against is None else None,
+            out_of_fold=predictions,
             against=compared,
             explorer=explorer,
             title=title or f"{target or 'classes'} in {table.name}" + (f" against {against.name}" if against else ""),
         )
     print(f"wrote {path}")
+
+
+def _judged(estimator: GenerativeEstimator, frame: pl.DataFrame, target: Any) -> tuple[pl.DataFrame, Any]:
+    """Return the rows that are judged, and their predictions: out-of-fold where fit has kept them."""
+    import numpy as np
+
+    from posteriori.classifiers.kept_predictions import judge_rows
+    from posteriori.cli.evaluation import say_training_rows
+    from posteriori.reporting.data import ReportData
+
+    components = ReportData.of(estimator, frame, target).components
+    labelled = components >= 0
+    found = judge_rows(estimator, _columns_of(estimator, frame.filter(labelled)), components[labelled])
+    say_training_rows(found)
+    if not found.n_kept:
+        return frame, estimator.predict_proba(frame)
+    if found.judged.all():
+        return frame, found.held_out
+    return frame[np.flatnonzero(labelled)[found.judged]], found.held_out
 
 
 def _holds_model(path: Path) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.kept_predictions import kept_predictions
 from posteriori.classifiers.rows import share_of_seen_rows
 from posteriori.classifiers.validation import labels_to_learn
 from posteriori.javascript import javascript_evaluator
@@ -141,10 +142,15 @@ def sampled_rows(estimator: Any, X: Any, y: Any, most: int) -> dict[str, Any]:
     """
     cells = estimator._source(X).map(decode)
     labels = _labels(estimator, X, y, len(cells))
+    held_out = _out_of_fold(estimator, X, cells, labels)
     chosen = np.arange(len(cells))
     if len(cells) > most:
-        chosen = np.sort(generator(_SEED).choice(len(cells), size=most, replace=False))
-    held_out = _out_of_fold(estimator, cells, labels)
+        # Of training rows, those with an out-of-fold prediction are a random part themselves.
+        known = chosen if held_out is None else np.flatnonzero(~np.isnan(held_out).all(axis=1))
+        chosen = known if len(known) >= most else chosen
+        chosen = np.sort(generator(_SEED).choice(chosen, size=most, replace=False))
+    if held_out is not None and labels is not None and _lacks_some(held_out[chosen], labels[chosen]):
+        held_out = None
     return {
         "names": list(estimator._posterior.schema.names),
         "heldOut": None if held_out is None else [_probabilities(row) for row in held_out[chosen]],
@@ -171,26 +177,40 @@ def _labels(estimator: Any, X: Any, y: Any, n_rows: int) -> Array | None:
     return components
 
 
-def _out_of_fold(estimator: Any, cells: Array, labels: Array | None) -> Array | None:
+def _out_of_fold(estimator: Any, X: Any, cells: Array, labels: Array | None) -> Array | None:
     """Return p(y | x) of each row by models that were not trained on it, (n, C), NaN without; None if there are none.
 
-    The model keeps such predictions of its training rows and not the rows themselves. The given rows count as these if
-    their labels are the same in the same order, and each column of numbers has the same range. Each fold has a class
-    prior of its own; the probabilities are moved to that of the model.
+    A model file of fit keeps such predictions, which each row finds by its cells. A pool that was fitted in this
+    process keeps them without the rows: the given rows count as these if their labels are the same in the same order,
+    and each column of numbers has the same range. Each fold has a class prior of its own; the probabilities are moved
+    to that of the model.
     """
+    if labels is None:
+        return None
+    recorded = kept_predictions(estimator, X, labels)
+    if recorded is not None:
+        known, log_posterior, prior = recorded
+        return _moved(known, np.exp(log_posterior[known]), prior[known], estimator.class_prior_)
     kept = getattr(estimator, "out_of_fold_", None)
-    if kept is None or labels is None:
-        return None
     labelled = labels >= 0
-    if not np.array_equal(kept.y_true, labels[labelled]) or not _same_ranges(estimator, cells):
+    if kept is None or not np.array_equal(kept.y_true, labels[labelled]) or not _same_ranges(estimator, cells):
         return None
-    moved = kept.posterior * np.divide(
-        estimator.class_prior_, kept.prior, out=np.zeros(kept.prior.shape), where=kept.prior > 0
-    )
-    found = np.full((len(labels), moved.shape[1]), np.nan)
+    return _moved(labelled, kept.posterior, kept.prior, estimator.class_prior_)
+
+
+def _moved(known: Array, posterior: Array, prior: Array, other: Array) -> Array:
+    """Return posteriors of the known rows under another prior, (n, C); NaN in other rows."""
+    moved = posterior * np.divide(other, prior, out=np.zeros(prior.shape), where=prior > 0)
+    found = np.full((len(known), moved.shape[1]), np.nan)
     with np.errstate(invalid="ignore"):  # a row that no class can produce stays NaN
-        found[labelled] = moved / moved.sum(axis=1, keepdims=True)
+        found[known] = moved / moved.sum(axis=1, keepdims=True)
     return found
+
+
+def _lacks_some(held_out: Array, labels: Array) -> bool:
+    """Return whether more than a tenth of the labelled rows have no held-out prediction."""
+    labelled = labels >= 0
+    return bool(np.isnan(held_out[labelled]).all(axis=1).mean() > 0.1) if labelled.any() else False
 
 
 def _same_ranges(estimator: Any, cells: Array) -> bool:
@@ -316,7 +336,8 @@ def explore(
 
     Confusion matrix, cost and calibration of the rows that a `GenerativeClassifier` was trained on are those of its
     ``out_of_fold_``. Rows count as these if they have the same labels in the same order and the same ranges of numbers.
-    Model files do not keep ``out_of_fold_``; the page then says that the figures of training rows are too good.
+    Files of the command ``fit`` keep these predictions, which rows find by their cells, in any order. Without them, the
+    page says that the figures of training rows are too good.
 
     Examples
     --------

@@ -45,6 +45,7 @@ class FoldedData:
     weight: Array
     n_labelled: int  # the number of rows with a label from which `evaluated` is chosen, m or more
     order: CanonicalOrder | None = None  # of the evaluated rows, where folds are dealt by cells
+    group: Array | None = None  # (m,): rows of one group are in one fold, however they are dealt
 
     @classmethod
     def of(
@@ -68,7 +69,8 @@ class FoldedData:
         stratified : bool
             Whether to spread every class evenly over the folds.
         groups : array-like (n,), optional
-            Rows of one group go to one fold.
+            Rows of one group go to one fold. Then all rows are evaluated, whatever `most` is: the others of a group
+            would train the models of all folds.
         random_state : int
         at_most : bool
             Whether to reduce the number of folds to the number of labelled rows if these are fewer. Rows of weight 0
@@ -92,7 +94,7 @@ class FoldedData:
         counted = labelled[weight[labelled] > 0]
         evaluated = counted if at_most else labelled
         n_labelled = len(evaluated)
-        if most is not None and n_labelled > most:
+        if most is not None and groups is None and n_labelled > most:
             evaluated = counted[stratified_subsample(y_true[counted], most)]
         if at_most:
             if len(evaluated) < 2:
@@ -101,16 +103,16 @@ class FoldedData:
         group = None if groups is None else np.asarray(groups)[evaluated]
         of_rows = y_true[evaluated], weight[evaluated]
         fold = _counted_first(*of_rows, folds, stratified=stratified, groups=group, seed=random_state)
-        return cls(source, rows.target, evaluated, of_rows[0], fold, of_rows[1], n_labelled)
+        return cls(source, rows.target, evaluated, of_rows[0], fold, of_rows[1], n_labelled, group=group)
 
     def dealt_by_cells(self, random_state: int) -> FoldedData:
         """Return the rows in folds that do not depend on the order of rows and columns, on names and on units.
 
         Names count only where a symmetry of the rows exchanges columns, categories or classes.
         Equal rows are interchangeable. A table of more than 2²⁴ evaluated cells keeps its folds, and
-        so does a subsample of the labelled rows: which rows it has depends on their places.
+        so do groups, and a subsample of the labelled rows: which rows it has depends on their places.
         """
-        if len(self.evaluated) < self.n_labelled:
+        if self.group is not None or len(self.evaluated) < self.n_labelled:
             return self
         order = _order_by_cells(self.source, self.evaluated, self.y_true, self.weight)
         return replace(self, order=order).dealt(self.folds, random_state) if order else self
@@ -119,7 +121,7 @@ class FoldedData:
         """Return the rows in another number of folds, or in others of a seed; classes are spread evenly."""
         folds = min(folds, len(self.y_true))
         if self.order is None:
-            return replace(self, fold=assign_folds(self.y_true, folds, seed=random_state))
+            return replace(self, fold=assign_folds(self.y_true, folds, groups=self.group, seed=random_state))
         fold, chosen = np.empty(len(self.y_true), np.int64), self.order.chosen
         fold[chosen] = assign_folds(self.order.place[self.y_true[chosen]], folds, seed=random_state)
         return replace(self, fold=fold)
@@ -130,7 +132,9 @@ class FoldedData:
         y_true = self.y_true[chosen]
         source = sampled_source(self.source, self.evaluated[chosen], y_true)
         places = np.arange(len(chosen))
-        return FoldedData(source, self.target, places, y_true, self.fold[chosen], self.weight[chosen], len(chosen))
+        group = None if self.group is None else self.group[chosen]
+        of_rows = y_true, self.fold[chosen], self.weight[chosen]
+        return FoldedData(source, self.target, places, *of_rows, len(chosen), group=group)
 
     @property
     def rows(self) -> TrainingRows:

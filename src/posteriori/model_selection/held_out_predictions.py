@@ -84,6 +84,8 @@ class HeldOut:
         The estimator, fitted to all rows in the same pass.
     log_joint : ndarray (n, C), optional
         log p(x, y) in nats, without the terms that do not depend on the class: the position of a number in its bin.
+    place : ndarray (n,), optional
+        The position of each row in its table, ascending; rows without label are left out, as is what a subsample lacks.
     rows_are : {"held-out rows", "training rows", "rows"}
         What a page calls the rows; "rows" if nobody knows whether the model was trained on them.
     """
@@ -97,6 +99,7 @@ class HeldOut:
     fold: Array | None = None
     estimator: Any = None
     log_joint: Array | None = None
+    place: Array | None = None
     rows_are: str = "held-out rows"
 
     @classmethod
@@ -314,6 +317,7 @@ def out_of_fold(
     y: Any,
     *,
     folds: Any = 5,
+    groups: Any = None,
     sample_weight: Any = None,
     random_state: int = 0,
     most: int | None = None,
@@ -349,6 +353,8 @@ def out_of_fold(
         As in its `fit`.
     folds : int or array-like (n,), default 5
         The number of folds, at least 2 and at most the number of rows; or the fold of each row.
+    groups : array-like (n,), optional
+        The group of each row, such as a patient. Rows of one group are held out together, and `most` has no effect.
     random_state : int, default 0
         Seed of the shuffle of the rows before they are assigned to folds.
     most : int, optional
@@ -368,7 +374,7 @@ def out_of_fold(
         There are fewer than two folds, or more folds than rows; or for the reasons of `fit`.
     """
     rows = estimator.read_training_rows(X, y, sample_weight)
-    folded = FoldedData.of(rows, folds, random_state=random_state, most=most)
+    folded = FoldedData.of(rows, folds, groups=groups, random_state=random_state, most=most)
     plan = estimator.training_plan(rows.source.schema, rows.target)
     sampled = sample_of(folded)
     log_posterior, (fitted,), batch = judge_and_sample([plan], folded, progress, sampled)
@@ -394,4 +400,5 @@ def results_of(folded: FoldedData, log_posterior: Array, fitted: CrossFitted, es
         how,
         folded.fold,
         estimator,
+        place=folded.evaluated,
     )

@@ -25,6 +25,10 @@ _FEWEST_IN_BLOCK = 20
 _CHANGED = 0.06  # share of the variation that lies between the blocks
 _SIGNIFICANT = 1e-6
 _RARE_CLASS = 10  # rows
+_IF_TIME = (
+    "If the order is time, it drifts, and scores of rows that are held out at random are optimistic for later rows: "
+    "fit the earlier rows and evaluate the later ones."
+)
 _MOST_ALERTS = 200
 _MOST_UNFOLDED = 4  # of one kind
 
@@ -181,14 +185,14 @@ def _drift(cells: Array, components: Array, categorical: bool) -> str | None:
         return None
     first, last = values[block < 2], values[block >= _BLOCKS - 2]
     if categorical or not len(first) or not len(last):
-        return "Its categories are more frequent in some parts of the table. If the order is time, it drifts."
+        return f"Its categories are more frequent in some parts of the table. {_IF_TIME}"
     medians = [float(np.median(part)) for part in (first, last)]
     before, after = numbers(medians)
     if before == after:
-        return "Its values differ between the parts of the table. If the order is time, it drifts."
+        return f"Its values differ between the parts of the table. {_IF_TIME}"
     return (
-        f"The median is {before} in the first fifth of the rows of each class, and {after} in the last fifth. If the "
-        "order is time, it drifts."
+        f"The median is {before} in the first fifth of the rows of each class, and {after} in the last fifth. "
+        f"{_IF_TIME}"
     )
 
 

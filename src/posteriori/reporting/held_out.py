@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.classifiers.rows import FINGERPRINTS, share_of_seen_rows
+from posteriori.classifiers.kept_predictions import judge_rows
+from posteriori.classifiers.rows import FINGERPRINTS, ROW_POSTERIORS, share_of_seen_rows
 from posteriori.classifiers.validation import labels_of
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import HeldOut
@@ -33,7 +34,7 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOut:
     """
     estimator, rows = subject.estimator, subject.labelled
     if out_of_fold is None:
-        out_of_fold = getattr(estimator, "out_of_fold_", None)
+        out_of_fold = getattr(estimator, "out_of_fold_", None) or _kept(subject)
     if out_of_fold is None and hasattr(estimator, "members_"):
         raise ValueError("this pool has no out-of-fold predictions; give that as out_of_fold")
     if out_of_fold is None and not hasattr(subject.main_member, "statistics_"):
@@ -56,6 +57,15 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOut:
             "out_of_fold is not of these rows: its classes differ from their labels; give the table it was made from"
         )
     return out_of_fold
+
+
+def _kept(subject: ReportData) -> HeldOut | None:
+    """Return the out-of-fold predictions that the model keeps of the labelled rows; None unless it has all of them."""
+    if not hasattr(subject.estimator, ROW_POSTERIORS):
+        return None
+    rows = subject.labelled
+    found = judge_rows(subject.estimator, subject.X[rows], subject.components[rows])
+    return found.held_out if found.n_kept == len(rows) else None
 
 
 def importance_of(subject: ReportData, evaluated: HeldOut) -> Importance:

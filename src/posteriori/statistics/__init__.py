@@ -7,6 +7,7 @@ from posteriori.statistics.forests import LeafCounts
 from posteriori.statistics.grouped import GroupedStatistics
 from posteriori.statistics.moments import Moments, TailMoments
 from posteriori.statistics.pairs import PairMoments, Pairs
+from posteriori.statistics.row_posteriors import RowPosteriors
 from posteriori.statistics.row_records import RowFingerprints, RowSample
 from posteriori.statistics.scatter import Scatter
 from posteriori.statistics.sums import (
@@ -45,6 +46,7 @@ __all__ = [
     "ResponsibilityStatisticsFactory",
     "ReversibleStatistics",
     "RowFingerprints",
+    "RowPosteriors",
     "RowSample",
     "ScaledWordCounts",
     "Scatter",

@@ -13,7 +13,7 @@ from posteriori import kernels
 from posteriori.kernels.hashing import mixed, splitmix64
 from posteriori.support.checks import check_share, require
 from posteriori.support.typing import Array
-from posteriori.tables import Batch
+from posteriori.tables import Bags, Batch, Column
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import smallest_code_type
 
@@ -121,15 +121,29 @@ def hash_rows(batch: Batch) -> Array:
     total = np.zeros(len(batch), np.uint64)
     for place, j in enumerate(schema.of_kind("continuous")):
         cells = np.where(np.isnan(numbers[:, place]), np.nan, numbers[:, place])
-        total += mixed(np.ascontiguousarray(cells).view(np.uint64) ^ _hash_of(schema.columns[j].name))
+        total += mixed(np.ascontiguousarray(cells).view(np.uint64) ^ hash_of_text(schema.columns[j].name))
     for j in schema.of_kind("categorical"):
         column = schema.columns[j]
-        of_code = [_hash_of(f"{column.name}\x00{cell!r}") for cell in (None, *column.categories)]
+        of_code = [hash_of_text(f"{column.name}\x00{cell!r}") for cell in (None, *column.categories)]
         total += np.array(of_code, np.uint64)[batch.codes.values[:, schema.coded.index(j)]]
+    for bags, j in zip(batch.bags, schema.of_kind("counts"), strict=True):
+        total += _hash_bags(bags, schema.columns[j])
     return np.asarray(mixed(total))
 
 
-def _hash_of(text: str) -> np.uint64:
+def _hash_bags(bags: Bags, column: Column) -> Array:
+    """Return a sum over the words of each row, (n,): the hash of the word mixed with that of its count."""
+    held, place = np.unique(bags.words, return_inverse=True)
+    of_word = np.array([hash_of_text(f"{column.name}\x00{column.word(k)}") for k in held.tolist()], np.uint64)
+    counts = np.where(np.isnan(bags.counts), np.nan, bags.counts.astype(np.float64))
+    terms = mixed(mixed(np.ascontiguousarray(counts).view(np.uint64)) + of_word[place])
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])  # modulo 2⁶⁴
+    found: Array = sums[bags.starts[1:]] - sums[bags.starts[:-1]]
+    return found
+
+
+def hash_of_text(text: str) -> np.uint64:
+    """Return 64 bits that depend on the text alone, the same in every process."""
     return np.uint64(int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()))
 
 
