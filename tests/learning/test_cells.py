@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.kernels.cells import Rows
+from posteriori.kernels.cells import CellRows
 from posteriori.learning import cells as learning
 from posteriori.learning.cells import CellProblem, CellTables, fit_cells
 from posteriori.model_selection import out_of_fold
@@ -50,7 +50,7 @@ def draw_rows(seed, n=60, n_classes=3, sizes=(4, 3)):
     basis = csr_array(np.diag(~is_missing).astype(float))
     own = rng.normal(size=codes.shape) * (codes > 0)
     weight = rng.choice([0.5, 1.0, 3.0], n)
-    rows = Rows((codes + starts[:-1]).astype(np.int32), y_true, weight, own)
+    rows = CellRows((codes + starts[:-1]).astype(np.int32), y_true, weight, own)
     return rows, CellTables(basis, column, is_missing, known), np.log(rng.dirichlet(np.ones(n_classes) * 5))
 
 
@@ -117,7 +117,7 @@ def test_held_out_rows_choose_the_penalty():
     tables = CellTables(basis, np.zeros(41, np.int64), is_missing, known)
     own, one = rng.normal(size=(400, 1)), np.ones(400)
     choices = [
-        fit_cells(Rows(cells[:, np.newaxis].astype(np.int32), y_true, one, own), tables, log_prior)
+        fit_cells(CellRows(cells[:, np.newaxis].astype(np.int32), y_true, one, own), tables, log_prior)
         for cells in (noise, strong)
     ]
     assert choices[0].penalty > choices[1].penalty
@@ -208,7 +208,7 @@ def test_a_row_of_weight_two_is_held_out_as_two_rows(seed):
     weight = np.random.default_rng(seed).integers(1, 4, 60)
     repeated = np.repeat(np.arange(60), weight)
     share = learning._held_out(rows._replace(weight=weight.astype(float)), tables)
-    once = Rows(rows.slots[repeated], rows.component[repeated], np.ones(len(repeated)), rows.own[repeated])
+    once = CellRows(rows.slots[repeated], rows.component[repeated], np.ones(len(repeated)), rows.own[repeated])
     assert_allclose(learning._held_out(once, tables), share[repeated], atol=1e-9)
     assert abs(weight @ share - weight.sum() / 3) <= 1.0
 

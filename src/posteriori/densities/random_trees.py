@@ -234,6 +234,16 @@ class RandomTreesParameters:
         """Log p(y | node) − log p(y) in nats, with p(y) of the tree, (nodes, Z)."""
         return self._weighed.smoothed(self.strengths, self.prior)
 
+    @cached_property
+    def edge(self) -> Array:
+        """What the edge into a node multiplies p(x) by, if the cell of the split is present, (nodes,)."""
+        return np.asarray(np.exp(self.log_edge))
+
+    @cached_property
+    def given(self) -> Array:
+        """p(y | node) / p(y), with p(y) of the tree, (nodes, Z)."""
+        return np.asarray(np.exp(self.given_node))
+
     @property
     def of_nodes(self) -> tuple[Array, ...]:
         """The arrays of nodes, as kernels take them after the codes."""
@@ -477,7 +487,7 @@ class RandomTrees(BaseDensity):
         """Draw codes from 1, (n, d): a tree, a leaf of it given the class, and the cells within the leaf."""
         trees = parameters.trees
         starts = np.concatenate([[0], np.cumsum(np.array(parameters.cardinalities, np.int64) + 1)])
-        given = np.exp(parameters.given_node)
+        given = parameters.given
         codes = np.zeros((len(component), len(parameters.cardinalities)), np.uint32)
         for i, (z, t) in enumerate(
             zip(component.tolist(), rng.integers(trees.n_trees, size=len(component)).tolist(), strict=True)

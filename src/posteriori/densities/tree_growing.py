@@ -213,9 +213,13 @@ class DealtRows:
         `parts` holds the rows of each fold, and from which tree to before which the trees did not see them.
         """
         given_node = weighed.smoothed(strengths, prior, leaves_only=True)
+        is_leaf = weighed.trees.nodes[:, 0] < 0
+        given = np.exp(given_node, where=is_leaf[:, np.newaxis], out=np.zeros_like(given_node))
+        smoothed = _Smoothed(weighed.share, np.exp(weighed.log_edge), given, prior)
+        values = leaf_values(weighed.trees, given_node, prior, True)
         total = np.zeros(2)
         for rows, first, last in parts:
-            total += _losses(weighed, given_node, rows, first, last, prior)
+            total += _losses(weighed.trees, smoothed, values, rows, first, last)
         whole, half = total.tolist()
         return float(whole - max(half - whole, 0.0) * (1.0 - 1.0 / self.folds))
 
@@ -363,7 +367,7 @@ def mean_scores(trees: TreeStructure, smoothed: Any, values: Array, codes: Array
     Parameters
     ----------
     smoothed : object
-        With `share`, `log_edge`, `given_node`, `prior` and `geometric`, as `RandomTreesParameters`.
+        With `share`, `edge`, `given`, `prior` and `geometric`, as `RandomTreesParameters`.
     values : ndarray
         From `leaf_values`.
     codes : ndarray (n, d)
@@ -379,8 +383,8 @@ def mean_scores(trees: TreeStructure, smoothed: Any, values: Array, codes: Array
         trees.sides,
         trees.ordered,
         smoothed.share,
-        smoothed.log_edge,
-        smoothed.given_node,
+        smoothed.edge,
+        smoothed.given,
         values,
         smoothed.prior,
         smoothed.geometric,
@@ -395,21 +399,19 @@ class _Smoothed:
     """What `mean_scores` needs of parameters."""
 
     share: Array
-    log_edge: Array
-    given_node: Array
+    edge: Array
+    given: Array
     prior: Array
     geometric: bool = True
 
 
-def _losses(weighed: WeighedTrees, given_node: Array, rows: CodedRows, first: int, last: int, prior: Array) -> Array:
+def _losses(trees: TreeStructure, smoothed: _Smoothed, values: Array, rows: CodedRows, first: int, last: int) -> Array:
     """Return the summed log-loss of some rows by the trees from first to before last, and by half of them."""
-    middle = (first + last) // 2
+    middle, prior = (first + last) // 2, smoothed.prior
     bounds = [(first, middle), (middle, last)] if middle > first else [(first, last)]
-    smoothed = _Smoothed(weighed.share, weighed.log_edge, given_node, prior)
-    values = leaf_values(weighed.trees, given_node, prior, True)
     scores = np.zeros((1 + len(bounds), len(rows.codes), len(prior)))
     for position, (low, high) in enumerate(bounds, start=1):
-        scores[position, :, 1:] = mean_scores(weighed.trees, smoothed, values, rows.codes, slice(low, high))
+        scores[position, :, 1:] = mean_scores(trees, smoothed, values, rows.codes, slice(low, high))
     scores[0] = np.average(scores[1:], axis=0, weights=[high - low for low, high in bounds])
     scores += np.log(prior)
     log_evidence = np.empty(scores.shape[:2])

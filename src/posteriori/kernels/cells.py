@@ -10,8 +10,8 @@ from posteriori.kernels.compiling import REORDERED, kernel
 _TOGETHER = 4  # columns whose numbers are added at a time: classes are few, and the loop over them is short
 
 
-class Rows(NamedTuple):
-    """Rows, with one cell per column."""
+class CellRows(NamedTuple):
+    """CellRows, with one cell per column."""
 
     slots: np.ndarray  # int32 (n, d): a cell of each column, among the S cells of all columns
     component: np.ndarray  # (n,) the class index
@@ -19,7 +19,7 @@ class Rows(NamedTuple):
     own: np.ndarray  # (n, d): what is added to the factor of the class of the row
 
 
-class Tables(NamedTuple):
+class CellDesign(NamedTuple):
     """Cells: the number of a cell and class is share·b_c + w_column·known_c + Σ_k B_k·η_kc."""
 
     column: np.ndarray  # (S,)

@@ -249,9 +249,7 @@ _TREES = 10
 
 
 @kernel(few_rows=True, work=lambda codes, steps, nodes, roots, *_: len(codes) * (len(roots) - 1) / _TREES)
-def score_forest(
-    codes, steps, nodes, roots, sides, ordered, share, log_edge, given_node, values, prior, geometric, out
-):
+def score_forest(codes, steps, nodes, roots, sides, ordered, share, edge, given, values, prior, geometric, out):
     """Add to out (n, V) what each tree adds to the score of a row.
 
     That is the value of the leaf that the row reaches, a row of `values` (leaves, V). Of a row that goes both ways
@@ -259,6 +257,7 @@ def score_forest(
     `geometric`; else p(y | x) / p(y).
     """
     scratch, scores = make_scratch(len(codes)), np.empty(len(prior))
+    waiting, weights = np.empty(DEEPEST + 2, np.int64), np.empty(DEEPEST + 2)
     n_values = out.shape[1]
     for first in range(0, len(codes), MOST_ROWS):
         n_rows = min(len(codes) - first, MOST_ROWS)
@@ -270,17 +269,48 @@ def score_forest(
                     for z in range(n_values):
                         out[i, np.uint64(z)] += values[np.uint64(~leaf), np.uint64(z)]
                     continue
-                _score_row(codes[i], nodes, roots[t], sides, ordered, share, log_edge, given_node, scores)
+                _mix_leaves(codes[i], nodes, roots[t], sides, ordered, share, edge, given, waiting, weights, scores)
                 if geometric:
+                    log_first = math.log(scores[0])
                     for z in range(n_values):
-                        out[i, z] += scores[z + 1] - scores[0]
+                        out[i, z] += math.log(scores[z + 1]) - log_first
                 else:
                     evidence = 0.0
                     for z in range(n_values):
-                        evidence += prior[z] * math.exp(scores[z])
+                        evidence += prior[z] * scores[z]
                     for z in range(n_values):
-                        out[i, z] += math.exp(scores[z]) / evidence
+                        out[i, z] += scores[z] / evidence
     return 0
+
+
+@kernel(is_part=True)
+def _mix_leaves(row, nodes, root, sides, ordered, share, edge, given, waiting, weights, scores):
+    """Write p(y | x) / p(y) of one row in one tree, up to a factor, to scores: `_score_row` without logarithms.
+
+    A product of edges is at most Π_j 1 / p(x_j) over the columns of a path, of which none has more than DEEPEST: no
+    table has enough rows for it to overflow.
+    """
+    waiting[0], weights[0], n_waiting = root, 1.0, 1
+    for z in range(len(scores)):
+        scores[z] = 0.0
+    while n_waiting > 0:
+        n_waiting -= 1
+        node, w = np.uint64(waiting[n_waiting]), weights[n_waiting]
+        column = nodes[node, 0]
+        while column >= 0:
+            side, child = _side(np.int64(row[column]), nodes[node, 1], ordered[column], sides), nodes[node, 2]
+            if side == 0:
+                waiting[n_waiting] = child + 1
+                weights[n_waiting] = w * (1.0 - share[node])
+                n_waiting += 1
+                w *= share[node]
+                node = np.uint64(child)
+            else:
+                node = np.uint64(child + side - 1)
+                w *= edge[node]
+            column = nodes[node, 0]
+        for z in range(len(scores)):
+            scores[z] += w * given[node, np.uint64(z)]
 
 
 @kernel(few_rows=True, work=lambda codes, nodes, roots, *_: len(codes) * (len(roots) - 1) / _TREES)

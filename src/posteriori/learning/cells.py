@@ -26,7 +26,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities import Binned, BinnedParameters, Categorical
 from posteriori.densities.categorical import CategoricalParameters
-from posteriori.kernels.cells import Pull, Rows, Tables
+from posteriori.kernels.cells import CellDesign, CellRows, Pull
 from posteriori.learning.fit import reject_underflow
 from posteriori.learning.log_linear import minimum
 from posteriori.learning.weights import check_closed_form, left_out_factors, sampled_rows
@@ -83,12 +83,12 @@ class CellTables:
         return self.n_columns if self.weighed else 0
 
     @cached_property
-    def for_kernel(self) -> Tables:
+    def for_kernel(self) -> CellDesign:
         """The same, as `cell_objective` takes it. A cell that is shown has 1/d of the bias."""
         share = np.where(self.is_missing, 0.0, 1.0 / max(self.n_columns, 1))
         basis = self.basis
         entries = basis.indptr.astype(np.int32), basis.indices.astype(np.int32), basis.data.astype(np.float64)
-        return Tables(self.column, share, self.log_probability, *entries)
+        return CellDesign(self.column, share, self.log_probability, *entries)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class CellProblem:
 
     Attributes
     ----------
-    rows : Rows
+    rows : CellRows
     tables : CellTables
     log_prior : ndarray (C,)
         log π in nats.
@@ -113,7 +113,7 @@ class CellProblem:
         λ.
     """
 
-    rows: Rows
+    rows: CellRows
     tables: CellTables
     log_prior: Array
     penalty: float
@@ -170,12 +170,12 @@ class Cells:
     penalty: float
 
 
-def fit_cells(rows: Rows, tables: CellTables, log_prior: Array, penalty: float | None = None) -> Cells:
+def fit_cells(rows: CellRows, tables: CellTables, log_prior: Array, penalty: float | None = None) -> Cells:
     """Return the biases, weights and δ of the greatest penalised conditional likelihood.
 
     Parameters
     ----------
-    rows : Rows
+    rows : CellRows
         Of positive weight.
     tables : CellTables
     log_prior : ndarray (C,)
@@ -201,13 +201,13 @@ def fit_cells(rows: Rows, tables: CellTables, log_prior: Array, penalty: float |
     return Cells(bias, weight, tables.basis @ eta, penalty)
 
 
-def _weighing(rows: Rows, weight: Array) -> Rows:
+def _weighing(rows: CellRows, weight: Array) -> CellRows:
     """Return the rows of positive weight, with these weights."""
     kept = np.flatnonzero(weight)
-    return Rows(rows.slots[kept], rows.component[kept], weight[kept], rows.own[kept])
+    return CellRows(rows.slots[kept], rows.component[kept], weight[kept], rows.own[kept])
 
 
-def _held_out(rows: Rows, tables: CellTables) -> Array:
+def _held_out(rows: CellRows, tables: CellTables) -> Array:
     """Return the share of each row that is held out, (n,), which depends on its cells and not on its place.
 
     The rows of a class are in the order of a number that is the same whatever names and orders are. Along the sums of
@@ -233,7 +233,7 @@ def _held_out(rows: Rows, tables: CellTables) -> Array:
 
 
 def _search(
-    part: Rows, held_out: Rows, tables: CellTables, log_prior: Array, penalties: Sequence[float]
+    part: CellRows, held_out: CellRows, tables: CellTables, log_prior: Array, penalties: Sequence[float]
 ) -> tuple[float, float, Array | None]:
     """Return the least log-loss of held-out rows in nats, the λ that attains it, and a point near its optimum."""
     best: tuple[float, float, Array | None] = np.inf, penalties[0], None
@@ -340,7 +340,7 @@ def _rows_and_tables(
     factors: Array,
     y_true: Array,
     weight: Array,
-) -> tuple[Rows, CellTables]:
+) -> tuple[CellRows, CellTables]:
     """Return rows and cells of the columns that vary, from the codes of each block.
 
     A row that is left out moves the factors (n, C, d) of its own class alone. Those of the other classes are the
@@ -358,7 +358,7 @@ def _rows_and_tables(
         others = np.flatnonzero(y_true != c)
         table[slots[others], c] = factors[others, c]
     own = factors[np.arange(len(y_true)), y_true] - table[slots, y_true[:, np.newaxis]]
-    rows = Rows(slots, y_true.astype(np.int64), np.asarray(weight, np.float64), np.ascontiguousarray(own))
+    rows = CellRows(slots, y_true.astype(np.int64), np.asarray(weight, np.float64), np.ascontiguousarray(own))
     return rows, CellTables(basis[chosen], column, is_missing, table)
 
 
