@@ -77,6 +77,17 @@ def step(name: str) -> Iterator[None]:
 
 
 @contextmanager
+def as_one_step(name: str) -> Iterator[None]:
+    """Report all passes that begin here as passes of one step; plans and scores are not reported."""
+    outer = callback.get()
+    if outer is None:
+        yield
+        return
+    with report_progress(lambda _, n: outer(name, n)):
+        yield
+
+
+@contextmanager
 def without_passes() -> Iterator[None]:
     """Report and log no pass that begins here: those of one of several candidates are no steps of the work."""
     token, logged = callback.set(None), _is_logged.set(False)
