@@ -203,13 +203,15 @@ def choose_rows(
     labelled = labels.is_not_null().to_numpy()
     y = group_numbers(labels.cast(_string()))
     group = None if groups is None else group_numbers(cells[groups])
+    if groups is not None and group is not None and len(np.unique(group[labelled])) < 2:
+        raise UserError(f"whole groups are held out, and {groups!r} of --groups has only one group; remove --groups")
     first, unknown = None, np.zeros(0, np.int64)
     if options.by is not None:
         values = _known(cells[options.by])
         own = group_numbers(values.to_physical())
         key = own if group is None else _last_of_group(own, group)
         unknown = np.flatnonzero(key == 0)
-        cut = _cut(key[labelled], options)
+        cut = _cut(key[labelled], options, groups)
         held, first = key >= cut, values[int(np.argmax(own == cut))]
     elif group is not None:
         held = np.isin(group, _draw_groups(group[labelled], options.share, seed))
@@ -240,12 +242,13 @@ def _last_of_group(key: Array, group: Array) -> Array:
     return last[position]
 
 
-def _cut(key: Array, options: HoldOutOptions) -> int:
+def _cut(key: Array, options: HoldOutOptions, groups: str | None) -> int:
     """Return the key from which rows are held out: their share is the closest one to the wanted share."""
     known = key[key > 0]
     distinct, counts = np.unique(known, return_counts=True)
     if len(distinct) < 2:
-        what = "the same value in every row" if len(distinct) else "no value"
+        same = "value in every row" if groups is None else f"last value in every group of {groups!r}"
+        what = f"the same {same}" if len(distinct) else "no value"
         raise UserError(f"--holdout-by names {options.by!r}, which has {what}; name another column")
     later = np.cumsum(counts[::-1])[::-1][1:]
     return int(distinct[1:][np.argmin(np.abs(later - options.share * len(known)))])
@@ -254,10 +257,6 @@ def _cut(key: Array, options: HoldOutOptions) -> int:
 def _draw_groups(group: Array, share: float, seed: int) -> Array:
     """Return random groups whose rows are about a share of all; at least one is drawn and one is left."""
     distinct, counts = np.unique(group, return_counts=True)
-    if len(distinct) < 2:
-        raise UserError(
-            "--holdout holds out whole groups, and --groups names a column with only one; remove one option"
-        )
     order = np.random.default_rng(seed).permutation(len(distinct))
     many = np.cumsum(counts[order])[:-1]
     return distinct[order[: int(np.argmin(np.abs(many - share * len(group)))) + 1]]
