@@ -25,15 +25,6 @@ from posteriori.cli.checks import (
     without_groups,
 )
 from posteriori.cli.files import merge_spellings, names_table, open_and_summarise, stem_of, title_of
-from posteriori.cli.hold_out import (
-    SCORING,
-    HoldOut,
-    HoldOutOptions,
-    Judged,
-    as_scoring_step,
-    choose_rows,
-    judge_held_out,
-)
 from posteriori.cli.messages import UserError, as_user_errors, note, warn, work_progress
 from posteriori.cli.options import (
     NOT_OF_DENSITIES,
@@ -60,6 +51,7 @@ from posteriori.cli.report import report_at, write_report
 from posteriori.registry import ModelSpec, names_with
 
 if TYPE_CHECKING:
+    from posteriori.cli.hold_out import HoldOut, HoldOutOptions, Judged
     from posteriori.model_selection import HeldOut
     from posteriori.statistics.description import ScannedTable
     from posteriori.support.typing import Array
@@ -172,7 +164,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     place = output_at(request.output, request.tables, request.force, origin=request.origin)
     from posteriori.learning.work_bounds import DESCRIBING, first_steps, fitting_steps
     from posteriori.model_selection.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
-    from posteriori.tables.progress import Step, plan_steps, start_progress
+    from posteriori.tables.progress import WITHOUT_HELD_OUT, Step, plan_steps, start_progress
 
     n_rows, n_columns = scan.n_rows, len(features)
     n_candidates = 10 if request.model is None else 1
@@ -181,7 +173,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     steps = [*reading, *fitting_steps(n_rows, n_columns, n_evaluated, n_candidates, request.folds)]
     if hold_out is not None:
         cost, passes = sum(one.cost for one in steps), sum(one.passes for one in steps)
-        steps.insert(0, Step(SCORING, (1.0 - hold_out.share) * cost, passes))
+        steps.insert(0, Step(WITHOUT_HELD_OUT, (1.0 - hold_out.share) * cost, passes))
     plan_steps([describing, *steps])
     progress = start_progress(DESCRIBING, n_rows)
     description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
@@ -250,6 +242,7 @@ def _fit_and_save(
     page: Output | None,
 ) -> dict[str, Any]:
     """Fit, save and report; return the facts."""
+    from posteriori.cli.hold_out import Judged, choose_rows, judge_held_out
     from posteriori.statistics.description import describe_scan
     from posteriori.tables.polars import exactly
 
@@ -353,9 +346,11 @@ def _fit_to_others(
     from sklearn.base import clone
 
     from posteriori.tables.labels import numbers_as_classes
+    from posteriori.tables.progress import WITHOUT_HELD_OUT, as_one_step
 
     others, scorer = rows.at(held.trained), clone(estimator)
-    with as_user_errors(), numbers_as_classes(), as_scoring_step():
+    with as_user_errors(), numbers_as_classes(), as_one_step(WITHOUT_HELD_OUT), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the fit to all rows repeats those that matter
         if spec.name != "pool":
             return scorer.fit(others, target)
         if groups is not None:
@@ -420,22 +415,35 @@ Details = Annotated[bool, typer.Option("--details", help="Print columns, scores,
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
 Groups = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="Column of groups, such as patients, held out together; no feature.", show_default=False
-    ),
+    typer.Option(metavar="NAME", help="Column of groups, such as patients, held out together.", show_default=False),
 ]
 Share = Annotated[
     float | None,
     typer.Option(
-        "--holdout", metavar="SHARE", help="Score on this share of the rows, by a model of the others; save one of all."
+        "--holdout",
+        metavar="SHARE",
+        help="Score this share of the rows by a model of the others.",
+        show_default=False,
     ),
 ]
 HoldOutBy = Annotated[
     str | None,
     typer.Option(
-        "--holdout-by", metavar="NAME", help="Hold out the rows with the last values, such as dates; 0.2 of them."
+        "--holdout-by",
+        metavar="NAME",
+        help="Hold out the last values of a column, such as dates.",
+        show_default=False,
     ),
 ]
+
+
+def _hold_out_options(share: float | None, by: str | None) -> HoldOutOptions | None:
+    """Import NumPy only where the options are given: help is quick without."""
+    if share is None and by is None:
+        return None
+    from posteriori.cli.hold_out import HoldOutOptions
+
+    return HoldOutOptions.of(share, by)
 
 
 def fit(
@@ -484,7 +492,7 @@ def fit(
         report=report,
         folds=folds,
         groups=groups,
-        hold_out=HoldOutOptions.of(holdout, holdout_by),
+        hold_out=_hold_out_options(holdout, holdout_by),
         force=force,
         classes=classes,
         target_is_class=target_is_class,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from posteriori.support.typing import Array
     from posteriori.tables import Scan
 
-SCORING = "fitting without the held-out rows"  # a step of the progress
 _SHARE = 0.2
 _MOST_NAMED = 3  # rows without a value
 _FEWEST_TRAINED = 2  # labelled rows
@@ -33,16 +31,14 @@ class HoldOutOptions(NamedTuple):
     by: str | None = None
 
     @classmethod
-    def of(cls, share: float | None, by: str | None) -> HoldOutOptions | None:
-        """Return the options; None if none is given.
+    def of(cls, share: float | None, by: str | None) -> HoldOutOptions:
+        """Return the options, with a share of 0.2 if none is given.
 
         Raises
         ------
         UserError
             The share is not between 0 and 1.
         """
-        if share is None and by is None:
-            return None
         if share is not None and not 0.0 < share < 1.0:
             raise UserError(f"--holdout is {share:g}; give a share of the rows between 0 and 1, such as {_SHARE}")
         return cls(_SHARE if share is None else share, by)
@@ -325,18 +321,3 @@ def judge_held_out(
         place=chosen.judged,
         rows_are="held-out rows",
     )
-
-
-@contextmanager
-def as_scoring_step() -> Iterator[None]:
-    """Report all passes of the fit of the scoring model as one step, and none of its warnings.
-
-    The fit to all rows repeats the warnings that matter.
-    """
-    import warnings
-
-    from posteriori.tables.progress import as_one_step
-
-    with as_one_step(SCORING), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+WITHOUT_HELD_OUT = "fitting without the held-out rows"  # a step
+
 Begin = Callable[[str, int], Callable[[int], None]]
 
 _LOG = logging.getLogger("posteriori")
