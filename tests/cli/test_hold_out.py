@@ -128,6 +128,34 @@ def test_not_a_number_is_an_unknown_value(table):
     assert "among them 1 without day (row 7)" in facts("--holdout-by", "day", table="t.parquet")["hold_out"]["sentence"]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "first", "shown"),
+    [
+        (pl.Decimal(10, 2), "480.00", "480.00"),
+        (pl.Datetime("us"), "1970-01-01 08:00:00", "1970-01-01 08:00:00"),
+        (pl.Duration("us"), "8:00:00", "8:00:00"),
+        (pl.Time, "08:00:00", "08:00:00"),
+        (pl.Float64, 480.0, "480"),
+    ],
+)
+def test_columns_of_every_ordered_type_have_last_rows(table, dtype, first, shown):
+    unit = 1 if dtype in (pl.Decimal, pl.Float64) else 60_000_000 * (1_000 if dtype == pl.Time else 1)
+    when = (pl.col("day").cast(pl.Int64) * unit).cast(dtype)
+    frame = table.select(when.alias("[b]when\x1b"), "a", "y")
+    frame.write_parquet("t.parquet")
+    found = facts("--holdout-by", "[b]when\x1b", "--ignore", "[b]when\x1b", table="t.parquet")["hold_out"]
+    assert (found["rows"], found["from"]) == (120, first)
+    assert "last values of [b]when\\x1b, from " in found["sentence"]
+    assert f"from {shown} on" in found["sentence"]
+
+
+def test_of_a_large_table_a_subsample_of_the_held_out_rows_is_scored(monkeypatch):
+    monkeypatch.setattr("posteriori.model_selection.folded_data.MOST_EVALUATED", 40)
+    found = facts("--holdout-by", "sold")["hold_out"]
+    assert (found["rows"], found["held_out_rows"], found["trained_rows"]) == (40, 120, 480)
+    assert "from 2021-04-25 on (40 of them), by a model of 480 other rows" in found["sentence"]
+
+
 def test_ordered_categories_have_last_rows(table):
     size = pl.Series(np.where(table["day"] < 400, "small", np.where(table["day"] < 500, "big", "huge")))
     table.with_columns(size=size.cast(pl.Enum(["small", "big", "huge"]))).write_parquet("t.parquet")

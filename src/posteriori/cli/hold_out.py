@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori.cli.checks import columns_named, group_numbers
 from posteriori.cli.messages import UserError
-from posteriori.support.formatting import listed, plural
+from posteriori.support.formatting import listed, number, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,30 +98,33 @@ class HoldOut:
 
     def sentence(self, numbered: bool) -> str:
         """Return which rows are held out, and that the saved model learned from all; name rows if `numbered`."""
-        held = plural(self.n_held_out, "row")
+        from posteriori.cli.tables import label_text
+
+        held, by = plural(self.n_held_out, "row"), label_text(self.options.by)
+        first = number(self.first) if isinstance(self.first, float) else label_text(self.first)
         if self.groups is not None:
-            held += f" of {plural(self.groups[1], 'group')} of {self.groups[0]}"
+            held += f" of {plural(self.groups[1], 'group')} of {label_text(self.groups[0])}"
         if self.options.by is None:
             which = f"{held}, drawn at random"
         elif self.groups is None:
-            which = f"the {held} with the last values of {self.options.by}, from {self.first} on"
+            which = f"the {held} with the last values of {by}, from {first} on"
         else:
-            which = f"the {held} whose last {self.options.by} is {self.first} or later"
+            which = f"the {held} whose last {by} is {first} or later"
         if len(self.judged) < self.n_held_out:
             which += f" ({len(self.judged):,} of them)"
         return (
-            f"Scored on {which}, by a model of {len(self.trained):,} other rows{self._without_value(numbered)}; "
+            f"Scored on {which}, by a model of {len(self.trained):,} other rows{self._without_value(by, numbered)}; "
             f"the saved model learned from all {self.n_rows:,} rows."
         )
 
-    def _without_value(self, numbered: bool) -> str:
+    def _without_value(self, by: str, numbered: bool) -> str:
         """Return how many of the other rows have no value of the column, and the first of them."""
         n = len(self.unknown)
         if not n:
             return ""
         named = [str(row) for row in self.unknown] if numbered else []
         places = f" ({'row' if n == 1 else 'rows'} {listed(named, _MOST_NAMED)})" if named else ""
-        return f", among them {n:,} without {self.options.by}{places}"
+        return f", among them {n:,} without {by}{places}"
 
     def groups_left(self, groups: Array) -> int:
         """Return the number of groups of the rows that are not held out.
@@ -142,16 +145,11 @@ class HoldOut:
 
     def facts(self, numbered: bool) -> dict[str, Any]:
         """Return the facts, without scores."""
-        import datetime
-
-        first = self.first
-        if isinstance(first, datetime.date | datetime.time | datetime.timedelta):
-            first = str(first)
         return {
             "sentence": self.sentence(numbered),
             "share": self.options.share,
             "by": self.options.by,
-            "from": first,
+            "from": self.first if self.first is None or isinstance(self.first, int | float) else str(self.first),
             "groups": None if self.groups is None else self.groups[1],
             "held_out_rows": self.n_held_out,
             "trained_rows": len(self.trained),
@@ -193,11 +191,13 @@ def choose_rows(
     UserError
         No row would be held out, or a class would have no row to learn from.
     """
+    import polars as pl
+
     names = list(dict.fromkeys([name for name in (options.by, groups) if name is not None] + [target]))
     cells = scan.narrowed(names, left_out).frame.collect(engine="streaming")
     labels = _known(cells[target])
     labelled = labels.is_not_null().to_numpy()
-    y = group_numbers(labels.cast(_string()))
+    y = group_numbers(labels.cast(pl.String))
     group = None if groups is None else group_numbers(cells[groups])
     if groups is not None and group is not None and len(np.unique(group[labelled])) < 2:
         raise UserError(f"whole groups are held out, and {groups!r} of --groups has only one group; remove --groups")
@@ -217,12 +217,6 @@ def choose_rows(
     _check_classes(y, judged, np.flatnonzero(~held & labelled), labels, options)
     found = None if group is None or groups is None else (groups, len(np.unique(group[judged])))
     return HoldOut(options, trained, _subsample(judged, y), len(judged), found, first, unknown, len(cells))
-
-
-def _string() -> Any:
-    import polars as pl
-
-    return pl.String
 
 
 def _known(cells: pl.Series) -> pl.Series:
