@@ -15,7 +15,7 @@ from posteriori.cli.messages import WorkEstimate
 from posteriori.learning.work_bounds import first_steps, fitting_steps
 from posteriori.model_selection import folded_data
 from posteriori.support import compilation
-from posteriori.tables.progress import Step, report_progress
+from posteriori.tables.progress import Step, as_one_step, report_progress
 from tests.cli.command_line import CommandLine
 
 run = CommandLine().run
@@ -127,6 +127,22 @@ def table(n=600):
     numbers = rng.normal(y, 1.0)
     label = pl.Series(np.array(["a", "b"])[y])
     return pl.DataFrame({"x": numbers, "c": rng.choice(["u", "v"], n), "y": label})
+
+
+def test_the_fit_without_held_out_rows_is_one_step():
+    begun, planned, scored = [], [], []
+
+    def begin(what, n):
+        begun.append(what)
+        return lambda done: None
+
+    with (
+        report_progress(begin, planned.append, lambda name, loss: scored.append(name)),
+        as_one_step("without the held-out rows"),
+    ):
+        po.GenerativeClassifier(members=["nb", "lda"], n_jobs=1).fit(table(), "y")
+    assert set(begun) == {"without the held-out rows"}
+    assert (planned, scored) == ([], [])
 
 
 @pytest.mark.parametrize("many", [100, 10**9])

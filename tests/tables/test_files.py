@@ -245,3 +245,15 @@ def test_an_integer_beyond_128_bits_in_a_compressed_file_is_refused_with_its_lin
         file.write("a,b\n" + "1,2\n" * 3 + f"1,{2**156}\n")
     with pytest.raises(ValueError, match=f"in line 5 column 'b' holds '{str(2**156)[:5]}"):
         po.NaiveBayes().fit(po.scan(path), "a")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rows_at_some_positions_come_in_the_order_of_the_table(tmp_path, suffix):
+    frame = pl.DataFrame({"row": np.arange(1000), "y": ["a", "b"] * 500})
+    getattr(frame, f"write_{suffix}")(tmp_path / f"t.{suffix}")
+    places = np.sort(np.random.default_rng(0).permutation(1000)[:300])
+    rows = po.scan(tmp_path / f"t.{suffix}", "y").at(places)
+    assert rows.n_rows == 300
+    assert rows.types.keys() == {"row", "y"}
+    assert pl.concat(rows.frames(["row"]))["row"].to_list() == places.tolist()
+    np.testing.assert_array_equal(po.NaiveBayes().fit(rows).class_count_, np.bincount(places % 2))

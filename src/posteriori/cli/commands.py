@@ -32,7 +32,7 @@ _OTHERS = "Options"
 _LAST = "Text files"
 _GROUPS = {
     "Columns": ("categorical", "columns", "numeric", "kinds", "ignore", "dates"),
-    "Model": ("model", "models", "settings", "folds", "groups", "covariance", "seed"),
+    "Model": ("model", "models", "settings", "folds", "groups", "holdout", "holdout_by", "covariance", "seed"),
     "Labels": ("classes", "target_is_class"),
     _LAST: ("sep", "decimal", "encoding"),
 }

@@ -12,7 +12,7 @@ from posteriori.support.formatting import listed, percent, plural
 _MOST_NOTES = 4  # hints and alerts
 _MOST_LETTERS = 200  # of a note
 _MOST_NAMED = 3  # columns
-_OPTIMISTIC = "; if their order is time, the scores may be optimistic for later rows: evaluate on the latest ones"
+_DRIFT = "changes along the rows"
 
 
 def what_matters(facts: Facts) -> str:
@@ -55,10 +55,25 @@ def what_is_saved(facts: Facts) -> str:
 def _notes(facts: Facts) -> Iterable[str]:
     """Yield hints, and alerts that are no hints."""
     yield from (f"hint: {hint}" for hint in facts["hints"])
+    drifting = [name for alert in facts["alerts"] if alert["kind"] == _DRIFT for name in alert["columns"]]
     for alert in facts["alerts"]:
+        columns, meaning = alert["columns"], ""
+        if alert["kind"] == _DRIFT:
+            if columns[0] != drifting[0]:
+                continue  # the first one names all
+            columns, meaning = drifting, _meaning_of_drift(facts)
         if alert["kind"] != "constant":
-            meaning = _OPTIMISTIC if alert["kind"] == "changes along the rows" else ""
-            yield f"alert: {listed([label_text(name) for name in alert['columns']], 3)}: {alert['kind']}{meaning}"
+            yield f"alert: {listed([label_text(name) for name in columns], 3)}: {alert['kind']}{meaning}"
+
+
+def _meaning_of_drift(facts: Facts) -> str:
+    """Return what changes along the rows mean for the scores; nothing if these are of the last rows."""
+    held = facts["hold_out"]
+    if held is not None and held["by"] is not None:
+        return ""
+    dates = [column["part_of"] for column in facts["columns"] if "part_of" in column]
+    advice = f"--holdout-by {shlex.quote(dates[0])} scores the latest ones" if dates else "evaluate on the latest ones"
+    return f"; if their order is time, the scores may be optimistic for later rows: {advice}"
 
 
 def print_first_page(facts: Facts) -> None:
@@ -73,9 +88,13 @@ def print_first_page(facts: Facts) -> None:
 
         out.print(unlabelled_line(facts["unlabelled"]))
     out.print()
+    if facts["hold_out"] is not None:
+        out.print(facts["hold_out"]["sentence"])
     for sentence in facts["summary"]:
         out.print(sentence)
-    if facts["cross_validation"]["verdict"] == "uninformative":
+    if facts["hold_out"] is not None and facts["hold_out"]["verdict"] == "uninformative":
+        out.print("On the held-out rows its probabilities are no better than the class shares.")
+    elif facts["hold_out"] is None and facts["cross_validation"]["verdict"] == "uninformative":
         out.print("These columns carry no information about the target: the class shares predict as well.")
     for sentence in (what_matters(facts), what_to_look_at(facts)):
         if sentence:

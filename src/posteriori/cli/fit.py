@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -52,8 +51,7 @@ from posteriori.cli.report import report_at, write_report
 from posteriori.registry import ModelSpec, names_with
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from posteriori.cli.hold_out import HoldOut, HoldOutOptions, Judged
     from posteriori.model_selection import HeldOut
     from posteriori.statistics.description import ScannedTable
     from posteriori.support.typing import Array
@@ -62,7 +60,7 @@ if TYPE_CHECKING:
 
 _BEYOND_POOL = {"feature_weights", "components_per_class", "label_noise"}  # parameters of nb that the pool has not
 _RECORDED = 1 << 18  # first rows that evaluate recognises
-_NOT_OF_MODEL = {"tables", "output", "report", "force"}  # fields of a request that do not change its model
+_NOT_OF_MODEL = {"tables", "output", "report", "force", "hold_out"}  # fields of a request that do not change its model
 
 
 @dataclass(frozen=True)
@@ -81,6 +79,7 @@ class FitRequest:
     report: Path | None
     folds: int
     groups: str | None
+    hold_out: HoldOutOptions | None
     force: bool
     classes: int | None
     target_is_class: bool
@@ -98,13 +97,14 @@ class FitRequest:
 
 
 class _TrainingTable(NamedTuple):
-    """The rows with their target as classes, a description, kinds of columns, the cuts, the groups, the model file."""
+    """The rows with their target as classes, a description, options on columns and rows, the cuts, the model file."""
 
     scan: Scan
     description: ScannedTable
     chosen: dict[str, list[str]]
     cuts: TargetCuts | None
     groups: str | None
+    hold_out: HoldOutOptions | None
     place: Output
 
 
@@ -158,22 +158,23 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     features, groups = features_left(scan.names, target, request.ignore, request.title), request.groups
     if groups is not None:
         groups, features = without_groups(groups, scan.names, features, target, request.title)
+    hold_out = None if request.hold_out is None else request.hold_out.checked(scan.types, target)
     chosen = _columns_by_kind(request, features)
     # After wrong names of columns, which are the more likely mistake.
     place = output_at(request.output, request.tables, request.force, origin=request.origin)
     from posteriori.learning.work_bounds import DESCRIBING, first_steps, fitting_steps
     from posteriori.model_selection.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
-    from posteriori.tables.progress import plan_steps, start_progress
+    from posteriori.tables.progress import WITHOUT_HELD_OUT, Step, plan_steps, start_progress
 
     n_rows, n_columns = scan.n_rows, len(features)
     n_candidates = 10 if request.model is None else 1
     n_evaluated = min(n_rows, MOST_EVALUATED_BY_ALL if request.model is None else MOST_EVALUATED)
-    plan_steps(
-        [
-            *first_steps(n_rows, n_columns),
-            *fitting_steps(n_rows, n_columns, n_evaluated, n_candidates, request.folds),
-        ]
-    )
+    describing, *reading = first_steps(n_rows, n_columns)
+    steps = [*reading, *fitting_steps(n_rows, n_columns, n_evaluated, n_candidates, request.folds)]
+    if hold_out is not None:
+        cost, passes = sum(one.cost for one in steps), sum(one.passes for one in steps)
+        steps.insert(0, Step(WITHOUT_HELD_OUT, (1.0 - hold_out.share) * cost, passes))
+    plan_steps([describing, *steps])
     progress = start_progress(DESCRIBING, n_rows)
     description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
     usual = merge_spellings(description.labels)
@@ -185,7 +186,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
         for name in names:
             if kind not in (*NOT_OF_DENSITIES, "categorical") and not scan.types[name].is_numeric():
                 raise UserError(f"--column reads {name!r} as {kind}, and it holds no numbers; remove it")
-    return _TrainingTable(scan, description, chosen, cuts, groups, place)
+    return _TrainingTable(scan, description, chosen, cuts, groups, hold_out, place)
 
 
 def _columns_by_kind(request: FitRequest, features: list[str]) -> dict[str, list[str]]:
@@ -241,6 +242,7 @@ def _fit_and_save(
     page: Output | None,
 ) -> dict[str, Any]:
     """Fit, save and report; return the facts."""
+    from posteriori.cli.hold_out import Judged, choose_rows, judge_held_out
     from posteriori.statistics.description import describe_scan
     from posteriori.tables.polars import exactly
 
@@ -255,8 +257,18 @@ def _fit_and_save(
     if data.groups is not None:
         column = data.scan.narrowed([data.groups, target], left_out).frame.select(exactly(data.groups))
         groups = group_numbers(column.collect(engine="streaming").to_series())
+    held, scorer = None, None
     with _columns_to_bin(data, features):
+        if data.hold_out is not None:
+            seed = estimator.get_params().get("random_state") or 0
+            held = choose_rows(data.scan, target, data.hold_out, data.groups, left_out, seed)
+            scorer = _fit_to_others(spec, estimator, rows, target, folds, groups, held)
         scored = _cross_validate(spec, estimator, rows, target, folds, groups)
+    judged = Judged(scored, held, numbered=not n_unlabelled)
+    if held is not None:
+        with as_user_errors():
+            predictions = judge_held_out(scorer, scored.estimator, rows, features, target, held)
+        judged = judged._replace(predictions=predictions)
     if data.cuts is not None:
         scored.estimator.target_cuts_ = data.cuts
     with _saved_in_any_case(scored.estimator, data.place):
@@ -264,18 +276,19 @@ def _fit_and_save(
             "command": "fit",
             "table": " ".join(request.tables),
             "model": spec.name,
-            **_facts(scored, rows, target, description),
+            **_facts(scored, rows, target, description, judged),
             "unlabelled": label_options.unlabelled_facts(scored.estimator, n_unlabelled, use),
             "output": str(request.output),
             "report": None if request.report is None else str(request.report),
         }
     with as_user_errors():
-        _record_rows(scored, rows.frame.select(exactly(*features)))
+        _record_rows(scored, rows.narrowed(features))
         data.place.save(scored.estimator)
     if page is not None:
         with as_user_errors(), page.writing() as path:
-            frame = rows.frame.collect()  # figures of the report show single rows
-            write_report(scored, frame, target, path, f"{target} in {request.title}")
+            # Figures of the report show single rows, with their predictions.
+            shown = rows if held is None else rows.at(held.judged)
+            write_report(judged.predictions, shown.frame.collect(), target, path, f"{target} in {request.title}")
     return found
 
 
@@ -305,38 +318,45 @@ def _saved_in_any_case(estimator: Any, place: Output) -> Iterator[None]:
         raise
 
 
-def _facts(scored: HeldOut, rows: Scan, target: str, description: ScannedTable) -> dict[str, Any]:
+def _facts(scored: HeldOut, rows: Scan, target: str, description: ScannedTable, judged: Judged) -> dict[str, Any]:
     """Return the facts about a fit, and set the alerts of the model."""
     from posteriori.cli.fit_facts import find_alerts, fit_facts
 
     with as_user_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
         scored.estimator.alerts_ = find_alerts(scored.estimator, rows, target, description)
-    return {**fit_facts(rows, description, scored), "alerts": scored.estimator.alerts_}
+    return {**fit_facts(rows, description, scored, judged), "alerts": scored.estimator.alerts_}
 
 
-def _record_rows(scored: HeldOut, rows: pl.LazyFrame) -> None:
+def _record_rows(scored: HeldOut, rows: Scan) -> None:
     """Record the first rows and out-of-fold predictions in the model, so that commands recognise training rows."""
     from posteriori.classifiers.kept_predictions import keep_predictions
     from posteriori.classifiers.rows import record_rows
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
-        record_rows(scored.estimator, rows.head(_RECORDED).collect(engine="streaming"))
-        keep_predictions(scored.estimator, scored, partial(_rows_at, rows))
+        record_rows(scored.estimator, rows.frame.head(_RECORDED).collect(engine="streaming"))
+        keep_predictions(scored.estimator, scored, lambda places: rows.at(places).frame.collect(engine="streaming"))
 
 
-def _rows_at(rows: pl.LazyFrame, places: Array) -> pl.DataFrame:
-    """Return the rows at some positions, which ascend; reads the table once."""
-    import polars as pl
+def _fit_to_others(
+    spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int, groups: Array | None, held: HoldOut
+) -> Any:
+    """Return a copy of the estimator that learned from the rows that are not held out."""
+    from sklearn.base import clone
 
-    number = "row"
-    names = rows.collect_schema().names()
-    while number in names:
-        number += "_"
-    wanted = pl.Series(number, places, pl.UInt32)
-    numbered = rows.with_row_index(number).filter(pl.col(number).is_in(wanted.implode()))
-    return numbered.collect(engine="streaming").sort(number).drop(number)
+    from posteriori.tables.labels import numbers_as_classes
+    from posteriori.tables.progress import WITHOUT_HELD_OUT, as_one_step
+
+    others, scorer = rows.at(held.trained), clone(estimator)
+    with as_user_errors(), numbers_as_classes(), as_one_step(WITHOUT_HELD_OUT), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the fit to all rows repeats those that matter
+        if spec.name != "pool":
+            return scorer.fit(others, target)
+        if groups is not None:
+            groups = groups[held.trained]
+            folds = min(folds, held.groups_left(groups))
+        return scorer.set_params(folds=folds).fit(others, target, groups=groups)
 
 
 def _cross_validate(
@@ -395,10 +415,35 @@ Details = Annotated[bool, typer.Option("--details", help="Print columns, scores,
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
 Groups = Annotated[
     str | None,
+    typer.Option(metavar="NAME", help="Column of groups, such as patients, held out together.", show_default=False),
+]
+Share = Annotated[
+    float | None,
     typer.Option(
-        metavar="NAME", help="Column of groups, such as patients, held out together; no feature.", show_default=False
+        "--holdout",
+        metavar="SHARE",
+        help="Score this share of the rows by a model of the others.",
+        show_default=False,
     ),
 ]
+HoldOutBy = Annotated[
+    str | None,
+    typer.Option(
+        "--holdout-by",
+        metavar="NAME",
+        help="Hold out the last values of a column, such as dates.",
+        show_default=False,
+    ),
+]
+
+
+def _hold_out_options(share: float | None, by: str | None) -> HoldOutOptions | None:
+    """Import NumPy only where the options are given: help is quick without."""
+    if share is None and by is None:
+        return None
+    from posteriori.cli.hold_out import HoldOutOptions
+
+    return HoldOutOptions.of(share, by)
 
 
 def fit(
@@ -414,6 +459,8 @@ def fit(
     report: ReportFile = None,
     folds: Folds = 5,
     groups: Groups = None,
+    holdout: Share = None,
+    holdout_by: HoldOutBy = None,
     force: Force = False,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
@@ -445,6 +492,7 @@ def fit(
         report=report,
         folds=folds,
         groups=groups,
+        hold_out=_hold_out_options(holdout, holdout_by),
         force=force,
         classes=classes,
         target_is_class=target_is_class,

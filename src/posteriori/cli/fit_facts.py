@@ -50,6 +50,7 @@ from posteriori.tables.texts import SAMPLED, looks_like_text
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
+    from posteriori.cli.hold_out import Judged
     from posteriori.model_selection import HeldOut
     from posteriori.statistics.description import Cells, ScannedTable
     from posteriori.tables import Scan
@@ -203,11 +204,10 @@ def _is_number(cells: pl.Expr) -> pl.Expr:
 _FIRST_CATEGORIES = 12
 
 
-def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut) -> Facts:
+def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Judged) -> Facts:
     """Return the facts about a fit: columns, hints, scores, number of parameters and feature importance."""
-    estimator = scored.estimator
+    estimator, held = scored.estimator, judged.held_out
     schema = estimator.schema_
-    model, class_prior = scores(scored)
     return {
         "rows": description.n_rows,
         "target": schema.target,
@@ -219,29 +219,27 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut) -> Facts:
         "hints": list(hints(scan, description, schema)),
         "cross_validation": {
             "folds": scored.folds,
-            "rows": len(scored.y_true),
-            "model": model,
-            "class_prior": class_prior,
-            **_against_prior(scored),
+            **_scores(scored),
         },
+        "hold_out": None if held is None else {**held.facts(judged.numbered), **_scores(judged.predictions)},
         **parameter_counts(estimator),
         **information(estimator),
         "candidates": candidate_facts(estimator),
         "pool_verdict": verdict_on_pool(estimator),
         "left_out": getattr(estimator, "skipped_", {}),
-        "summary": in_words.sentences(scored, [label_text(label) for label in labels_of(estimator)]),
-        "rows_to_look_at": [
-            # Of a subsample, and where labels are missing, the places of the rows in the file are not known.
-            {"row": row if len(scored.y_true) == description.n_rows else None, "probability": p}
-            for row, p in in_words.doubtful_rows(scored)
-        ],
+        "summary": in_words.sentences(judged.predictions, [label_text(label) for label in labels_of(estimator)]),
+        "rows_to_look_at": [{"row": row, "probability": p} for row, p in judged.doubtful],
     }
 
 
-def _against_prior(scored: HeldOut) -> Facts:
-    """Return the log-loss minus that of the class prior, with its standard error and a verdict on the columns."""
+def _scores(scored: HeldOut) -> Facts:
+    """Return the scores, and the log-loss minus that of the class prior, with a verdict on the columns."""
+    model, class_prior = scores(scored)
     found = compare_with_prior(scored.y_true, scored.posterior, scored.prior, scored.weight)
     return {
+        "rows": len(scored.y_true),
+        "model": model,
+        "class_prior": class_prior,
         "log_loss_above_prior": found.difference,
         "log_loss_above_prior_se": found.standard_error,
         "verdict": found.verdict,
@@ -333,7 +331,10 @@ def print_fit(facts: Facts) -> None:
     if facts["hints"]:
         out.print()
     print_alerts(out, facts["alerts"], beside=["constant"])
-    found = facts["cross_validation"]
+    held, found = facts["hold_out"], facts["cross_validation"]
+    if held is not None:
+        out.print(held["sentence"])
+        print_scores(out, plural(held["rows"], "held-out row"), held)
     n_labelled = sum(entry["rows"] for entry in facts["classes"])
     subsample = f" on {found['rows']:,} of the rows" if found["rows"] < n_labelled else ""
     print_scores(out, f"{found['folds']}-fold cross-validation{subsample}", found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ _SIGNIFICANT = 1e-6
 _RARE_CLASS = 10  # rows
 _IF_TIME = (
     "If the order is time, it drifts, and scores of rows that are held out at random are optimistic for later rows: "
-    "fit the earlier rows and evaluate the later ones."
+    "fit the earlier rows and evaluate the later ones"
 )
 _MOST_ALERTS = 200
 _MOST_UNFOLDED = 4  # of one kind
@@ -50,6 +51,8 @@ def find_alerts(
     batch = read_batch(subject.estimator, take_rows(subject.X, rows))
     cells = [cells_of(batch, j) for j in range(len(facts))]
     components = subject.components[rows]
+    dates = [one.column.source for one in facts if one.column.part is not None]
+    if_time = f"{_IF_TIME} (posteriori fit --holdout-by {shlex.quote(dates[0])})." if dates else f"{_IF_TIME}."
     alerts = [*_rare_classes(subject, class_counts), *_copies(facts, cells)]
     for one, of_column in zip(facts, cells, strict=True):
         name = one.column.name
@@ -62,7 +65,7 @@ def find_alerts(
             alerts.append(Alert((name,), "predicts the class alone", text))
         text = _drift(of_column, components, one.column.kind == "categorical")
         if text:
-            alerts.append(Alert((name,), "changes along the rows", text))
+            alerts.append(Alert((name,), "changes along the rows", f"{text} {if_time}"))
     return alerts
 
 
@@ -185,15 +188,12 @@ def _drift(cells: Array, components: Array, categorical: bool) -> str | None:
         return None
     first, last = values[block < 2], values[block >= _BLOCKS - 2]
     if categorical or not len(first) or not len(last):
-        return f"Its categories are more frequent in some parts of the table. {_IF_TIME}"
+        return "Its categories are more frequent in some parts of the table."
     medians = [float(np.median(part)) for part in (first, last)]
     before, after = numbers(medians)
     if before == after:
-        return f"Its values differ between the parts of the table. {_IF_TIME}"
-    return (
-        f"The median is {before} in the first fifth of the rows of each class, and {after} in the last fifth. "
-        f"{_IF_TIME}"
-    )
+        return "Its values differ between the parts of the table."
+    return f"The median is {before} in the first fifth of the rows of each class, and {after} in the last fifth."
 
 
 def _blocks(components: Array) -> Array:

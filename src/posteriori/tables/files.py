@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from posteriori.support.lazy_polars import pl
+from posteriori.support.typing import Array
 from posteriori.tables.dialects import SEPARATORS, AskedDialect, TableFile, WrittenNumber, without_marker, without_marks
 from posteriori.tables.labels import TargetCuts
 from posteriori.tables.messages import quote
@@ -158,6 +159,17 @@ class Scan(StreamedTable):
             vars(narrow)["n_rows"] = self.n_rows  # so that text files are not counted again
             vars(narrow)["_distinct"] = self._distinct
         return narrow
+
+    def at(self, places: Array) -> Scan:
+        """Return the rows at some positions, in the order of the table."""
+        number = "row"
+        while number in self.types:
+            number += "_"
+        wanted = pl.Series(number, places, pl.UInt32)
+        numbered = self.frame.with_row_index(number).filter(pl.col(number).is_in(wanted.implode()))
+        found = replace(self, frame=numbered.drop(number))
+        vars(found)["n_rows"] = len(places)
+        return found
 
     def with_unknown(self, types: Types) -> Scan:
         """Return the same rows with further columns, by name and data type, in which every cell is missing."""

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+WITHOUT_HELD_OUT = "fitting without the held-out rows"  # a step
+
 Begin = Callable[[str, int], Callable[[int], None]]
 
 _LOG = logging.getLogger("posteriori")
@@ -74,6 +76,17 @@ def step(name: str) -> Iterator[None]:
         yield
     finally:
         _step.reset(token)
+
+
+@contextmanager
+def as_one_step(name: str) -> Iterator[None]:
+    """Report all passes that begin here as passes of one step; plans and scores are not reported."""
+    outer = callback.get()
+    if outer is None:
+        yield
+        return
+    with report_progress(lambda _, n: outer(name, n)):
+        yield
 
 
 @contextmanager
