@@ -207,7 +207,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():
-            warn_of_impossible(int(impossible.argmax()), int(impossible.sum()), stacklevel=4)
+            warn_of_impossible(int(impossible.argmax()), int(impossible.sum()))
         return impossible
 
     # Explaining and drawing -------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from posteriori.support.checks import require
 from posteriori.support.typing import Array
 from posteriori.tables import Column
 from posteriori.tables.batch import joined
+from posteriori.user_warnings import warn
 
 MOST_KEPT = 5000  # rows whose held-out predictions a pool keeps
 
@@ -204,10 +205,10 @@ def rescaled(weights: Mapping[str, float], kept: Sequence[str]) -> dict[str, flo
     return {name: weights[name] * total / left if left > 0 else total / len(kept) for name in kept}
 
 
-def warn_of_unable(unable: Mapping[str, str], stacklevel: int) -> None:
+def warn_of_unable(unable: Mapping[str, str]) -> None:
     """Warn of members that leave the pool."""
     for name, reason in unable.items():
-        warnings.warn(f"the member {name!r} leaves the pool: {reason}", UserWarning, stacklevel=stacklevel + 1)
+        warn(f"the member {name!r} leaves the pool: {reason}")
 
 
 def class_shares(members: Mapping[str, GenerativeEstimator]) -> Array:
@@ -336,7 +337,7 @@ def _replace_members(
         typical = typical_weights(members.values())
         fitted = fit_pool(sample.log_posterior, sample.y_true, sample.weight, pool.penalty, typical=typical)
         weights, bias = dict(zip(members, fitted.weight.tolist(), strict=True)), fitted.bias
-    warn_of_unable(unable, stacklevel=4)
+    warn_of_unable(unable)
     forget_importance(pool)
     for name in ("out_of_fold_", "_held_out_sample", ROW_POSTERIORS):
         vars(pool).pop(name, None)
@@ -408,7 +409,7 @@ def merge_pools(pools: Sequence[Any], merge_members: Callable[[Sequence[Any]], A
     result.partial_bias_ = _bias_of_nothing(result, log_prior_ratio(result.priors, target, result.training_prior_))
     result.known_cells_ = merged_cells([pool.known_cells_ for pool in pools], shares)
     result.skipped_ = {}
-    warn_of_unable(unable, stacklevel=4)
+    warn_of_unable(unable)
     return result
 
 

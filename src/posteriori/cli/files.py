@@ -8,7 +8,6 @@ import inspect
 import os
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from glob import has_magic
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 import typer
 
 from posteriori.cli.messages import UserError, as_user_errors, note
+from posteriori.user_warnings import warn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -412,11 +412,7 @@ def _warn_of_doubles(name: str, columns: Iterable[str]) -> None:
     known = set(columns)
     for column in [match[1] for one in columns if (match := re.fullmatch(r"(.+)_duplicated_\d+", one))]:
         if column in known:
-            warnings.warn(
-                f"{name} has the column {column!r} twice; the second is called {column + '_duplicated_0'!r}",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn(f"{name} has the column {column!r} twice; the second is called {column + '_duplicated_0'!r}")
 
 
 def page_beside(model: Path, suffix: str) -> Path:

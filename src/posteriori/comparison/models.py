@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -23,6 +22,7 @@ from posteriori.tables.arrays import write_column
 from posteriori.tables.batch import read_codes, read_numbers
 from posteriori.tables.blocks import BlockTable
 from posteriori.tables.texts import text_columns
+from posteriori.user_warnings import warn
 
 _MOST_SIZES = 7  # default training sizes
 _FEWEST_ROWS = 10  # smallest default training size
@@ -54,7 +54,7 @@ class Rows:
         rows = replace(self, frame=self.frame.drop(self.texts), texts=())
         if not rows.frame.width and not rows.counts:
             raise ValueError(f"{title!r} reads no text, and there is no other column; leave it out")
-        warnings.warn(f"{title} reads no text: it leaves out {quote(self.texts)}", UserWarning, stacklevel=2)
+        warn(f"{title} reads no text: it leaves out {quote(self.texts)}")
         return rows
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from posteriori.drop_in.base import LabelledRows, NaiveBayesClassifier, class_pr
 from posteriori.statistics import Counts, JointStatistics
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Bags, Codes
+from posteriori.user_warnings import warn
 
 _SMALLEST_ALPHA = 1e-10  # scikit-learn's
 _LARGEST_ALPHA = 1e30
@@ -54,11 +54,9 @@ class DiscreteClassifier(NaiveBayesClassifier, ABC):
             raise ValueError(f"alpha holds {alpha.max():g}; it must be at most {_LARGEST_ALPHA:g}, or sums overflow")
         if self.force_alpha or (alpha >= _SMALLEST_ALPHA).all():
             return alpha
-        warnings.warn(
+        warn(
             f"alpha too small will result in numeric errors, setting alpha = {_SMALLEST_ALPHA:.1e}; "
-            "to have it as it is, use `force_alpha=True`",
-            UserWarning,
-            stacklevel=6,
+            "to have it as it is, use `force_alpha=True`"
         )
         return np.maximum(alpha, _SMALLEST_ALPHA)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -22,6 +21,7 @@ from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysi
 from posteriori.model import has_finite_sum
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Numbers
+from posteriori.user_warnings import warn
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _prior(self, weight: Array) -> Array:
         priors = class_prior(self.priors, weight).astype(np.float64)
         if abs(priors.sum() - 1.0) > 1e-5:
-            warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=7)
+            warn("The priors do not sum to 1. Renormalizing")
             priors /= priors.sum()
         return priors
 

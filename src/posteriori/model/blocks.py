@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -15,6 +14,7 @@ from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
 from posteriori.tables.messages import infinite_cell
+from posteriori.user_warnings import warn
 
 
 @dataclass(frozen=True)
@@ -122,11 +122,9 @@ def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
     positions = np.flatnonzero(density.approximated(parameters, block.tile(batch)))
     if len(positions):
         names = quote(batch.schema.columns[block.columns[position]].name for position in positions.tolist())
-        warnings.warn(
+        warn(
             f"in some rows too many cells are missing to sum all of them out exactly; there the lower-order "
-            f"approximation p(x | other parents, y) is made for the children of {names}",
-            UserWarning,
-            stacklevel=2,
+            f"approximation p(x | other parents, y) is made for the children of {names}"
         )
 
 

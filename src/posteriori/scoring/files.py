@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +33,7 @@ from posteriori.tables.dialects import SEPARATORS
 from posteriori.tables.polars import require_threads
 from posteriori.tables.scanning import format_of
 from posteriori.tables.writing import csv_text, label_series
+from posteriori.user_warnings import warn
 
 _FORMULA = r"^[=+\-@\t\r]"
 _NUMBER = r"^[+-]?[0-9.,]+([eE][+-]?[0-9]+)?$"
@@ -67,11 +67,9 @@ def without_formulas(frames: Iterator[pl.DataFrame], escape: bool) -> Iterator[p
                 escaped = escaped.rename(dict(zip(frame.columns, safe, strict=True)))
         yield escaped if escape else frame
     if example is not None and not escape:
-        warnings.warn(
+        warn(
             f"the predictions hold text that a spreadsheet runs as a formula, such as {example[:60]!r}; to write it "
-            "with an apostrophe in front, pass escape_formulas=True (--escape-formulas on the command line)",
-            UserWarning,
-            stacklevel=3,
+            "with an apostrophe in front, pass escape_formulas=True (--escape-formulas on the command line)"
         )
 
 
@@ -161,7 +159,7 @@ def predictions(
         warn_of_unseen(unseen)
     sentence = "" if outside is None or fitted.ranges is None else outside.sentence(fitted.schema, fitted.ranges)
     if sentence:
-        warnings.warn(sentence, UserWarning, stacklevel=2)
+        warn(sentence)
     if n_impossible:
         warn_of_impossible(impossible[0], n_impossible, of="component" if fitted.is_mixture else "class")
 

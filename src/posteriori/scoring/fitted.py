@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +21,7 @@ from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, read_rows
 from posteriori.tables.arrays import write_column
 from posteriori.tables.reading import matched_places
+from posteriori.user_warnings import warn
 
 _NETWORK = "BayesianNetwork"
 _MIXTURE = "MixtureModel"
@@ -193,12 +193,10 @@ def most_probable(scores: Array) -> Array:
     return best
 
 
-def warn_of_impossible(first: int, count: int, stacklevel: int = 3, of: str = "class") -> None:
+def warn_of_impossible(first: int, count: int, of: str = "class") -> None:
     """Warn of rows that no class, or component, can produce, by the number of the first."""
-    warnings.warn(
+    warn(
         f"row {first}{f' and {count - 1} more' if count > 1 else ''} cannot be produced by any "
         f"{of}, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
-        "correct a number that lies absurdly far from all others",
-        UserWarning,
-        stacklevel=stacklevel,
+        "correct a number that lies absurdly far from all others"
     )

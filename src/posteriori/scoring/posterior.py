@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from posteriori.support.formatting import plural
 from posteriori.support.typing import Array
 from posteriori.tables import Schema
 from posteriori.tables.reading import RecordTable, warn_of_unknown_keys
+from posteriori.user_warnings import warn
 
 _ROW = slice(0, 1)
 _NO_LABELS = Labelling()
@@ -69,11 +69,9 @@ class ModelRows:
             warn_of_unseen(batch.unseen)
         log_posterior: Array = self.posterior.log_posterior(batch)[0]
         if np.isnan(log_posterior[0]):
-            warnings.warn(
+            warn(
                 "no class can produce the row, so its posterior is undefined (NaN); set alpha > 0, or correct a number "
-                "that lies far from all others",
-                UserWarning,
-                stacklevel=4,
+                "that lies far from all others"
             )
         return log_posterior
 

@@ -8,7 +8,6 @@ import gzip
 import re
 import shutil
 import tempfile
-import warnings
 import weakref
 import zlib
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from posteriori.support.lazy_polars import pl
 from posteriori.tables.marks import MOST_MARKS, marks_among_numbers
+from posteriori.user_warnings import warn
 
 CURRENCY = "[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -310,9 +310,7 @@ def _copy_of_spreadsheet(path: Path, missing: tuple[str, ...]) -> TableFile:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(f"cannot read {str(path)!r}: it is not a spreadsheet ({reason})") from None
     if len(sheets) > 1:
-        warnings.warn(
-            f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, is read", UserWarning, stacklevel=5
-        )
+        warn(f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, is read")
     folder = _TemporaryFolder()
     copy = folder.path / "copy.csv"
     frame.write_csv(copy)

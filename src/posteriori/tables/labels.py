@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,6 +22,7 @@ from posteriori.tables.polars import LazyTable, PolarsTable, exactly
 from posteriori.tables.schema import Column, Schema, categorical_column
 from posteriori.tables.spellings import warn_of_spellings
 from posteriori.tables.table import Table
+from posteriori.user_warnings import warn
 
 _CORRECT = 0.9  # prior probability of a correct label
 _PSEUDO_ROWS = 10.0  # weight of that prior per class, in rows
@@ -578,10 +578,6 @@ def _one_column(y: Array) -> Array:
     if y.ndim == 2 and y.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning  # imported here, because scikit-learn takes over a second
 
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; pass y.ravel()",
-            DataConversionWarning,
-            stacklevel=2,
-        )
+        warn("A column-vector y was passed when a 1d array was expected; pass y.ravel()", DataConversionWarning)
         return y
     raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")

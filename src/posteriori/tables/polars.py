@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +33,7 @@ from posteriori.tables.messages import not_numeric, unusable
 from posteriori.tables.schema import Column, Schema, categorical_column
 from posteriori.tables.table import Table
 from posteriori.tables.times import TimeType, times_of_polars, type_of_polars
+from posteriori.user_warnings import warn
 
 
 def exactly(*names: str) -> pl.Expr:
@@ -231,11 +231,9 @@ def _as_doubles(series: pl.Series, name: str) -> pl.Series:
     doubles = series.cast(pl.Float64)
     # The float of the largest integer may lie just above the range of the type, where the cast back gives null.
     if not doubles.cast(series.dtype, strict=False).eq_missing(series).all():
-        warnings.warn(
+        warn(
             f"column {name!r} holds integers of more than 53 bits, which are rounded to floating-point numbers; "
-            "rescale the column where the last digits matter",
-            UserWarning,
-            stacklevel=2,
+            "rescale the column where the last digits matter"
         )
     return doubles
 

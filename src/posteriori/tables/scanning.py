@@ -8,7 +8,6 @@ import gzip
 import os
 import re
 import reprlib
-import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,6 +30,7 @@ from posteriori.tables.dialects import (
 )
 from posteriori.tables.polars import exactly
 from posteriori.tables.times import type_of_strings
+from posteriori.user_warnings import warn
 
 # Marks of a missing cell. "None", "?" and "-" are not among them, because they may be categories.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null")
@@ -536,7 +536,7 @@ def _rows_above_empty_lines(files: FileSet) -> dict[Path, int]:
         if empty:
             n_rows[file.path] = rows_above
             lines = f"{empty} line{'s' if empty > 1 else ''}"
-            warnings.warn(f"{file.path.name} ends in {lines} without any value, left out", UserWarning, stacklevel=4)
+            warn(f"{file.path.name} ends in {lines} without any value, left out")
     return n_rows
 
 
@@ -561,10 +561,8 @@ def date_formats(frame: pl.LazyFrame, names: Sequence[str], whole: bool) -> dict
         if found is not None:
             formats[column.name] = found.format
         if ambiguous:
-            warnings.warn(
+            warn(
                 f"column {column.name!r} holds dates whose day and month cannot be distinguished ({ambiguous!r}), so "
-                "they stay strings; write them as 2024-12-31",
-                UserWarning,
-                stacklevel=4,
+                "they stay strings; write them as 2024-12-31"
             )
     return formats

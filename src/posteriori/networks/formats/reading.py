@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from posteriori.networks.network import BayesianNetwork
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Cell
+from posteriori.user_warnings import warn
 
 MAX_TABLE_SIZE = 2**27
 ROUNDEST = 1e-3  # a row that misses 1 by more than this is a mistake more often than it is rounded
@@ -216,11 +216,9 @@ class Reading:
         of = f"the table of {tables[0]!r}" if len(tables) == 1 else f"{len(tables)} tables, {tables[0]!r} first,"
         rows = "1 row of" if n == 1 else f"{n:,} rows of"
         verb = "sums" if n == 1 else "sum"
-        warnings.warn(
+        warn(
             f"{self.shown}: {rows} {of} {verb} to 1 only within {self._furthest:.1e}, being rounded; "
-            f"{'it was' if n == 1 else 'each was'} divided by {'its' if n == 1 else 'their'} sum",
-            UserWarning,
-            stacklevel=3,
+            f"{'it was' if n == 1 else 'each was'} divided by {'its' if n == 1 else 'their'} sum"
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +17,7 @@ from posteriori.networks.inference.clique_tables import Factor
 from posteriori.networks.inference.evidence import Evidence
 from posteriori.networks.inference.junction_tree import JunctionTree, compile_tree
 from posteriori.support.typing import Array
+from posteriori.user_warnings import warn
 
 # Messages take about a nanosecond per cell and row, compiling a smaller tree takes milliseconds: below this many cells
 # times rows the whole tree, which is compiled once, is faster.
@@ -246,8 +246,4 @@ def warn_of_impossible(log_evidence: Array) -> None:
     if len(impossible):
         listed = ", ".join(map(str, impossible[:5])) + (", …" if len(impossible) > 5 else "")
         row = "row" if len(impossible) == 1 else f"{len(impossible)} rows"
-        warnings.warn(
-            f"the evidence of {row} ({listed}) has probability 0 under this network; the answers there are NaN",
-            UserWarning,
-            stacklevel=5,  # the caller of the method of BayesianNetwork
-        )
+        warn(f"the evidence of {row} ({listed}) has probability 0 under this network; the answers there are NaN")

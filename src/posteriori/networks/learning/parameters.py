@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +29,7 @@ from posteriori.statistics.counts import CountTogether
 from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Codes
+from posteriori.user_warnings import warn
 
 _BATCH_ROWS = 1 << 16  # incomplete rows at a time: the tree reads them as 8-byte codes
 
@@ -424,10 +424,8 @@ def _cpts(statistics: FamilyStatistics, counts: Sequence[Array]) -> dict[str, An
         cpts[column.name] = CPT(column.name, column.categories, parents, normalised(table))
     if undecided:
         others = f"; and of {len(undecided) - 5} other variables" if len(undecided) > 5 else ""
-        warnings.warn(
+        warn(
             f"no row of the data decides these rows of tables, which are left uniform: "
-            f"{'; '.join(undecided[:5])}{others}; set alpha > 0 to make them uniform without this warning",
-            UserWarning,
-            stacklevel=5,
+            f"{'; '.join(undecided[:5])}{others}; set alpha > 0 to make them uniform without this warning"
         )
     return cpts

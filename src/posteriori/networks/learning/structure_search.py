@@ -39,6 +39,7 @@ from posteriori.support.checks import generator
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Codes, Column
+from posteriori.user_warnings import warn
 
 _MOST_COMPLETIONS = 4096  # of one row; rows with more are completed by draws
 _DRAWS = 64
@@ -416,17 +417,11 @@ class Search:
                 break
             edges = found.edges
         else:
-            warnings.warn(
-                f"structural EM stopped after {_MOST_STEPS} steps; the graph still changed",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            warn(f"structural EM stopped after {_MOST_STEPS} steps; the graph still changed", ConvergenceWarning)
         if n_drawn:
-            warnings.warn(
+            warn(
                 f"{n_drawn:,} distinct rows lack so many cells that structural EM completed each by 64 draws; "
-                "another random_state may give another graph",
-                UserWarning,
-                stacklevel=4,
+                "another random_state may give another graph"
             )
         return LearnedStructure(best[1], best[0], tuple(trace), n_families)
 
