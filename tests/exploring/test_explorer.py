@@ -448,7 +448,7 @@ def test_a_heavy_tail_has_a_logarithmic_axis_with_exact_ends(browser, tmp_path):
 
 def test_rows_of_the_calibration_are_whole_numbers(browser, penguins):
     browser.open(penguins[1].as_uri())
-    browser.wait()
+    browser.wait("document.querySelector('section[aria-labelledby=\"decisions\"] tbody tr') !== null")
     browser.value(
         "(() => { const e = document.getElementById('prevalence'); e.value = 0.2; "
         "e.dispatchEvent(new Event('input')) })()"

@@ -239,7 +239,7 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert 'href="ex.html#' in text
     assert capsys.readouterr().err == ""
     assert main(["report", "m.posteriori", "old.csv", "-o", "page.html", "--force"]) == 0
-    assert "so its scores are too optimistic" in capsys.readouterr().err
+    assert "scored by the out-of-fold predictions of fit" in capsys.readouterr().err
     other = ["--model", "tan", "--ignore", "island", "--output", "n.posteriori", "-q"]
     assert main(["fit", "old.csv", "--target", "species", *other]) == 0
     capsys.readouterr()
