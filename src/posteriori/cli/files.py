@@ -163,6 +163,12 @@ def note_on_reading(title: str, scan: Scan) -> None:
     sentences = []
     if scan.dialect:
         sentences.append(f"{title} is read with {scan.dialect} (--sep, --decimal and --encoding change that)")
+    for decimal, cell in scan.doubtful_numbers.items():
+        mark, other = ("comma", ".") if decimal == "," else ("point", ",")
+        sentences.append(
+            f"{title} has numbers such as {cell}, read with a decimal {mark}, and each has three digits behind it; "
+            f"if it separates thousands, add --decimal {other}"
+        )
     found = _repairs(scan, {} if current is None else current.labels)
     if found:
         repaired = f"{title} is read with repairs: {'; '.join(found)}"
@@ -191,6 +197,10 @@ def _repairs(scan: Scan, labels: Mapping[str, str]) -> list[str]:
         found.append(f"{plural(n_cells, 'cell')} {', '.join(map(repr, marks))} in {quote(marked)} as missing")
     if scan.written_numbers:
         found.append(f"{quote(sorted(scan.written_numbers))} as numbers, without units and thousands separators")
+    if scan.signs_around:
+        found.append(f"numbers of {quote(scan.signs_around)} in parentheses or with a minus behind as negative")
+    if scan.two_digit_years:
+        found.append(f"two-digit years of {quote(scan.two_digit_years)} as 1970 to 2069")
     return [*found, described(labels)] if labels else found
 
 

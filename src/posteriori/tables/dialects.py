@@ -14,11 +14,12 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from posteriori.support.lazy_polars import pl
-from posteriori.tables.marks import MOST_MARKS, marks_among_numbers
+from posteriori.tables.marks import MOST_MARKS, is_mark, marks_among
 
 CURRENCY = "[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -27,9 +28,12 @@ _HEAD = 1 << 22  # bytes that are looked at
 _ROWS = 200  # rows that separator and decimal mark are judged by
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged file packed by gzip raises
-_UNIT = re.compile(rf"{CURRENCY}|[%\s]")
+_UNIT = re.compile(rf"{CURRENCY}|[%\s()]|(?<=\d)-\s*$")  # what is beside the digits of a number, signs behind it too
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")  # characters that no table holds: the file is not text
 _WITH_POINT, _WITH_COMMA = re.compile(r"[+-]?\d*\.\d+"), re.compile(r"[+-]?\d*,\d+")
+_WITH_MARK = {".": _WITH_POINT, ",": _WITH_COMMA}
+_OTHER_MARK = {".": ",", ",": "."}
+_BELOW_1000 = re.compile(r"[+-]?(0|[1-9]\d{0,2})")
 _IN_THOUSANDS = {
     ".": re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
     ",": re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?"),
@@ -44,6 +48,9 @@ class Dialect:
     decimal: str = "."
     encoding: str = "utf-8"  # a name that Python knows
     missing: tuple[str, ...] = ()  # cells that are missing, besides the usual ones
+    doubtful: str = field(
+        default="", compare=False
+    )  # a number whose decimal mark may separate thousands, such as 2.301
 
     def described(self, default: str) -> str:
         """Return what differs from UTF-8 text with decimal points and a default separator; empty if nothing does.
@@ -187,6 +194,26 @@ def decimal_of(rows: Sequence[Sequence[str]], separator: str) -> str | None:
     return None
 
 
+def doubtful_number(rows: Sequence[Sequence[str]], decimal: str) -> str:
+    """Return a number of some rows whose decimal mark may separate thousands, such as 2.301; empty if none may.
+
+    It may if each number that has the mark has three digits behind it, and each number of the same column that has none
+    is below 1000, as numbers with separators of thousands are written.
+    """
+    in_thousands = _IN_THOUSANDS[_OTHER_MARK[decimal]]
+    found: dict[str, None] = {}
+    for column in zip_longest(*rows[1:], fillvalue=""):
+        cells = {_UNIT.sub("", cell) for cell in column if not is_mark(cell)}
+        marked = sorted(cell for cell in cells if decimal in cell)
+        others = [cell for cell in cells if decimal not in cell]
+        if any(_WITH_MARK[decimal].fullmatch(cell) and not in_thousands.fullmatch(cell) for cell in marked):
+            return ""
+        is_small = all(_BELOW_1000.fullmatch(cell) for cell in others)
+        if len(marked) > 1 and others and is_small and all(map(in_thousands.fullmatch, marked)):
+            found[marked[0]] = None
+    return next(iter(found), "")
+
+
 def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[Dialect, bool]:
     """Return the dialect of a file, and whether its decimal mark is known: stated, or seen in its numbers.
 
@@ -199,10 +226,12 @@ def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[Dialect, bool]:
     encoding = codecs.lookup(encoding).name
     try:
         separator = asked.separator or separator_of(head, encoding, SEPARATORS[kind])
-        decimal = asked.decimal or decimal_of(rows_of(head, encoding, separator), separator)
+        rows = rows_of(head, encoding, separator)
     except UnicodeError:  # UTF-16 or UTF-32 without the mark at the beginning
         raise _not_in(encoding, path) from None
-    return Dialect(separator, decimal or ".", encoding, asked.missing), decimal is not None
+    decimal = asked.decimal or decimal_of(rows, separator)
+    doubtful = "" if asked.decimal else doubtful_number(rows, decimal or ".")
+    return Dialect(separator, decimal or ".", encoding, asked.missing, doubtful), decimal is not None
 
 
 def _not_in(encoding: str, path: Path) -> ValueError:
@@ -212,8 +241,10 @@ def _not_in(encoding: str, path: Path) -> ValueError:
 def common_decimal(found: Sequence[tuple[Dialect, bool]]) -> list[Dialect]:
     """Return dialects of files of one table; a file whose numbers show no decimal mark has that of the others."""
     known = {dialect.decimal for dialect, is_known in found if is_known}
-    shared = known.pop() if len(known) == 1 else "."
-    return [dialect if is_known else replace(dialect, decimal=shared) for dialect, is_known in found]
+    if len(known) != 1:
+        return [dialect for dialect, _ in found]
+    shared = known.pop()
+    return [dialect if is_known else replace(dialect, decimal=shared, doubtful="") for dialect, is_known in found]
 
 
 _MAGIC = {
@@ -257,13 +288,13 @@ def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple
     none.
     """
     asked.check()
+    if kind == "excel" and not (asked.separator or asked.encoding):
+        return tuple(_copy_of_spreadsheet(path, asked) for path in paths)
     if kind not in SEPARATORS and asked.states_something:
         raise ValueError(
             f"separator, decimal and encoding are options for CSV and TSV files, which {str(paths[0])!r} is not; "
-            "leave them out"
+            f"leave {'separator and encoding' if kind == 'excel' else 'them'} out"
         )
-    if kind == "excel":
-        return tuple(_copy_of_spreadsheet(path, asked.missing) for path in paths)
     if kind not in SEPARATORS and asked.missing:
         raise ValueError(
             f"missing values are stated for CSV, TSV and spreadsheets, which {str(paths[0])!r} is not; leave them out"
@@ -295,7 +326,7 @@ def _copy_in_utf8(file: TableFile) -> TableFile:
     return replace(file, readable=copy, _folder=folder)
 
 
-def _copy_of_spreadsheet(path: Path, missing: tuple[str, ...]) -> TableFile:
+def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
     """Return the first sheet of a spreadsheet as CSV, so that its cells are read as those of other text files are."""
     try:
         import fastexcel
@@ -315,8 +346,10 @@ def _copy_of_spreadsheet(path: Path, missing: tuple[str, ...]) -> TableFile:
         )
     folder = _TemporaryFolder()
     copy = folder.path / "copy.csv"
-    frame.write_csv(copy)
-    return TableFile(path, "csv", copy, Dialect(missing=missing), _folder=folder)
+    texts = frame.select(pl.col(pl.String).fill_null("")).head(_ROWS).rows()
+    decimal = asked.decimal or decimal_of([(), *texts], ",") or "."
+    frame.write_csv(copy, decimal_comma=decimal == ",")
+    return TableFile(path, "csv", copy, Dialect(decimal=decimal, missing=asked.missing), _folder=folder)
 
 
 def spooled(stream: Any, name: str = "stdin") -> tuple[Path, Any]:
@@ -350,12 +383,14 @@ class WrittenNumber(_DataType):
 
     decimal: str
     marks: tuple[str, ...] = ()  # cells that are missing in this column
-    is_plain: bool = False  # whether no number has a unit or separators of thousands
+    is_plain: bool = False  # whether no number has a unit, separators of thousands, parentheses or a sign behind it
+    has_signs_around: bool = False  # whether some are negative by parentheses or a minus behind: (1,200) and 1,200-
 
     def joined(self, other: WrittenNumber) -> WrittenNumber:
         """Return the type of the cells of both."""
         marks = tuple(sorted({*self.marks, *other.marks}))
-        return WrittenNumber(self.decimal, marks, self.is_plain and other.is_plain)
+        has_signs = self.has_signs_around or other.has_signs_around
+        return WrittenNumber(self.decimal, marks, self.is_plain and other.is_plain, has_signs)
 
 
 def _pattern(decimal: str, parts: tuple[str, str, str] = ("", "", "")) -> str:
@@ -370,16 +405,26 @@ def _pattern(decimal: str, parts: tuple[str, str, str] = ("", "", "")) -> str:
 
 
 def is_written_number(cells: pl.Expr, decimal: str) -> pl.Expr:
-    """Return whether each string is a number, possibly with a unit and separators of thousands."""
+    """Return whether each string is a number, possibly with a unit and separators of thousands, and its sign before."""
     return cells.str.contains(_pattern(decimal))
+
+
+_IN_PARENTHESES = rf"^{_SPACE}*({CURRENCY})?{_SPACE}*\(([^()+-]*)\){_SPACE}*({CURRENCY}|%)?{_SPACE}*$"
+_MINUS_BEHIND = rf"^([^()+-]*\d){_SPACE}*-{_SPACE}*({CURRENCY}|%)?{_SPACE}*$"
+
+
+def _with_signs_before(cells: pl.Expr) -> pl.Expr:
+    """Return the numbers of accounts that are negative, (1,200) and 1,200-, with a minus before; others as they are."""
+    return cells.str.replace(_IN_PARENTHESES, "-${1}${2}${3}").str.replace(_MINUS_BEHIND, "-${1}${2}")
 
 
 def look_at_numbers(cells: pl.Expr, decimal: str) -> pl.Expr:
     """Return what decides whether a column of strings holds written numbers (`written_number`), as a struct."""
     is_plain = _is_plain(cells, decimal)
-    is_number = is_plain | is_written_number(cells, decimal)
+    signed = _with_signs_before(cells)
+    is_number = is_plain | is_written_number(signed, decimal)
     units = [
-        cells.str.extract(_pattern(decimal, (*([""] * place), "unit", *([""] * (2 - place)))))  # type: ignore[arg-type]
+        signed.str.extract(_pattern(decimal, (*([""] * place), "unit", *([""] * (2 - place)))))  # type: ignore[arg-type]
         for place in (0, 2)
     ]
     unit = pl.concat_str([part.fill_null("") for part in units])
@@ -387,6 +432,7 @@ def look_at_numbers(cells: pl.Expr, decimal: str) -> pl.Expr:
     return pl.struct(
         is_number.sum().alias("numbers"),
         is_plain.sum().alias("plain"),
+        (is_number & (signed != cells)).sum().alias("signs"),
         words.len().alias("n_words"),
         words.unique().head(MOST_MARKS + 1).implode().alias("words"),
         unit.filter(unit != "").n_unique().alias("units"),
@@ -410,10 +456,11 @@ def written_number(
         return None
     words = [word for word in found["words"] if word not in (known or ())]
     n_words = 0 if not words else found["n_words"]
-    marks = marks_among_numbers(words, n_words, found["numbers"])
+    marks = marks_among(words, n_words, found["numbers"])
     if words and not marks:
         return None
-    return WrittenNumber(decimal, tuple(sorted({*marks, *(known or ())})), found["plain"] == found["numbers"])
+    is_plain = found["plain"] == found["numbers"]
+    return WrittenNumber(decimal, tuple(sorted({*marks, *(known or ())})), is_plain, found["signs"] > 0)
 
 
 def _is_plain(cells: pl.Expr, decimal: str) -> pl.Expr:
@@ -425,9 +472,10 @@ def _is_plain(cells: pl.Expr, decimal: str) -> pl.Expr:
 
 def as_number(cells: pl.Expr, decimal: str, marks: Sequence[str] = ()) -> pl.Expr:
     """Return written numbers as floats, and marks as missing; another string is an error of polars that names it."""
-    digits = cells.str.replace_all(rf"[^0-9{decimal}+-]", "").str.replace(",", ".", literal=True)
+    signed = _with_signs_before(cells)
+    digits = signed.str.replace_all(rf"[^0-9{decimal}+-]", "").str.replace(",", ".", literal=True)
     plain = cells.str.replace(",", ".", literal=True) if decimal == "," else cells
-    number = pl.when(is_written_number(cells, decimal)).then(digits).otherwise(plain)
+    number = pl.when(is_written_number(signed, decimal)).then(digits).otherwise(plain)
     return without_marks(number, marks, cells).cast(pl.Float64)
 
 

@@ -18,14 +18,15 @@ from posteriori.tables.polars import PolarsTable, StreamedTable, exactly, requir
 from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
     Types,
+    WrittenDate,
     common_types,
-    date_formats,
     joined_frame,
     lazily,
     reason_of,
     resolve_files,
     resolve_types,
     short_row,
+    written_dates,
 )
 from posteriori.tables.schema import MAX_CATEGORIES, Column
 from posteriori.tables.times import TimeType, dtype_of_format, parsed
@@ -55,8 +56,8 @@ class Scan(StreamedTable):
     written : mapping of str to WrittenNumber
         The columns of numbers that the files write with a unit, with separators of thousands, such as $1,000, or with
         marks of missing cells, such as -.
-    formats : mapping of str to str
-        The formats of the columns of text files whose strings are dates.
+    dates : mapping of str to WrittenDate
+        The columns of text files whose strings are dates: their formats, and marks of missing cells.
 
     Examples
     --------
@@ -79,7 +80,7 @@ class Scan(StreamedTable):
     files: tuple[TableFile, ...] = ()
     written: Mapping[str, WrittenNumber] = field(default_factory=dict)
     marks_of_model: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of columns of strings of a model
-    formats: Mapping[str, str] = field(default_factory=dict)
+    dates: Mapping[str, WrittenDate] = field(default_factory=dict)
 
     @cached_property
     def n_rows(self) -> int:
@@ -113,17 +114,23 @@ class Scan(StreamedTable):
     def marks(self, name: str) -> tuple[str, ...]:
         """Return the cells of a column that are read as missing, besides those that are in any file."""
         stated = (mark for file in self.files for mark in file.dialect.missing)
-        found = self.written[name].marks if name in self.written else self.marks_of_model.get(name, ())
+        found = self._recognised_marks.get(name) or self.marks_of_model.get(name, ())
         return tuple(sorted({*stated, *found}))
 
+    @property
+    def _recognised_marks(self) -> dict[str, tuple[str, ...]]:
+        """The marks of missing cells that were recognised among numbers or dates, by column."""
+        written: Mapping[str, WrittenNumber | WrittenDate] = {**self.written, **self.dates}
+        return {name: found.marks for name, found in written.items() if found.marks and name in self.types}
+
     def marked_cells(self) -> dict[str, dict[str, int]]:
-        """Return how often each mark that was recognised in a column of numbers occurs, in one pass."""
-        columns = {name: dtype.marks for name, dtype in self.written.items() if dtype.marks and name in self.types}
+        """Return how often each mark that was recognised in a column of numbers or dates occurs, in one pass."""
+        columns = self._recognised_marks
         if not columns:
             return {}
         counts: dict[str, dict[str, int]] = {name: {} for name in columns}
         for file in self.files:
-            cells = lazily(file, dict.fromkeys(self.written, pl.String()))
+            cells = lazily(file, dict.fromkeys(columns, pl.String()))
             with self._explained():
                 found = cells.select(
                     exactly(name).filter(exactly(name).is_in(list(marks))).value_counts(name="n").implode()
@@ -202,6 +209,21 @@ class Scan(StreamedTable):
                 )
         return distinct_of(self.frames(names), types, start_progress("categories", self.n_rows))
 
+    @property
+    def doubtful_numbers(self) -> dict[str, str]:
+        """A number whose decimal mark may separate thousands, such as 2.301, by the decimal mark of its file."""
+        return {one.dialect.decimal: one.dialect.doubtful for one in self.files if one.dialect.doubtful}
+
+    @property
+    def signs_around(self) -> list[str]:
+        """The columns of numbers that are negative by parentheses or by a minus behind them."""
+        return [name for name, dtype in self.written.items() if dtype.has_signs_around]
+
+    @property
+    def two_digit_years(self) -> list[str]:
+        """The columns of dates whose years have two digits."""
+        return [name for name, written in self.dates.items() if "%y" in written.format and name in self.types]
+
     def _require_full_rows(self) -> None:
         """Raise ValueError if a row of a text file has fewer cells than the header, which polars accepts."""
         for file in self.files:
@@ -260,13 +282,14 @@ class Scan(StreamedTable):
     def _file_types(self, file: TableFile) -> Types | None:
         if file.kind in ("parquet", "arrow"):
             return None
-        dates = dict.fromkeys(self.formats, pl.String())
+        dates = dict.fromkeys(self.dates, pl.String())
         return self.types | dict(self.written) | dates
 
     def time_type(self, j: int) -> TimeType | None:
         """Return the type of the dates, times of day or durations of column j; None if it holds others."""
         found = self.empty_column(j).time_type(0)
-        return None if found is None else replace(found, format=self.formats.get(self.names[j], ""))
+        written = self.dates.get(self.names[j])
+        return found if found is None or written is None else replace(found, format=written.format)
 
     @property
     def dialect(self) -> str:
@@ -329,7 +352,8 @@ def scan(
         (with fastexcel). Folders ``key=value`` in a path become columns. In CSV
         and TSV an empty cell, NA, N/A, NaN, nan and null are missing; lines without any value at the end are left out.
         Strings of text files that are all dates or times (``2024-12-31``, ``2024-12-31T08:30``, ``31.12.2024``,
-        ``12/31/2024``, ``08:30``) are read as such; a warning names columns of which day and month are ambiguous.
+        ``12/31/2024``, ``12/31/24``, ``08:30``) are read as such; a warning names columns of which day and month are
+        ambiguous.
     target : str, optional
         The column of labels: ``fit(scan)`` then needs no y.
     columns : list of str, optional
@@ -360,9 +384,10 @@ def scan(
     Notes
     -----
     A text column of which the first 10,000 rows are all written numbers, such as $1,000, 1.234,50 € or 12 %, is read
-    as numbers, without their unit: 1000, 1234.5 and 12. So is one of which at least 90 % are numbers and the others are
-    at most 10 usual marks of a missing cell, such as -, ?, none or k.A.: these are missing. ``scan.marks("price")``
-    names them. ``dtypes={"price": polars.String}`` keeps the strings.
+    as numbers, without their unit: 1000, 1234.5 and 12; (1,200) and 1,200- are -1200. So is one of which at least 90 %
+    are numbers and the others are at most 10 usual marks of a missing cell, such as -, ?, none or k.A.: these are
+    missing, and so they are among dates, of which half of the cells suffice. ``scan.marks("price")`` names them.
+    ``dtypes={"price": polars.String}`` keeps the strings.
 
     Raises
     ------
@@ -451,12 +476,13 @@ def open_scan(
     frame = frame.with_columns(
         without_marks(exactly(name), found).alias(name) for name, found in strings_of_model.items()
     )
-    formats: dict[str, str] = {}
+    dates: dict[str, WrittenDate] = {}
     if not_dates is not None:
         strings = [name for name, dtype in types.items() if dtype == pl.String and (files.is_text or name in keys)]
         excluded = {*not_dates, *(categories or ()), *(categorical or ()), target}
-        formats = date_formats(frame, [name for name in strings if name not in excluded], whole)
-        types, frame = _apply_dates(types, frame, formats)
+        read = [name for name in strings if name not in excluded]
+        dates = written_dates(frame, read, whole, {*unmarked, *keys})
+        types, frame = _apply_dates(types, frame, dates)
     written = {name: dtype for name in types if isinstance(dtype := as_stored.get(name), WrittenNumber)}
     return Scan(
         files.paths,
@@ -468,15 +494,16 @@ def open_scan(
         files=files.files,
         written=written,
         marks_of_model={name: tuple(found) for name, found in strings_of_model.items()},
-        formats=formats,
+        dates=dates,
     )
 
 
-def _apply_dates(types: Types, frame: pl.LazyFrame, formats: Mapping[str, str]) -> tuple[Types, pl.LazyFrame]:
+def _apply_dates(types: Types, frame: pl.LazyFrame, dates: Mapping[str, WrittenDate]) -> tuple[Types, pl.LazyFrame]:
     """Return the types and rows with strings as dates, so that a later cell that is none is an error."""
-    for name, written in formats.items():
-        frame = frame.with_columns(parsed(exactly(name), written, strict=True))
-        types = {**types, name: dtype_of_format(written)}
+    for name, written in dates.items():
+        cells = without_marks(exactly(name), written.marks)
+        frame = frame.with_columns(parsed(cells, written.format, strict=True).alias(name))
+        types = {**types, name: dtype_of_format(written.format)}
     return types, frame
 
 

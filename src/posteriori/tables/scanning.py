@@ -30,7 +30,7 @@ from posteriori.tables.dialects import (
     written_number,
 )
 from posteriori.tables.polars import exactly
-from posteriori.tables.times import type_of_strings
+from posteriori.tables.times import marks_among_dates, type_of_strings
 
 # Marks of a missing cell. "None", "?" and "-" are not among them, because they may be categories.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null")
@@ -540,8 +540,20 @@ def _rows_above_empty_lines(files: FileSet) -> dict[Path, int]:
     return n_rows
 
 
-def date_formats(frame: pl.LazyFrame, names: Sequence[str], whole: bool) -> dict[str, str]:
-    """Return the format of each column of strings that are all dates or times, by its first rows, or by all if `whole`.
+@dataclass(frozen=True)
+class WrittenDate:
+    """How a text column of dates or times is written."""
+
+    format: str
+    marks: tuple[str, ...] = ()  # cells that are missing in this column
+
+
+def written_dates(
+    frame: pl.LazyFrame, names: Sequence[str], whole: bool, unmarked: Collection[str] = ()
+) -> dict[str, WrittenDate]:
+    """Return how the columns of strings that are dates or times are written, by the first rows, or by all if `whole`.
+
+    All their cells are in one format, or marks of missing ones, except in the columns `unmarked`.
 
     Warns
     -----
@@ -555,11 +567,12 @@ def date_formats(frame: pl.LazyFrame, names: Sequence[str], whole: bool) -> dict
         rows = (cells if whole else cells.head(SAMPLED_ROWS)).collect(engine="streaming")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return {}  # the first pass over the rows names the damaged file
-    formats = {}
+    dates = {}
     for column in rows.iter_columns():
-        found, ambiguous = type_of_strings(column)
+        marks = () if column.name in unmarked else marks_among_dates(column)
+        found, ambiguous = type_of_strings(column.filter(~column.is_in(marks)) if marks else column)
         if found is not None:
-            formats[column.name] = found.format
+            dates[column.name] = WrittenDate(found.format, marks)
         if ambiguous:
             warnings.warn(
                 f"column {column.name!r} holds dates whose day and month cannot be distinguished ({ambiguous!r}), so "
@@ -567,4 +580,4 @@ def date_formats(frame: pl.LazyFrame, names: Sequence[str], whole: bool) -> dict
                 UserWarning,
                 stacklevel=4,
             )
-    return formats
+    return dates
