@@ -119,3 +119,12 @@ def test_negative_numbers_in_parentheses_are_a_repair():
     Path("d.csv").write_text("x,y\n" + "".join(f"{'(7)' if i % 9 == 0 else i},{'ab'[i % 2]}\n" for i in range(60)))
     err = run("fit", "d.csv", "-t", "y", "-o", "m.posteriori")[2]
     assert "numbers of column 'x' in parentheses or with a minus behind as negative" in err
+
+
+def test_skip_rows_holds_for_every_table_of_a_command():
+    Path("skip.csv").write_text("Report\n\n" + Path("t.csv").read_text())
+    succeeds("fit", "skip.csv", "-t", "y", "--skip-rows", "2", "-o", "m.posteriori")
+    succeeds("fit", "t.csv", "-t", "y", "-o", "n.posteriori")
+    assert succeeds("predict", "m.posteriori", "skip.csv", "--skip-rows", "2") == succeeds(
+        "predict", "n.posteriori", "t.csv"
+    )

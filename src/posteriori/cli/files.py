@@ -50,8 +50,16 @@ _OPTIONS = {
         typer.Option(
             "--missing-values",
             metavar="A,B",
-            help="Further cells that are missing, such as -,? Default: usual marks among numbers.",
+            help="Further cells that are missing, such as -,?",
         ),
+    ],
+    "skip_rows": Annotated[
+        int | None,
+        typer.Option("--skip-rows", metavar="N", min=0, help="Skip N lines above the header.", show_default=False),
+    ],
+    "sheet": Annotated[
+        str | None,
+        typer.Option("--sheet", metavar="NAME", help="Sheet of a spreadsheet, or its number. Default: 1."),
     ],
     "strict": Annotated[
         bool,
@@ -73,13 +81,15 @@ class _Reading:
         decimal: str | None,
         encoding: str | None,
         missing_values: str | None,
+        skip_rows: int | None,
+        sheet: str | None,
         strict: bool,
         keep_spelling: bool = False,
     ) -> None:
         from posteriori.tables.dialects import AskedDialect
 
         marks = tuple(mark for mark in (missing_values or "").split(",") if mark)
-        self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding, marks)
+        self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding, marks, skip_rows or 0, sheet)
         self.strict = strict
         self.keeps_spelling = keep_spelling
         self.as_written: tuple[str, ...] = ()  # columns in which no marks of missing cells are looked for

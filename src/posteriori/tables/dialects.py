@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from posteriori.support.lazy_polars import pl
 from posteriori.tables.marks import MOST_MARKS, is_mark, marks_among
+from posteriori.tables.odd_rows import remarks_on_rows
 
 CURRENCY = "[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -72,19 +73,23 @@ UTF8_WITH_COMMAS = Dialect()
 
 @dataclass(frozen=True)
 class AskedDialect:
-    """The spelling of text files as an option states it; None where it is to be detected."""
+    """The spelling of text files and spreadsheets as options state it; None where it is to be detected."""
 
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     missing: tuple[str, ...] = ()  # cells that are missing, besides the usual ones
+    skip_rows: int = 0  # lines above the header
+    sheet: str | int | None = None  # the name of a sheet, or its number from 1
 
     def check(self) -> None:
         """Raise ValueError if an option has a value that no file can have.
 
         Raises ValueError if the separator is not one ASCII character, the decimal mark is not a point or a
-        comma, or Python does not know the encoding.
+        comma, Python does not know the encoding, or the number of lines to skip is negative.
         """
+        if isinstance(self.skip_rows, bool) or not isinstance(self.skip_rows, int) or self.skip_rows < 0:
+            raise ValueError(f"skip_rows is {self.skip_rows!r}; give the number of lines above the header, from 0")
         one = self.separator
         if one is not None and (len(one) != 1 or not one.isascii() or one in '"\r\n' or one.isalnum()):
             raise ValueError(f"the separator is {one!r}; give one character, such as ';', ',', '|' or a tab")
@@ -101,7 +106,7 @@ class AskedDialect:
     @property
     def states_something(self) -> bool:
         """Whether an option on separators, decimal marks or encodings is given."""
-        return replace(self, missing=()) != AskedDialect()
+        return any(one is not None for one in (self.separator, self.decimal, self.encoding))
 
 
 def head_of(path: Path) -> bytes:
@@ -148,10 +153,10 @@ def encoding_of(head: bytes) -> str | None:
     return "utf-8"
 
 
-def rows_of(head: bytes, encoding: str, separator: str) -> list[list[str]]:
-    """Return the first rows as lists of cells, without the last one if the bytes may end within it."""
+def rows_of(head: bytes, encoding: str, separator: str, skip: int = 0) -> list[list[str]]:
+    """Return the first rows below `skip` lines as lists of cells, without the last one if the bytes may end in it."""
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head).removeprefix("\ufeff")
-    lines = text.splitlines(keepends=True)
+    lines = text.splitlines(keepends=True)[skip:]
     if len(head) >= _HEAD:
         lines = lines[:-1]
     rows: list[list[str]] = []
@@ -164,11 +169,11 @@ def rows_of(head: bytes, encoding: str, separator: str) -> list[list[str]]:
     return rows
 
 
-def separator_of(head: bytes, encoding: str, usual: str) -> str:
+def separator_of(head: bytes, encoding: str, usual: str, skip: int = 0) -> str:
     """Return the separator of a text file: the usual one, unless only another one gives rows of one length."""
     widths = {}
     for separator in (usual, *(one for one in _CANDIDATES if one != usual)):
-        rows = rows_of(head, encoding, separator)
+        rows = rows_of(head, encoding, separator, skip)
         widths[separator] = {len(row) for row in rows} if rows else set()
     if len(widths[usual]) == 1 and widths[usual] != {1}:
         return usual
@@ -225,8 +230,8 @@ def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[Dialect, bool]:
         raise ValueError(f"cannot read {str(path)!r}: it is not text in UTF-8, UTF-16 or Windows-1252")
     encoding = codecs.lookup(encoding).name
     try:
-        separator = asked.separator or separator_of(head, encoding, SEPARATORS[kind])
-        rows = rows_of(head, encoding, separator)
+        separator = asked.separator or separator_of(head, encoding, SEPARATORS[kind], asked.skip_rows)
+        rows = rows_of(head, encoding, separator, asked.skip_rows)
     except UnicodeError:  # UTF-16 or UTF-32 without the mark at the beginning
         raise _not_in(encoding, path) from None
     decimal = asked.decimal or decimal_of(rows, separator)
@@ -273,6 +278,7 @@ class TableFile:
     kind: str  # of the file that is read: "csv", "tsv", "ndjson", "parquet" or "arrow"
     readable: Path  # the file that polars reads: the file itself, or a temporary copy of it
     dialect: Dialect = UTF8_WITH_COMMAS  # how the file spells its cells, if it is CSV or TSV
+    skipped: int = 0  # lines of the file above those of the copy
     _folder: Any = field(default=None, repr=False, compare=False)  # of the copy; removed with its last reference
 
     @property
@@ -288,6 +294,8 @@ def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple
     none.
     """
     asked.check()
+    if kind != "excel" and asked.sheet is not None:
+        raise ValueError(f"a sheet is named, and {str(paths[0])!r} is no spreadsheet; leave it out")
     if kind == "excel" and not (asked.separator or asked.encoding):
         return tuple(_copy_of_spreadsheet(path, asked) for path in paths)
     if kind not in SEPARATORS and asked.states_something:
@@ -295,20 +303,36 @@ def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple
             f"separator, decimal and encoding are options for CSV and TSV files, which {str(paths[0])!r} is not; "
             f"leave {'separator and encoding' if kind == 'excel' else 'them'} out"
         )
-    if kind not in SEPARATORS and asked.missing:
+    if kind not in SEPARATORS and (asked.missing or asked.skip_rows):
+        stated = "missing values are" if asked.missing else "lines to skip are"
         raise ValueError(
-            f"missing values are stated for CSV, TSV and spreadsheets, which {str(paths[0])!r} is not; leave them out"
+            f"{stated} stated for CSV, TSV and spreadsheets, which {str(paths[0])!r} is not; leave them out"
         )
     if kind not in SEPARATORS:
         return tuple(TableFile(path, kind, path) for path in paths)
     dialects = common_decimal([detect(path, kind, asked) for path in paths])
     files = [TableFile(path, kind, path, dialect) for path, dialect in zip(paths, dialects, strict=True)]
-    return tuple(one if one.dialect.encoding in ("utf-8", "ascii") else _copy_in_utf8(one) for one in files)
+    found = tuple(
+        one
+        if one.dialect.encoding in ("utf-8", "ascii") and not asked.skip_rows
+        else _copy_in_utf8(one, asked.skip_rows)
+        for one in files
+    )
+    for one in found:
+        _warn_of_odd_rows(one)
+    return found
 
 
-def _copy_in_utf8(file: TableFile) -> TableFile:
+def _warn_of_odd_rows(file: TableFile) -> None:
+    for remark in remarks_on_rows(file.readable, file.dialect.separator, () if file.skipped else _CANDIDATES):
+        warnings.warn(f"{file.path.name}: {remark}", UserWarning, stacklevel=5)
+
+
+def _copy_in_utf8(file: TableFile, skip: int) -> TableFile:
+    """Return a copy in UTF-8 without the first `skip` lines."""
     if file.packing == ".zst":
-        raise ValueError(f"{str(file.path)!r} is {file.dialect.encoding} packed by zstd; unpack it first")
+        reason = "has lines to skip, and is" if skip else f"is {file.dialect.encoding}"
+        raise ValueError(f"{str(file.path)!r} {reason} packed by zstd; unpack it first")
     folder = _TemporaryFolder()
     copy = folder.path / f"copy.{file.kind}"
     encoding = file.dialect.encoding
@@ -318,16 +342,18 @@ def _copy_in_utf8(file: TableFile) -> TableFile:
             opened(file.readable, "rt", encoding=encoding, newline="") as text,
             copy.open("w", encoding="utf-8", newline="") as out,
         ):
+            for _ in range(skip):
+                text.readline()
             shutil.copyfileobj(text, out, 1 << 20)
     except UnicodeError:
         raise _not_in(encoding, file.path) from None
     except _DAMAGED as error:
         raise ValueError(f"cannot read {str(file.path)!r}: it is damaged ({error})") from None
-    return replace(file, readable=copy, _folder=folder)
+    return replace(file, readable=copy, skipped=skip, _folder=folder)
 
 
 def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
-    """Return the first sheet of a spreadsheet as CSV, so that its cells are read as those of other text files are."""
+    """Return a sheet of a spreadsheet as CSV, so that its cells are read as those of other text files are."""
     try:
         import fastexcel
     except ImportError:
@@ -336,20 +362,42 @@ def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
         ) from None
     try:
         sheets = fastexcel.read_excel(path).sheet_names
-        frame = pl.read_excel(path, sheet_name=sheets[0], engine="calamine", raise_if_empty=False)
+        sheet = _sheet(path, sheets, asked.sheet)
+        frame = pl.read_excel(
+            path,
+            sheet_name=sheet,
+            engine="calamine",
+            raise_if_empty=False,
+            read_options={"header_row": asked.skip_rows} if asked.skip_rows else None,
+        )
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(f"cannot read {str(path)!r}: it is not a spreadsheet ({reason})") from None
-    if len(sheets) > 1:
+    if len(sheets) > 1 and asked.sheet is None:
         warnings.warn(
-            f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, is read", UserWarning, stacklevel=5
+            f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, is read (--sheet names another)",
+            UserWarning,
+            stacklevel=5,
         )
     folder = _TemporaryFolder()
     copy = folder.path / "copy.csv"
     texts = frame.select(pl.col(pl.String).fill_null("")).head(_ROWS).rows()
     decimal = asked.decimal or decimal_of([(), *texts], ",") or "."
     frame.write_csv(copy, decimal_comma=decimal == ",")
-    return TableFile(path, "csv", copy, Dialect(decimal=decimal, missing=asked.missing), _folder=folder)
+    dialect = Dialect(decimal=decimal, missing=asked.missing)
+    file = TableFile(path, "csv", copy, dialect, skipped=asked.skip_rows, _folder=folder)
+    _warn_of_odd_rows(file)
+    return file
+
+
+def _sheet(path: Path, sheets: Sequence[str], asked: str | int | None) -> str:
+    """Return the name of the sheet that was asked for, by its name or its number from 1; of the first by default."""
+    if asked is None or asked in sheets:
+        return sheets[0] if asked is None else str(asked)
+    number = str(asked)
+    if number.isdecimal() and 0 < int(number) <= len(sheets):
+        return sheets[int(number) - 1]
+    raise ValueError(f"{str(path)!r} has no sheet {asked!r}; it has {', '.join(map(repr, sheets[:20]))}")
 
 
 def spooled(stream: Any, name: str = "stdin") -> tuple[Path, Any]:

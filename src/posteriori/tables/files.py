@@ -235,9 +235,8 @@ class Scan(StreamedTable):
                 continue
             line = short_row(file, len(names))
             if line is not None:
-                raise ValueError(
-                    f"line {line} of {str(file.path)!r} has fewer cells than the {len(names)} of its header"
-                )
+                where = f"line {line + file.skipped} of {str(file.path)!r}"
+                raise ValueError(f"{where} has fewer cells than the {len(names)} of its header")
 
     def _require_unchanged(self) -> None:
         """Raise an error if a file has changed since it was scanned: polars would read it by its former schema."""
@@ -338,6 +337,8 @@ def scan(
     decimal: str | None = None,
     encoding: str | None = None,
     missing_values: Sequence[str] = (),
+    skip_rows: int = 0,
+    sheet: str | int | None = None,
 ) -> Scan:
     """Open files to learn from or to predict, part by part: memory does not grow with the number of rows.
 
@@ -348,7 +349,7 @@ def scan(
     ----------
     paths : path, or list of paths
         Files, globs (``"data/*.parquet"``, ``"data/**/*.csv"``) or folders: Parquet, Arrow IPC, CSV, TSV or newline-
-        delimited JSON, text also compressed (``.gz``, ``.zst``), or the first sheet of ``.xlsx``, ``.xls`` or ``.ods``
+        delimited JSON, text also compressed (``.gz``, ``.zst``), or a sheet of ``.xlsx``, ``.xls`` or ``.ods``
         (with fastexcel). Folders ``key=value`` in a path become columns. In CSV
         and TSV an empty cell, NA, N/A, NaN, nan and null are missing; lines without any value at the end are left out.
         Strings of text files that are all dates or times (``2024-12-31``, ``2024-12-31T08:30``, ``31.12.2024``,
@@ -368,13 +369,17 @@ def scan(
     separator : str, optional
         The character between the cells of CSV and TSV files. Default: detected in each file, among ``, ; | tab``.
     decimal : {".", ","}, optional
-        The decimal mark of CSV and TSV files. Default: detected.
+        The decimal mark of CSV and TSV files, and of texts of spreadsheets. Default: detected.
     encoding : str, optional
         The encoding of CSV and TSV files, such as ``"latin-1"``. Default: UTF-16 or UTF-8 if the file says so by its
         first bytes, UTF-8 if its first 4 MB are, else Windows-1252. Text that is not UTF-8 is read from a temporary
         copy in UTF-8, and so is a spreadsheet.
     missing_values : list of str, optional
         Further cells of CSV, TSV and spreadsheets that are missing, in all columns, such as ``["-", "?"]``.
+    skip_rows : int, default 0
+        The number of lines above the header of CSV, TSV and spreadsheets. CSV and TSV are then read from a copy.
+    sheet : str or int, optional
+        The sheet of a spreadsheet, by its name or its number from 1. Default: the first.
 
     Returns
     -------
@@ -399,6 +404,11 @@ def scan(
     RuntimeError
         The process was forked after polars had started its threads.
 
+    Warns
+    -----
+    UserWarning
+        There may be lines above the header of CSV, TSV or a spreadsheet, a second header, or a last row of totals.
+
     Examples
     --------
     >>> import os, tempfile, polars as pl, posteriori as po
@@ -414,7 +424,7 @@ def scan(
     """
     if isinstance(missing_values, str):
         raise ValueError(f"missing_values is {missing_values!r}; give a list of strings")
-    asked = AskedDialect(separator, decimal, encoding, tuple(missing_values))
+    asked = AskedDialect(separator, decimal, encoding, tuple(missing_values), skip_rows, sheet)
     stated = dict(dtypes or {})
     return open_scan(paths, asked, target, columns, categorical, categories, stated, not_dates=stated)
 

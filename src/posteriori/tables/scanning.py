@@ -139,19 +139,19 @@ def _records(file: TableFile) -> Iterator[tuple[int, list[str]]]:
     with suppress(OSError, EOFError, zlib.error, csv.Error), _opened(file) as text:
         rows, line = csv.reader(text, delimiter=file.dialect.separator), 1
         for cells in rows:
-            yield line, cells
+            yield line + file.skipped, cells
             line = rows.line_num + 1
 
 
 def _in_row(file: TableFile, is_bad: Callable[[list[str]], bool]) -> str:
     """Return "in line 7 " for the first row with bad cells; an empty string where the line is not known."""
-    return next((f"in line {line} " for line, cells in _records(file) if line > 1 and is_bad(cells)), "")
+    return next((f"in line {line} " for line, cells in _records(file) if line > 1 + file.skipped and is_bad(cells)), "")
 
 
 def _in_line(file: TableFile, text: str) -> str:
     """Return "in line 7 " for the first line that holds a text; an empty string where the line is not known."""
     with suppress(OSError, EOFError, zlib.error), _opened(file) as lines:
-        return next((f"in line {number} " for number, line in enumerate(lines, 1) if text in line), "")
+        return next((f"in line {number} " for number, line in enumerate(lines, 1 + file.skipped) if text in line), "")
     return ""
 
 
