@@ -105,6 +105,13 @@ def test_a_last_row_of_totals_is_named(last, tmp_path):
         po.scan(write(tmp_path / "t.csv", f"{TABLE}{last}\n"))
 
 
+def test_cells_with_decimal_commas_are_not_taken_for_lines_above_the_header(tmp_path):
+    rows = "".join(f"{i},5;{i % 7};{'uv'[i % 2]}\n" for i in range(30))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        po.scan(write(tmp_path / "t.csv", "n;x;y\n" + rows))
+
+
 def test_a_word_for_totals_that_is_a_category_is_not_named(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

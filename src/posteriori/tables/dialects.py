@@ -29,7 +29,18 @@ _HEAD = 1 << 22  # bytes that are looked at
 _ROWS = 200  # rows that separator and decimal mark are judged by
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged file packed by gzip raises
-_UNIT = re.compile(rf"{CURRENCY}|[%\s()]|(?<=\d)-\s*$")  # what is beside the digits of a number, signs behind it too
+# Units of measurement behind a number; those of one letter take a blank before it.
+_MEASURES = """
+    kg mg µg μg lb lbs oz cm mm µm km ft mi ml dl cl min hr hrs hours sec days years yrs months
+    kW kWh Wh MW mA mV Hz kHz
+    MHz GHz hPa kPa MPa bar mmHg °C °F ° kJ kcal ppm bpm mph kmh km/h m/s m² m³ cm² cm³ km² mg/dl mg/dL g/dl g/dL
+    g/l g/L mmol/l mmol/L rpm hp kB KB MB GB TB px dB Ah mAh Nm kN
+"""
+_AFTER_BLANK = "g t m s h d l L V W A C F K J N"  # one letter may be a code, as in 5A
+_MEASURE = "|".join(re.escape(one) for one in sorted(_MEASURES.split(), key=len, reverse=True))
+_MEASURE = f"{_MEASURE}|[ \u00a0\u202f](?:{'|'.join(_AFTER_BLANK.split())})"
+# What is beside the digits of a number: units, blanks, parentheses, and a minus behind it.
+_UNIT = re.compile(rf"(?<=\d)[ \u00a0\u202f]*(?:{_MEASURE})\s*$|{CURRENCY}|[%\s()]|(?<=\d)-\s*$")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")  # characters that no table holds: the file is not text
 _WITH_POINT, _WITH_COMMA = re.compile(r"[+-]?\d*\.\d+"), re.compile(r"[+-]?\d*,\d+")
 _WITH_MARK = {".": _WITH_POINT, ",": _WITH_COMMA}
@@ -444,7 +455,7 @@ class WrittenNumber(_DataType):
 def _pattern(decimal: str, parts: tuple[str, str, str] = ("", "", "")) -> str:
     """Return the pattern of a written number, with groups around the signs before, the number and the unit behind."""
     number = rf"(?:\d{{1,3}}(?:{_GROUP[decimal]}\d{{3}})+|\d+)(?:[{decimal}]\d+)?"
-    before, behind = rf"(?:{CURRENCY})?", rf"(?:{CURRENCY}|%)?"
+    before, behind = rf"(?:{CURRENCY})?", rf"(?:{CURRENCY}|%|{_MEASURE})?"
     open_group = [f"(?P<{name}>" if name else "(?:" for name in parts]
     return (
         rf"^{_SPACE}*[+-]?{_SPACE}*{open_group[0]}{before}){_SPACE}*[+-]?{open_group[1]}{number}){_SPACE}*"

@@ -37,13 +37,15 @@ def remarks_on_rows(path: Path, separator: str, separators: Sequence[str]) -> li
     separator : str
         The separator of the file.
     separators : sequence of str
-        Others, which it may have below lines that are none of the table.
+        Others, which it may have below lines that are none of the table, unless its own gives rows of one length.
     """
     if path.suffix.lower() == ".zst":
         return []
     head = _text(path)
     rows = _rows(head, separator)
-    above = max((lines_above_header(_rows(head, one)) for one in dict.fromkeys((separator, *separators))), default=0)
+    is_even = len({len(cells) for _, cells in rows}) == 1 and len(rows[0][1]) > 1
+    others = () if is_even else separators
+    above = max(lines_above_header(_rows(head, one)) for one in dict.fromkeys((separator, *others)))
     if above:
         lines = "the line above it" if above == 1 else f"the {above} lines above it"
         return [f"the header may be in line {above + 1}; then skip {lines} (--skip-rows {above})"]
