@@ -388,10 +388,10 @@ def scan(
 
     Notes
     -----
-    A text column of which the first 10,000 rows are all written numbers, such as $1,000, 1.234,50 €, 12 % or 3 kg, is read
-    as numbers, without their unit: 1000, 1234.5, 12 and 3; (1,200) and 1,200- are -1200. So is one of which at least 90 %
-    are numbers and the others are at most 10 usual marks of a missing cell, such as -, ?, none or k.A.: these are
-    missing, and so they are among dates, of which half of the cells suffice. ``scan.marks("price")`` names them.
+    A text column of which the first 10,000 rows are all written numbers, such as $1,000, 1.234,50 €, 12 % or 3 kg, is
+    read as numbers, without their unit: 1000, 1234.5, 12 and 3; (1,200) and 1,200- are -1200. So is one of which at
+    least 90 % are numbers and the others are at most 10 usual marks of a missing cell, such as -, ? or k.A.: these
+    are missing, and so they are among dates, of which half of the cells suffice. ``scan.marks("price")`` names them.
     ``dtypes={"price": polars.String}`` keeps the strings.
 
     Raises
