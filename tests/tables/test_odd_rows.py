@@ -79,6 +79,11 @@ def test_a_sheet_is_read_by_its_name_or_number_below_lines_that_are_skipped(tmp_
     book.save(tmp_path / "t.xlsx")
     for sheet, first in (("2024", 1.5), (2, 1.5), ("2", 1.5), ("3", 3.5)):
         assert frame_of(tmp_path / "t.xlsx", sheet=sheet, skip_rows=2)["x"][0] == first
+    for x in range(20):
+        book["3"].append([x, "a"])
+    book.save(tmp_path / "t.xlsx")
+    with pytest.warns(UserWarning, match=r"t.xlsx: the header may be in line 3; .*\(--skip-rows 2\)"):
+        po.scan(tmp_path / "t.xlsx", sheet="3")
     with pytest.raises(ValueError, match="has no sheet 4; it has 'Sheet', '2024', '3'"):
         po.scan(tmp_path / "t.xlsx", sheet=4)
 

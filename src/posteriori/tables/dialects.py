@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from posteriori.support.lazy_polars import pl
 from posteriori.tables.marks import MOST_MARKS, is_mark, marks_among
-from posteriori.tables.odd_rows import remarks_on_rows
+from posteriori.tables.odd_rows import lines_above_header, remark_on_header, remarks_on_rows
 
 CURRENCY = "[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -374,13 +374,10 @@ def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
     try:
         sheets = fastexcel.read_excel(path).sheet_names
         sheet = _sheet(path, sheets, asked.sheet)
-        frame = pl.read_excel(
-            path,
-            sheet_name=sheet,
-            engine="calamine",
-            raise_if_empty=False,
-            read_options={"header_row": asked.skip_rows} if asked.skip_rows else None,
-        )
+        frame = _read_sheet(path, sheet, asked.skip_rows)
+        above = 0
+        if any(name.startswith(_UNNAMED) for name in frame.columns):
+            above = lines_above_header(_rows_of_sheet(_read_sheet(path, sheet, asked.skip_rows, drop_empty_rows=False)))
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(f"cannot read {str(path)!r}: it is not a spreadsheet ({reason})") from None
@@ -397,8 +394,32 @@ def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
     frame.write_csv(copy, decimal_comma=decimal == ",")
     dialect = Dialect(decimal=decimal, missing=asked.missing)
     file = TableFile(path, "csv", copy, dialect, skipped=asked.skip_rows, _folder=folder)
-    _warn_of_odd_rows(file)
+    if above:
+        warnings.warn(f"{path.name}: {remark_on_header(above + asked.skip_rows)}", UserWarning, stacklevel=5)
+    else:
+        _warn_of_odd_rows(file)
     return file
+
+
+_UNNAMED = "__UNNAMED__"  # how polars begins the names of columns of a sheet that have none
+
+
+def _read_sheet(path: Path, sheet: str, skip: int, drop_empty_rows: bool = True) -> pl.DataFrame:
+    return pl.read_excel(
+        path,
+        sheet_name=sheet,
+        engine="calamine",
+        raise_if_empty=False,
+        drop_empty_rows=drop_empty_rows,
+        read_options={"header_row": skip} if skip else None,
+    )
+
+
+def _rows_of_sheet(frame: pl.DataFrame) -> list[tuple[int, list[str]]]:
+    """Return the header of a sheet and its first rows, with the number of rows above each."""
+    header = ["" if name.startswith(_UNNAMED) else name for name in frame.columns]
+    rows = (["" if cell is None else str(cell) for cell in row] for row in frame.head(_ROWS).rows())
+    return list(enumerate([header, *rows]))
 
 
 def _sheet(path: Path, sheets: Sequence[str], asked: str | int | None) -> str:

@@ -47,8 +47,7 @@ def remarks_on_rows(path: Path, separator: str, separators: Sequence[str]) -> li
     others = () if is_even else separators
     above = max(lines_above_header(_rows(head, one)) for one in dict.fromkeys((separator, *others)))
     if above:
-        lines = "the line above it" if above == 1 else f"the {above} lines above it"
-        return [f"the header may be in line {above + 1}; then skip {lines} (--skip-rows {above})"]
+        return [remark_on_header(above)]
     found = []
     cells = second_header([of_row for _, of_row in rows])
     if cells:
@@ -62,6 +61,12 @@ def remarks_on_rows(path: Path, separator: str, separators: Sequence[str]) -> li
     if word:
         found.append(f"the last row holds {word!r} and looks like a sum of the others, not like one of them; delete it")
     return found
+
+
+def remark_on_header(above: int) -> str:
+    """Return the sentence on a number of lines that may stand above the header."""
+    lines = "the line above it" if above == 1 else f"the {above} lines above it"
+    return f"the header may be in line {above + 1}; then skip {lines} (--skip-rows {above})"
 
 
 def lines_above_header(rows: Rows) -> int:
