@@ -43,6 +43,12 @@ def test_lines_above_the_header_are_named(above, tmp_path):
         assert po.scan(path, skip_rows=2).names == ("n", "x", "y")
 
 
+def test_a_title_that_holds_the_separator_is_above_the_header(tmp_path):
+    rows = "".join(f"{i};{i % 7};{i % 5};{i % 3};{'uv'[i % 2]}\n" for i in range(30))
+    with pytest.warns(UserWarning, match=r"the header may be in line 3; .*--skip-rows 2"):
+        po.scan(write(tmp_path / "t.csv", "Report; May\n\na;b;c;d;y\n" + rows))
+
+
 def test_errors_name_the_line_of_the_file_and_not_of_the_rows_below_the_header(tmp_path):
     path = write(tmp_path / "t.csv", "Report\n\n" + TABLE + "1,2\n3,4,u\n")
     with pytest.raises(ValueError, match="line 34 of"):

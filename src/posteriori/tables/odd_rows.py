@@ -70,9 +70,17 @@ def remark_on_header(above: int) -> str:
 
 
 def lines_above_header(rows: Rows) -> int:
-    """Return the number of lines above the header: those of rows with at most one cell, above rows of several cells."""
-    filled = [sum(cell.strip() != "" for cell in cells) for _, cells in rows]
-    first = next((k for k, n in enumerate(filled) if n > 1), 0)
+    """Return the number of lines above the header: those of rows with at most one cell, above rows of several cells.
+
+    Rows of another length with less than half of the cells of the last row are above it, too.
+    """
+    width = len(rows[-1][1]) if rows else 0
+
+    def is_above(cells: list[str]) -> bool:
+        n_filled = sum(cell.strip() != "" for cell in cells)
+        return n_filled <= 1 or (len(cells) != width and 2 * n_filled < width)
+
+    first = next((k for k, (_, cells) in enumerate(rows) if not is_above(cells)), 0)
     below = rows[first:]
     has_one_width = len({len(cells) for _, cells in below}) == 1
     if not first or first > _MOST_ABOVE or len(below) < _FEWEST_BELOW or not has_one_width:
