@@ -74,7 +74,7 @@ def test_help_fits_a_terminal_of_80_columns(command, monkeypatch):
     assert len(lines) <= 60
     callback = next(one.callback for one in app.registered_commands if one.callback.__name__ == command)
     reads_tables = "sep" in inspect.signature(callback).parameters
-    assert ("Text files:" in lines) is reads_tables
+    assert ("Text files and spreadsheets:" in lines) is reads_tables
 
 
 @pytest.mark.parametrize(("shell", "start"), [("bash", "--ta"), ("fish", "--ta")])

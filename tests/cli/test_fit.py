@@ -221,6 +221,17 @@ def test_hints():
     assert "--categorical flag" in by_column["flag"]
 
 
+def test_one_hint_names_all_columns_with_the_same_words_or_marks():
+    rows = [f"{'free' if i == 3 else i},{'free' if i == 5 else i * 7},{'?ab'[i % 3]},{'+-'[i % 2]}" for i in range(40)]
+    write("t.csv", "a,b,c,y\n" + "\n".join(rows))
+    hints = json.loads(succeeds("fit", "t.csv", "--target", "y", "--json", "--column", "all=keep"))["hints"]
+    assert hints == [
+        "columns 'a', 'b' would be numbers except for 'free' in 2 cells; if that means missing, add "
+        "--missing-values free",
+        "column 'c' has the category '?'; if that means missing, add --missing-values '?'",
+    ]
+
+
 def test_whole_numbers_that_look_like_codes_get_a_hint():
     odd, even = [10, 20, 31, 45], [2, 4, 6, 8]
     rows = [f"{odd[i % 4]},{even[i % 4]},{i % 3},{(0, 1, 2, 3, 8)[i % 5]},{'ab'[i % 2]}" for i in range(60)]

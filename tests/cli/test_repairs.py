@@ -89,3 +89,42 @@ def test_evaluate_reads_labels_in_the_spelling_of_the_classes():
 def test_categorical_keeps_the_strings_of_a_column_with_marks():
     facts = json.loads(succeeds("fit", "t.csv", "-t", "y", "--categorical", "x", "--json", "-o", "m.posteriori"))
     assert facts["columns"][0]["first_categories"][0] == "-"
+
+
+def test_marks_among_dates_and_two_digit_years_are_named_and_remembered():
+    when = ["-" if i % 6 == 5 else f"{1 + i % 12}/{1 + i % 28}/19" for i in range(90)]
+    Path("d.csv").write_text("when,x,y\n" + "".join(f"{cell},{i % 7},{'ab'[i % 2]}\n" for i, cell in enumerate(when)))
+    code, _, err = run("fit", "d.csv", "-t", "y", "-o", "m.posteriori")
+    assert code == 0
+    assert "15 cells '-' in column 'when' as missing; two-digit years of column 'when' as 1970 to 2069" in err
+    Path("new.csv").write_text("when,x\n-,1\n-,2\n2/3/19,3\n")
+    Path("empty.csv").write_text("when,x\n,1\n,2\n2/3/19,3\n")
+    assert succeeds("predict", "m.posteriori", "new.csv", "--proba") == succeeds(
+        "predict", "m.posteriori", "empty.csv", "--proba"
+    )
+
+
+def test_a_hint_names_the_option_for_thousands_that_look_like_fractions():
+    for decimal, other in (".,", ",."):
+        cells = [f"{1 + i % 9}{decimal}{100 + i * 7 % 800}" if i % 2 else str(i * 9) for i in range(60)]
+        Path("d.csv").write_text("x;y\n" + "".join(f"{cell};{'ab'[i % 2]}\n" for i, cell in enumerate(cells)))
+        code, _, err = run("fit", "d.csv", "-t", "y", "-o", "m.posteriori")
+        assert code == 0
+        assert f"if it separates thousands, add --decimal {other}" in err
+        facts = json.loads(succeeds("fit", "d.csv", "-t", "y", "--decimal", other, "--json", "-o", "m.posteriori"))
+        assert facts["columns"][0]["max"] > 1000
+
+
+def test_negative_numbers_in_parentheses_are_a_repair():
+    Path("d.csv").write_text("x,y\n" + "".join(f"{'(7)' if i % 9 == 0 else i},{'ab'[i % 2]}\n" for i in range(60)))
+    err = run("fit", "d.csv", "-t", "y", "-o", "m.posteriori")[2]
+    assert "numbers of column 'x' in parentheses or with a minus behind as negative" in err
+
+
+def test_skip_rows_holds_for_every_table_of_a_command():
+    Path("skip.csv").write_text("Report\n\n" + Path("t.csv").read_text())
+    succeeds("fit", "skip.csv", "-t", "y", "--skip-rows", "2", "-o", "m.posteriori")
+    succeeds("fit", "t.csv", "-t", "y", "-o", "n.posteriori")
+    assert succeeds("predict", "m.posteriori", "skip.csv", "--skip-rows", "2") == succeeds(
+        "predict", "n.posteriori", "t.csv"
+    )

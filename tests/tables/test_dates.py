@@ -294,7 +294,6 @@ def test_strings_of_text_files_are_dates(tmp_path, written, kind):
     [
         ["1-2", "3-4"],
         ["2024-01-32", "2024-01-01"],
-        ["01/02/24", "02/13/24"],
         ["31/12/2024", "12/31/2024"],
         ["10.0.0.1", "10.0.0.2"],
         ["2024", "2023"],
@@ -384,3 +383,34 @@ def test_a_time_that_no_microseconds_reach_is_refused(kind):
     far = pl.DataFrame(pl.Series("when", [2**62] * 2).cast(kind))
     with pytest.raises(ValueError, match="column 'when' holds a time that is 292,000 years or more away"):
         model.predict(far)
+
+
+@pytest.mark.parametrize(
+    ("cells", "first"),
+    [
+        (["1/28/19", "12/3/70", "2/1/68"], [datetime.date(2019, 1, 28), datetime.date(1970, 12, 3)]),
+        (["28/1/19", "3/12/99", "1/2/68"], [datetime.date(2019, 1, 28), datetime.date(1999, 12, 3)]),
+        (["28.01.19", "03.12.69", "01.02.00"], [datetime.date(2019, 1, 28), datetime.date(2069, 12, 3)]),
+        (
+            ["1/28/19 14:05", "12/3/70 9:30"],
+            [datetime.datetime(2019, 1, 28, 14, 5), datetime.datetime(1970, 12, 3, 9, 30)],
+        ),
+    ],
+)
+def test_years_of_two_digits_are_those_from_1970_to_2069(cells, first, tmp_path):
+    (tmp_path / "t.csv").write_text("when,y\n" + "".join(f"{cell},a\n" for cell in cells))
+    rows = po.scan(tmp_path / "t.csv")
+    assert rows.two_digit_years == ["when"]
+    assert rows.frame.collect()["when"].to_list()[:2] == first
+
+
+@pytest.mark.parametrize("cells", [["1.2.3", "1.2.4"], ["19-01-28", "19-02-28"], ["1/28/19", "1/28/2019"]])
+def test_versions_and_years_of_unclear_place_stay_strings(cells, tmp_path):
+    (tmp_path / "t.csv").write_text("when,y\n" + "".join(f"{cell},a\n" for cell in cells))
+    assert po.scan(tmp_path / "t.csv").types["when"] == pl.String
+
+
+def test_two_digit_years_whose_day_and_month_are_unclear_are_warned_of(tmp_path):
+    (tmp_path / "t.csv").write_text("when,y\n1/2/19,a\n3/4/20,b\n")
+    with pytest.warns(UserWarning, match="day and month cannot be distinguished"):
+        assert po.scan(tmp_path / "t.csv").types["when"] == pl.String

@@ -71,6 +71,11 @@ def test_a_file_without_fractions_has_the_decimal_mark_of_the_others(tmp_path):
         (["12 %", "3.5%", "-1%", "0"], ",", [12, 3.5, -1, 0]),
         (["1'000.5", "2", "3", "4'000'000"], ",", [1000.5, 2, 3, 4e6]),
         (["EUR 10", "EUR 2000", "EUR 3", "EUR 4"], ",", [10, 2000, 3, 4]),
+        (["12 kg", "1,200 kg", "-3.5kg", "4 kg"], ",", [12, 1200, -3.5, 4]),
+        (["12,5 °C", "1.200,0 °C", "3 °C", "(4 °C)"], ";", [12.5, 1200, 3, -4]),
+        (["12 m", "3.5 m", "4 m", "5 m"], ",", [12, 3.5, 4, 5]),
+        (["(1,200)", "7", "($2.50)", "$ (3)"], ",", [-1200, 7, -2.5, -3]),
+        (["1.200,50-", "7", "2,5 €", "3 - €"], ";", [-1200.5, 7, 2.5, -3]),
     ],
 )
 def test_written_numbers_are_numbers(cells, separator, numbers, tmp_path):
@@ -87,11 +92,54 @@ def test_written_numbers_are_numbers(cells, separator, numbers, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "cells", [["$1", "2 €"], ["1,00", "12,34,56"], ["a1", "a2"], ["1-2", "3-4"], ["1,000", "many"]]
+    "cells",
+    [
+        ["$1", "2 €"],
+        ["1 kg", "500 mg"],
+        ["5A", "7A"],
+        ["2 WD", "4 WD"],
+        ["1,00", "12,34,56"],
+        ["a1", "a2"],
+        ["1-2", "3-4"],
+        ["1,000", "many"],
+        ["(1", "2)"],
+        ["(-1)", "(+2)"],
+        ["-1-", "2"],
+        ["(1)-", "2"],
+    ],
 )
 def test_other_strings_are_no_written_numbers(cells, tmp_path):
     (tmp_path / "a.csv").write_text("x|y\n" + "".join(f"{cell}|a\n" for cell in cells))
     assert po.scan(tmp_path / "a.csv", decimal=".").types["x"] == pl.String
+
+
+def test_columns_with_negative_numbers_in_parentheses_are_named(tmp_path):
+    (tmp_path / "a.csv").write_text("x,z,y\n(1),1,a\n2,$2,b\n3-,3,a\n")
+    rows = po.scan(tmp_path / "a.csv")
+    assert (rows.signs_around, rows.written_numbers) == (["x"], {"x", "z"})
+
+
+@pytest.mark.parametrize(
+    ("cells", "doubtful"),
+    [
+        (["2.301", "948", "1.007", "?"], {".": "1.007"}),
+        (["2,301", "948", "1,007", ""], {",": "1,007"}),
+        (["2.301", "948", "1.007", "0.5"], {}),  # a fraction that separates no thousands
+        (["2.301", "948", "1.007", "1200"], {}),  # a number above 999 without separators
+        (["2.301", "9.480", "1.007", "2.000"], {}),  # every number has three digits behind the point
+        (["2.301", "948", "0.007", "3"], {}),
+    ],
+)
+def test_numbers_whose_decimal_mark_may_separate_thousands_are_found(cells, doubtful, tmp_path):
+    (tmp_path / "a.csv").write_text("x;y\n" + "".join(f"{cell};a\n" for cell in cells))
+    assert po.scan(tmp_path / "a.csv").doubtful_numbers == doubtful
+    for decimal in ",.":
+        assert po.scan(tmp_path / "a.csv", decimal=decimal).doubtful_numbers == {}
+
+
+def test_a_fraction_in_another_column_shows_what_the_decimal_mark_is(tmp_path):
+    (tmp_path / "a.csv").write_text("x;z\n2.301;1\n948;0.5\n1.007;2\n")
+    assert po.scan(tmp_path / "a.csv").doubtful_numbers == {}
 
 
 def test_a_later_cell_that_is_no_written_number_is_named(tmp_path):
@@ -112,6 +160,22 @@ def test_a_first_sheet_is_read_as_a_csv_file(tmp_path):
     book.save(tmp_path / "a.xlsx")
     with pytest.warns(UserWarning, match="2 sheets; the first, 'Sheet', is read"):
         po.scan(tmp_path / "a.xlsx")
+
+
+def test_texts_of_a_spreadsheet_have_their_own_decimal_mark(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("fastexcel")
+    book = openpyxl.Workbook()
+    for row in (("x", "z", "y"), ("1.037,00", 0.5, "a"), ("948,50", 1234.25, "b"), ("-", 3, "a")):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    rows = po.scan(tmp_path / "a.xlsx", missing_values=["-"])
+    frame = rows.frame.collect()
+    assert frame["x"].to_list() == [1037.0, 948.5, None]
+    assert frame["z"].to_list() == [0.5, 1234.25, 3.0]
+    assert po.scan(tmp_path / "a.xlsx", decimal=".").types["x"] == pl.String
+    with pytest.raises(ValueError, match="leave separator and encoding out"):
+        po.scan(tmp_path / "a.xlsx", separator=";")
 
 
 def test_a_spreadsheet_without_its_reader_names_the_package(tmp_path, monkeypatch):

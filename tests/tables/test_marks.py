@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pandas as pd
 import polars as pl
 import pytest
 
 import posteriori as po
-from posteriori.tables.marks import is_mark, marks_among_numbers
+from posteriori.tables.marks import is_mark, marks_among
 
 
 def write(path, cells, name="x", labels="ab"):
@@ -30,9 +32,9 @@ def test_words_that_may_be_values_are_no_marks(word):
 
 
 def test_marks_are_at_most_a_tenth_of_the_cells():
-    assert marks_among_numbers(["?", "-"], 10, 90) == ("-", "?")
-    assert marks_among_numbers(["?", "-"], 11, 90) == ()
-    assert marks_among_numbers(["?", "low"], 5, 95) == ()
+    assert marks_among(["?", "-"], 10, 90) == ("-", "?")
+    assert marks_among(["?", "-"], 11, 90) == ()
+    assert marks_among(["?", "low"], 5, 95) == ()
 
 
 def test_several_marks_in_a_column_of_numbers_are_missing(tmp_path):
@@ -97,6 +99,40 @@ def test_stated_missing_values_hold_for_all_columns(tmp_path):
     frame.write_parquet(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match="missing values are stated for CSV, TSV and spreadsheets"):
         po.scan(tmp_path / "t.parquet", missing_values=["low"])
+
+
+DAYS = [f"2024-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(60)]
+
+
+def test_marks_among_dates_are_missing_even_if_they_are_many(tmp_path):
+    rows = po.scan(write(tmp_path / "t.csv", [*DAYS, *["-", "?", "n/a"] * 10], labels="aab"), target="y")
+    assert rows.types["x"] == pl.Date
+    assert rows.marks("x") == ("-", "?", "n/a")
+    assert rows.marked_cells() == {"x": {"-": 10, "?": 10, "n/a": 10}}
+    assert rows.frame.collect()["x"].to_list()[:2] == [datetime.date(2024, 1, 1), datetime.date(2024, 2, 2)]
+    assert rows.frame.collect()["x"].null_count() == 30
+
+
+def test_a_model_of_dates_with_marks_is_that_of_empty_cells_and_remembers_the_marks(tmp_path):
+    one, two = (
+        po.NaiveBayes().fit(po.scan(write(tmp_path / f"{name}.csv", [*DAYS, *[mark] * 20], labels="aab"), target="y"))
+        for name, mark in (("marked", "-"), ("empty", ""))
+    )
+    new = po.scan(write(tmp_path / "new.csv", DAYS[:20]), target="y")
+    assert (one.predict_proba(new) == two.predict_proba(new)).all()
+    assert {column.marks for column in one.schema_.columns} == {("-",)}
+
+
+@pytest.mark.parametrize("words", [["soon"], ["-"] * 61])
+def test_dates_with_values_among_them_stay_strings(words, tmp_path):
+    rows = po.scan(write(tmp_path / "t.csv", [*DAYS, *words]), target="y")
+    assert (rows.types["x"], rows.marks("x")) == (pl.String, ())
+
+
+def test_stated_types_keep_the_strings_of_dates(tmp_path):
+    path = write(tmp_path / "t.csv", [*DAYS, "-"])
+    assert po.scan(path, target="y", dtypes={"x": pl.String}).types["x"] == pl.String
+    assert po.scan(path, target="y", categorical=["x"]).types["x"] == pl.String
 
 
 @pytest.mark.parametrize("container", [pl.DataFrame, pd.DataFrame])

@@ -29,12 +29,12 @@ from posteriori.cli.show import show
 from posteriori.cli.warm_up import warm_up
 
 _OTHERS = "Options"
-_LAST = "Text files"
+_LAST = "Text files and spreadsheets"
 _GROUPS = {
     "Columns": ("categorical", "columns", "numeric", "kinds", "ignore", "dates"),
     "Model": ("model", "models", "settings", "folds", "groups", "holdout", "holdout_by", "covariance", "seed"),
     "Labels": ("classes", "target_is_class"),
-    _LAST: ("sep", "decimal", "encoding"),
+    _LAST: ("sep", "decimal", "encoding", "missing_values", "skip_rows", "sheet"),
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}
 _WIDEST = 26  # characters of an option beside which its text begins on the same line

@@ -50,8 +50,16 @@ _OPTIONS = {
         typer.Option(
             "--missing-values",
             metavar="A,B",
-            help="Further cells that are missing, such as -,? Default: usual marks among numbers.",
+            help="Further cells that are missing, such as -,?",
         ),
+    ],
+    "skip_rows": Annotated[
+        int | None,
+        typer.Option("--skip-rows", metavar="N", min=0, help="Skip N lines above the header.", show_default=False),
+    ],
+    "sheet": Annotated[
+        str | None,
+        typer.Option("--sheet", metavar="NAME", help="Sheet of a spreadsheet, or its number. Default: 1."),
     ],
     "strict": Annotated[
         bool,
@@ -73,13 +81,15 @@ class _Reading:
         decimal: str | None,
         encoding: str | None,
         missing_values: str | None,
+        skip_rows: int | None,
+        sheet: str | None,
         strict: bool,
         keep_spelling: bool = False,
     ) -> None:
         from posteriori.tables.dialects import AskedDialect
 
         marks = tuple(mark for mark in (missing_values or "").split(",") if mark)
-        self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding, marks)
+        self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding, marks, skip_rows or 0, sheet)
         self.strict = strict
         self.keeps_spelling = keep_spelling
         self.as_written: tuple[str, ...] = ()  # columns in which no marks of missing cells are looked for
@@ -163,6 +173,12 @@ def note_on_reading(title: str, scan: Scan) -> None:
     sentences = []
     if scan.dialect:
         sentences.append(f"{title} is read with {scan.dialect} (--sep, --decimal and --encoding change that)")
+    for decimal, cell in scan.doubtful_numbers.items():
+        mark, other = ("comma", ".") if decimal == "," else ("point", ",")
+        sentences.append(
+            f"{title} has numbers such as {cell}, read with a decimal {mark}, and each has three digits behind it; "
+            f"if it separates thousands, add --decimal {other}"
+        )
     found = _repairs(scan, {} if current is None else current.labels)
     if found:
         repaired = f"{title} is read with repairs: {'; '.join(found)}"
@@ -191,6 +207,10 @@ def _repairs(scan: Scan, labels: Mapping[str, str]) -> list[str]:
         found.append(f"{plural(n_cells, 'cell')} {', '.join(map(repr, marks))} in {quote(marked)} as missing")
     if scan.written_numbers:
         found.append(f"{quote(sorted(scan.written_numbers))} as numbers, without units and thousands separators")
+    if scan.signs_around:
+        found.append(f"numbers of {quote(scan.signs_around)} in parentheses or with a minus behind as negative")
+    if scan.two_digit_years:
+        found.append(f"two-digit years of {quote(scan.two_digit_years)} as 1970 to 2069")
     return [*found, described(labels)] if labels else found
 
 

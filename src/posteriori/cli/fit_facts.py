@@ -43,6 +43,7 @@ from posteriori.support.formatting import number, plural
 from posteriori.tables import Column, Schema, quote
 from posteriori.tables.dialects import is_written_number
 from posteriori.tables.labels import numbers_as_classes
+from posteriori.tables.marks import is_mark
 from posteriori.tables.polars import exactly
 from posteriori.tables.scanning import SAMPLED_ROWS
 from posteriori.tables.spellings import spelled_alike
@@ -71,7 +72,8 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
     """Yield a sentence with a remedy for each suspicious column.
 
     The suspects are columns that count the rows, have one value or two whole numbers, mix numbers with a few words,
-    have almost as many categories as cells, or hold whole numbers that look like codes.
+    have almost as many categories as cells, have a mark of a missing cell as a category, or hold whole numbers that
+    look like codes.
     """
     target = schema.target
     for alike in () if target is None else spelled_alike(description.labels):
@@ -80,6 +82,7 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
             "case or blanks; if they mean the same, spell them in one way"
         )
     constant, binary = [], []
+    mixed: dict[tuple[str, ...], list[str]] = {}  # columns of numbers and words, by their words
     for column in schema.columns:
         if column.part is not None:
             if column.is_ignored:
@@ -89,9 +92,7 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
             kind = "text" if _is_text(scan, column) else "keep"
             option = f"--column {shlex.quote(f'{column.name}={kind}')}"
             yield f"{quote([column.name])} is ignored: {column.reason}; to use it, add {option}"
-            words = _words_in(scan, column)
-            if words:
-                yield _hint_on_words(scan, column, words)
+            mixed.setdefault(tuple(_words_in(scan, column)), []).append(column.name)
             continue
         scanned = description.columns[column.name]
         present = scanned.cells.present
@@ -102,7 +103,15 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
         if scanned.n_values == 2 and scanned.dtype.is_integer() and column.kind == "continuous":
             binary.append(column.name)
         if column.kind == "categorical" and column.holds_strings and present >= _FEWEST_ROWS:
-            yield from _hints_on_strings(scan, column, present)
+            words = tuple(_words_among_numbers(column))
+            mixed.setdefault(words, []).append(column.name)
+            if not words and len(column.categories) > _IDENTIFIER_SHARE * present:
+                yield (
+                    f"{quote([column.name])} has {len(column.categories)} categories in {present} cells: an identifier "
+                    f"or free text? leave it out: --ignore {shlex.quote(column.name)}"
+                )
+    yield from (_hint_on_words(scan, names, words) for words, names in mixed.items() if words)
+    yield from _hints_on_marks(schema)
     if binary:
         yield (
             f"{quote(binary)} {_have(binary)} only two values; if they are codes rather than quantities, "
@@ -148,24 +157,29 @@ def _have(names: list[str]) -> str:
     return "has" if len(names) == 1 else "have"
 
 
-def _hints_on_strings(scan: Scan, column: Column, present: int) -> Iterable[str]:
-    n_categories = len(column.categories)
-    words = _words_among_numbers(column)
-    if words:
-        yield _hint_on_words(scan, column, words)
-    elif n_categories > _IDENTIFIER_SHARE * present:
+def _hints_on_marks(schema: Schema) -> Iterable[str]:
+    marked = {column.name: _marks_among_categories(column) for column in schema.columns}
+    if any(marked.values()):
+        marks = sorted({mark for found in marked.values() for mark in found})
+        names = [name for name, found in marked.items() if found]
         yield (
-            f"{quote([column.name])} has {n_categories} categories in {present} cells: an identifier or "
-            f"free text? leave it out: --ignore {shlex.quote(column.name)}"
+            f"{quote(names)} {_have(names)} the {'categories' if len(marks) > 1 else 'category'} "
+            f"{', '.join(map(repr, marks))}; if that means missing, add --missing-values {shlex.quote(','.join(marks))}"
         )
 
 
-def _hint_on_words(scan: Scan, column: Column, words: list[str]) -> str:
-    found = scan.frame.select(exactly(column.name).cast(pl.String).is_in(words).sum())
-    n_cells = found.collect(engine="streaming").item()
+def _marks_among_categories(column: Column) -> list[str]:
+    """Return the categories that usually mark a missing cell and are no words, such as ? and n/a; not + and - alone."""
+    marks = [cell for cell in column.categories if isinstance(cell, str) and is_mark(cell) and not cell.isalpha()]
+    return marks if len(marks) < len(column.categories) else []
+
+
+def _hint_on_words(scan: Scan, names: list[str], words: tuple[str, ...]) -> str:
+    cells = [exactly(name).cast(pl.String).is_in(list(words)).sum() for name in names]
+    n_cells = sum(scan.frame.select(cells).collect(engine="streaming").row(0))
     return (
-        f"{quote([column.name])} would be a number except for {', '.join(map(repr, words))} in "
-        f"{plural(n_cells, 'cell')}; if that means missing, add "
+        f"{quote(names)} would be {'a number' if len(names) == 1 else 'numbers'} except for "
+        f"{', '.join(map(repr, words))} in {plural(n_cells, 'cell')}; if that means missing, add "
         f"--missing-values {shlex.quote(','.join(words))}"
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 from posteriori.support.typing import Array
 from posteriori.tables.messages import IgnoredColumnWarning, UnseenCategoryError, quote
 from posteriori.tables.partitioned import PartitionedTable, add
-from posteriori.tables.polars import PolarsTable, StreamedTable
+from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
 from posteriori.tables.schema import Column, categorical_column
 from posteriori.tables.table import Table
 from posteriori.tables.times import CATEGORIES, PARTS, DatePart, TimesSeen, TimeType, parts_of
@@ -134,7 +134,8 @@ def _columns_of(table: Table, j: int, type_: TimeType, seen: TimesSeen | None, d
         return (Column(name, "ignored", dtype=label, reason=f'it holds {type_.title}, and dates="ignore"', part=whole),)
     parts = parts_of(name, type_, seen, None if isinstance(dates, str) else dates)
     if parts:
-        return tuple(_column(part, label, seen) for part in parts)
+        marks = table.marks(name) if isinstance(table, LazyTable) else ()
+        return tuple(replace(_column(part, label, seen), marks=marks) for part in parts)
     if seen.lowest is None:
         reason = f"none of its {type_.title} is present"
     elif isinstance(dates, str):

@@ -13,11 +13,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from posteriori.support.lazy_polars import pl
-from posteriori.tables.marks import MOST_MARKS, marks_among_numbers
+from posteriori.tables.marks import MOST_MARKS, is_mark, marks_among
+from posteriori.tables.odd_rows import lines_above_header, remark_on_header, remarks_on_rows
 from posteriori.user_warnings import warn
 
 CURRENCY = "[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
@@ -27,9 +29,23 @@ _HEAD = 1 << 22  # bytes that are looked at
 _ROWS = 200  # rows that separator and decimal mark are judged by
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged file packed by gzip raises
-_UNIT = re.compile(rf"{CURRENCY}|[%\s]")
+# Units of measurement behind a number; those of one letter take a blank before it.
+_MEASURES = """
+    kg mg µg μg lb lbs oz cm mm µm km ft mi ml dl cl min hr hrs hours sec days years yrs months
+    kW kWh Wh MW mA mV Hz kHz
+    MHz GHz hPa kPa MPa bar mmHg °C °F ° kJ kcal ppm bpm mph kmh km/h m/s m² m³ cm² cm³ km² mg/dl mg/dL g/dl g/dL
+    g/l g/L mmol/l mmol/L rpm hp kB KB MB GB TB px dB Ah mAh Nm kN
+"""
+_AFTER_BLANK = "g t m s h d l L V W A C F K J N"  # one letter may be a code, as in 5A
+_MEASURE = "|".join(re.escape(one) for one in sorted(_MEASURES.split(), key=len, reverse=True))
+_MEASURE = f"{_MEASURE}|[ \u00a0\u202f](?:{'|'.join(_AFTER_BLANK.split())})"
+# What is beside the digits of a number: units, blanks, parentheses, and a minus behind it.
+_UNIT = re.compile(rf"(?<=\d)[ \u00a0\u202f]*(?:{_MEASURE})\s*$|{CURRENCY}|[%\s()]|(?<=\d)-\s*$")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")  # characters that no table holds: the file is not text
 _WITH_POINT, _WITH_COMMA = re.compile(r"[+-]?\d*\.\d+"), re.compile(r"[+-]?\d*,\d+")
+_WITH_MARK = {".": _WITH_POINT, ",": _WITH_COMMA}
+_OTHER_MARK = {".": ",", ",": "."}
+_BELOW_1000 = re.compile(r"[+-]?(0|[1-9]\d{0,2})")
 _IN_THOUSANDS = {
     ".": re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
     ",": re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?"),
@@ -44,6 +60,9 @@ class Dialect:
     decimal: str = "."
     encoding: str = "utf-8"  # a name that Python knows
     missing: tuple[str, ...] = ()  # cells that are missing, besides the usual ones
+    doubtful: str = field(
+        default="", compare=False
+    )  # a number whose decimal mark may separate thousands, such as 2.301
 
     def described(self, default: str) -> str:
         """Return what differs from UTF-8 text with decimal points and a default separator; empty if nothing does.
@@ -65,19 +84,23 @@ UTF8_WITH_COMMAS = Dialect()
 
 @dataclass(frozen=True)
 class AskedDialect:
-    """The spelling of text files as an option states it; None where it is to be detected."""
+    """The spelling of text files and spreadsheets as options state it; None where it is to be detected."""
 
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     missing: tuple[str, ...] = ()  # cells that are missing, besides the usual ones
+    skip_rows: int = 0  # lines above the header
+    sheet: str | int | None = None  # the name of a sheet, or its number from 1
 
     def check(self) -> None:
         """Raise ValueError if an option has a value that no file can have.
 
         Raises ValueError if the separator is not one ASCII character, the decimal mark is not a point or a
-        comma, or Python does not know the encoding.
+        comma, Python does not know the encoding, or the number of lines to skip is negative.
         """
+        if isinstance(self.skip_rows, bool) or not isinstance(self.skip_rows, int) or self.skip_rows < 0:
+            raise ValueError(f"skip_rows is {self.skip_rows!r}; give the number of lines above the header, from 0")
         one = self.separator
         if one is not None and (len(one) != 1 or not one.isascii() or one in '"\r\n' or one.isalnum()):
             raise ValueError(f"the separator is {one!r}; give one character, such as ';', ',', '|' or a tab")
@@ -94,7 +117,7 @@ class AskedDialect:
     @property
     def states_something(self) -> bool:
         """Whether an option on separators, decimal marks or encodings is given."""
-        return replace(self, missing=()) != AskedDialect()
+        return any(one is not None for one in (self.separator, self.decimal, self.encoding))
 
 
 def head_of(path: Path) -> bytes:
@@ -141,10 +164,10 @@ def encoding_of(head: bytes) -> str | None:
     return "utf-8"
 
 
-def rows_of(head: bytes, encoding: str, separator: str) -> list[list[str]]:
-    """Return the first rows as lists of cells, without the last one if the bytes may end within it."""
+def rows_of(head: bytes, encoding: str, separator: str, skip: int = 0) -> list[list[str]]:
+    """Return the first rows below `skip` lines as lists of cells, without the last one if the bytes may end in it."""
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head).removeprefix("\ufeff")
-    lines = text.splitlines(keepends=True)
+    lines = text.splitlines(keepends=True)[skip:]
     if len(head) >= _HEAD:
         lines = lines[:-1]
     rows: list[list[str]] = []
@@ -157,11 +180,11 @@ def rows_of(head: bytes, encoding: str, separator: str) -> list[list[str]]:
     return rows
 
 
-def separator_of(head: bytes, encoding: str, usual: str) -> str:
+def separator_of(head: bytes, encoding: str, usual: str, skip: int = 0) -> str:
     """Return the separator of a text file: the usual one, unless only another one gives rows of one length."""
     widths = {}
     for separator in (usual, *(one for one in _CANDIDATES if one != usual)):
-        rows = rows_of(head, encoding, separator)
+        rows = rows_of(head, encoding, separator, skip)
         widths[separator] = {len(row) for row in rows} if rows else set()
     if len(widths[usual]) == 1 and widths[usual] != {1}:
         return usual
@@ -187,6 +210,26 @@ def decimal_of(rows: Sequence[Sequence[str]], separator: str) -> str | None:
     return None
 
 
+def doubtful_number(rows: Sequence[Sequence[str]], decimal: str) -> str:
+    """Return a number of some rows whose decimal mark may separate thousands, such as 2.301; empty if none may.
+
+    It may if each number that has the mark has three digits behind it, and each number of the same column that has none
+    is below 1000, as numbers with separators of thousands are written.
+    """
+    in_thousands = _IN_THOUSANDS[_OTHER_MARK[decimal]]
+    found: dict[str, None] = {}
+    for column in zip_longest(*rows[1:], fillvalue=""):
+        cells = {_UNIT.sub("", cell) for cell in column if not is_mark(cell)}
+        marked = sorted(cell for cell in cells if decimal in cell)
+        others = [cell for cell in cells if decimal not in cell]
+        if any(_WITH_MARK[decimal].fullmatch(cell) and not in_thousands.fullmatch(cell) for cell in marked):
+            return ""
+        is_small = all(_BELOW_1000.fullmatch(cell) for cell in others)
+        if len(marked) > 1 and others and is_small and all(map(in_thousands.fullmatch, marked)):
+            found[marked[0]] = None
+    return next(iter(found), "")
+
+
 def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[Dialect, bool]:
     """Return the dialect of a file, and whether its decimal mark is known: stated, or seen in its numbers.
 
@@ -198,11 +241,13 @@ def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[Dialect, bool]:
         raise ValueError(f"cannot read {str(path)!r}: it is not text in UTF-8, UTF-16 or Windows-1252")
     encoding = codecs.lookup(encoding).name
     try:
-        separator = asked.separator or separator_of(head, encoding, SEPARATORS[kind])
-        decimal = asked.decimal or decimal_of(rows_of(head, encoding, separator), separator)
+        separator = asked.separator or separator_of(head, encoding, SEPARATORS[kind], asked.skip_rows)
+        rows = rows_of(head, encoding, separator, asked.skip_rows)
     except UnicodeError:  # UTF-16 or UTF-32 without the mark at the beginning
         raise _not_in(encoding, path) from None
-    return Dialect(separator, decimal or ".", encoding, asked.missing), decimal is not None
+    decimal = asked.decimal or decimal_of(rows, separator)
+    doubtful = "" if asked.decimal else doubtful_number(rows, decimal or ".")
+    return Dialect(separator, decimal or ".", encoding, asked.missing, doubtful), decimal is not None
 
 
 def _not_in(encoding: str, path: Path) -> ValueError:
@@ -212,8 +257,10 @@ def _not_in(encoding: str, path: Path) -> ValueError:
 def common_decimal(found: Sequence[tuple[Dialect, bool]]) -> list[Dialect]:
     """Return dialects of files of one table; a file whose numbers show no decimal mark has that of the others."""
     known = {dialect.decimal for dialect, is_known in found if is_known}
-    shared = known.pop() if len(known) == 1 else "."
-    return [dialect if is_known else replace(dialect, decimal=shared) for dialect, is_known in found]
+    if len(known) != 1:
+        return [dialect for dialect, _ in found]
+    shared = known.pop()
+    return [dialect if is_known else replace(dialect, decimal=shared, doubtful="") for dialect, is_known in found]
 
 
 _MAGIC = {
@@ -242,6 +289,7 @@ class TableFile:
     kind: str  # of the file that is read: "csv", "tsv", "ndjson", "parquet" or "arrow"
     readable: Path  # the file that polars reads: the file itself, or a temporary copy of it
     dialect: Dialect = UTF8_WITH_COMMAS  # how the file spells its cells, if it is CSV or TSV
+    skipped: int = 0  # lines of the file above those of the copy
     _folder: Any = field(default=None, repr=False, compare=False)  # of the copy; removed with its last reference
 
     @property
@@ -257,27 +305,45 @@ def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple
     none.
     """
     asked.check()
+    if kind != "excel" and asked.sheet is not None:
+        raise ValueError(f"a sheet is named, and {str(paths[0])!r} is no spreadsheet; leave it out")
+    if kind == "excel" and not (asked.separator or asked.encoding):
+        return tuple(_copy_of_spreadsheet(path, asked) for path in paths)
     if kind not in SEPARATORS and asked.states_something:
         raise ValueError(
             f"separator, decimal and encoding are options for CSV and TSV files, which {str(paths[0])!r} is not; "
-            "leave them out"
+            f"leave {'separator and encoding' if kind == 'excel' else 'them'} out"
         )
-    if kind == "excel":
-        return tuple(_copy_of_spreadsheet(path, asked.missing) for path in paths)
-    if kind not in SEPARATORS and asked.missing:
+    if kind not in SEPARATORS and (asked.missing or asked.skip_rows):
+        stated = "missing values are" if asked.missing else "lines to skip are"
         raise ValueError(
-            f"missing values are stated for CSV, TSV and spreadsheets, which {str(paths[0])!r} is not; leave them out"
+            f"{stated} stated for CSV, TSV and spreadsheets, which {str(paths[0])!r} is not; leave them out"
         )
     if kind not in SEPARATORS:
         return tuple(TableFile(path, kind, path) for path in paths)
     dialects = common_decimal([detect(path, kind, asked) for path in paths])
     files = [TableFile(path, kind, path, dialect) for path, dialect in zip(paths, dialects, strict=True)]
-    return tuple(one if one.dialect.encoding in ("utf-8", "ascii") else _copy_in_utf8(one) for one in files)
+    found = tuple(
+        one
+        if one.dialect.encoding in ("utf-8", "ascii") and not asked.skip_rows
+        else _copy_in_utf8(one, asked.skip_rows)
+        for one in files
+    )
+    for one in found:
+        _warn_of_odd_rows(one)
+    return found
 
 
-def _copy_in_utf8(file: TableFile) -> TableFile:
+def _warn_of_odd_rows(file: TableFile) -> None:
+    for remark in remarks_on_rows(file.readable, file.dialect.separator, () if file.skipped else _CANDIDATES):
+        warn(f"{file.path.name}: {remark}")
+
+
+def _copy_in_utf8(file: TableFile, skip: int) -> TableFile:
+    """Return a copy in UTF-8 without the first `skip` lines."""
     if file.packing == ".zst":
-        raise ValueError(f"{str(file.path)!r} is {file.dialect.encoding} packed by zstd; unpack it first")
+        reason = "has lines to skip, and is" if skip else f"is {file.dialect.encoding}"
+        raise ValueError(f"{str(file.path)!r} {reason} packed by zstd; unpack it first")
     folder = _TemporaryFolder()
     copy = folder.path / f"copy.{file.kind}"
     encoding = file.dialect.encoding
@@ -287,16 +353,18 @@ def _copy_in_utf8(file: TableFile) -> TableFile:
             opened(file.readable, "rt", encoding=encoding, newline="") as text,
             copy.open("w", encoding="utf-8", newline="") as out,
         ):
+            for _ in range(skip):
+                text.readline()
             shutil.copyfileobj(text, out, 1 << 20)
     except UnicodeError:
         raise _not_in(encoding, file.path) from None
     except _DAMAGED as error:
         raise ValueError(f"cannot read {str(file.path)!r}: it is damaged ({error})") from None
-    return replace(file, readable=copy, _folder=folder)
+    return replace(file, readable=copy, skipped=skip, _folder=folder)
 
 
-def _copy_of_spreadsheet(path: Path, missing: tuple[str, ...]) -> TableFile:
-    """Return the first sheet of a spreadsheet as CSV, so that its cells are read as those of other text files are."""
+def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
+    """Return a sheet of a spreadsheet as CSV, so that its cells are read as those of other text files are."""
     try:
         import fastexcel
     except ImportError:
@@ -305,16 +373,59 @@ def _copy_of_spreadsheet(path: Path, missing: tuple[str, ...]) -> TableFile:
         ) from None
     try:
         sheets = fastexcel.read_excel(path).sheet_names
-        frame = pl.read_excel(path, sheet_name=sheets[0], engine="calamine", raise_if_empty=False)
+        sheet = _sheet(path, sheets, asked.sheet)
+        frame = _read_sheet(path, sheet, asked.skip_rows)
+        above = 0
+        if any(name.startswith(_UNNAMED) for name in frame.columns):
+            above = lines_above_header(_rows_of_sheet(_read_sheet(path, sheet, asked.skip_rows, drop_empty_rows=False)))
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(f"cannot read {str(path)!r}: it is not a spreadsheet ({reason})") from None
-    if len(sheets) > 1:
-        warn(f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, is read")
+    if len(sheets) > 1 and asked.sheet is None:
+        warn(f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, is read (--sheet names another)")
     folder = _TemporaryFolder()
     copy = folder.path / "copy.csv"
-    frame.write_csv(copy)
-    return TableFile(path, "csv", copy, Dialect(missing=missing), _folder=folder)
+    texts = frame.select(pl.col(pl.String).fill_null("")).head(_ROWS).rows()
+    decimal = asked.decimal or decimal_of([(), *texts], ",") or "."
+    frame.write_csv(copy, decimal_comma=decimal == ",")
+    dialect = Dialect(decimal=decimal, missing=asked.missing)
+    file = TableFile(path, "csv", copy, dialect, skipped=asked.skip_rows, _folder=folder)
+    if above:
+        warn(f"{path.name}: {remark_on_header(above + asked.skip_rows)}")
+    else:
+        _warn_of_odd_rows(file)
+    return file
+
+
+_UNNAMED = "__UNNAMED__"  # how polars begins the names of columns of a sheet that have none
+
+
+def _read_sheet(path: Path, sheet: str, skip: int, drop_empty_rows: bool = True) -> pl.DataFrame:
+    return pl.read_excel(
+        path,
+        sheet_name=sheet,
+        engine="calamine",
+        raise_if_empty=False,
+        drop_empty_rows=drop_empty_rows,
+        read_options={"header_row": skip} if skip else None,
+    )
+
+
+def _rows_of_sheet(frame: pl.DataFrame) -> list[tuple[int, list[str]]]:
+    """Return the header of a sheet and its first rows, with the number of rows above each."""
+    header = ["" if name.startswith(_UNNAMED) else name for name in frame.columns]
+    rows = (["" if cell is None else str(cell) for cell in row] for row in frame.head(_ROWS).rows())
+    return list(enumerate([header, *rows]))
+
+
+def _sheet(path: Path, sheets: Sequence[str], asked: str | int | None) -> str:
+    """Return the name of the sheet that was asked for, by its name or its number from 1; of the first by default."""
+    if asked is None or asked in sheets:
+        return sheets[0] if asked is None else str(asked)
+    number = str(asked)
+    if number.isdecimal() and 0 < int(number) <= len(sheets):
+        return sheets[int(number) - 1]
+    raise ValueError(f"{str(path)!r} has no sheet {asked!r}; it has {', '.join(map(repr, sheets[:20]))}")
 
 
 def spooled(stream: Any, name: str = "stdin") -> tuple[Path, Any]:
@@ -348,18 +459,20 @@ class WrittenNumber(_DataType):
 
     decimal: str
     marks: tuple[str, ...] = ()  # cells that are missing in this column
-    is_plain: bool = False  # whether no number has a unit or separators of thousands
+    is_plain: bool = False  # whether no number has a unit, separators of thousands, parentheses or a sign behind it
+    has_signs_around: bool = False  # whether some are negative by parentheses or a minus behind: (1,200) and 1,200-
 
     def joined(self, other: WrittenNumber) -> WrittenNumber:
         """Return the type of the cells of both."""
         marks = tuple(sorted({*self.marks, *other.marks}))
-        return WrittenNumber(self.decimal, marks, self.is_plain and other.is_plain)
+        has_signs = self.has_signs_around or other.has_signs_around
+        return WrittenNumber(self.decimal, marks, self.is_plain and other.is_plain, has_signs)
 
 
 def _pattern(decimal: str, parts: tuple[str, str, str] = ("", "", "")) -> str:
     """Return the pattern of a written number, with groups around the signs before, the number and the unit behind."""
     number = rf"(?:\d{{1,3}}(?:{_GROUP[decimal]}\d{{3}})+|\d+)(?:[{decimal}]\d+)?"
-    before, behind = rf"(?:{CURRENCY})?", rf"(?:{CURRENCY}|%)?"
+    before, behind = rf"(?:{CURRENCY})?", rf"(?:{CURRENCY}|%|{_MEASURE})?"
     open_group = [f"(?P<{name}>" if name else "(?:" for name in parts]
     return (
         rf"^{_SPACE}*[+-]?{_SPACE}*{open_group[0]}{before}){_SPACE}*[+-]?{open_group[1]}{number}){_SPACE}*"
@@ -368,16 +481,26 @@ def _pattern(decimal: str, parts: tuple[str, str, str] = ("", "", "")) -> str:
 
 
 def is_written_number(cells: pl.Expr, decimal: str) -> pl.Expr:
-    """Return whether each string is a number, possibly with a unit and separators of thousands."""
+    """Return whether each string is a number, possibly with a unit and separators of thousands, and its sign before."""
     return cells.str.contains(_pattern(decimal))
+
+
+_IN_PARENTHESES = rf"^{_SPACE}*({CURRENCY})?{_SPACE}*\(([^()+-]*)\){_SPACE}*({CURRENCY}|%)?{_SPACE}*$"
+_MINUS_BEHIND = rf"^([^()+-]*\d){_SPACE}*-{_SPACE}*({CURRENCY}|%)?{_SPACE}*$"
+
+
+def _with_signs_before(cells: pl.Expr) -> pl.Expr:
+    """Return the numbers of accounts that are negative, (1,200) and 1,200-, with a minus before; others as they are."""
+    return cells.str.replace(_IN_PARENTHESES, "-${1}${2}${3}").str.replace(_MINUS_BEHIND, "-${1}${2}")
 
 
 def look_at_numbers(cells: pl.Expr, decimal: str) -> pl.Expr:
     """Return what decides whether a column of strings holds written numbers (`written_number`), as a struct."""
     is_plain = _is_plain(cells, decimal)
-    is_number = is_plain | is_written_number(cells, decimal)
+    signed = _with_signs_before(cells)
+    is_number = is_plain | is_written_number(signed, decimal)
     units = [
-        cells.str.extract(_pattern(decimal, (*([""] * place), "unit", *([""] * (2 - place)))))  # type: ignore[arg-type]
+        signed.str.extract(_pattern(decimal, (*([""] * place), "unit", *([""] * (2 - place)))))  # type: ignore[arg-type]
         for place in (0, 2)
     ]
     unit = pl.concat_str([part.fill_null("") for part in units])
@@ -385,6 +508,7 @@ def look_at_numbers(cells: pl.Expr, decimal: str) -> pl.Expr:
     return pl.struct(
         is_number.sum().alias("numbers"),
         is_plain.sum().alias("plain"),
+        (is_number & (signed != cells)).sum().alias("signs"),
         words.len().alias("n_words"),
         words.unique().head(MOST_MARKS + 1).implode().alias("words"),
         unit.filter(unit != "").n_unique().alias("units"),
@@ -408,10 +532,11 @@ def written_number(
         return None
     words = [word for word in found["words"] if word not in (known or ())]
     n_words = 0 if not words else found["n_words"]
-    marks = marks_among_numbers(words, n_words, found["numbers"])
+    marks = marks_among(words, n_words, found["numbers"])
     if words and not marks:
         return None
-    return WrittenNumber(decimal, tuple(sorted({*marks, *(known or ())})), found["plain"] == found["numbers"])
+    is_plain = found["plain"] == found["numbers"]
+    return WrittenNumber(decimal, tuple(sorted({*marks, *(known or ())})), is_plain, found["signs"] > 0)
 
 
 def _is_plain(cells: pl.Expr, decimal: str) -> pl.Expr:
@@ -423,9 +548,10 @@ def _is_plain(cells: pl.Expr, decimal: str) -> pl.Expr:
 
 def as_number(cells: pl.Expr, decimal: str, marks: Sequence[str] = ()) -> pl.Expr:
     """Return written numbers as floats, and marks as missing; another string is an error of polars that names it."""
-    digits = cells.str.replace_all(rf"[^0-9{decimal}+-]", "").str.replace(",", ".", literal=True)
+    signed = _with_signs_before(cells)
+    digits = signed.str.replace_all(rf"[^0-9{decimal}+-]", "").str.replace(",", ".", literal=True)
     plain = cells.str.replace(",", ".", literal=True) if decimal == "," else cells
-    number = pl.when(is_written_number(cells, decimal)).then(digits).otherwise(plain)
+    number = pl.when(is_written_number(signed, decimal)).then(digits).otherwise(plain)
     return without_marks(number, marks, cells).cast(pl.Float64)
 
 

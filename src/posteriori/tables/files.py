@@ -19,14 +19,15 @@ from posteriori.tables.polars import PolarsTable, StreamedTable, exactly, requir
 from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
     Types,
+    WrittenDate,
     common_types,
-    date_formats,
     joined_frame,
     lazily,
     reason_of,
     resolve_files,
     resolve_types,
     short_row,
+    written_dates,
 )
 from posteriori.tables.schema import MAX_CATEGORIES, Column
 from posteriori.tables.times import TimeType, dtype_of_format, parsed
@@ -56,8 +57,8 @@ class Scan(StreamedTable):
     written : mapping of str to WrittenNumber
         The columns of numbers that the files write with a unit, with separators of thousands, such as $1,000, or with
         marks of missing cells, such as -.
-    formats : mapping of str to str
-        The formats of the columns of text files whose strings are dates.
+    dates : mapping of str to WrittenDate
+        The columns of text files whose strings are dates: their formats, and marks of missing cells.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class Scan(StreamedTable):
     files: tuple[TableFile, ...] = ()
     written: Mapping[str, WrittenNumber] = field(default_factory=dict)
     marks_of_model: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of columns of strings of a model
-    formats: Mapping[str, str] = field(default_factory=dict)
+    dates: Mapping[str, WrittenDate] = field(default_factory=dict)
 
     @cached_property
     def n_rows(self) -> int:
@@ -114,17 +115,23 @@ class Scan(StreamedTable):
     def marks(self, name: str) -> tuple[str, ...]:
         """Return the cells of a column that are read as missing, besides those that are in any file."""
         stated = (mark for file in self.files for mark in file.dialect.missing)
-        found = self.written[name].marks if name in self.written else self.marks_of_model.get(name, ())
+        found = self._recognised_marks.get(name) or self.marks_of_model.get(name, ())
         return tuple(sorted({*stated, *found}))
 
+    @property
+    def _recognised_marks(self) -> dict[str, tuple[str, ...]]:
+        """The marks of missing cells that were recognised among numbers or dates, by column."""
+        written: Mapping[str, WrittenNumber | WrittenDate] = {**self.written, **self.dates}
+        return {name: found.marks for name, found in written.items() if found.marks and name in self.types}
+
     def marked_cells(self) -> dict[str, dict[str, int]]:
-        """Return how often each mark that was recognised in a column of numbers occurs, in one pass."""
-        columns = {name: dtype.marks for name, dtype in self.written.items() if dtype.marks and name in self.types}
+        """Return how often each mark that was recognised in a column of numbers or dates occurs, in one pass."""
+        columns = self._recognised_marks
         if not columns:
             return {}
         counts: dict[str, dict[str, int]] = {name: {} for name in columns}
         for file in self.files:
-            cells = lazily(file, dict.fromkeys(self.written, pl.String()))
+            cells = lazily(file, dict.fromkeys(columns, pl.String()))
             with self._explained():
                 found = cells.select(
                     exactly(name).filter(exactly(name).is_in(list(marks))).value_counts(name="n").implode()
@@ -214,6 +221,21 @@ class Scan(StreamedTable):
                 )
         return distinct_of(self.frames(names), types, start_progress("categories", self.n_rows))
 
+    @property
+    def doubtful_numbers(self) -> dict[str, str]:
+        """A number whose decimal mark may separate thousands, such as 2.301, by the decimal mark of its file."""
+        return {one.dialect.decimal: one.dialect.doubtful for one in self.files if one.dialect.doubtful}
+
+    @property
+    def signs_around(self) -> list[str]:
+        """The columns of numbers that are negative by parentheses or by a minus behind them."""
+        return [name for name, dtype in self.written.items() if dtype.has_signs_around]
+
+    @property
+    def two_digit_years(self) -> list[str]:
+        """The columns of dates whose years have two digits."""
+        return [name for name, written in self.dates.items() if "%y" in written.format and name in self.types]
+
     def _require_full_rows(self) -> None:
         """Raise ValueError if a row of a text file has fewer cells than the header, which polars accepts."""
         for file in self.files:
@@ -225,9 +247,8 @@ class Scan(StreamedTable):
                 continue
             line = short_row(file, len(names))
             if line is not None:
-                raise ValueError(
-                    f"line {line} of {str(file.path)!r} has fewer cells than the {len(names)} of its header"
-                )
+                where = f"line {line + file.skipped} of {str(file.path)!r}"
+                raise ValueError(f"{where} has fewer cells than the {len(names)} of its header")
 
     def _require_unchanged(self) -> None:
         """Raise an error if a file has changed since it was scanned: polars would read it by its former schema."""
@@ -272,13 +293,14 @@ class Scan(StreamedTable):
     def _file_types(self, file: TableFile) -> Types | None:
         if file.kind in ("parquet", "arrow"):
             return None
-        dates = dict.fromkeys(self.formats, pl.String())
+        dates = dict.fromkeys(self.dates, pl.String())
         return self.types | dict(self.written) | dates
 
     def time_type(self, j: int) -> TimeType | None:
         """Return the type of the dates, times of day or durations of column j; None if it holds others."""
         found = self.empty_column(j).time_type(0)
-        return None if found is None else replace(found, format=self.formats.get(self.names[j], ""))
+        written = self.dates.get(self.names[j])
+        return found if found is None or written is None else replace(found, format=written.format)
 
     @property
     def dialect(self) -> str:
@@ -327,6 +349,8 @@ def scan(
     decimal: str | None = None,
     encoding: str | None = None,
     missing_values: Sequence[str] = (),
+    skip_rows: int = 0,
+    sheet: str | int | None = None,
 ) -> Scan:
     """Open files to learn from or to predict, part by part: memory does not grow with the number of rows.
 
@@ -337,11 +361,12 @@ def scan(
     ----------
     paths : path, or list of paths
         Files, globs (``"data/*.parquet"``, ``"data/**/*.csv"``) or folders: Parquet, Arrow IPC, CSV, TSV or newline-
-        delimited JSON, text also compressed (``.gz``, ``.zst``), or the first sheet of ``.xlsx``, ``.xls`` or ``.ods``
+        delimited JSON, text also compressed (``.gz``, ``.zst``), or a sheet of ``.xlsx``, ``.xls`` or ``.ods``
         (with fastexcel). Folders ``key=value`` in a path become columns. In CSV
         and TSV an empty cell, NA, N/A, NaN, nan and null are missing; lines without any value at the end are left out.
         Strings of text files that are all dates or times (``2024-12-31``, ``2024-12-31T08:30``, ``31.12.2024``,
-        ``12/31/2024``, ``08:30``) are read as such; a warning names columns of which day and month are ambiguous.
+        ``12/31/2024``, ``12/31/24``, ``08:30``) are read as such; a warning names columns of which day and month are
+        ambiguous.
     target : str, optional
         The column of labels: ``fit(scan)`` then needs no y.
     columns : list of str, optional
@@ -356,13 +381,17 @@ def scan(
     separator : str, optional
         The character between the cells of CSV and TSV files. Default: detected in each file, among ``, ; | tab``.
     decimal : {".", ","}, optional
-        The decimal mark of CSV and TSV files. Default: detected.
+        The decimal mark of CSV and TSV files, and of texts of spreadsheets. Default: detected.
     encoding : str, optional
         The encoding of CSV and TSV files, such as ``"latin-1"``. Default: UTF-16 or UTF-8 if the file says so by its
         first bytes, UTF-8 if its first 4 MB are, else Windows-1252. Text that is not UTF-8 is read from a temporary
         copy in UTF-8, and so is a spreadsheet.
     missing_values : list of str, optional
         Further cells of CSV, TSV and spreadsheets that are missing, in all columns, such as ``["-", "?"]``.
+    skip_rows : int, default 0
+        The number of lines above the header of CSV, TSV and spreadsheets. CSV and TSV are then read from a copy.
+    sheet : str or int, optional
+        The sheet of a spreadsheet, by its name or its number from 1. Default: the first.
 
     Returns
     -------
@@ -371,10 +400,11 @@ def scan(
 
     Notes
     -----
-    A text column of which the first 10,000 rows are all written numbers, such as $1,000, 1.234,50 € or 12 %, is read
-    as numbers, without their unit: 1000, 1234.5 and 12. So is one of which at least 90 % are numbers and the others are
-    at most 10 usual marks of a missing cell, such as -, ?, none or k.A.: these are missing. ``scan.marks("price")``
-    names them. ``dtypes={"price": polars.String}`` keeps the strings.
+    A text column of which the first 10,000 rows are all written numbers, such as $1,000, 1.234,50 €, 12 % or 3 kg, is
+    read as numbers, without their unit: 1000, 1234.5, 12 and 3; (1,200) and 1,200- are -1200. So is one of which at
+    least 90 % are numbers and the others are at most 10 usual marks of a missing cell, such as -, ? or k.A.: these
+    are missing, and so they are among dates, of which half of the cells suffice. ``scan.marks("price")`` names them.
+    ``dtypes={"price": polars.String}`` keeps the strings.
 
     Raises
     ------
@@ -385,6 +415,11 @@ def scan(
         the column and the file.
     RuntimeError
         The process was forked after polars had started its threads.
+
+    Warns
+    -----
+    UserWarning
+        There may be lines above the header of CSV, TSV or a spreadsheet, a second header, or a last row of totals.
 
     Examples
     --------
@@ -401,7 +436,7 @@ def scan(
     """
     if isinstance(missing_values, str):
         raise ValueError(f"missing_values is {missing_values!r}; give a list of strings")
-    asked = AskedDialect(separator, decimal, encoding, tuple(missing_values))
+    asked = AskedDialect(separator, decimal, encoding, tuple(missing_values), skip_rows, sheet)
     stated = dict(dtypes or {})
     return open_scan(paths, asked, target, columns, categorical, categories, stated, not_dates=stated)
 
@@ -463,12 +498,13 @@ def open_scan(
     frame = frame.with_columns(
         without_marks(exactly(name), found).alias(name) for name, found in strings_of_model.items()
     )
-    formats: dict[str, str] = {}
+    dates: dict[str, WrittenDate] = {}
     if not_dates is not None:
         strings = [name for name, dtype in types.items() if dtype == pl.String and (files.is_text or name in keys)]
         excluded = {*not_dates, *(categories or ()), *(categorical or ()), target}
-        formats = date_formats(frame, [name for name in strings if name not in excluded], whole)
-        types, frame = _apply_dates(types, frame, formats)
+        read = [name for name in strings if name not in excluded]
+        dates = written_dates(frame, read, whole, {*unmarked, *keys})
+        types, frame = _apply_dates(types, frame, dates)
     written = {name: dtype for name in types if isinstance(dtype := as_stored.get(name), WrittenNumber)}
     return Scan(
         files.paths,
@@ -480,15 +516,16 @@ def open_scan(
         files=files.files,
         written=written,
         marks_of_model={name: tuple(found) for name, found in strings_of_model.items()},
-        formats=formats,
+        dates=dates,
     )
 
 
-def _apply_dates(types: Types, frame: pl.LazyFrame, formats: Mapping[str, str]) -> tuple[Types, pl.LazyFrame]:
+def _apply_dates(types: Types, frame: pl.LazyFrame, dates: Mapping[str, WrittenDate]) -> tuple[Types, pl.LazyFrame]:
     """Return the types and rows with strings as dates, so that a later cell that is none is an error."""
-    for name, written in formats.items():
-        frame = frame.with_columns(parsed(exactly(name), written, strict=True))
-        types = {**types, name: dtype_of_format(written)}
+    for name, written in dates.items():
+        cells = without_marks(exactly(name), written.marks)
+        frame = frame.with_columns(parsed(cells, written.format, strict=True).alias(name))
+        types = {**types, name: dtype_of_format(written.format)}
     return types, frame
 
 

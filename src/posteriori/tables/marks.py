@@ -1,10 +1,11 @@
-"""Marks of missing cells among numbers, such as -, ? and none: which strings they are, and when they are read so."""
+"""Marks of missing cells among numbers and dates, such as -, ? and none: which strings, and when they are read so."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
 NUMBERS_SHARE = 0.9  # of the present cells of a column, that are numbers if its marks are read as missing
+DATES_SHARE = 0.5  # the same for dates: cells in one format of dates are hardly anything else
 MOST_MARKS = 10  # distinct marks of a column
 _LONGEST = 3  # characters of a mark without letters and digits, such as - or ???
 _WORDS = """
@@ -27,17 +28,21 @@ def is_mark(cell: str) -> bool:
     return text in _USUAL
 
 
-def marks_among_numbers(words: Collection[str], n_words: int, n_numbers: int) -> tuple[str, ...]:
-    """Return the marks of missing cells in a column of numbers, sorted; none if the column is not of numbers.
+def marks_among(
+    words: Collection[str], n_words: int, n_values: int, least_share: float = NUMBERS_SHARE
+) -> tuple[str, ...]:
+    """Return the marks of missing cells in a column of numbers or dates, sorted; none if it is not one.
 
     Parameters
     ----------
     words : collection of str
-        The distinct present cells that are no numbers; some more than 10 if there are more.
-    n_words, n_numbers : int
-        The numbers of present cells that are none, and that are numbers.
+        The distinct present cells that are no values, that is numbers or dates; some more than 10 if there are more.
+    n_words, n_values : int
+        The numbers of present cells that are none, and that are values.
+    least_share : float
+        The least share of values among the present cells.
     """
-    if len(words) > MOST_MARKS or n_numbers < NUMBERS_SHARE * (n_numbers + n_words):
+    if len(words) > MOST_MARKS or n_values < least_share * (n_values + n_words):
         return ()
     return tuple(sorted(words)) if all(map(is_mark, words)) else ()
 
@@ -50,4 +55,4 @@ def marks_in(cells: Iterable[str | None]) -> tuple[str, ...]:
             n_numbers += cell is not None and float(cell) == float(cell)
         except ValueError:
             words.append(str(cell))
-    return marks_among_numbers(set(words), len(words), n_numbers) if n_numbers else ()
+    return marks_among(set(words), len(words), n_numbers) if n_numbers else ()

@@ -358,6 +358,11 @@ class LazyTable(ABC):
             return self.cells(j).column(0, categorical or self._is_stated(j))
         return self.empty_column(j).column(0, categorical)
 
+    def marks(self, name: str) -> tuple[str, ...]:
+        """Return the cells of a column that are read as missing, besides those that are in any table."""
+        del name
+        return ()
+
     def data_type(self, j: int) -> str:
         """Return the name of the data type of column j."""
         return self.empty_column(j).data_type(0)

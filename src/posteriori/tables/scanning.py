@@ -29,7 +29,7 @@ from posteriori.tables.dialects import (
     written_number,
 )
 from posteriori.tables.polars import exactly
-from posteriori.tables.times import type_of_strings
+from posteriori.tables.times import marks_among_dates, type_of_strings
 from posteriori.user_warnings import warn
 
 # Marks of a missing cell. "None", "?" and "-" are not among them, because they may be categories.
@@ -139,19 +139,19 @@ def _records(file: TableFile) -> Iterator[tuple[int, list[str]]]:
     with suppress(OSError, EOFError, zlib.error, csv.Error), _opened(file) as text:
         rows, line = csv.reader(text, delimiter=file.dialect.separator), 1
         for cells in rows:
-            yield line, cells
+            yield line + file.skipped, cells
             line = rows.line_num + 1
 
 
 def _in_row(file: TableFile, is_bad: Callable[[list[str]], bool]) -> str:
     """Return "in line 7 " for the first row with bad cells; an empty string where the line is not known."""
-    return next((f"in line {line} " for line, cells in _records(file) if line > 1 and is_bad(cells)), "")
+    return next((f"in line {line} " for line, cells in _records(file) if line > 1 + file.skipped and is_bad(cells)), "")
 
 
 def _in_line(file: TableFile, text: str) -> str:
     """Return "in line 7 " for the first line that holds a text; an empty string where the line is not known."""
     with suppress(OSError, EOFError, zlib.error), _opened(file) as lines:
-        return next((f"in line {number} " for number, line in enumerate(lines, 1) if text in line), "")
+        return next((f"in line {number} " for number, line in enumerate(lines, 1 + file.skipped) if text in line), "")
     return ""
 
 
@@ -540,8 +540,20 @@ def _rows_above_empty_lines(files: FileSet) -> dict[Path, int]:
     return n_rows
 
 
-def date_formats(frame: pl.LazyFrame, names: Sequence[str], whole: bool) -> dict[str, str]:
-    """Return the format of each column of strings that are all dates or times, by its first rows, or by all if `whole`.
+@dataclass(frozen=True)
+class WrittenDate:
+    """How a text column of dates or times is written."""
+
+    format: str
+    marks: tuple[str, ...] = ()  # cells that are missing in this column
+
+
+def written_dates(
+    frame: pl.LazyFrame, names: Sequence[str], whole: bool, unmarked: Collection[str] = ()
+) -> dict[str, WrittenDate]:
+    """Return how the columns of strings that are dates or times are written, by the first rows, or by all if `whole`.
+
+    All their cells are in one format, or marks of missing ones, except in the columns `unmarked`.
 
     Warns
     -----
@@ -555,14 +567,15 @@ def date_formats(frame: pl.LazyFrame, names: Sequence[str], whole: bool) -> dict
         rows = (cells if whole else cells.head(SAMPLED_ROWS)).collect(engine="streaming")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return {}  # the first pass over the rows names the damaged file
-    formats = {}
+    dates = {}
     for column in rows.iter_columns():
-        found, ambiguous = type_of_strings(column)
+        marks = () if column.name in unmarked else marks_among_dates(column)
+        found, ambiguous = type_of_strings(column.filter(~column.is_in(marks)) if marks else column)
         if found is not None:
-            formats[column.name] = found.format
+            dates[column.name] = WrittenDate(found.format, marks)
         if ambiguous:
             warn(
                 f"column {column.name!r} holds dates whose day and month cannot be distinguished ({ambiguous!r}), so "
                 "they stay strings; write them as 2024-12-31"
             )
-    return formats
+    return dates

@@ -42,10 +42,13 @@ def spelled_alike(labels: Iterable[Any]) -> list[list[str]]:
 
 
 def usual_spellings(rows: Mapping[Any, float]) -> dict[str, str]:
-    """Return the most frequent spelling of each label that has another one, given the rows of each label."""
+    """Return the most frequent spelling of each label that has another one, given the rows of each label.
+
+    One without blanks around it comes first.
+    """
     usual: dict[str, str] = {}
     for group in spelled_alike(rows):
-        best = min(group, key=lambda label: (-rows[label], label))
+        best = min(group, key=lambda label: (label != label.strip(" \u00a0"), -rows[label], label))
         usual |= {label: best for label in group if label != best}
     return usual
 
@@ -87,7 +90,8 @@ def one_spelling(y: Any) -> Array:
     Returns
     -------
     ndarray (n,) of object
-        The labels. Of spellings that are equally frequent the first in alphabetical order is taken.
+        The labels. A spelling without blanks around it is taken before those with some, and of equally frequent ones
+        the first in alphabetical order.
 
     Examples
     --------

@@ -14,6 +14,7 @@ import numpy as np
 
 from posteriori.support.checks import is_missing, require
 from posteriori.support.typing import Array
+from posteriori.tables.marks import DATES_SHARE, MOST_MARKS, marks_among
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,13 +25,16 @@ TimeKind = Literal["month", "date", "datetime", "time", "duration"]
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _KINDS_OF_PERIODS: dict[str, TimeKind] = dict.fromkeys(("Y", "YE", "A", "Q", "QE", "M", "ME"), "month")
 _KINDS_OF_PERIODS |= dict.fromkeys(("W", "D", "B"), "date")
-_LIKE_A_TIME = re.compile(r"\d{1,4}[-/.:]\d{1,2}([-/.:T ]|$)")
+_LIKE_A_TIME = re.compile(r"^\d{1,4}[-/.:]\d{1,2}([-/.:T ]|$)")
+_TWO_DIGITS = r"^\d{1,2}[/.]\d{1,2}[/.]\d\d( |$)"
 _TRIED_CELLS = 20  # of a column of strings, before all its cells are
 _TIMES = ("%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 _ISO_DATES = ("%Y-%m-%d", "%Y/%m/%d")
 # Formats with the same separator that read the same cells differently.
-_RIVALS = {"%d/%m/%Y": "%m/%d/%Y", "%m/%d/%Y": "%d/%m/%Y", "%d-%m-%Y": "%m-%d-%Y", "%m-%d-%Y": "%d-%m-%Y"}
-_DATES = (*_ISO_DATES, "%d.%m.%Y", *_RIVALS)
+_RIVALS = {"%d/%m/%Y": "%m/%d/%Y", "%d-%m-%Y": "%m-%d-%Y", "%d/%m/%y": "%m/%d/%y"}
+_RIVALS |= {other: one for one, other in _RIVALS.items()}
+# Years of two digits are 1970 to 2069. With hyphens, 19-01-28 would be a date in three ways.
+_DATES = (*_ISO_DATES, "%d.%m.%Y", "%d.%m.%y", *_RIVALS)
 
 
 @dataclass(frozen=True)
@@ -193,8 +197,21 @@ def type_of_strings(cells: pl.Series) -> tuple[TimeType | None, str]:
     return None, ""
 
 
+def marks_among_dates(cells: pl.Series) -> tuple[str, ...]:
+    """Return the marks of missing cells in a column of strings of which half or more look like dates or times."""
+    present = cells.drop_nulls()
+    head = present.head(_TRIED_CELLS).to_list()
+    if sum(_LIKE_A_TIME.match(cell) is not None for cell in head) * 2 < len(head) or not head:
+        return ()
+    words = present.filter(~present.str.contains(_LIKE_A_TIME.pattern))
+    distinct = words.unique().head(MOST_MARKS + 1).to_list()
+    return marks_among(distinct, len(words), len(present) - len(words), DATES_SHARE)
+
+
 def _all_read(cells: pl.Series, written: str) -> bool:
-    """Return whether all strings are times in a format, with years of four digits."""
+    """Return whether all strings are times in a format, with as many digits of the year as it has."""
+    if "%y" in written and not cells.str.contains(_TWO_DIGITS).all():
+        return False
     found = parsed(cells, written)
     if found.null_count():
         return False
