@@ -339,22 +339,8 @@ def _filled(precision: Array, mean: Array, patterns: ComponentPatterns) -> tuple
     filled, uncertain = patterns.scatter.copy(), np.zeros((d, d))
     deviation = patterns.mean - mean
     log_volumes = np.full(len(patterns.weight), d * math.log(2.0 * math.pi))
-    for number, missing, scatter in patterns.incomplete:
-        of_missing = precision[missing]
-        inverse = of_missing[:, missing]
-        log_volumes[number] += float(np.linalg.slogdet(inverse)[1]) - len(missing) * math.log(2.0 * math.pi)
-        inverse = np.linalg.inv(inverse)
-        slope = -inverse @ of_missing
-        slope[:, missing] = 0.0
-        deviation[number, missing] = 0.0
-        deviation[number, missing] = slope @ deviation[number]
-        # A·S·Aᵀ differs from S, which is 0 in the missing columns, only in their rows and columns.
-        cross = slope @ scatter
-        filled[missing] += cross
-        filled[:, missing] += cross.T
-        block = np.ix_(missing, missing)
-        filled[block] += cross @ slope.T
-        uncertain[block] += patterns.weight[number] * inverse
+    of_patterns = patterns.is_missing, patterns.place, patterns.weight, patterns.scatters
+    kernels.fill_patterns(*of_patterns, np.ascontiguousarray(precision), filled, uncertain, deviation, log_volumes)
     return filled, deviation, uncertain, log_volumes
 
 

@@ -62,6 +62,7 @@ from posteriori.kernels.left_out import (
     sweep_paths,
     tree_left_out,
 )
+from posteriori.kernels.missing_patterns import fill_patterns
 from posteriori.kernels.quasi_newton import times_inverse_hessian
 from posteriori.kernels.responsibilities import (
     add_complete_moments,
@@ -131,6 +132,7 @@ __all__ = [
     "expect_tree_counts",
     "explain_forest",
     "families_left_out",
+    "fill_patterns",
     "first_numbers",
     "follow_paths",
     "forest_density",

@@ -292,14 +292,20 @@ class ComponentPatterns:
         0 where the column is missing.
     scatter : ndarray (d, d)
         The sum of the scatter matrices of all patterns, with zeros for missing columns.
-    incomplete : tuple of (int, ndarray (m,), ndarray (d, d))
-        The position, the missing columns and the scatter matrix of each pattern with missing columns.
+    place : ndarray (q,)
+        The positions of the patterns with missing columns.
+    is_missing : ndarray of bool (q, d)
+        Their missing columns.
+    scatters : ndarray (q, d, d)
+        Their scatter matrices.
     """
 
     weight: Array
     mean: Array
     scatter: Array
-    incomplete: tuple[tuple[int, Array, Array], ...]
+    place: Array
+    is_missing: Array
+    scatters: Array
 
 
 @dataclass(frozen=True)
@@ -380,16 +386,15 @@ class MissingPatterns:
         patterns = [present for present, scatter in scatters.items() if scatter.weight[z] > 0]
         d = self.n_columns
         weight, mean = np.array([scatters[present].weight[z] for present in patterns]), np.zeros((len(patterns), d))
-        whole, incomplete = np.zeros((d, d)), []
+        padded = np.zeros((len(patterns), d, d))
+        is_missing = np.ones((len(patterns), d), np.bool_)
         for number, present in enumerate(patterns):
             here = np.array(present, np.int64)
             mean[number, here] = scatters[present].mean[z]
-            padded = np.zeros((d, d))
-            padded[np.ix_(here, here)] = scatters[present].scatter[z]
-            whole += padded
-            if len(here) < d:
-                incomplete.append((number, np.setdiff1d(np.arange(d), here), padded))
-        return ComponentPatterns(weight, mean, whole, tuple(incomplete))
+            padded[np.ix_([number], here, here)] = scatters[present].scatter[z]
+            is_missing[number, here] = False
+        place = np.flatnonzero(is_missing.any(axis=1))
+        return ComponentPatterns(weight, mean, padded.sum(axis=0), place, is_missing[place], padded[place])
 
 
 def _number_patterns(missing: Array) -> tuple[Array, int]:
