@@ -412,7 +412,8 @@ def _losses(trees: TreeStructure, smoothed: _Smoothed, values: Array, rows: Code
     scores = np.zeros((1 + len(bounds), len(rows.codes), len(prior)))
     for position, (low, high) in enumerate(bounds, start=1):
         scores[position, :, 1:] = mean_scores(trees, smoothed, values, rows.codes, slice(low, high))
-    scores[0] = np.average(scores[1:], axis=0, weights=[high - low for low, high in bounds])
+    for (low, high), of_half in zip(bounds, scores[1:], strict=True):
+        scores[0] += of_half * ((high - low) / (last - first))
     scores += np.log(prior)
     log_evidence = np.empty(scores.shape[:2])
     kernels.log_evidence(scores.reshape(-1, len(prior)), log_evidence.ravel())

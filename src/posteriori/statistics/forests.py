@@ -470,6 +470,12 @@ class CanonicalOrder:
         chosen = np.lexsort((of_cells, rows.weight, of_rows, place[rows.component]))
         return cls(rows.take(chosen), chosen, ordered, rank, place, varying[by_hash], moved)
 
+    @cached_property
+    def _codes_side_by_side(self) -> tuple[Array, Array, Array]:
+        """`codes`, one column after the other, where those of each column start, and how many they are."""
+        sizes = np.array([len(of_column) for of_column in self.codes], np.int64)
+        return np.concatenate([np.zeros(0, np.int64), *self.codes]), np.cumsum(sizes) - sizes, sizes
+
     def encoded(self) -> Array:
         """Return the codes of the rows and of the columns that vary, (n, v), in this order of categories."""
         codes = np.empty((len(self.rows.codes), len(self.columns)), self.rows.codes.dtype)
@@ -480,11 +486,15 @@ class CanonicalOrder:
     def restored(self, nodes: Array, share: Array, sides: Array) -> tuple[Array, Array, Array]:
         """Return a tree on these codes (`kernels.grow_tree`) as one on the columns and codes of the rows."""
         nodes, moved = nodes.copy(), sides.copy()
-        for i, j in enumerate(self.columns.tolist()):
-            if not self.ordered[j]:
-                starts = nodes[nodes[:, 0] == i, 1][:, np.newaxis]
-                moved[starts + np.arange(len(self.codes[i]))] = sides[starts + self.codes[i]]
         inner = nodes[:, 0] >= 0
+        column, start = nodes[inner, :2].T
+        of_categories = ~self.ordered[self.columns[column]]
+        column, start = column[of_categories], start[of_categories]
+        codes, first, sizes = self._codes_side_by_side
+        n_codes = sizes[column]
+        of_cut = np.arange(n_codes.sum()) - np.repeat(np.cumsum(n_codes) - n_codes, n_codes)
+        start = np.repeat(start, n_codes)
+        moved[start + of_cut] = sides[start + codes[np.repeat(first[column], n_codes) + of_cut]]
         nodes[inner, 0] = self.columns[nodes[inner, 0]]
         return nodes, share, moved
 
