@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posteriori as po
 from posteriori import persistence
 from posteriori.cli import main
+from posteriori.checks import check_model
 from posteriori.datasets import load_penguins
 from posteriori.registry import COMPARED, CROSS_VALIDATED, MODELS, find_model
 
@@ -51,6 +52,7 @@ def test_the_model_of_the_recipe_is_found_everywhere(registered, tmp_path):
     assert_allclose(
         alone.predict_proba(penguins), po.KDependenceBayes(1).fit(penguins, "species").predict_proba(penguins)
     )
+    assert check_model(registered(), penguins.head(100), "species")
     judged = po.cross_validate(["one-dependence", "nb"], penguins, "species", folds=2)
     assert judged.table["model"].to_list() == ["one-dependence", "naive Bayes"]
     pool = po.GenerativeClassifier(folds=2).fit(penguins, "species")
