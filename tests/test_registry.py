@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 from posteriori import persistence
-from posteriori.cli import main
 from posteriori.checks import check_model
+from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.registry import COMPARED, CROSS_VALIDATED, MODELS, find_model
 
