@@ -23,6 +23,7 @@ from posteriori.densities import (
 from posteriori.densities.registry import REGISTRY
 from posteriori.model import Block, GenerativeModel, KnownCells, PartialRows
 from posteriori.model_cost import require_affordable_export
+from posteriori.sql.dates import require_dates
 from posteriori.sql.dialects import (
     POSSIBLE,
     SMALLEST_EXPONENT,
@@ -42,7 +43,6 @@ from posteriori.sql.factors import Factor, FactorContext
 from posteriori.sql.steps import Cells, Steps
 from posteriori.sql.writers import writer_of
 from posteriori.support.typing import Array
-from posteriori.tables.messages import quote
 from posteriori.tables.schema import kind_of
 
 MOST_CHARACTERS = 20_000_000  # DuckDB reads 7 million in a second, and 0.5 GB; some databases read one million only
@@ -191,13 +191,8 @@ def select_posterior(
         The weights of the models; None for one model.
     """
     (name, model), *_ = models.items()
-    dates = [column.name for column in model.schema.columns if column.part is not None and not column.is_ignored]
-    if dates:
-        raise ValueError(
-            f"{quote(dates)} {'are parts' if len(dates) > 1 else 'is a part'} of dates, which have no SQL; add them "
-            'to the table as numbers and categories before the fit, or fit with columns=po.Columns(dates="ignore")'
-        )
     known = Dialect(dialect)
+    require_dates(list(model.schema.columns), known)
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
         raise ValueError(f"the classes are {' and '.join(kinds)}, and a column of a database is of one type")
