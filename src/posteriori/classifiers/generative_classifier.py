@@ -444,7 +444,7 @@ class GenerativeClassifier(Classifier):
             reason = language.reason_against_column(column)
             if reason is not None:
                 name = column.name if column.part is None else column.part.of
-                raise ValueError(f"column {name!r} {reason}; leave it out")
+                raise ValueError(f"column {name!r} {reason}; leave it out (--ignore of posteriori fit)")
         return language
 
     def _written_in(self, language: Language, fits: CandidateFits, folded: FoldedData) -> CandidateFits:

@@ -142,9 +142,10 @@ def _check_outputs(request: FitRequest) -> Output | None:
 def resolve_model(request: FitRequest) -> ModelSpec:
     """Return the requested model; without --model the pool, or nb if the pool does not support an option."""
     if request.model is not None:
-        return model_named("--model", request.model)
-    if request.language is not None and request.model not in (None, "pool"):
-        raise UserError(f"--for chooses the candidates of the pool; leave out --for or --model {request.model}")
+        spec = model_named("--model", request.model)
+        if request.language is not None and spec.name != "pool":
+            raise UserError(f"--for chooses the candidates of the pool; leave out --for or --model {spec.name}")
+        return spec
     held_out = request.settings.get("unlabelled_weight", "").startswith("held")
     needs_nb = held_out or not request.settings.keys().isdisjoint(_BEYOND_POOL)
     if needs_nb and request.language is not None:
