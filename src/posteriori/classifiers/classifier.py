@@ -416,8 +416,8 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         ------
         ValueError
             The dialect is unknown, or has no functions for a column of dates; a density of the model, or of a member of
-            the pool, has no SQL; the SELECT would have more than about 20,000,000 characters, by an estimate before it is written; the table cannot follow
-            FROM; two columns of the result would have the same name.
+            the pool, has no SQL; the SELECT would have more than about 20,000,000 characters, by an estimate before it
+            is written; the table cannot follow FROM; two columns of the result would have the same name.
         ImportError
             sqlglot is absent: ``pip install sqlglot``.
 

@@ -66,7 +66,7 @@ def moment(part: DatePart, dialect: Dialect) -> Node:
 
 
 def is_no_moment(part: DatePart, dialect: Dialect) -> Node:
-    """Return the condition that a cell is text that is neither a date nor missing."""
+    """Return the condition that a cell is text that is not missing and no date."""
     known = exp.In(
         this=exp.cast(dialect.named(part.of), "text"), expressions=[exp.Literal.string(one) for one in MISSING]
     )
