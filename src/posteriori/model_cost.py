@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from posteriori.user_warnings import warn
 
@@ -153,6 +154,31 @@ def require_affordable_export(what: str, sizes: Mapping[str, int], unit: str, mo
     raise ValueError(
         f"{first}, most of them of {', '.join(large)}; {fewer}fit fewer columns, bins or trees, or {instead}"
     )
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language other than Python that fitted models are written in, and what it can hold of a pool."""
+
+    what: str  # what is written, for messages, such as "the SELECT"
+    unit: str  # of sizes, such as "characters"
+    most: int  # the greatest size of all models together
+    size: Callable[[Any], int]  # the estimated size of a fitted model
+    reason_against_column: Callable[[Any], str | None]  # why it reads no such column of a schema
+    reason_against: Callable[[Any], str | None]  # why a fitted model cannot be written, whatever its size
+
+    def reasons_against(self, models: Mapping[str, Any]) -> dict[str, str]:
+        """Return why some of the fitted models of a pool are to be left out, by name: the largest, until others fit."""
+        sizes = {name: self.size(model) for name, model in models.items()}
+        left, reasons = sum(sizes.values()), {}
+        for name in sorted(sizes, key=lambda name: -sizes[name]):
+            if left > self.most:
+                left -= sizes[name]
+                about = f"{float(f'{sizes[name]:.2g}'):,.0f}"
+                reasons[name] = f"it would have about {about} {self.unit} of {self.what} (limit {self.most:,} for all)"
+            elif (reason := self.reason_against(models[name])) is not None:
+                reasons[name] = reason
+        return reasons
 
 
 def _duration(seconds: float) -> str:

@@ -24,6 +24,7 @@ from posteriori.model_cost import (
     MOST_PARAMETERS,
     ROWS_PER_COLUMN,
     CostModel,
+    Language,
     TableSummary,
     cost_of_averaged_pairs,
     cost_of_covariances,
@@ -421,6 +422,23 @@ _SPECS = (
 MODELS: dict[str, ModelSpec] = {spec.name: spec for spec in _SPECS}
 COMPARED = ("pool", "nb", "lda", "tan", "logistic", "boosting")  # the default of `compare`
 CROSS_VALIDATED = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")  # the default of `posteriori cv`
+
+
+# What the pool can be fitted for (its parameter `language`), and where each stands.
+_LANGUAGES = {"sql": "posteriori.sql.translation:LANGUAGE", "javascript": "posteriori.javascript.export:LANGUAGE"}
+LANGUAGES = tuple(_LANGUAGES)
+
+
+def find_language(name: str) -> Language:
+    """Return the language of a name, imported on first use; ImportError if it needs a package that is absent."""
+    module, _, attribute = _LANGUAGES[name].partition(":")
+    try:
+        found: Language = getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if error.name != "sqlglot":
+            raise
+        raise ImportError("SQL needs sqlglot: pip install sqlglot") from error
+    return found
 
 
 def find_model(name: str) -> ModelSpec:

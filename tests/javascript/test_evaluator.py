@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 
+import posteriori as po
+from posteriori.datasets import load_penguins
 from posteriori.javascript import to_javascript
 from tests.javascript.engines import DRIVER, in_chromium, in_node
 from tests.javascript.models import MODELS
@@ -99,3 +101,29 @@ def test_a_browser_gives_the_same_numbers(fitted, files, evaluated, tmp_path):
                 assert_allclose(
                     np.array(other[key], np.float64), np.array(one[key], np.float64), **TOLERANCE, err_msg=name
                 )
+
+
+WARNINGS = """
+const messages = [];
+console.warn = (message) => messages.push(message);
+const model = load(JSON.stringify(given.file));
+const scores = given.rows.map((row) => model.score(row));
+model.score(new Map([["Sex", "male"]]));
+const result = { messages, scores };
+"""
+
+
+def test_a_row_may_lack_keys_and_what_the_model_does_not_know_is_named_once(tmp_path):
+    model = po.NaiveBayes().fit(load_penguins(), "species")
+    file = json.loads(to_javascript(model))
+    rows = [{}, {"year": 2007, "species": "Gentoo"}, {"Sex": "male"}, {"Sex": "male"}, {"sex": "mal", "moon": 1}]
+    found = in_node(WARNINGS, {"file": file, "rows": rows}, tmp_path)
+    assert found["messages"] == [
+        'the row has "Sex", which is no column of the model; ignored; did you mean "sex"?',
+        'the row has "moon", which is no column of the model; ignored',
+        '"mal" of column "sex" is unseen in training and counts as missing; did you mean "male"?',
+    ]
+    of_nothing = found["scores"][0]
+    assert_allclose(list(of_nothing.values()), model.class_prior_, **TOLERANCE)
+    assert found["scores"][2] == of_nothing
+    assert found["scores"][4] == of_nothing

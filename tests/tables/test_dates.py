@@ -368,9 +368,7 @@ def test_comparisons_give_every_model_the_parts():
     assert_allclose(found.posteriors["logistic regression"], by_parts.posteriors["logistic regression"], rtol=1e-6)
 
 
-def test_models_without_parts_refuse_dates(fitted):
-    with pytest.raises(ValueError, match="are parts of dates, which have no SQL"):
-        fitted.to_sql()
+def test_readers_of_numbers_refuse_dates():
     with pytest.raises(TypeError, match=r"column 'when' is Datetime.*; turn it into a number or a category"):
         infer_schema(read_table(CONTAINERS["polars"]()))
 

@@ -14,10 +14,11 @@ from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.validation import Labels
 from posteriori.densities import REGISTRY
+from posteriori.densities.tree_growing import trees_for
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.log_linear import fit_pool
-from posteriori.model import clip_log_posteriors
-from posteriori.model_cost import ColumnSummary, TableSummary
+from posteriori.model import GenerativeModel, clip_log_posteriors
+from posteriori.model_cost import ColumnSummary, Language, TableSummary
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.registry import ModelSpec, find_model, member_models, pool_candidates
 from posteriori.sources import LabelledSource
@@ -367,7 +368,7 @@ class CandidateFits:
         )
 
     def in_order(self, names: Iterable[str]) -> CandidateFits:
-        """Return the candidates in the order of some names, which include theirs."""
+        """Return those of the candidates that have one of some names, in the order of the names."""
         known = list(self.estimators)
         places = [known.index(name) for name in names if name in self.estimators]
         return replace(
@@ -431,6 +432,60 @@ class Trial:
     # the candidates to fit to all rows, with the least weight of a node that suits the table
     kept: dict[str, GenerativeEstimator]
     skipped: dict[str, str]  # why the others are left out, by name
+    models: dict[str, GenerativeModel] = field(default_factory=dict)  # the small ones, by the names of those kept
+    n_rows: int = 0  # that these were fitted to
+    gain: str = ""  # what the trial shows, in a sentence
+
+    def with_room(self, language: Language, taken: int, n_rows: int, fewest: int) -> tuple[Trial, str]:
+        """Return the trial with as many trees as a language has room for, and a sentence on the trees that it lacks.
+
+        Parameters
+        ----------
+        language : Language
+        taken : int
+            The size of the other candidates.
+        n_rows : int
+            Of the table: a tree grows in proportion to the rows.
+        fewest : int
+            With fewer trees a forest is left out.
+        """
+        kept, skipped, sentences = dict(self.kept), dict(self.skipped), []
+        room = _SURE * (language.most - taken) / max(len(kept), 1)
+        for name, one in self.kept.items():
+            wanted = trees_for(n_rows, one.splits) if isinstance(one.n_trees, str) else int(one.n_trees)
+            per_tree = language.size(self.models[name]) / _TREES * max(n_rows / self.n_rows, 1.0)
+            n_trees = int(max(room, 0.0) / per_tree)
+            if n_trees >= wanted:
+                continue
+            if n_trees < fewest:
+                del kept[name]
+                about = f"{float(f'{per_tree * wanted:.2g}'):,.0f}"
+                skipped[name] = (
+                    f"it would have about {about} {language.unit} of {language.what} (limit {language.most:,} for "
+                    f"all); {self.gain}"
+                )
+                sentences.append(f"{name!r} is left out: {skipped[name]}")
+            else:
+                kept[name] = clone(one).set_params(n_trees=n_trees)
+                sentences.append(f"{name!r} has {n_trees} trees, not {wanted}: {language.what} has no room for more")
+        return replace(self, kept=kept, skipped=skipped), "; ".join(sentences)
+
+
+_SURE = 0.8  # of the room: the size of a forest of all rows is a forecast
+
+
+def cost_of_leaving_out(
+    fits: CandidateFits, left_out: Iterable[str], folded: FoldedData, penalty: float
+) -> tuple[float, float, float]:
+    """Return the held-out log-loss of a pool without some candidates, by how much it rises, and its standard error."""
+    n, names = len(folded.y_true), list(left_out)
+    kept = fits.in_order([name for name in fits.estimators if name not in names])
+    without, together = (
+        _losses(one.log_posterior[:n], folded, penalty, typical_weights(one.estimators.values()))
+        for one in (kept, fits)
+    )
+    risen = without - together
+    return _mean(without, folded), _mean(risen, folded), _standard_error(risen, folded)
 
 
 def try_costly(
@@ -480,7 +535,9 @@ def try_costly(
         strength = float(np.exp(np.log(np.maximum(density.strengths[0], 1e-6)).mean()))
         weight = float(np.clip(_WEIGHT_PER_STRENGTH * strength, 2.0, _MOST_WEIGHT))
         kept[name] = clone(one).set_params(min_weight=weight)
-    return Trial(kept, {})
+    models = {name: fits.full.model for name, fits in zip(costly, fitted, strict=True)}
+    sentence = f"{figures}, it lowers the log-loss of the pool, {of_all:.4f}, by {gain:.4f} ± {error:.4f}"
+    return Trial(kept, {}, models, n, sentence)
 
 
 def _sample_size(folded: FoldedData) -> int:

@@ -415,9 +415,9 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            The dialect is unknown; a density of the model, or of a member of the pool, has no SQL; the SELECT would
-            have more than about 20,000,000 characters, by an estimate before it is written; the table cannot follow
-            FROM; two columns of the result would have the same name.
+            The dialect is unknown, or has no functions for a column of dates; a density of the model, or of a member of
+            the pool, has no SQL; the SELECT would have more than about 20,000,000 characters, by an estimate before it
+            is written; the table cannot follow FROM; two columns of the result would have the same name.
         ImportError
             sqlglot is absent: ``pip install sqlglot``.
 
@@ -425,6 +425,9 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         -----
         In SQLite and DuckDB, numbers and truth values may be text, as an import of CSV leaves them: it is cast, and
         the empty string and NA are missing. A row with another word among numbers has no prediction.
+
+        Dates and times of day are columns of the database, or text of ISO 8601, in DuckDB also in the format of
+        training. In SQLite and DuckDB a row with another word among dates has no prediction.
 
         The database compares strings: a collation that ignores case ignores it here too. SQLite must be 3.35 or newer,
         with its mathematical functions; SQL Server 2022 or newer. A covariance takes d³/6 short expressions for rows

@@ -15,6 +15,7 @@ from posteriori.classifiers.candidates import (
     FEWEST_TRIED,
     CandidateFits,
     CandidateFitter,
+    cost_of_leaving_out,
     try_costly,
     typical_weights,
     warn_of_left_out,
@@ -38,6 +39,7 @@ from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_bounds import POOLING, fitting_steps
 from posteriori.model import KnownCells, PartialRows, Pool, Posterior
+from posteriori.model_cost import Language
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
     FoldedData,
@@ -47,13 +49,13 @@ from posteriori.model_selection.folded_data import (
 from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
 from posteriori.model_selection.partial_rows import fit_partial_rows
-from posteriori.registry import MODELS
+from posteriori.registry import LANGUAGES, MODELS, find_language
 from posteriori.sources.table_source import blas
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_numbers, generator, require
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column
+from posteriori.tables import Batch, Column, Schema
 from posteriori.tables.progress import plan_steps, start_progress, step, without_passes
 
 _POOL = "pool"
@@ -101,6 +103,10 @@ class GenerativeClassifier(Classifier):
         discriminant analysis, trees) learn from rows without label; the others, and members with feature weights,
         leave them out. Weights and scores are of rows with a label only. Default: a missing label is an error.
     .. shared:: columns
+    language : {"sql", "javascript"}, optional
+        What the pool is to be written in, by `to_sql` or `posteriori.javascript.to_javascript`. Candidates that cannot
+        be written in it, or are too large together, are left out (`skipped_`), and a forest gets as many trees as there
+        is room for; `language_note_` says what this costs. Columns that it cannot read are an error. Default: Python.
     time_budget : float, optional
         Seconds that a fit may take, compilation of kernels apart. Candidates are then fitted one by one, the cheapest
         first, and at least one. One that would take too long is left out (`skipped_`), and a forest gets as many trees
@@ -144,6 +150,9 @@ class GenerativeClassifier(Classifier):
     skipped_ : dict
         Why a candidate was left out, by name: it does not apply to these columns, it costs too much, it could not lower
         the log-loss of the pool in a trial, the time budget was used up, or it failed.
+    language_note_ : str
+        A sentence on what is left out for `language`, and what it costs in log-loss; empty if nothing is. Not kept in
+        files.
     class_prior_, class_log_prior_ : ndarray (C,)
         p(y) of the training rows, or `priors`, and its log in nats.
     training_prior_ : ndarray (C,)
@@ -241,6 +250,7 @@ class GenerativeClassifier(Classifier):
         "priors": [None, StrOptions({"uniform"}), Mapping, "array-like"],
         "labels": [None, Labels],
         "columns": [None, Columns],
+        "language": [None, StrOptions(set(LANGUAGES))],
         "time_budget": [None, Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
@@ -258,6 +268,7 @@ class GenerativeClassifier(Classifier):
         priors: Any = None,
         labels: Labels | None = None,
         columns: Columns | None = None,
+        language: str | None = None,
         time_budget: float | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -271,6 +282,7 @@ class GenerativeClassifier(Classifier):
         self.priors = priors
         self.labels = labels
         self.columns = columns
+        self.language = language
         self.time_budget = time_budget
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -283,6 +295,7 @@ class GenerativeClassifier(Classifier):
     known_cells_: KnownCells
     training_prior_: Array
     skipped_: dict[str, str]
+    language_note_: str
     _held_out_sample: HeldOutSample
     reads_counts = True
     _fitted_attribute = "members_"
@@ -389,6 +402,20 @@ class GenerativeClassifier(Classifier):
     def _fit_candidates(
         self, fitter: CandidateFitter, estimators: dict[str, GenerativeEstimator], begun: float
     ) -> CandidateFits:
+        """Fit the candidates that are of use, and keep those that the language can hold."""
+        self.language_note_ = ""
+        if self.language is None:
+            return self._fit_useful(fitter, estimators, begun, None)
+        language = self._readable_by(fitter.folded.source.schema)
+        return self._written_in(language, self._fit_useful(fitter, estimators, begun, language), fitter.folded)
+
+    def _fit_useful(
+        self,
+        fitter: CandidateFitter,
+        estimators: dict[str, GenerativeEstimator],
+        begun: float,
+        language: Language | None,
+    ) -> CandidateFits:
         """Fit the cheap candidates, and those of the costly ones that are of use; or those that time allows."""
         folded = fitter.folded
         costly = {name: one for name, one in estimators.items() if self._selects and MODELS[name].is_costly}
@@ -401,10 +428,39 @@ class GenerativeClassifier(Classifier):
             return fitter.fit(estimators)
         fits = fitter.fit(cheap)
         trial = try_costly(costly, fits, folded, self._penalty(folded))
+        if language is not None:
+            taken = sum(language.size(one.full.model) for one in fits.fitted)
+            trial, self.language_note_ = trial.with_room(language, taken, folded.n_labelled, folded.folds)
         self.skipped_ |= trial.skipped
         if not trial.kept:
             return fits
         return fits.joined(fitter.fit(trial.kept)).in_order(estimators)
+
+    def _readable_by(self, schema: Schema) -> Language:
+        """Return the language of the pool; ValueError if it cannot read some column."""
+        assert self.language is not None
+        language = find_language(self.language)
+        for column in schema.columns:
+            reason = language.reason_against_column(column)
+            if reason is not None:
+                name = column.name if column.part is None else column.part.of
+                raise ValueError(f"column {name!r} {reason}; leave it out (--ignore of posteriori fit)")
+        return language
+
+    def _written_in(self, language: Language, fits: CandidateFits, folded: FoldedData) -> CandidateFits:
+        """Return the candidates that a language can hold; state what the others are worth."""
+        models = {name: one.full.model for name, one in zip(fits.estimators, fits.fitted, strict=True)}
+        reasons = language.reasons_against(models)
+        if not reasons:
+            return fits
+        sentences = [f"{name!r} is left out: {reason}" for name, reason in reasons.items()]
+        if len(reasons) == len(models):
+            raise ValueError(f"no candidate can be written in {self.language}: {'; '.join(sentences)}")
+        self.skipped_ |= reasons
+        loss, risen, error = cost_of_leaving_out(fits, reasons, folded, self._penalty(folded))
+        cost = f"the log-loss of the pool, {loss:.4f}, is higher by {risen:.4f} ± {error:.4f} for it"
+        self.language_note_ = "; ".join(filter(None, [self.language_note_, *sentences, cost]))
+        return fits.in_order([name for name in fits.estimators if name not in reasons])
 
     def _penalty(self, folded: FoldedData) -> float:
         return self.penalty * max(1.0, _FEW_ROWS / len(folded.y_true))

@@ -107,6 +107,8 @@ def print_first_page(facts: Facts) -> None:
     if len(notes) > _MOST_NOTES:
         out.print(f"and {plural(len(notes) - _MOST_NOTES, 'more note')}")
     out.print()
+    if facts["language_note"]:
+        out.print(facts["language_note"], soft_wrap=True)
     out.print(what_is_saved(facts), soft_wrap=True)
     if facts["report"]:
         out.print(f"report: {facts['report']}", soft_wrap=True)

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -83,6 +84,7 @@ class FitRequest:
     force: bool
     classes: int | None
     target_is_class: bool
+    language: str | None
 
     @property
     def title(self) -> str:
@@ -140,9 +142,14 @@ def _check_outputs(request: FitRequest) -> Output | None:
 def resolve_model(request: FitRequest) -> ModelSpec:
     """Return the requested model; without --model the pool, or nb if the pool does not support an option."""
     if request.model is not None:
-        return model_named("--model", request.model)
+        spec = model_named("--model", request.model)
+        if request.language is not None and spec.name != "pool":
+            raise UserError(f"--for chooses the candidates of the pool; leave out --for or --model {spec.name}")
+        return spec
     held_out = request.settings.get("unlabelled_weight", "").startswith("held")
     needs_nb = held_out or not request.settings.keys().isdisjoint(_BEYOND_POOL)
+    if needs_nb and request.language is not None:
+        raise UserError("--for chooses the candidates of the pool, and --set names a parameter of nb; leave one out")
     return model_named("--model", "nb" if needs_nb else "pool")
 
 
@@ -222,6 +229,8 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
     if text and "text" not in spec.options:
         raise UserError(f"--column: text needs --model {names_with('text')}, not {spec.name}; remove it")
     columns: dict[str, Any] = {"columns__dates": parts_of_dates(request.dates)}
+    if request.language is not None:
+        columns["language"] = request.language
     if keep:
         columns["columns__keep"] = "all" if keep == ["all"] else keep
     if text:
@@ -411,6 +420,19 @@ ReportFile = Annotated[
         show_default=False,
     ),
 ]
+
+
+class Translation(StrEnum):
+    """What a pool can be written in."""
+
+    sql = "sql"
+    javascript = "javascript"
+
+
+For = Annotated[
+    Translation | None,
+    typer.Option("--for", help="Fit a pool that sql or export can write.", show_default=False),
+]
 Details = Annotated[bool, typer.Option("--details", help="Print columns, scores, candidates and importance.")]
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
 Groups = Annotated[
@@ -464,6 +486,7 @@ def fit(
     force: Force = False,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
+    language: For = None,
     details: Details = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -496,6 +519,7 @@ def fit(
         force=force,
         classes=classes,
         target_is_class=target_is_class,
+        language=None if language is None else language.value,
     )
     with work_progress(not quiet):
         facts = run(request)

@@ -241,6 +241,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
         "candidates": candidate_facts(estimator),
         "pool_verdict": verdict_on_pool(estimator),
         "left_out": getattr(estimator, "skipped_", {}),
+        "language_note": getattr(estimator, "language_note_", ""),
         "summary": in_words.sentences(judged.predictions, [label_text(label) for label in labels_of(estimator)]),
         "rows_to_look_at": [{"row": row, "probability": p} for row, p in judged.doubtful],
     }
@@ -354,6 +355,8 @@ def print_fit(facts: Facts) -> None:
     print_scores(out, f"{found['folds']}-fold cross-validation{subsample}", found)
     if facts["candidates"]:
         print_candidates(out, facts["candidates"], facts["pool_verdict"])
+    if facts["language_note"]:
+        out.print(facts["language_note"])
     reasons: dict[str, list[str]] = {}
     for name, reason in facts["left_out"].items():
         reasons.setdefault(reason, []).append(name)

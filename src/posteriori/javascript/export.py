@@ -14,7 +14,7 @@ import numpy as np
 
 from posteriori import densities
 from posteriori.model import FactorWeights, GenerativeModel, Pool, Posterior
-from posteriori.model_cost import require_affordable_export
+from posteriori.model_cost import Language, require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.support.typing import Array
@@ -133,6 +133,34 @@ def to_javascript(model: Any) -> str:
     return page_json(javascript_object(model))
 
 
+def _size(model: GenerativeModel) -> int:
+    return sum(map(_n_numbers, model.posterior_parameters))
+
+
+def _reason_against_column(column: Column) -> str | None:
+    """Return why the evaluator does not read a column; None if it does."""
+    try:
+        _column(column)
+    except ValueError as error:
+        return f"cannot be written: {error}"
+    return None
+
+
+def _reason_against_model(model: GenerativeModel) -> str | None:
+    """Return why the evaluator does not know a model; None if it does."""
+    try:
+        for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
+            _density(block.density, parameters)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+LANGUAGE = Language(
+    "the model in JavaScript", "numbers", MOST_NUMBERS, _size, _reason_against_column, _reason_against_model
+)
+
+
 def page_json(content: Any) -> str:
     """Return JSON in ASCII in which no text can end an element of a page."""
     text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -158,7 +186,7 @@ def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
     schema, pool = posterior.schema, posterior.pool
     kept = [m for m in range(len(posterior.models)) if pool is None or _is_used(pool, m)]
     names = list(getattr(estimator, "members_", [type(estimator).__name__]))
-    counts = {names[m]: sum(map(_n_numbers, posterior.models[m].posterior_parameters)) for m in kept}
+    counts = {names[m]: _size(posterior.models[m]) for m in kept}
     require_affordable_export("the model in JavaScript", counts, "numbers", MOST_NUMBERS, "score by predict_to instead")
     target = estimator.target_
     is_mixture = not hasattr(estimator, "classes_")

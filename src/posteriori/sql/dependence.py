@@ -45,15 +45,19 @@ class CodeRows:
         source = self.steps.source([*self.codes, self._key])
         return self.add("rows", f"SELECT DISTINCT {', '.join([f'{self._key} AS r', *codes, *more])}\nFROM {source}")
 
+    def name_of(self, name: str) -> str:
+        """Return the full name of a common table expression, which a recursive one names itself."""
+        return f"{self._name}_{name}"
+
     def add(self, name: str, body: str) -> str:
         """Add a common table expression; return its name."""
-        full = f"{self._name}_{name}"
+        full = self.name_of(name)
         self._tables.append(f"{full} AS {self.dialect.kept}(\n{body}\n)")
         return full
 
     def add_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[int | float]]) -> str:
         """Add a table of numbers; return its name."""
-        full = f"{self._name}_{name}"
+        full = self.name_of(name)
         self._tables.append(self.dialect.table_of(full, columns, rows))
         return full
 

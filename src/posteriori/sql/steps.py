@@ -9,6 +9,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
+from posteriori.sql.dates import code_of, is_no_moment, moment, number_of
 from posteriori.sql.dialects import (
     LARGEST,
     Dialect,
@@ -24,6 +25,7 @@ from posteriori.sql.dialects import (
 )
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
+from posteriori.tables.times import DatePart
 
 _STEP = "posteriori_"  # and a number: a name that no table is likely to have
 
@@ -73,9 +75,11 @@ class Steps:
 
     def define(self, name: str, node: Node) -> str:
         """Add a column that is an expression of columns added before; return its name."""
-        return self._keep(
-            self.prefix + name, node, frozenset(reference.name for reference in node.find_all(exp.Column))
-        )
+        return self.define_shared(self.prefix + name, node)
+
+    def define_shared(self, name: str, node: Node) -> str:
+        """Add a column that is an expression of columns that were read, for every scope; return its name."""
+        return self._keep(name, node, frozenset(reference.name for reference in node.find_all(exp.Column)))
 
     def known(self, name: str) -> str | None:
         """Return the name in the SELECT of a column that was defined or read by this name; None if there is none."""
@@ -193,6 +197,8 @@ class Cells:
             return name
         if self.column(j).valueless:
             self._steps.read(name, exp.cast(exp.Null(), "double"))  # whatever its type and its cells are now
+        elif (part := self.column(j).part) is not None:
+            self._steps.define_shared(name, number_of(part, self._moment(part), self._dialect))
         else:
             self._read_number(name, self.column(j).name)
         return name
@@ -240,6 +246,8 @@ class Cells:
             ]
             present = exp.Not(this=missing(x))
             return self._steps.define(name, cases(*bins, (present, whole(known.cardinality))))
+        if known.part is not None and not known.valueless:
+            return self._steps.define_shared(name, code_of(known, self._moment(known.part), self._dialect))
         if len(known.kinds) > 1:
             raise ValueError(
                 f"column {known.name!r} holds {' and '.join(sorted(known.kinds))}, and a column of a database is of "
@@ -268,6 +276,16 @@ class Cells:
             flag = self._steps.read("strange", cases((any_of(self._bad_cells), whole(1)), default=whole(0)))
             conditions.append(exp.EQ(this=column(flag), expression=whole(1)))
         return any_of(conditions) if conditions else None
+
+    def _moment(self, part: DatePart) -> str:
+        """Return the column that holds the cells of a column of dates or of times of day."""
+        place = next(j for j, one in enumerate(self._schema.columns) if one.part is not None and one.part.of == part.of)
+        name = f"t{place}"
+        if self._steps.known(name) is None:
+            self._steps.read(name, moment(part, self._dialect))
+            if self._dialect.reads_text:
+                self._bad_cells.append(exp.Paren(this=is_no_moment(part, self._dialect)))
+        return name
 
     def _read_number(self, name: str, of: str) -> None:
         def cell() -> Node:

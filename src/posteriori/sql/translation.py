@@ -22,7 +22,8 @@ from posteriori.densities import (
 )
 from posteriori.densities.registry import REGISTRY
 from posteriori.model import Block, GenerativeModel, KnownCells, PartialRows
-from posteriori.model_cost import require_affordable_export
+from posteriori.model_cost import Language, require_affordable_export
+from posteriori.sql.dates import reason_against, require_dates
 from posteriori.sql.dialects import (
     POSSIBLE,
     SMALLEST_EXPONENT,
@@ -42,8 +43,7 @@ from posteriori.sql.factors import Factor, FactorContext
 from posteriori.sql.steps import Cells, Steps
 from posteriori.sql.writers import writer_of
 from posteriori.support.typing import Array
-from posteriori.tables.messages import quote
-from posteriori.tables.schema import kind_of
+from posteriori.tables.schema import Column, kind_of
 
 MOST_CHARACTERS = 20_000_000  # DuckDB reads 7 million in a second, and 0.5 GB; some databases read one million only
 _PER_NUMBER = 18  # characters of a number in a table
@@ -77,6 +77,28 @@ def estimate_length(model: GenerativeModel) -> int:
         if not block.shared
     )
     return int(cells + factors + _PER_CLASS * model.n_components)
+
+
+def reason_against_column(column: Column) -> str | None:
+    """Return why no SELECT reads a column, in whatever dialect; None if some does."""
+    if column.kind == "counts":
+        return "is text or a block of words, which no SELECT is written for"
+    return None if column.part is None or column.is_ignored else reason_against(column.part)
+
+
+def reason_against_model(model: GenerativeModel) -> str | None:
+    """Return why a model has no SELECT, whatever its length; None if it has."""
+    steps = Steps(Dialect("duckdb"), "rows")
+    try:
+        _scores(model, steps, Cells(steps, model.schema), "it")
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+LANGUAGE = Language(
+    "the SELECT", "characters", MOST_CHARACTERS, estimate_length, reason_against_column, reason_against_model
+)
 
 
 def n_expressions(d: int, n_components: int, n_covariances: int) -> int:
@@ -191,13 +213,8 @@ def select_posterior(
         The weights of the models; None for one model.
     """
     (name, model), *_ = models.items()
-    dates = [column.name for column in model.schema.columns if column.part is not None and not column.is_ignored]
-    if dates:
-        raise ValueError(
-            f"{quote(dates)} {'are parts' if len(dates) > 1 else 'is a part'} of dates, which have no SQL; add them "
-            'to the table as numbers and categories before the fit, or fit with columns=po.Columns(dates="ignore")'
-        )
     known = Dialect(dialect)
+    require_dates(list(model.schema.columns), known)
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
         raise ValueError(f"the classes are {' and '.join(kinds)}, and a column of a database is of one type")

@@ -4,6 +4,7 @@ import { logSum, numbersOf } from "./arrays.js";
 import { FamilyTables } from "./elimination.js";
 import { RandomTrees } from "./forest.js";
 import { MultivariateGaussian } from "./gaussian.js";
+import { Hints } from "./hints.js";
 import { Binned, Categorical, Gaussian, Missingness, Poisson } from "./independent.js";
 import { Schema, Tile, cellOf, isMissing } from "./rows.js";
 import { AveragedOneDependence, FullJoint, Grouped } from "./tables.js";
@@ -202,6 +203,7 @@ export class Classifier {
     this.target = written.target;
     this.classes = written.classes;
     this.schema = new Schema(written.columns);
+    this.hints = new Hints(this.schema, written.target);
     this.models = written.models.map((model) => new GenerativeModel(model, this.schema, written.cuts));
     this.pool = written.pool && {
       weight: numbersOf(written.pool.weight),
@@ -277,10 +279,12 @@ export class Classifier {
 
   /**
    * Return log p(y | x) in nats, (C,), in the order of `classes`; NaN for a row that no class can produce.
-   * @param {object|Map} row cells by the names of columns; what it lacks is missing
+   * @param {object|Map} row cells by the names of columns; what it lacks is missing. Keys that are no columns, and
+   *   unseen categories, which count as missing, are named by console.warn, once each.
    */
   logPosterior(row) {
     const cells = this.schema.readRow(row);
+    this.hints.warnOf(row, cells);
     if (!this.pool) return this.ofMembers(cells)[0];
     const each = this.clippedOfMembers(cells);
     const { weight, bias } = this.weighed(this.whole(cells));
