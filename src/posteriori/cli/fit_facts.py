@@ -14,6 +14,7 @@ from rich.console import Console
 from posteriori.cli.facts import (
     Facts,
     candidate_facts,
+    class_of_interest,
     information,
     labels_of,
     parameter_counts,
@@ -241,7 +242,10 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
         "candidates": candidate_facts(estimator),
         "pool_verdict": verdict_on_pool(estimator),
         "left_out": getattr(estimator, "skipped_", {}),
-        "summary": in_words.sentences(judged.predictions, [label_text(label) for label in labels_of(estimator)]),
+        "positive": class_of_interest(estimator, judged.predictions),
+        "summary": in_words.sentences(
+            judged.predictions.figures, in_words.class_phrases(labels_of(estimator), schema.target)
+        ),
         "rows_to_look_at": [{"row": row, "probability": p} for row, p in judged.doubtful],
     }
 
@@ -252,6 +256,7 @@ def _scores(scored: HeldOut) -> Facts:
     found = compare_with_prior(scored.y_true, scored.posterior, scored.prior, scored.weight)
     return {
         "rows": len(scored.y_true),
+        "positive": class_of_interest(scored.estimator, scored),
         "model": model,
         "class_prior": class_prior,
         "log_loss_above_prior": found.difference,
