@@ -460,7 +460,7 @@ def test_rows_of_the_calibration_are_whole_numbers(browser, penguins):
 def test_the_page_begins_with_the_sentences_on_held_out_predictions_only_where_there_are_some(browser, penguins):
     model, path = penguins
     browser.open(path.as_uri())
-    expected = " ".join(in_words.sentences(model.out_of_fold_, model.classes_.tolist()))
+    expected = " ".join(in_words.sentences(model.out_of_fold_.figures, model.classes_.tolist()))
     assert browser.value("document.getElementById('verdict').textContent") == expected
     table = load_penguins()
     alone = po.NaiveBayes().fit(table[::2], "species")

@@ -44,7 +44,6 @@ from posteriori.model_selection.folded_data import (
     held_out_rows,
     sample_of,
 )
-from posteriori.model_selection.held_out_figures import HeldOutFigures
 from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
 from posteriori.model_selection.partial_rows import fit_partial_rows
@@ -484,7 +483,7 @@ class GenerativeClassifier(Classifier):
             found_out_of_fold = replace(found_out_of_fold, prior=prior)
         self.out_of_fold_: HeldOut = found_out_of_fold
         # Of a copy, which does not keep the posteriors beside their logs.
-        setattr(self, FIGURES, HeldOutFigures.of(replace(found_out_of_fold)))
+        setattr(self, FIGURES, replace(found_out_of_fold).figures)
         each = [*np.exp(np.moveaxis(log_posteriors, 2, 0)), np.exp(pooled)]
         found = [scores_of(folded.y_true, one, folded.weight, self.out_of_fold_.prior, folded.fold) for one in each]
         self.cv_results_: dict[str, list[Any]] = {

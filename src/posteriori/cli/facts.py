@@ -227,7 +227,12 @@ def pool_facts(estimator: Any) -> Facts:
         "bias": estimator.class_bias_,
         **parameter_counts(estimator),
         "members": [
-            {"member": name, "weight": estimator.member_weights_[name], "n_parameters": one.n_parameters_}
+            {
+                "member": name,
+                "sees": seen_by(name),
+                "weight": estimator.member_weights_[name],
+                "n_parameters": one.n_parameters_,
+            }
             for name, one in estimator.members_.items()
         ],
         "candidates": candidate_facts(estimator),

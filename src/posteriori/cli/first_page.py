@@ -95,7 +95,7 @@ def print_first_page(facts: Facts) -> None:
     for sentence in (what_matters(facts), what_to_look_at(facts)) if judged else ():
         if sentence:
             out.print(sentence, soft_wrap=True)
-    notes = list(_notes(facts))
+    notes = list(_notes(facts)) if judged else []
     if notes:
         out.print()
     for note in notes[:_MOST_NOTES]:

@@ -61,7 +61,14 @@ if TYPE_CHECKING:
 
 _BEYOND_POOL = {"feature_weights", "components_per_class", "label_noise"}  # parameters of nb that the pool has not
 _RECORDED = 1 << 18  # first rows that evaluate recognises
-_NOT_OF_MODEL = {"tables", "output", "report", "force", "hold_out"}  # fields of a request that do not change its model
+_NOT_OF_MODEL = {
+    "tables",
+    "output",
+    "report",
+    "force",
+    "hold_out",
+    "positive",
+}  # fields of a request that do not change its model
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from posteriori.cli.tables import (
     print_information,
     print_parameter_count,
     print_scores,
+    print_sentences,
     print_table,
 )
 from posteriori.densities import column_label
@@ -344,6 +345,10 @@ def print_fit(facts: Facts) -> None:
     if facts["unlabelled"]["rows"]:
         out.print(unlabelled_line(facts["unlabelled"]))
     out.print()
+    if facts["hold_out"] is not None:
+        out.print(facts["hold_out"]["sentence"])
+    print_sentences(out, facts["summary"])
+    out.print()
     _print_columns(out, facts["columns"])
     for hint in facts["hints"]:
         out.print(f"hint: {hint}")
@@ -352,7 +357,6 @@ def print_fit(facts: Facts) -> None:
     print_alerts(out, facts["alerts"], beside=["constant"])
     held, found = facts["hold_out"], facts["cross_validation"]
     if held is not None:
-        out.print(held["sentence"])
         print_scores(out, plural(held["rows"], "held-out row"), held)
     n_labelled = sum(entry["rows"] for entry in facts["classes"])
     subsample = f" on {found['rows']:,} of the rows" if found["rows"] < n_labelled else ""
@@ -418,14 +422,8 @@ def _values(column: Facts) -> str:
 
 
 def _print_verdict(out: Console, found: Facts, alike: Sequence[Sequence[str]]) -> None:
-    """Print why the log-loss is no better than that of the class prior, if it is not."""
-    loss, of_prior = found["model"]["log_loss"], found["class_prior"]["log_loss"]
-    if found["verdict"] == "uninformative":
-        out.print(
-            f"hint: these columns carry no information about the target: log-loss {loss:.4f} against {of_prior:.4f} "
-            "for the class prior\n"
-        )
-    elif found["verdict"] == "overconfident":
+    """Print why the log-loss is above that of the class prior although the columns inform on the class."""
+    if found["verdict"] == "overconfident":
         cause = "the classes that are spelled alike" if alike else "features that depend on each other"
         out.print(
             f"hint: the log-loss is above that of the class prior: {cause} may make "

@@ -22,7 +22,6 @@ from posteriori.cli.tables import (
     print_sentences,
     print_table,
 )
-from posteriori.registry import seen_by
 from posteriori.support.formatting import count, number, plural, probability
 
 _MOST_CATEGORIES = 20
@@ -41,9 +40,9 @@ def print_pool(facts: Facts) -> None:
     labels = [label_text(label) for label in facts["classes"]]
     values = [[probability(p) for p in facts["prior"]], [f"{b:+.4f}" for b in facts["bias"]]]
     print_grid(out, target, ["prior", "bias (nats)"], labels, values)
-    table = new_table("member", "weight", "parameters")
+    table = new_table("member", "name", "weight", "parameters", left=2)
     for one in facts["members"]:
-        table.add_row(seen_by(one["member"]), f"{one['weight']:.4f}", count(one["n_parameters"]))
+        table.add_row(one["sees"], one["member"], f"{one['weight']:.4f}", count(one["n_parameters"]))
     print_table(out, table)
     if facts["candidates"]:
         print_candidates(out, facts["candidates"], facts["pool_verdict"])

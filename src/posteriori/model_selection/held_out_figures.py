@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from posteriori.model_selection import metrics
 from posteriori.support.checks import check_not_negative, check_share, require
 from posteriori.support.formatting import cell_text, listed
-
-if TYPE_CHECKING:
-    from posteriori.model_selection.held_out_predictions import HeldOut
 
 _ROWS_ARE = ("held-out rows", "training rows", "rows")
 _VERDICTS = ("informative", "uninformative", "overconfident")
@@ -52,25 +48,6 @@ class HeldOutFigures:
     how: str
     by_folds: bool
     positive: int | None = None
-
-    @classmethod
-    def of(cls, evaluated: HeldOut) -> HeldOutFigures:
-        """Return the figures of held-out predictions."""
-        confusion = metrics.confusion_matrix(*evaluated.judged)
-        return cls(
-            tuple(confusion.sum(axis=1).tolist()),
-            tuple(confusion.sum(axis=0).tolist()),
-            tuple(np.diagonal(confusion).tolist()),
-            float(np.average(evaluated.confidence, weights=evaluated.weight)),
-            evaluated.standard_error(evaluated.right - evaluated.confidence),
-            metrics.compare_with_prior(
-                evaluated.y_true, evaluated.posterior, evaluated.prior, evaluated.weight
-            ).verdict,
-            evaluated.rows_are,
-            evaluated.how,
-            evaluated.fold is not None,
-            evaluated.positive,
-        )
 
     def check(self) -> None:
         """Raise ValueError unless the figures, which may come from a file, fit together."""

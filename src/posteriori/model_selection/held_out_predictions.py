@@ -126,7 +126,19 @@ class HeldOut:
     @cached_property
     def figures(self) -> HeldOutFigures:
         """The few figures behind `summary`."""
-        return HeldOutFigures.of(self)
+        confusion = metrics.confusion_matrix(*self.judged)
+        return HeldOutFigures(
+            true=tuple(confusion.sum(axis=1).tolist()),
+            predicted=tuple(confusion.sum(axis=0).tolist()),
+            correct=tuple(np.diagonal(confusion).tolist()),
+            confidence=float(np.average(self.confidence, weights=self.weight)),
+            gap_error=self.standard_error(self.right - self.confidence),
+            verdict=metrics.compare_with_prior(self.y_true, self.posterior, self.prior, self.weight).verdict,
+            rows_are=self.rows_are,
+            how=self.how,
+            by_folds=self.fold is not None,
+            positive=self.positive,
+        )
 
     def summary(self) -> str:
         """Return how good the predictions are in sentences, one per line: those that ``posteriori fit`` prints.

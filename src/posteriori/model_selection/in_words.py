@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from posteriori.model_selection.held_out_figures import HeldOutFigures
 from posteriori.support.formatting import cell_text, escaped, shortened
-
-if TYPE_CHECKING:
-    from posteriori.model_selection.held_out_figures import HeldOutFigures
-    from posteriori.model_selection.held_out_predictions import HeldOut
+from posteriori.support.typing import Array
 
 _TWO_SIDED = 1.96  # standard errors of a 95 % interval
 _SMALL = 0.02  # a difference of confidence and accuracy that no reader acts on
@@ -109,8 +107,8 @@ def how_informative(found: HeldOutFigures) -> str:
     return f"On the {found.rows_are} its probabilities are no better than the class shares."
 
 
-def doubtful_rows(evaluated: HeldOut) -> list[tuple[int, float]]:
+def doubtful_rows(of_truth: Array, weight: Array) -> list[tuple[int, float]]:
     """Return the places of the rows whose class has the least probability, with it, the least first."""
-    of_truth = np.where(evaluated.weight > 0, evaluated.of_truth, 1.0)
-    order = np.argsort(of_truth, kind="stable")[:MOST_ROWS]
-    return [(int(i), float(of_truth[i])) for i in order if of_truth[i] < _DOUBTFUL]
+    weighted = np.where(weight > 0, of_truth, 1.0)
+    order = np.argsort(weighted, kind="stable")[:MOST_ROWS]
+    return [(int(i), float(weighted[i])) for i in order if weighted[i] < _DOUBTFUL]
