@@ -360,21 +360,20 @@ def explore(
     >>> po.explore(model).html.startswith("<!DOCTYPE html>")
     True
     """
+    classifies = hasattr(model, "classes_")
+    if positive is not None and not classifies:
+        kind = "network" if isinstance(model, BayesianNetwork) else "mixture"
+        raise ValueError(f"positive is a class of a classifier; explore a {kind} without it")
     written = javascript_object(model)
     if isinstance(model, BayesianNetwork):
         if X is not None:
             raise ValueError("rows are shown for classifiers; explore a network without rows")
-        if positive is not None:
-            raise ValueError("positive is a class of a classifier; explore a network without it")
         shown: dict[str, Any] = {"model": written, "title": title or model.name or "Bayesian network"}
     else:
         named = type(model).__name__
         target = written["target"]
         title = title or (named if target is None else f"{named}: predicting {target}")
         rows = None
-        classifies = hasattr(model, "classes_")
-        if positive is not None and not classifies:
-            raise ValueError("positive is a class of a classifier; explore a mixture without it")
         if X is not None:
             rows = sampled_rows(model, X, y, most_rows(len(written["columns"]), len(written["classes"])))
         shown = {"model": written, "title": title, "ranges": column_ranges(model, rows)}
