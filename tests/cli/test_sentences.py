@@ -162,8 +162,14 @@ def test_a_model_that_changes_has_no_sentences(table, change):
     getattr(model, change)(table[:20], "y")
     with pytest.raises(ValueError, match="keeps no held-out predictions; use"):
         model.summary()
-    fitted("--model", "lda")
-    assert "Of 100" not in str(vars(po.merge([po.load("m.posteriori")] * 2)))
+
+
+def test_merged_models_have_no_sentences(table):
+    fitted()
+    pool = po.GenerativeClassifier(["nb", "lda"]).fit(table, "y")
+    for model in (po.load("m.posteriori"), pool):
+        with pytest.raises(ValueError, match="keeps no held-out predictions; use"):
+            po.merge([model, model]).summary()
 
 
 def test_the_pool_has_one_verdict_and_names_what_its_members_see(table):

@@ -376,7 +376,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         positive : class, optional
-            The class of interest, whose recall and precision are told. Default: that of ``posteriori fit --positive``,
+            The class of interest, whose recall and precision are given. Default: that of ``posteriori fit --positive``,
             else the rarer of two classes.
 
         Raises

@@ -325,7 +325,7 @@ def explore(
     path : path, optional
         File to write the page to. Default: write no file.
     positive : class, optional
-        The class of interest, whose recall the first sentences tell and with which the decisions begin. Default: that
+        The class of interest, whose recall the first sentences give and with which the decisions begin. Default: that
         of the fit, else the rarer of two classes.
     title : str, optional
         Default: the class name of the estimator and the target.
