@@ -422,7 +422,7 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A parameter of the model, such as missing=informative or label_noise=learn; --set help lists them.",
+        help="A parameter: missing=informative; --set help lists all.",
         is_eager=True,
         callback=_list_parameters,
     ),

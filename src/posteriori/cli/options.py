@@ -73,7 +73,7 @@ Positive = Annotated[
     typer.Option(
         "--positive",
         metavar="LABEL",
-        help="The class of interest. Default: that of fit, else the rarer of two.",
+        help="Class of interest; else that of fit, or the rarer of two.",
         show_default=False,
     ),
 ]
