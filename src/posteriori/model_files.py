@@ -41,6 +41,7 @@ _DATACLASSES = {
     "Columns": "posteriori.classifiers.validation",
     "EM": "posteriori.classifiers.validation",
     "Labels": "posteriori.classifiers.validation",
+    "HeldOutFigures": "posteriori.model_selection.held_out_figures",
     "Importance": "posteriori.learning.importance",
     "Block": "posteriori.model",
     "FactorWeights": "posteriori.model",

@@ -11,9 +11,10 @@ from typing import Any
 from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, model, networks, registry, statistics, tables
-from posteriori.classifiers.rows import ROW_POSTERIORS
+from posteriori.classifiers.rows import FIGURES, ROW_POSTERIORS
 from posteriori.learning import importance
 from posteriori.model_files import pack, parse, read_file, refuse_unknown, unpack, write_file
+from posteriori.model_selection.held_out_figures import HeldOutFigures
 from posteriori.networks.formats.files import network_of_content
 from posteriori.support.checks import conforms, require
 from posteriori.support.typing import Array
@@ -42,6 +43,7 @@ _STATE: dict[str, Any] = {
     "target_cuts_": tables.TargetCuts,
     "row_fingerprints_": statistics.RowFingerprints,
     "row_posteriors_": statistics.RowPosteriors,
+    "_held_out_figures": HeldOutFigures,
     "alerts_": list[dict[str, str | list[str]]],
 }
 
@@ -132,6 +134,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         if ROW_POSTERIORS in vars(estimator):
             n_classes = vars(estimator)[ROW_POSTERIORS].class_prior.shape[1]
             require(n_classes == len(estimator.classes_), "the out-of-fold predictions have other classes")
+        if FIGURES in vars(estimator):
+            n_classes = len(vars(estimator)[FIGURES].true)
+            require(n_classes == len(estimator.classes_), "the figures of held-out predictions have other classes")
         return estimator
 
 

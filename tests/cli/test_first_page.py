@@ -48,11 +48,13 @@ def test_of_two_classes_the_rarer_one_is_asked_for(tmp_path):
     found = pl.DataFrame({"true": held_out.classes[held_out.y_true], "predicted": held_out.predictions})
     of_bad, called = found.filter(pl.col("true") == "bad"), found.filter(pl.col("predicted") == "bad")
     recall, precision = 100 * (of_bad["predicted"] == "bad").mean(), 100 * (called["true"] == "bad").mean()
-    sentence = in_words.how_complete(held_out, ["bad", "good"])
+    sentence = in_words.how_complete(held_out.figures, ["bad", "good"])
     assert sentence == (
         f"Of 100 that are “bad”, it finds {recall:.0f}; of 100 that it calls “bad”, {precision:.0f} are."
     )
-    assert in_words.how_complete(out_of_fold(po.NaiveBayes(), load_penguins(), "species"), ["A", "C", "G"]) == ""
+    assert (
+        in_words.how_complete(out_of_fold(po.NaiveBayes(), load_penguins(), "species").figures, ["A", "C", "G"]) == ""
+    )
 
 
 def test_the_rows_to_look_at_are_those_whose_label_is_wrong(tmp_path):
@@ -107,19 +109,19 @@ def held_out(confidence, right, n=1000):
     ],
 )
 def test_probabilities_are_judged_by_how_often_they_are_right(confidence, right, start):
-    assert in_words.how_trustworthy(held_out(confidence, right)).startswith(start)
+    assert in_words.how_trustworthy(held_out(confidence, right).figures).startswith(start)
 
 
 def test_no_class_is_to_be_trusted_that_guessing_predicts_as_well():
-    assert in_words.how_trustworthy(held_out(0.9, 0.3)).endswith("right in 30 %.")  # always “b”: 70 %
+    assert in_words.how_trustworthy(held_out(0.9, 0.3).figures).endswith("right in 30 %.")  # always “b”: 70 %
 
 
 def test_a_class_that_is_never_predicted():
-    assert in_words.how_complete(held_out(0.8, 0.9), ["a", "b"]) == (
+    assert in_words.how_complete(held_out(0.8, 0.9).figures, ["a", "b"]) == (
         "Of 100 that are “b”, it finds 0: it never predicts “b”."
     )
 
 
 def test_the_interval_holds_the_accuracy_and_stays_within_bounds():
-    text = in_words.how_good(held_out(0.8, 1.0, n=10), ["a", "b"])
+    text = in_words.how_good(held_out(0.8, 1.0, n=10).figures, ["a", "b"])
     assert "it predicts 100 correctly (72 to 100)" in text

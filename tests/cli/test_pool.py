@@ -13,7 +13,7 @@ import pytest
 import posteriori as po
 from posteriori.cli.options import base_models
 from posteriori.datasets import load_penguins
-from posteriori.registry import MODELS
+from posteriori.registry import MODELS, seen_by
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine(replaces=True)
@@ -92,7 +92,7 @@ def test_candidates_weights_and_the_choice_of_the_pool_are_explained(fitted):
     best = int(np.argmin(results["log_loss"][:-1]))
     above = results["log_loss"][best] - results["log_loss"][-1]
     assert above == pytest.approx(results["log_loss_above_pool"][best])
-    assert (f"{results['member'][best]} has a lower log-loss than the pool" in shown) == (above < 0)
+    assert (f"{seen_by(results['member'][best])} has a lower log-loss than the pool" in shown) == (above < 0)
     assert pl.DataFrame(results).height == len(results["member"])
 
 

@@ -460,7 +460,7 @@ def test_rows_of_the_calibration_are_whole_numbers(browser, penguins):
 def test_the_page_begins_with_the_sentences_on_held_out_predictions_only_where_there_are_some(browser, penguins):
     model, path = penguins
     browser.open(path.as_uri())
-    expected = " ".join(in_words.sentences(model.out_of_fold_, model.classes_.tolist()))
+    expected = " ".join(in_words.sentences(model.out_of_fold_.figures, model.classes_.tolist()))
     assert browser.value("document.getElementById('verdict').textContent") == expected
     table = load_penguins()
     alone = po.NaiveBayes().fit(table[::2], "species")
@@ -468,6 +468,19 @@ def test_the_page_begins_with_the_sentences_on_held_out_predictions_only_where_t
     assert '"verdict":["Of 100 held-out rows' in explore(alone, table[1::2]).html
     for rows in (None, table[::2], table[1::2].drop("species")):
         assert '"verdict":[]' in explore(alone, rows).html
+
+
+@pytest.mark.parametrize(("positive", "expected"), [(None, "1"), ("a", "0")])
+def test_the_decisions_begin_with_the_class_of_interest(browser, tmp_path, positive, expected):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(200) < 0.3, "b", "a")
+    table = pl.DataFrame({"x": rng.normal(size=200) + (y == "b"), "y": y})
+    explore(po.NaiveBayes().fit(table, "y"), table, path=tmp_path / "e.html", positive=positive)
+    browser.open((tmp_path / "e.html").as_uri())
+    browser.wait("document.getElementById('positive') !== null")
+    assert browser.value("document.getElementById('positive').value") == expected
+    share = (table["y"] == ("b" if positive is None else positive)).mean()
+    assert float(browser.value("document.getElementById('prevalence').value")) == pytest.approx(share, abs=0.01)
 
 
 def test_the_bias_of_the_class_is_explained_under_the_sum(browser, penguins):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.keywords import explain_unknown_keywords
 from posteriori.classifiers.notebooks import estimator_html
-from posteriori.classifiers.rows import forget_importance, rows_to_predict, supports_partitions
+from posteriori.classifiers.rows import forget_importance, kept_sentences, rows_to_predict, supports_partitions
 from posteriori.classifiers.validation import GROUPS, require_in_memory, set_grouped_params, validate_grouped_params
 from posteriori.explain import Explanation
 from posteriori.explain.words import WordFactors, word_factors_of
@@ -366,6 +366,41 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
             )
         importances: Array = np.bincount(schema.places, information, len(schema.given))
         return importances
+
+    def summary(self, positive: Any = None) -> str:
+        """Return how good held-out predictions are in sentences, one per line: those that ``posteriori fit`` prints.
+
+        They are of the cross-validation of a pool, or of what ``posteriori fit`` scored; the model keeps their few
+        figures, in files too. `partial_fit`, `unlearn` and `merge` drop them.
+
+        Parameters
+        ----------
+        positive : class, optional
+            The class of interest, whose recall and precision are given. Default: that of ``posteriori fit --positive``,
+            else the rarer of two classes.
+
+        Raises
+        ------
+        ValueError
+            The model keeps no held-out predictions: use `model_selection.out_of_fold` and its `summary`. Or `positive`
+            is not a class.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> pool = po.GenerativeClassifier(["nb", "lda"]).fit(load_penguins(), "species")
+        >>> pool.summary().startswith("Of 100 held-out rows, it predicts")
+        True
+        """
+        check_is_fitted(self)
+        sentences = kept_sentences(self, positive)
+        if not sentences:
+            raise ValueError(
+                f"this {type(self).__name__} keeps no held-out predictions; use "
+                "model_selection.out_of_fold(model, X, y).summary()"
+            )
+        return "\n".join(sentences)
 
     def _check_importance(self, n_columns: int) -> None:
         """Raise ValueError unless the importance, which may come from a file, is of the columns of the model."""

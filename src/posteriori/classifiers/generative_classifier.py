@@ -33,7 +33,7 @@ from posteriori.classifiers.pool_reading import (
     with_affordable_folds,
 )
 from posteriori.classifiers.pool_updates import HeldOutSample, add_rows, log_prior_ratio, remove_rows
-from posteriori.classifiers.rows import forget_rows
+from posteriori.classifiers.rows import FIGURES, forget_rows
 from posteriori.classifiers.validation import Columns, Labels, labels_of, warn_of_empty_columns, warn_of_one_class
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
@@ -538,6 +538,8 @@ class GenerativeClassifier(Classifier):
             prior = np.broadcast_to(self.class_prior_, pooled.shape)
             found_out_of_fold = replace(found_out_of_fold, prior=prior)
         self.out_of_fold_: HeldOut = found_out_of_fold
+        # Of a copy, which does not keep the posteriors beside their logs.
+        setattr(self, FIGURES, replace(found_out_of_fold).figures)
         each = [*np.exp(np.moveaxis(log_posteriors, 2, 0)), np.exp(pooled)]
         found = [scores_of(folded.y_true, one, folded.weight, self.out_of_fold_.prior, folded.fold) for one in each]
         self.cv_results_: dict[str, list[Any]] = {

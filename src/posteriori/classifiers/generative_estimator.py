@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.parameters import check_priors
 from posteriori.classifiers.rows import (
-    ROW_POSTERIORS,
     check_model_of,
     forget_importance,
+    forget_predictions,
     forget_rows,
     read_first_rows,
     read_further_rows,
@@ -258,7 +258,7 @@ class GenerativeEstimator(Classifier):
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:
         forget_importance(self)
-        self.__dict__.pop(ROW_POSTERIORS, None)  # predictions of the earlier model
+        forget_predictions(self)
         set_model(self, model, target)
         self.classes_ = write_column(target)
         return self

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.candidates import typical_weights
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.parameters import check_priors
-from posteriori.classifiers.rows import ROW_POSTERIORS, forget_importance
+from posteriori.classifiers.rows import forget_importance, forget_predictions
 from posteriori.classifiers.updating import reason_not_extendable, reason_not_mergeable
 from posteriori.densities import BackOff
 from posteriori.learning.backoff import smoothing_in, with_smoothing
@@ -339,7 +339,8 @@ def _replace_members(
         weights, bias = dict(zip(members, fitted.weight.tolist(), strict=True)), fitted.bias
     warn_of_unable(unable)
     forget_importance(pool)
-    for name in ("out_of_fold_", "_held_out_sample", ROW_POSTERIORS):
+    forget_predictions(pool)
+    for name in ("out_of_fold_", "_held_out_sample"):
         vars(pool).pop(name, None)
     if sample is not None:
         pool._held_out_sample = sample

@@ -31,7 +31,9 @@ from posteriori.densities import ungrouped
 from posteriori.engines import engine_of
 from posteriori.learning.fit import TrainingRows
 from posteriori.model import GenerativeModel
+from posteriori.model_selection import in_words
 from posteriori.model_selection.held_out import held_out_weight
+from posteriori.model_selection.held_out_figures import HeldOutFigures, class_index
 from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics.row_records import RowFingerprints, hash_rows
 from posteriori.support.checks import is_missing, require
@@ -61,6 +63,7 @@ from posteriori.user_warnings import warn
 Method = TypeVar("Method", bound=Callable[..., Any])
 FINGERPRINTS = "row_fingerprints_"
 ROW_POSTERIORS = "row_posteriors_"  # out-of-fold predictions of training rows, recorded by the command line
+FIGURES = "_held_out_figures"  # behind the sentences on held-out predictions: of a pool, or recorded by fit
 _NO_TRACE = "the trace of log-likelihoods is not a list of numbers"
 _ALERTS = "alerts_"  # on the columns of the training rows, recorded by the command line
 
@@ -135,8 +138,54 @@ def share_of_seen_rows(estimator: Any, X: Any) -> float:
 
 def forget_rows(estimator: Any) -> None:
     """Drop the records of training rows and the alerts on them, which are no longer those of the classifier."""
-    for name in (FINGERPRINTS, ROW_POSTERIORS, _ALERTS):
+    forget_predictions(estimator)
+    for name in (FINGERPRINTS, _ALERTS):
         vars(estimator).pop(name, None)
+
+
+def forget_predictions(estimator: Any) -> None:
+    """Drop what is kept of held-out predictions, which are those of another model once this one has changed."""
+    for name in (ROW_POSTERIORS, FIGURES):
+        vars(estimator).pop(name, None)
+
+
+def kept_figures(estimator: Any, positive: Any = None) -> HeldOutFigures | None:
+    """Return the figures of held-out predictions that a classifier keeps, with the class of interest; None without.
+
+    Raises
+    ------
+    ValueError
+        `positive` is not a class.
+    """
+    found: HeldOutFigures | None = getattr(estimator, FIGURES, None)
+    chosen = chosen_class(estimator, positive)
+    return None if found is None else replace(found, positive=chosen)
+
+
+def kept_sentences(estimator: Any, positive: Any = None) -> list[str]:
+    """Return the sentences on held-out predictions that a classifier keeps; none if it keeps none.
+
+    Where rows were held out by another way than folds, the first sentence says which.
+    """
+    found = kept_figures(estimator, positive)
+    if found is None:
+        return []
+    phrases = in_words.class_phrases(estimator.classes_.tolist(), estimator.schema_.target)
+    return [*([] if found.by_folds else [found.how]), *in_words.sentences(found, phrases)]
+
+
+def chosen_class(estimator: Any, positive: Any = None) -> int | None:
+    """Return the index of the class of interest: the given one, else that of the fit; None without.
+
+    Raises
+    ------
+    ValueError
+        `positive` is not a class.
+    """
+    if positive is not None:
+        return class_index(positive, estimator.classes_.tolist())
+    found: HeldOutFigures | None = getattr(estimator, FIGURES, None)
+    return None if found is None else found.of_interest
 
 
 def forget_importance(estimator: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from posteriori.cli.checks import align, check_column, check_target, load_model, read_for
 from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.cli.options import AsJson, ModelPath, TablePath
+from posteriori.cli.options import AsJson, ModelPath, Positive, TablePath
 
 
 def evaluate(
@@ -25,6 +26,7 @@ def evaluate(
             help="The column that holds the classes. Default: that of fit.",
         ),
     ] = None,
+    positive: Positive = None,
     as_json: AsJson = False,
 ) -> None:
     """Score the predictions for a labelled table.
@@ -49,7 +51,7 @@ def evaluate(
     check_target(frame, target, table)
 
     from posteriori.classifiers.kept_predictions import judge_rows
-    from posteriori.classifiers.rows import share_of_seen_rows
+    from posteriori.classifiers.rows import chosen_class, share_of_seen_rows
     from posteriori.cli import evaluation, tables
     from posteriori.cli.facts import labels_of
     from posteriori.scoring.out_of_range import OutOfRange, ranges_of
@@ -57,6 +59,7 @@ def evaluate(
     from posteriori.tables.polars import exactly
 
     with as_user_errors():
+        chosen = chosen_class(estimator, positive)
         labels = read_labels(target, read_table(frame))
         unseen = [label for label in labels.infer().categories if label not in estimator.target_.lookup]
     if unseen:
@@ -85,6 +88,6 @@ def evaluate(
         }
         if outside is not None
         else None,
-        **evaluation.evaluation_facts(estimator, found.held_out),
+        **evaluation.evaluation_facts(estimator, replace(found.held_out, positive=chosen)),
     }
     (tables.print_json if as_json else evaluation.print_evaluation)(facts)

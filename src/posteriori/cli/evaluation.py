@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from posteriori.cli.facts import Facts, labels_of, scores
+from posteriori.cli.facts import Facts, class_of_interest, labels_of, scores
 from posteriori.cli.messages import note, warn
-from posteriori.cli.tables import console, fits, label_text, new_table, print_scores, print_table
-from posteriori.model_selection import HeldOut, metrics
+from posteriori.cli.tables import console, fits, label_text, new_table, print_scores, print_sentences, print_table
+from posteriori.model_selection import HeldOut, in_words, metrics
 from posteriori.support.formatting import probability
 
 if TYPE_CHECKING:
@@ -50,6 +50,10 @@ def evaluation_facts(estimator: GenerativeEstimator, judged: HeldOut) -> Facts:
     bins = metrics.calibration(y_true, posterior)
     return {
         "rows": len(y_true),
+        "positive": class_of_interest(estimator, judged),
+        "summary": in_words.sentences(
+            judged.figures, in_words.class_phrases(labels_of(estimator), estimator.schema_.target)
+        ),
         "model": of_model,
         "class_prior": of_prior,
         "classes": [
@@ -75,8 +79,10 @@ def evaluation_facts(estimator: GenerativeEstimator, judged: HeldOut) -> Facts:
 
 
 def print_evaluation(facts: Facts) -> None:
-    """Print scores, confusion matrix, precision, recall and F1 per class, and calibration."""
+    """Print the sentences of the first page, scores, confusion matrix, scores per class, and calibration."""
     out = console()
+    print_sentences(out, facts["summary"])
+    out.print()
     print_scores(out, f"{facts['table']}, {facts['rows']:,} rows", facts)
     labels = [label_text(entry["class"]) for entry in facts["classes"]]
     _print_confusion(out, labels, facts["confusion"])

@@ -10,7 +10,7 @@ import typer
 from posteriori.cli.checks import AnyModelPath, align, load_any, read_for
 from posteriori.cli.files import page_beside
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import FORMATS, Force
+from posteriori.cli.options import FORMATS, Force, Positive
 from posteriori.cli.outputs import output_at
 
 _SUFFIXES = (".html", ".htm")
@@ -32,6 +32,7 @@ def explore(
         bool,
         typer.Option("--network", help="Show a classifier of categories and bins as a Bayesian network."),
     ] = False,
+    positive: Positive = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
     force: Force = False,
 ) -> None:
@@ -61,7 +62,9 @@ def explore(
     from posteriori import exploring
 
     with as_user_errors(), place.writing():
-        exploring.explore(loaded, rows, path=path, title=title or getattr(loaded, "name", "") or None)
+        exploring.explore(
+            loaded, rows, path=path, positive=positive, title=title or getattr(loaded, "name", "") or None
+        )
     print(f"wrote {path}")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posteriori.classifiers.rows import kept_figures, kept_sentences
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
 from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.learning.importance import mutual_information
@@ -59,10 +60,17 @@ def labels_of(estimator: GenerativeEstimator) -> list[Any]:
     return list(write_column(estimator.target_).tolist())
 
 
+def class_of_interest(estimator: GenerativeEstimator, judged: HeldOut) -> Any:
+    """Return the label of the class of interest; None where there is none."""
+    one = judged.figures.of_interest
+    return None if one is None else labels_of(estimator)[one]
+
+
 def scores(judged: HeldOut) -> tuple[Facts, Facts]:
     """Return the scores of predictions and of their class prior, with posteriors of a block of rows in memory.
 
-    The scores are accuracy, log-loss in nats, Brier score, AUC, and the means over classes of precision, recall and F1.
+    The scores are accuracy, log-loss in nats, Brier score, AUC, and precision, recall and F1: means over the classes,
+    and those of the class of interest, if there is one.
     A row that no class can produce counts as its prior.
     """
     y_true, log_posterior, prior = judged.y_true, judged.log_posterior, judged.prior
@@ -81,10 +89,13 @@ def scores(judged: HeldOut) -> tuple[Facts, Facts]:
     # The priors of the folds differ by chance, and rank no row of a fold above another: their area is 0.5.
     with np.errstate(divide="ignore"):
         ranked = metrics.fill_undefined(log_posterior, np.log(prior))
-    area = area_under_curve(y_true, ranked)
+    area, one = area_under_curve(y_true, ranked), judged.figures.of_interest
     for facts, one_area, counts in zip(found, (area, 0.5), confusion, strict=True):
         facts["auc"] = one_area
-        facts |= {f"{name}_macro": value for name, value in metrics.PerClass.of(counts).macro.items()}
+        per_class = metrics.PerClass.of(counts)
+        facts |= {f"{name}_macro": value for name, value in per_class.macro.items()}
+        if one is not None:
+            facts |= {name: float(getattr(per_class, name)[one]) for name in ("precision", "recall", "f1")}
     return found[0], found[1]
 
 
@@ -187,6 +198,7 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         "columns": [column | {"information": nats[j]} for j, column in enumerate(columns)],
         "covariances": covariances,
         "trees": list(_tree_facts(estimator)),
+        **held_out_facts(estimator),
     }
 
 
@@ -215,12 +227,30 @@ def pool_facts(estimator: Any) -> Facts:
         "bias": estimator.class_bias_,
         **parameter_counts(estimator),
         "members": [
-            {"member": name, "weight": estimator.member_weights_[name], "n_parameters": one.n_parameters_}
+            {
+                "member": name,
+                "sees": seen_by(name),
+                "weight": estimator.member_weights_[name],
+                "n_parameters": one.n_parameters_,
+            }
             for name, one in estimator.members_.items()
         ],
         "candidates": candidate_facts(estimator),
         "pool_verdict": verdict_on_pool(estimator),
         **information(estimator),
+        **held_out_facts(estimator),
+    }
+
+
+def held_out_facts(estimator: Any) -> Facts:
+    """Return the sentences on held-out predictions that fit has printed; none of a model that keeps no figures."""
+    if not hasattr(estimator, "classes_"):
+        return {"positive": None, "summary": []}
+    found = kept_figures(estimator)
+    one = None if found is None else found.of_interest
+    return {
+        "positive": None if one is None else labels_of(estimator)[one],
+        "summary": kept_sentences(estimator),
     }
 
 

@@ -63,7 +63,7 @@ _OPTIONS = {
     ],
     "strict": Annotated[
         bool,
-        typer.Option("--strict", help="Refuse a table whose cells or labels would be read with repairs."),
+        typer.Option("--strict", help="Refuse tables that would be read with repairs."),
     ],
 }
 _KEEP_SPELLING = Annotated[

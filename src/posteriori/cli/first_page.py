@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable
 
 from posteriori.cli.facts import Facts
-from posteriori.cli.tables import console, label_text
+from posteriori.cli.tables import console, label_text, print_sentences
 from posteriori.support.formatting import listed, percent, plural
 
 _MOST_NOTES = 4  # hints and alerts
@@ -90,16 +90,12 @@ def print_first_page(facts: Facts) -> None:
     out.print()
     if facts["hold_out"] is not None:
         out.print(facts["hold_out"]["sentence"])
-    for sentence in facts["summary"]:
-        out.print(sentence)
-    if facts["hold_out"] is not None and facts["hold_out"]["verdict"] == "uninformative":
-        out.print("On the held-out rows its probabilities are no better than the class shares.")
-    elif facts["hold_out"] is None and facts["cross_validation"]["verdict"] == "uninformative":
-        out.print("These columns carry no information about the target: the class shares predict as well.")
-    for sentence in (what_matters(facts), what_to_look_at(facts)):
+    print_sentences(out, facts["summary"])
+    judged = len(facts["classes"]) > 1
+    for sentence in (what_matters(facts), what_to_look_at(facts)) if judged else ():
         if sentence:
             out.print(sentence, soft_wrap=True)
-    notes = list(_notes(facts))
+    notes = list(_notes(facts)) if judged else []
     if notes:
         out.print()
     for note in notes[:_MOST_NOTES]:

@@ -6,7 +6,7 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -36,6 +36,7 @@ from posteriori.cli.options import (
     Dates,
     Force,
     Ignore,
+    Positive,
     Quiet,
     TablePaths,
     Target,
@@ -61,7 +62,14 @@ if TYPE_CHECKING:
 
 _BEYOND_POOL = {"feature_weights", "components_per_class", "label_noise"}  # parameters of nb that the pool has not
 _RECORDED = 1 << 18  # first rows that evaluate recognises
-_NOT_OF_MODEL = {"tables", "output", "report", "force", "hold_out"}  # fields of a request that do not change its model
+_NOT_OF_MODEL = {
+    "tables",
+    "output",
+    "report",
+    "force",
+    "hold_out",
+    "positive",
+}  # fields of a request that do not change its model
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,7 @@ class FitRequest:
     folds: int
     groups: str | None
     hold_out: HoldOutOptions | None
+    positive: str | None
     force: bool
     classes: int | None
     target_is_class: bool
@@ -124,6 +133,11 @@ def run(request: FitRequest) -> dict[str, Any]:
 
     import polars as pl
 
+    if request.positive is not None:
+        from posteriori.model_selection.held_out_figures import class_index
+
+        with as_user_errors():
+            class_index(request.positive, sorted(data.description.labels, key=str))  # an error before the fit
     labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
     folds = _check_rows(request, data.description)
     estimator, use = apply_settings(_make_estimator(spec, request, data.chosen), spec, request.settings, labels)
@@ -273,11 +287,12 @@ def _fit_and_save(
             held = choose_rows(data.scan, target, data.hold_out, data.groups, left_out, seed)
             scorer = _fit_to_others(spec, estimator, rows, target, folds, groups, held)
         scored = _cross_validate(spec, estimator, rows, target, folds, groups)
+    scored = _asked_for(scored, request.positive)
     judged = Judged(scored, held, numbered=not n_unlabelled)
     if held is not None:
         with as_user_errors():
             predictions = judge_held_out(scorer, scored.estimator, rows, features, target, held)
-        judged = judged._replace(predictions=predictions)
+        judged = judged._replace(predictions=replace(predictions, positive=scored.positive))
     if data.cuts is not None:
         scored.estimator.target_cuts_ = data.cuts
     with _saved_in_any_case(scored.estimator, data.place):
@@ -291,7 +306,7 @@ def _fit_and_save(
             "report": None if request.report is None else str(request.report),
         }
     with as_user_errors():
-        _record_rows(scored, rows.narrowed(features))
+        _record_rows(scored, rows.narrowed(features), judged)
         data.place.save(scored.estimator)
     if page is not None:
         with as_user_errors(), page.writing() as path:
@@ -327,6 +342,15 @@ def _saved_in_any_case(estimator: Any, place: Output) -> Iterator[None]:
         raise
 
 
+def _asked_for(scored: HeldOut, positive: str | None) -> HeldOut:
+    """Return the predictions with the class of interest: the given one, else the rarer of two."""
+    if positive is None:
+        return replace(scored, positive=scored.figures.of_interest)
+    from posteriori.model_selection.held_out_figures import class_index
+
+    return replace(scored, positive=class_index(positive, scored.classes.tolist()))
+
+
 def _facts(scored: HeldOut, rows: Scan, target: str, description: ScannedTable, judged: Judged) -> dict[str, Any]:
     """Return the facts about a fit, and set the alerts of the model."""
     from posteriori.cli.fit_facts import find_alerts, fit_facts
@@ -337,11 +361,15 @@ def _facts(scored: HeldOut, rows: Scan, target: str, description: ScannedTable, 
     return {**fit_facts(rows, description, scored, judged), "alerts": scored.estimator.alerts_}
 
 
-def _record_rows(scored: HeldOut, rows: Scan) -> None:
-    """Record the first rows and out-of-fold predictions in the model, so that commands recognise training rows."""
-    from posteriori.classifiers.kept_predictions import keep_predictions
-    from posteriori.classifiers.rows import record_rows
+def _record_rows(scored: HeldOut, rows: Scan, judged: Judged) -> None:
+    """Record in the model the first rows and out-of-fold predictions, by which commands recognise training rows.
 
+    The figures behind the printed sentences are recorded, too.
+    """
+    from posteriori.classifiers.kept_predictions import keep_predictions
+    from posteriori.classifiers.rows import FIGURES, record_rows
+
+    setattr(scored.estimator, FIGURES, judged.predictions.figures)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
         record_rows(scored.estimator, rows.frame.head(_RECORDED).collect(engine="streaming"))
@@ -403,7 +431,7 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A parameter of the model, such as missing=informative or label_noise=learn; --set help lists them.",
+        help="A parameter: missing=informative; --set help lists all.",
         is_eager=True,
         callback=_list_parameters,
     ),
@@ -483,6 +511,7 @@ def fit(
     groups: Groups = None,
     holdout: Share = None,
     holdout_by: HoldOutBy = None,
+    positive: Positive = None,
     force: Force = False,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
@@ -516,6 +545,7 @@ def fit(
         folds=folds,
         groups=groups,
         hold_out=_hold_out_options(holdout, holdout_by),
+        positive=positive,
         force=force,
         classes=classes,
         target_is_class=target_is_class,

@@ -14,6 +14,7 @@ from rich.console import Console
 from posteriori.cli.facts import (
     Facts,
     candidate_facts,
+    class_of_interest,
     information,
     labels_of,
     parameter_counts,
@@ -32,6 +33,7 @@ from posteriori.cli.tables import (
     print_information,
     print_parameter_count,
     print_scores,
+    print_sentences,
     print_table,
 )
 from posteriori.densities import column_label
@@ -242,7 +244,10 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
         "pool_verdict": verdict_on_pool(estimator),
         "left_out": getattr(estimator, "skipped_", {}),
         "language_note": getattr(estimator, "language_note_", ""),
-        "summary": in_words.sentences(judged.predictions, [label_text(label) for label in labels_of(estimator)]),
+        "positive": class_of_interest(estimator, judged.predictions),
+        "summary": in_words.sentences(
+            judged.predictions.figures, in_words.class_phrases(labels_of(estimator), schema.target)
+        ),
         "rows_to_look_at": [{"row": row, "probability": p} for row, p in judged.doubtful],
     }
 
@@ -253,6 +258,7 @@ def _scores(scored: HeldOut) -> Facts:
     found = compare_with_prior(scored.y_true, scored.posterior, scored.prior, scored.weight)
     return {
         "rows": len(scored.y_true),
+        "positive": class_of_interest(scored.estimator, scored),
         "model": model,
         "class_prior": class_prior,
         "log_loss_above_prior": found.difference,
@@ -340,6 +346,10 @@ def print_fit(facts: Facts) -> None:
     if facts["unlabelled"]["rows"]:
         out.print(unlabelled_line(facts["unlabelled"]))
     out.print()
+    if facts["hold_out"] is not None:
+        out.print(facts["hold_out"]["sentence"])
+    print_sentences(out, facts["summary"])
+    out.print()
     _print_columns(out, facts["columns"])
     for hint in facts["hints"]:
         out.print(f"hint: {hint}")
@@ -348,7 +358,6 @@ def print_fit(facts: Facts) -> None:
     print_alerts(out, facts["alerts"], beside=["constant"])
     held, found = facts["hold_out"], facts["cross_validation"]
     if held is not None:
-        out.print(held["sentence"])
         print_scores(out, plural(held["rows"], "held-out row"), held)
     n_labelled = sum(entry["rows"] for entry in facts["classes"])
     subsample = f" on {found['rows']:,} of the rows" if found["rows"] < n_labelled else ""
@@ -416,14 +425,8 @@ def _values(column: Facts) -> str:
 
 
 def _print_verdict(out: Console, found: Facts, alike: Sequence[Sequence[str]]) -> None:
-    """Print why the log-loss is no better than that of the class prior, if it is not."""
-    loss, of_prior = found["model"]["log_loss"], found["class_prior"]["log_loss"]
-    if found["verdict"] == "uninformative":
-        out.print(
-            f"hint: these columns carry no information about the target: log-loss {loss:.4f} against {of_prior:.4f} "
-            "for the class prior\n"
-        )
-    elif found["verdict"] == "overconfident":
+    """Print why the log-loss is above that of the class prior although the columns inform on the class."""
+    if found["verdict"] == "overconfident":
         cause = "the classes that are spelled alike" if alike else "features that depend on each other"
         out.print(
             f"hint: the log-loss is above that of the class prior: {cause} may make "

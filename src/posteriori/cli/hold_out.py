@@ -173,8 +173,9 @@ class Judged(NamedTuple):
         from posteriori.model_selection import in_words
 
         place = self.predictions.place
+        found = in_words.doubtful_rows(self.predictions.of_truth, self.predictions.weight)
         assert place is not None  # known of folds and of held-out rows
-        return [(int(place[i]) if self.numbered else None, p) for i, p in in_words.doubtful_rows(self.predictions)]
+        return [(int(place[i]) if self.numbered else None, p) for i, p in found]
 
 
 def choose_rows(

@@ -68,6 +68,15 @@ Classes = Annotated[
 TargetIsClass = Annotated[
     bool, typer.Option("--target-is-class", help="Take each whole number of the target as a class.")
 ]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        "--positive",
+        metavar="LABEL",
+        help="Class of interest; else that of fit, or the rarer of two.",
+        show_default=False,
+    ),
+]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Replace files that exist."),

@@ -19,6 +19,7 @@ from posteriori.cli.tables import (
     print_grid,
     print_information,
     print_parameter_count,
+    print_sentences,
     print_table,
 )
 from posteriori.support.formatting import count, number, plural, probability
@@ -33,12 +34,15 @@ def print_pool(facts: Facts) -> None:
     out.print(f"{facts['model']} of {target}, learned from {facts['rows']:,.10g} rows")
     print_parameter_count(out, facts)
     out.print()
+    print_sentences(out, facts["summary"])
+    if facts["summary"]:
+        out.print()
     labels = [label_text(label) for label in facts["classes"]]
     values = [[probability(p) for p in facts["prior"]], [f"{b:+.4f}" for b in facts["bias"]]]
     print_grid(out, target, ["prior", "bias (nats)"], labels, values)
-    table = new_table("member", "weight", "parameters")
+    table = new_table("member", "name", "weight", "parameters", left=2)
     for one in facts["members"]:
-        table.add_row(one["member"], f"{one['weight']:.4f}", count(one["n_parameters"]))
+        table.add_row(one["sees"], one["member"], f"{one['weight']:.4f}", count(one["n_parameters"]))
     print_table(out, table)
     if facts["candidates"]:
         print_candidates(out, facts["candidates"], facts["pool_verdict"])
@@ -54,6 +58,9 @@ def print_model(facts: Facts) -> None:
     out.print(f"{facts['model']} of {target}{rows}")
     print_parameter_count(out, facts)
     out.print()
+    print_sentences(out, facts["summary"])
+    if facts["summary"]:
+        out.print()
     labels = [label_text(label) for label in facts["classes"]]
     parts = [label_text(one["name"]) for one in facts["components"]] if facts["components"] else labels
     print_grid(out, f"p({target})", ["probability"], labels, [[probability(p) for p in facts["prior"]]])

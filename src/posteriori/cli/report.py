@@ -11,7 +11,7 @@ import typer
 from posteriori.cli.checks import align, check_column, check_target, load_model, read_for
 from posteriori.cli.files import STDIN, names_table, page_beside
 from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.cli.options import Force, ModelPath, TablePath
+from posteriori.cli.options import Force, ModelPath, Positive, TablePath
 from posteriori.cli.outputs import Output, output_at
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def report(
         str | None,
         typer.Option(metavar="PAGE", help="Address of a page written by explore, to link to.", show_default=False),
     ] = None,
+    positive: Positive = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
     force: Force = False,
 ) -> None:
@@ -102,10 +103,14 @@ def report(
         check_column(target, frame.schema, table.name)
         check_target(frame, target, table)
 
+    if positive is not None and against is not None:
+        raise UserError("--positive is not used with --against; remove one of them")
+
     from posteriori import reporting
-    from posteriori.classifiers.rows import share_of_seen_rows
+    from posteriori.classifiers.rows import chosen_class, share_of_seen_rows
 
     with as_user_errors(), place.writing():
+        chosen_class(estimator, positive)  # an error before any work
         predictions: Any = None
         if against is None:
             frame, predictions = _judged(estimator, frame, target)
@@ -119,6 +124,7 @@ def report(
             out_of_fold=predictions,
             against=compared,
             explorer=explorer,
+            positive=positive,
             title=title or f"{target or 'classes'} in {table.name}" + (f" against {against.name}" if against else ""),
         )
     print(f"wrote {path}")

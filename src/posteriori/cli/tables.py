@@ -108,11 +108,19 @@ def _grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[
 MOST_FEATURES = 10
 
 
+def print_sentences(out: Console, sentences: Sequence[str]) -> None:
+    """Print the sentences on held-out predictions."""
+    for sentence in sentences:
+        out.print(escaped(sentence))  # a file may hold them
+
+
 def print_scores(out: Console, title: str, found: Facts) -> None:
-    """Print the scores of a model beside those of its class prior."""
+    """Print the scores of a model beside those of its class prior, by class only those of the class of interest."""
     table = new_table(title, "model", "class prior")
     names = {"accuracy": "accuracy", "log_loss": "log-loss (nats)", "brier_score": "Brier score", "auc": "AUC"}
-    names |= {f"{name.lower()}_macro": f"{name} (mean of the classes)" for name in ("precision", "recall", "F1")}
+    one = found["positive"]
+    by_class, whose = ("_macro", "mean of the classes") if one is None else ("", label_text(one))
+    names |= {f"{name.lower()}{by_class}": f"{name} ({whose})" for name in ("precision", "recall", "F1")}
     for key, name in names.items():
         table.add_row(name, probability(found["model"][key]), probability(found["class_prior"][key]))
     print_table(out, table)

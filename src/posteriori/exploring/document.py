@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.kept_predictions import kept_predictions
-from posteriori.classifiers.rows import share_of_seen_rows
+from posteriori.classifiers.rows import chosen_class, kept_sentences, share_of_seen_rows
 from posteriori.classifiers.validation import labels_to_learn
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.export import javascript_object, joined, page_json
@@ -221,30 +221,38 @@ def _same_ranges(estimator: Any, cells: Array) -> bool:
     )
 
 
-def verdict(estimator: Any, rows: dict[str, Any] | None, X: Any = None, y: Any = None) -> list[str]:
+def verdict(
+    estimator: Any, rows: dict[str, Any] | None, X: Any = None, y: Any = None, positive: Any = None
+) -> list[str]:
     """Return how good held-out predictions are, in sentences; none where the model and the rows offer no such ones.
 
-    Such predictions are those that a pool keeps of its training rows, or of labelled rows that the model has not seen.
+    Such predictions are those of which the model keeps figures, or of labelled rows that the model has not seen.
     """
-    kept = getattr(estimator, "out_of_fold_", None)
-    if kept is None and rows is not None and rows["labels"] is not None and seen_rows(estimator, X) == 0.0:
-        labels = _labels(estimator, X, y, rows["total"])
-        labelled = None if labels is None else labels >= 0
-        if labels is not None and labelled is not None and labelled.any():
-            try:
-                posterior = np.asarray(estimator.predict_proba(X))[labelled]
-            except ValueError:  # a number that the model does not predict, such as infinity, which the page shows
-                return []
-            with np.errstate(divide="ignore"):
-                log_posterior = np.log(posterior)
-            kept = replace(HeldOut.given(estimator, labels[labelled], log_posterior), rows_are="held-out rows")
-    if kept is None:
+    kept = kept_sentences(estimator, positive)
+    if kept or rows is None or rows["labels"] is None or seen_rows(estimator, X) != 0.0:
+        return kept
+    labels = _labels(estimator, X, y, rows["total"])
+    labelled = None if labels is None else labels >= 0
+    if labels is None or labelled is None or not labelled.any():
         return []
-    classes = estimator.classes_.tolist()
-    target = estimator._posterior.schema.target or "class"
-    return in_words.sentences(
-        kept, [one if isinstance(one, str) else f"{target} = {cell_text(one)}" for one in classes]
-    )
+    try:
+        posterior = np.asarray(estimator.predict_proba(X))[labelled]
+    except ValueError:  # a number that the model does not predict, such as infinity, which the page shows
+        return []
+    with np.errstate(divide="ignore"):
+        log_posterior = np.log(posterior)
+    given = HeldOut.given(estimator, labels[labelled], log_posterior)
+    judged = replace(given, rows_are="held-out rows", positive=chosen_class(estimator, positive))
+    target = estimator._posterior.schema.target
+    return in_words.sentences(judged.figures, in_words.class_phrases(estimator.classes_.tolist(), target))
+
+
+def class_asked_for(estimator: Any, positive: Any = None) -> int:
+    """Return the class with which the section on decisions begins: that of interest, else the rarer of two or first."""
+    chosen = chosen_class(estimator, positive)
+    if chosen is None and len(estimator.classes_) == 2:
+        chosen = int(np.argmin(estimator.class_prior_))
+    return chosen or 0
 
 
 def _probabilities(row: Array) -> list[float] | None:
@@ -292,6 +300,7 @@ def explore(
     y: Any = None,
     path: str | os.PathLike[str] | None = None,
     *,
+    positive: Any = None,
     title: str | None = None,
 ) -> Explorer:
     """Write a page that answers what-if questions about a model, with any input unknown.
@@ -315,6 +324,9 @@ def explore(
         The labels of the rows, or the name of their column. Default: the column of the target, if X has it.
     path : path, optional
         File to write the page to. Default: write no file.
+    positive : class, optional
+        The class of interest, whose recall the first sentences give and with which the decisions begin. Default: that
+        of the fit, else the rarer of two classes.
     title : str, optional
         Default: the class name of the estimator and the target.
 
@@ -325,7 +337,8 @@ def explore(
     Raises
     ------
     TypeError, ValueError
-        As `to_javascript`; or rows are given with a network; or a label is not one of the classes.
+        As `to_javascript`; or rows or `positive` are given with a network or a mixture; or a label or `positive` is
+        not one of the classes.
     OSError
         The path is not writable.
 
@@ -347,6 +360,10 @@ def explore(
     >>> po.explore(model).html.startswith("<!DOCTYPE html>")
     True
     """
+    classifies = hasattr(model, "classes_")
+    if positive is not None and not classifies:
+        kind = "network" if isinstance(model, BayesianNetwork) else "mixture"
+        raise ValueError(f"positive is a class of a classifier; explore a {kind} without it")
     written = javascript_object(model)
     if isinstance(model, BayesianNetwork):
         if X is not None:
@@ -360,10 +377,10 @@ def explore(
         if X is not None:
             rows = sampled_rows(model, X, y, most_rows(len(written["columns"]), len(written["classes"])))
         shown = {"model": written, "title": title, "ranges": column_ranges(model, rows)}
-        shown["verdict"] = verdict(model, rows, X, y)
+        shown["verdict"] = verdict(model, rows, X, y, positive) if classifies else []
         shown["dependences"] = dependences(model, [one["name"] for one in written["models"]])
         if rows is not None:
-            shown["rows"] = rows
+            shown["rows"] = rows | {"positive": class_asked_for(model, positive) if classifies else 0}
     explorer = Explorer(shown["title"], _document(shown))
     if path is not None:
         explorer.save(path)

@@ -15,13 +15,14 @@ from posteriori.learning.fit import FitResult, Plan, TrainingRows
 from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.weights import check_closed_form, left_out_factors, left_out_prior, unseen_as_missing
 from posteriori.model import GenerativeModel, Prior, log_normalised
-from posteriori.model_selection import metrics
+from posteriori.model_selection import in_words, metrics
 from posteriori.model_selection.folded_data import (
     FoldedData,
     held_out_rows,
     judge_and_sample,
     sample_of,
 )
+from posteriori.model_selection.held_out_figures import HeldOutFigures
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema
@@ -88,6 +89,8 @@ class HeldOut:
         The position of each row in its table, ascending; rows without label are left out, as is what a subsample lacks.
     rows_are : {"held-out rows", "training rows", "rows"}
         What a page calls the rows; "rows" if nobody knows whether the model was trained on them.
+    positive : int, optional
+        The index of the class of interest. Default: the rarer of two classes.
     """
 
     log_posterior: Array
@@ -101,6 +104,7 @@ class HeldOut:
     log_joint: Array | None = None
     place: Array | None = None
     rows_are: str = "held-out rows"
+    positive: int | None = None
 
     @classmethod
     def given(cls, estimator: Any, y_true: Array, log_posterior: Array) -> HeldOut:
@@ -118,6 +122,36 @@ class HeldOut:
     def filled(self) -> Array:
         """p(y | x) of each row, (n, C), and p(y) where no class can produce the row."""
         return metrics.fill_undefined(self.posterior, self.prior)
+
+    @cached_property
+    def figures(self) -> HeldOutFigures:
+        """The few figures behind `summary`."""
+        confusion = metrics.confusion_matrix(*self.judged)
+        return HeldOutFigures(
+            true=tuple(confusion.sum(axis=1).tolist()),
+            predicted=tuple(confusion.sum(axis=0).tolist()),
+            correct=tuple(np.diagonal(confusion).tolist()),
+            confidence=float(np.average(self.confidence, weights=self.weight)),
+            gap_error=self.standard_error(self.right - self.confidence),
+            verdict=metrics.compare_with_prior(self.y_true, self.posterior, self.prior, self.weight).verdict,
+            rows_are=self.rows_are,
+            how=self.how,
+            by_folds=self.fold is not None,
+            positive=self.positive,
+        )
+
+    def summary(self) -> str:
+        """Return how good the predictions are in sentences, one per line: those that ``posteriori fit`` prints.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> held_out = po.model_selection.out_of_fold(po.NaiveBayes(), load_penguins(), "species")
+        >>> held_out.summary().startswith("Of 100 held-out rows, it predicts")
+        True
+        """
+        return "\n".join(in_words.sentences(self.figures, in_words.class_phrases(self.classes.tolist(), None)))
 
     @property
     def folds(self) -> int:

@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from posteriori.model_selection import metrics
-
-if TYPE_CHECKING:
-    from posteriori.model_selection.held_out_predictions import HeldOut
+from posteriori.model_selection.held_out_figures import HeldOutFigures
+from posteriori.support.formatting import cell_text, escaped, shortened
+from posteriori.support.typing import Array
 
 _TWO_SIDED = 1.96  # standard errors of a 95 % interval
 _SMALL = 0.02  # a difference of confidence and accuracy that no reader acts on
 _DOUBTFUL = 0.05  # a probability of the stated class below which a row is worth a look
+_LONGEST = 32  # characters of a class
 MOST_ROWS = 3  # rows that are named
 
 
-def sentences(evaluated: HeldOut, labels: Sequence[str]) -> list[str]:
-    """Return how good the predictions are, and whether their probabilities can be trusted."""
-    found = (how_good(evaluated, labels), how_complete(evaluated, labels), how_trustworthy(evaluated))
-    return [sentence for sentence in found if sentence]
+def sentences(found: HeldOutFigures, labels: Sequence[str]) -> list[str]:
+    """Return how good the predictions are, and whether their probabilities can be trusted.
+
+    Where there is one class, nothing can be judged, and the one sentence says so.
+    """
+    if len(labels) == 1:
+        return [f"Every row is “{labels[0]}”: with one class there is nothing to predict."]
+    every = (how_good(found, labels), how_complete(found, labels), how_trustworthy(found), how_informative(found))
+    return [sentence for sentence in every if sentence]
+
+
+def class_phrases(classes: Sequence[Any], target: str | None) -> list[str]:
+    """Return the classes for use in a sentence: "target = 1" for a class that is not a string."""
+    return [
+        _shown(label) if isinstance(label, str) else f"{_shown(target or 'class')} = {_shown(label)}"
+        for label in classes
+    ]
+
+
+def _shown(label: Any) -> str:
+    # All digits of a float: two classes must not look the same.
+    text = f"{label:.15g}" if isinstance(label, float) else cell_text(label, longest=None)
+    return shortened(escaped(text), _LONGEST)
 
 
 def of_hundred(share: float) -> str:
@@ -30,67 +49,66 @@ def of_hundred(share: float) -> str:
     return f"{hundred:.1f}" if share not in (0.0, 1.0) and (hundred > 98.5 or hundred < 10.0) else f"{hundred:.0f}"
 
 
-def how_good(evaluated: HeldOut, labels: Sequence[str]) -> str:
+def how_good(found: HeldOutFigures, labels: Sequence[str]) -> str:
     """Return how many of 100 rows are predicted correctly, with a 95 % interval, beside always guessing one class.
 
     The interval is Wilson's, which stays within 0 and 100 (Wilson, JASA 22, 1927).
     """
-    accuracy = float(np.average(evaluated.right, weights=evaluated.weight))
-    n = float(evaluated.weight.sum())
+    accuracy, n = found.accuracy, found.n
     centre = (accuracy + _TWO_SIDED**2 / (2.0 * n)) / (1.0 + _TWO_SIDED**2 / n)
     half = (
         np.sqrt(accuracy * (1.0 - accuracy) / n + (_TWO_SIDED / (2.0 * n)) ** 2)
         * _TWO_SIDED
         / (1.0 + _TWO_SIDED**2 / n)
     )
-    counts = np.bincount(evaluated.y_true, evaluated.weight, len(labels))
-    commonest = int(counts.argmax())
     return (
-        f"Of 100 {evaluated.rows_are}, it predicts {of_hundred(accuracy)} correctly "
+        f"Of 100 {found.rows_are}, it predicts {of_hundred(accuracy)} correctly "
         f"({of_hundred(centre - half)} to {of_hundred(centre + half)}); "
-        f"always “{labels[commonest]}” would be correct for {of_hundred(counts[commonest] / n)}."
+        f"always “{labels[found.commonest]}” would be correct for {of_hundred(found.true[found.commonest] / n)}."
     )
 
 
-def of_interest(evaluated: HeldOut) -> int | None:
-    """Return the class that people ask about where there are two: the rarer one; None where there are more."""
-    counts = np.bincount(evaluated.y_true, evaluated.weight, len(evaluated.classes))
-    return int(counts.argmin()) if len(counts) == 2 and counts.all() else None
-
-
-def how_complete(evaluated: HeldOut, labels: Sequence[str]) -> str:
-    """Return the recall and the precision of the rarer of two classes; empty where there are more."""
-    c = of_interest(evaluated)
+def how_complete(found: HeldOutFigures, labels: Sequence[str]) -> str:
+    """Return the recall and the precision of the class of interest; empty where there is none."""
+    c = found.of_interest
     if c is None:
         return ""
-    confusion = metrics.confusion_matrix(*evaluated.judged)
-    called, name = confusion[:, c].sum(), labels[c]
-    found = f"Of 100 that are “{name}”, it finds {of_hundred(confusion[c, c] / confusion[c].sum())}"
-    if called == 0:
-        return f"{found}: it never predicts “{name}”."
-    return f"{found}; of 100 that it calls “{name}”, {of_hundred(confusion[c, c] / called)} are."
+    name, predicted = labels[c], found.predicted[c]
+    if not found.true[c]:
+        return f"No row is “{name}”."
+    recall = f"Of 100 that are “{name}”, it finds {of_hundred(found.correct[c] / found.true[c])}"
+    if not predicted:
+        return f"{recall}: it never predicts “{name}”."
+    return f"{recall}; of 100 that it calls “{name}”, {of_hundred(found.correct[c] / predicted)} are."
 
 
-def how_trustworthy(evaluated: HeldOut) -> str:
+def how_trustworthy(found: HeldOutFigures) -> str:
     """Return whether the probability of the predicted class agrees with how often it is right."""
-    confidence = float(np.average(evaluated.confidence, weights=evaluated.weight))
-    accuracy = float(np.average(evaluated.right, weights=evaluated.weight))
-    error = evaluated.standard_error(evaluated.right - evaluated.confidence)
+    confidence, accuracy = found.confidence, found.accuracy
     difference = confidence - accuracy
     figures = f"on average it is {of_hundred(confidence)} % sure, and right in {of_hundred(accuracy)} %"
-    if abs(difference) <= 2.0 * error:
+    if abs(difference) <= 2.0 * found.gap_error:
         return f"Its probabilities can be trusted: {figures}, which agrees within chance."
     if abs(difference) <= _SMALL:
         return f"Its probabilities can be trusted: {figures}."
     if difference > 0:
-        guessing = float(np.bincount(evaluated.y_true, evaluated.weight).max() / evaluated.weight.sum())
+        guessing = found.true[found.commonest] / found.n
         advice = " Trust its classes more than its probabilities." if accuracy > guessing else ""
         return f"Its probabilities are too high: {figures}.{advice}"
     return f"Its probabilities are too cautious: {figures}."
 
 
-def doubtful_rows(evaluated: HeldOut) -> list[tuple[int, float]]:
+def how_informative(found: HeldOutFigures) -> str:
+    """Return that the class shares predict as well; empty if the model predicts better."""
+    if found.verdict != "uninformative":
+        return ""
+    if found.by_folds:
+        return "These columns carry no information about the target: the class shares predict as well."
+    return f"On the {found.rows_are} its probabilities are no better than the class shares."
+
+
+def doubtful_rows(of_truth: Array, weight: Array) -> list[tuple[int, float]]:
     """Return the places of the rows whose class has the least probability, with it, the least first."""
-    of_truth = np.where(evaluated.weight > 0, evaluated.of_truth, 1.0)
-    order = np.argsort(of_truth, kind="stable")[:MOST_ROWS]
-    return [(int(i), float(of_truth[i])) for i in order if of_truth[i] < _DOUBTFUL]
+    weighted = np.where(weight > 0, of_truth, 1.0)
+    order = np.argsort(weighted, kind="stable")[:MOST_ROWS]
+    return [(int(i), float(weighted[i])) for i in order if weighted[i] < _DOUBTFUL]

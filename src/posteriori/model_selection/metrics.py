@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn import metrics
 
+from posteriori.registry import seen_by
 from posteriori.support.typing import Array
 
 __all__ = [
@@ -451,7 +452,8 @@ def pool_verdict(cv_results: Mapping[str, Sequence[Any]]) -> str:
         kept = f"more than two standard errors, but the best of {len(above)} candidates looks better than it is"
     else:
         kept = "within two standard errors, which does not show that it is better alone"
+    name = cv_results["member"][best]
     return (
-        f"{cv_results['member'][best]} has a lower log-loss than the pool, by {-difference:.4f} ± {error:.4f} nats: "
+        f"{seen_by(name)} has a lower log-loss than the pool, by {-difference:.4f} ± {error:.4f} nats: "
         f"{kept}; the pool is kept"
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from posteriori.classifiers.rows import chosen_class
 from posteriori.model_selection import HeldOut
 from posteriori.reporting.data import ColumnFacts, ReportData, check_address, check_classifier, column_facts, target_of
 from posteriori.reporting.dependences import tree_section
@@ -100,6 +102,7 @@ def report(
     out_of_fold: Any = None,
     against: Any = None,
     explorer: str | None = None,
+    positive: Any = None,
     title: str | None = None,
 ) -> Report:
     """Write an HTML report on a fitted classifier, for readers who do not know Bayes' rule.
@@ -136,6 +139,9 @@ def report(
     explorer : str, optional
         Address of a page that `explore` has written, such as "explorer.html" beside the report. Every section links to
         it, and explained rows and outliers open there with their cells.
+    positive : class, optional
+        The class of interest, whose precision, recall and thresholds are shown. Default: that of the fit, else the
+        rarer of two classes. Not with `against`.
     title : str, optional
         Default: the class name of the estimator and the target.
 
@@ -148,8 +154,8 @@ def report(
     Raises
     ------
     ValueError
-        out_of_fold belongs to other rows, or is given with `against`; or labels are needed and not given; or a
-        label is not one of the classes, or the classes of two models differ.
+        out_of_fold belongs to other rows, or it or `positive` is given with `against`; or labels are needed and not
+        given; or a label or `positive` is not one of the classes, or the classes of two models differ.
     TypeError
         The estimator is not a classifier of posteriori.
     ImportError
@@ -190,23 +196,30 @@ def report(
     if against is not None:
         if out_of_fold is not None:
             raise ValueError("out_of_fold is not used with against; remove one of them")
+        if positive is not None:
+            raise ValueError("positive is not used with against; remove one of them")
         compare = _models_report if hasattr(against, "predict_proba") else _drift_report
         written = compare(estimator, X, y, against, explorer, title)
     else:
-        written = _model_report(estimator, X, y, out_of_fold, explorer, title)
+        written = _model_report(estimator, X, y, out_of_fold, explorer, positive, title)
     if path is not None:
         written.save(path)
     return written
 
 
-def _model_report(estimator: Any, X: Any, y: Any, out_of_fold: Any, explorer: str | None, title: str | None) -> Report:
+def _model_report(
+    estimator: Any, X: Any, y: Any, out_of_fold: Any, explorer: str | None, positive: Any, title: str | None
+) -> Report:
     require_matplotlib()
     if y is None:
         y = target_of(estimator, X)
         if y is None:
             raise ValueError("a report needs labels: give y, or against, an earlier table to compare the rows with")
     subject = ReportData.of(estimator, X, y)
+    chosen = chosen_class(estimator, positive)  # raises its error before any work
     evaluated = predict_held_out(subject, out_of_fold)
+    if positive is not None or evaluated.positive is None:
+        evaluated = replace(evaluated, positive=chosen)
     facts = column_facts(estimator, X)
     title = title or f"{type(estimator).__name__}: predicting {subject.target}"
     header = summary(subject, evaluated, facts)

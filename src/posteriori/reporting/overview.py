@@ -41,7 +41,8 @@ def summary(subject: ReportData, evaluated: HeldOut, facts: Sequence[ColumnFacts
     commonest = int(np.bincount(evaluated.y_true, evaluated.weight).argmax())
     missing, cells = sum(one.cells.missing for one in facts), n_rows * len(facts)
     columns = plural(len(facts), "column")
-    verdict = in_words.sentences(evaluated, subject.label_phrases)
+    phrases = in_words.class_phrases(subject.estimator.classes_.tolist(), subject.target)
+    verdict = in_words.sentences(evaluated.figures, phrases)
     sentence = paragraph(
         "How well does the model predict ",
         element("strong", subject.target),

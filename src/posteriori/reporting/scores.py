@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model_selection import HeldOut, in_words, metrics
+from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve, compare_with_prior, pool_verdict
 from posteriori.registry import describe_model, seen_by
 from posteriori.reporting.data import ReportData
@@ -77,8 +77,8 @@ def scores_section(subject: ReportData, evaluated: HeldOut) -> Section:
 
 
 def _by_class(subject: ReportData, evaluated: HeldOut, found: metrics.PerClass) -> Iterator[list[str]]:
-    """Yield precision, recall and F1: of the rarer of two classes, or the mean of the classes."""
-    one = in_words.of_interest(evaluated)
+    """Yield precision, recall and F1: of the class of interest, or the mean of the classes."""
+    one = evaluated.figures.of_interest
     whose = "mean of the classes" if one is None else f"of “{subject.label_phrases[one]}”"
     means = found.macro
     if one is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model_selection import HeldOut, in_words, metrics
+from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.ranking import Ranking
 from posteriori.plotting import plot_calibration
 from posteriori.plotting.canvas import class_colours
@@ -35,8 +35,10 @@ def thresholds_section(subject: ReportData, evaluated: HeldOut) -> Section | Non
         "the class (recall), but a smaller share of the rows found is of the class (precision). All figures are of the "
         f"{evaluated.predictions_are}."
     )
-    one = in_words.of_interest(evaluated)
-    classes = [int(c) for c in np.argsort(-counts, kind="stable")[:_MOST_CURVES]] if one is None else [one]
+    one = evaluated.figures.of_interest
+    classes = (
+        [int(c) for c in np.argsort(-counts, kind="stable")[:_MOST_CURVES]] if one is None or not counts[one] else [one]
+    )
     rankings = {c: Ranking.of(evaluated.y_true, evaluated.filled, c, evaluated.weight) for c in classes if counts[c]}
     contents = [
         legend([subject.label_phrases[c] for c in rankings], [class_colours(len(counts))[c] for c in rankings]),

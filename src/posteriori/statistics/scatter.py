@@ -391,7 +391,7 @@ class MissingPatterns:
         for number, present in enumerate(patterns):
             here = np.array(present, np.int64)
             mean[number, here] = scatters[present].mean[z]
-            padded[np.ix_([number], here, here)] = scatters[present].scatter[z]
+            padded[number][np.ix_(here, here)] = scatters[present].scatter[z]
             is_missing[number, here] = False
         place = np.flatnonzero(is_missing.any(axis=1))
         return ComponentPatterns(weight, mean, padded.sum(axis=0), place, is_missing[place], padded[place])

@@ -10,6 +10,7 @@ export class Cases {
   constructor(model, rows, choose) {
     this.model = model;
     this.labels = rows.labels;
+    this.first = rows.positive; // the class with which the decisions begin
     this.heldOut = rows.heldOut;
     this.seen = rows.seen;
     this.total = rows.total;
@@ -90,6 +91,7 @@ export class Cases {
       { id: "positive", onchange: () => this.changed(true) },
       this.model.classes.map((label, y) => el("option", { value: String(y) }, String(label))),
     );
+    this.positive.value = String(this.first);
     const slider = (id, title, attributes) => {
       const input = el("input", { type: "range", id, oninput: () => this.changed(), ...attributes });
       const output = el("output", { for: id });
@@ -99,7 +101,7 @@ export class Cases {
       min: 0.001,
       max: 0.999,
       step: 0.001,
-      value: prior[0],
+      value: prior[this.first],
     });
     this.falsePositive = slider("false-positive", "Cost of a false positive", {
       min: 0.1,
