@@ -41,8 +41,7 @@ Column = Annotated[
     typer.Option(
         "--column",
         metavar="A,B=KIND",
-        help="How to read columns: as text, keep (although they identify rows), or by a density, such as poisson or "
-        "binned.",
+        help="How to read columns: text, keep (though they identify rows), or a density, such as poisson.",
     ),
 ]
 TextOrKeep = Annotated[
@@ -73,7 +72,7 @@ Positive = Annotated[
     typer.Option(
         "--positive",
         metavar="LABEL",
-        help="Class of interest; else that of fit, or the rarer of two.",
+        help="Class of interest. Default: the rarer of two.",
         show_default=False,
     ),
 ]
