@@ -168,6 +168,20 @@ def without(tables, dropped):
     return FamilyTables.of(parents, sliced)
 
 
+def known_and(tables, row, upto, dropped=None):
+    """Return the part of the sum of the first columns that has no sum in it, (Z,): the other part of `sum_out`."""
+    gone = np.zeros(len(row), bool) if dropped is None else dropped
+    hidden: set[int] = set()
+    for j in reversed(tables.order[:upto]):
+        if row[j] or j in hidden:
+            hidden |= {p for p in tables.parents[j] if not row[p] and tables.cardinalities[p] and not gone[p]}
+    total = np.zeros(tables.log_probability.shape[1])
+    for j in tables.order[:upto]:
+        if row[j] and not hidden & set(tables.parents[j]):
+            total += tables.table(j)[(slice(None), *row[list(tables.parents[j])], row[j])]
+    return total
+
+
 @given(tables, st.integers(2, 3), st.integers(4, 64))
 def test_a_dropped_column_leaves_its_children_to_their_other_parents(drawn, k, most_cells):
     _seed, cardinalities, n_components, _missing = drawn
@@ -210,6 +224,46 @@ def test_the_bound_that_spares_planning_is_safe():
         assert free.any()
         dense = parameters.log_density(patterns[free], most_cells)
         assert_allclose(dense, parameters.log_density(patterns[free], 1 << 40), rtol=1e-13)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([1 << 17, 600, 60]))
+def test_all_sums_of_a_row_are_those_of_each_entry_alone(seed, k, most_cells):
+    """Forward sums, which the entries of a row share, against elimination, which is planned for each entry."""
+    rng = np.random.default_rng(seed)
+    cardinalities = tuple(rng.integers(1, 5, 14).tolist())
+    codes, component = draw_rows(seed, cardinalities, 2, 0.5, n=30)
+    _, _, parameters = fit(KDependence(k, BackOff()), codes, component, cardinalities, 2)
+    rows = np.repeat(np.arange(len(codes)), 14)
+    upto = np.tile(np.arange(1, 15), len(codes))
+    together = parameters.sum_out(codes, rows, upto, most_cells)
+    for e, (row, n) in enumerate(zip(rows.tolist(), upto.tolist(), strict=True)):
+        kept = parameters
+        dropped = parameters.dropped(codes[[row]], most_cells)
+        if dropped.any():  # a row has one set of dropped columns, whatever the entry
+            kept = without(parameters, dropped)
+            kept = FamilyTables(kept.parents, kept.cardinalities, parameters.order, kept.offsets, kept.log_probability)
+        alone = kept.sum_out(codes, np.array([row]), np.array([n]), 1 << 40)[0]
+        assert_allclose(
+            known_and(kept, codes[row], n) + alone,
+            known_and(parameters, codes[row], n, dropped) + together[e],
+            atol=1e-9,
+        )
+
+
+@pytest.mark.parametrize("least", [1e-3, 1e-40, 1e-300])
+def test_sums_do_not_lose_what_is_unlikely_for_a_while(least):
+    """Ten children make the first value of their parent unlikely, ten others make up for it."""
+    likely, unlikely = np.log([1.0 - least, least]), np.log([least, 1.0 - least])
+    child = np.zeros((1, 3, 3))
+    child[0, 1, 1:], child[0, 2, 1:] = likely, unlikely
+    root = np.zeros((1, 3))
+    root[0, 1:] = np.log(0.5)
+    tables = FamilyTables.of(((), *[(0,)] * 20), [root, *[child] * 20])
+    codes = np.array([[0, *[2] * 10, *[1] * 10]], np.uint8)
+    sums = tables.sum_out(codes, np.zeros(20, np.int64), np.arange(2, 22), 1 << 17)[:, 0]
+    of_first = np.log(0.5) + np.cumsum([likely[code - 1] for code in codes[0, 1:]])
+    of_second = np.log(0.5) + np.cumsum([unlikely[code - 1] for code in codes[0, 1:]])
+    assert_allclose(sums, np.logaddexp(of_first, of_second), rtol=1e-12)
 
 
 # Classifiers -----------------------------------------------------------------------------------------------------

@@ -53,7 +53,8 @@ class KDependence(BaseDensity):
 
     Notes
     -----
-    Missing columns are summed out exactly, by variable elimination per row. A missing column without a present
+    Missing columns are summed out exactly: by variable elimination, or, for all factors of a row at once, by sums along
+    the chain rule where these have fewer cells. A missing column without a present
     descendant sums to 1. A column that had no category in training has no values to sum over: its children are
     conditioned on their other parents.
 

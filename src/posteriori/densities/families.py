@@ -208,7 +208,15 @@ class FamilyTables:
 
     def _sum_out(self, codes: Array, rows: Array, upto: Array, most_cells: int, known: Array, summed: Array) -> None:
         kernels.sum_out_families(
-            codes, rows, upto, self.families, self.log_probability, self._most_each(most_cells), known, summed
+            codes,
+            rows,
+            upto,
+            self.families,
+            self.log_probability,
+            self._probability,
+            self._most_each(most_cells),
+            known,
+            summed,
         )
 
     def dropped(self, codes: Array, most_cells: int) -> Array:
@@ -222,6 +230,13 @@ class FamilyTables:
         rows = self.rows_to_sum(codes)
         rows = rows[(codes[np.ix_(rows, self.inner)] == 0) @ bits > small]
         return np.asarray(kernels.columns_dropped(codes, rows, self.families, most_each))
+
+    @cached_property
+    def _probability(self) -> Array:
+        """p(x_j | parents, z), as `log_probability`; NaN where it is too small for products."""
+        probability = np.exp(self.log_probability)
+        probability[(probability < kernels.LEAST) & (self.log_probability > -np.inf)] = np.nan
+        return np.asarray(probability)
 
     @cached_property
     def _bits(self) -> Array:

@@ -30,7 +30,7 @@ from posteriori.kernels.conditional_likelihood import (
     start_posterior,
 )
 from posteriori.kernels.descent import Steps
-from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
+from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking
 from posteriori.kernels.encoding import encode_integers, index_distinct_rows, integer_ranges, mark_integers
 from posteriori.kernels.families import (
     add_averaged,
@@ -51,6 +51,7 @@ from posteriori.kernels.forests import (
     smooth_nodes,
     weigh_edges,
 )
+from posteriori.kernels.forward_sums import LEAST
 from posteriori.kernels.left_out import (
     SmoothedCounts,
     averaged_left_out,
@@ -62,6 +63,7 @@ from posteriori.kernels.left_out import (
     sweep_paths,
     tree_left_out,
 )
+from posteriori.kernels.missing_parents import sum_out_families
 from posteriori.kernels.missing_patterns import fill_patterns
 from posteriori.kernels.quasi_newton import times_inverse_hessian
 from posteriori.kernels.responsibilities import (
@@ -94,6 +96,7 @@ from posteriori.kernels.words import (
 )
 
 __all__ = [
+    "LEAST",
     "Families",
     "SmoothedCounts",
     "Steps",

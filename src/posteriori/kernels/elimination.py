@@ -57,44 +57,6 @@ def rows_lacking(codes, columns):
 
 
 @kernel(few_rows=True)
-def sum_out_families(codes, rows, upto, families, log_probability, most_cells, known, summed):
-    """Write log Σ_missing Π_j p(x_j | parents, z) of the first columns of some rows, in two parts.
-
-    Entry e of the results belongs to row rows[e] and its columns order[0] … order[upto[e] − 1]; other columns count as
-    missing. The log factors whose parents are all present are added to known (e, Z), unless it is empty, and the rest
-    to summed (e, Z). log_probability is (slots, Z). If the tables of a row would have more than most_cells cells,
-    `plan_elimination` selects columns to drop: their children use the tables given the other parents (code 0).
-    """
-    factors = allocate_factors(codes, rows, families)
-    pool = np.empty((1, log_probability.shape[1]))
-    for e in range(len(rows)):
-        row = codes[rows[e]]
-        drop_empty(families, factors)
-        m, n_factors = prepare_row(row, upto[e], families, most_cells, factors)
-        if len(known):
-            _add_known(row, upto[e], families, factors, log_probability, known[e])
-        if m:
-            n_cells = message_cells(m, families, factors)
-            if n_cells > len(pool):
-                pool = np.empty((n_cells, log_probability.shape[1]))
-            eliminate(m, n_factors, np.int64(0), families, factors, log_probability, pool, summed[e])
-
-
-@kernel(is_part=True)
-def _add_known(row, upto, families, factors, log_probability, out):
-    """Add the log factors of present columns whose parents are not hidden to out (Z,)."""
-    for step in range(upto):
-        j = families.order[step]
-        if row[j] == 0 or reads_hidden(j, families, factors):
-            continue
-        slot = families.offsets[j]
-        for t in range(families.starts[j], families.starts[j + 1]):
-            slot += np.int64(row[families.members[t]]) * families.strides[t]
-        for z in range(len(out)):
-            out[z] += log_probability[slot, z]
-
-
-@kernel(few_rows=True)
 def columns_dropped(codes, rows, families, most_cells):
     """Return which columns are dropped in some of these rows because their tables would be too large, (d,)."""
     factors = allocate_factors(codes, rows, families)
@@ -140,7 +102,10 @@ def drop_empty(families, factors):
 
 @kernel(is_part=True)
 def prepare_row(row, upto, families, most_cells, factors):
-    """Find the hidden columns and factors of a row, plan the elimination, and return their numbers (m, n_factors)."""
+    """Find the hidden columns and factors of a row, plan the elimination, and return their numbers (m, n_factors).
+
+    Columns that are dropped stay so, until `drop_empty`.
+    """
     while True:
         m = find_hidden(row, upto, families, factors)
         n_factors = gather_factors(row, upto, m, families, factors)
@@ -276,12 +241,26 @@ def message_cells(m, families, factors):
     """Return the number of cells of all messages of the plan."""
     total = 0
     for a in range(m):
-        n_cells = 1
-        for b in range(m):
-            if factors.joined[a, b]:
-                n_cells *= families.cardinalities[factors.hidden[b]]
-        total += n_cells
+        total += _cells_around(a, 1, m, families, factors)
     return total
+
+
+@kernel(is_part=True)
+def table_cells(m, families, factors):
+    """Return the number of cells of all tables that are summed to messages."""
+    total = 0
+    for a in range(m):
+        total += _cells_around(a, families.cardinalities[factors.hidden[a]], m, families, factors)
+    return total
+
+
+@kernel(is_part=True)
+def _cells_around(a, n_cells, m, families, factors):
+    """Return n_cells times the cells of the message of a column."""
+    for b in range(m):
+        if factors.joined[a, b]:
+            n_cells *= families.cardinalities[factors.hidden[b]]
+    return n_cells
 
 
 @kernel(is_part=True)

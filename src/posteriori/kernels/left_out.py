@@ -18,6 +18,8 @@ from posteriori.kernels.elimination import (
     reads_hidden,
 )
 from posteriori.kernels.forests import _side, level_of
+from posteriori.kernels.forward_sums import allocate_walk, follow_walk, mark_least
+from posteriori.kernels.missing_parents import end_of_row, grown, plan_cheap_walk
 
 _ROUNDING = 1e-12  # a difference below this share of the total is rounding error
 
@@ -69,24 +71,79 @@ def families_left_out(codes, component, weight, families, counts, first, out):
 def sum_out_left_out(codes, component, weight, rows, upto, families, counts, most_cells, summed):
     """Write the sums of `sum_out_families` to summed (e, Z), under the tables without row rows[e].
 
-    The table of a factor is written once for the entries of a row that follow each other: its hidden columns are the
-    same in all, unless columns are dropped.
+    The table of a factor is written once for the entries of a row, because its hidden columns are the same in all.
     """
-    n_components = summed.shape[1]
+    d, n_components = codes.shape[1], summed.shape[1]
     factors = allocate_factors(codes, rows, families)
-    asked = np.empty(codes.shape[1], np.int64)
-    written = np.empty(codes.shape[1], np.int64)  # the first cell of the table of each column, or −1
+    walk, product = allocate_walk(d)
+    asked = np.empty(d, np.int64)
+    written = np.empty(d, np.int64)  # the first cell of the table of each column, or −1
+    strides = np.empty(len(families.members), np.int64)
     pool = np.empty((1, n_components))
     free = np.int64(0)  # not a literal, for each of which Numba compiles the calls once more
-    shares = False
-    for e in range(len(rows)):
-        i = rows[e]
+    first = 0
+    while first < len(rows):
+        i, stop = rows[first], end_of_row(rows, first)
+        row, w, y = codes[i], weight[i], component[i]
         drop_empty(families, factors)
-        m, n_factors = prepare_row(codes[i], upto[e], families, most_cells, factors)
-        shared, shares = shares, True
-        for j in range(codes.shape[1]):
-            shares &= not factors.dropped[j] or families.cardinalities[j] == 0
-        if not (shared and shares and e > 0 and rows[e - 1] == i):
+        m, _ = prepare_row(row, upto[stop - 1], families, most_cells, factors)
+        n_events, n_small, n_cells = plan_cheap_walk(row, upto[first:stop], m, families, factors, most_cells, walk)
+        done = first
+        if n_small:
+            free = np.int64(0)
+            for e in range(n_small):
+                j = walk.event[e]
+                size = _lay_out_factor(j, families, factors, strides)
+                pool = grown(pool, free + size)
+                _copy(row, asked)
+                _write_factor(j, row, asked, w, y, families, counts, factors, pool[free : free + size])
+                mark_least(pool[free : free + size])
+                written[j] = free
+                free += size
+            pool = grown(pool, free + n_cells)
+            done += follow_walk(
+                row,
+                upto[first:stop],
+                m,
+                n_events,
+                n_small,
+                free,
+                families,
+                factors,
+                strides,
+                written,
+                pool,
+                pool,
+                walk,
+                product,
+                summed[first:stop],
+            )
+        pool = _eliminate_left_out(
+            row,
+            w,
+            y,
+            upto[done:stop],
+            families,
+            counts,
+            most_cells,
+            factors,
+            asked,
+            written,
+            strides,
+            pool,
+            summed[done:stop],
+        )
+        first = stop
+
+
+@kernel(is_part=True)
+def _eliminate_left_out(row, w, y, upto, families, counts, most_cells, factors, asked, written, strides, pool, summed):
+    """Write the sums of the entries of one row by elimination, and return the pool, which may have grown."""
+    n_dropped, free = -1, np.int64(0)
+    for e in range(len(upto)):
+        m, n_factors = prepare_row(row, upto[e], families, most_cells, factors)
+        if factors.dropped.sum() != n_dropped:
+            n_dropped = factors.dropped.sum()
             written[:] = -1
             free = np.int64(0)
         if not m:
@@ -94,48 +151,60 @@ def sum_out_left_out(codes, component, weight, rows, upto, families, counts, mos
         f = np.int64(0)
         for step in range(upto[e]):
             j = families.order[step]
-            if (codes[i, j] == 0 and factors.position[j] < 0) or not reads_hidden(j, families, factors):
+            if (row[j] == 0 and factors.position[j] < 0) or not reads_hidden(j, families, factors):
                 continue
-            size = _lay_out_factor(j, f, families, factors)
+            size = _lay_out_factor(j, families, factors, strides)
+            _copy_strides(j, f, families, factors, strides)
             if written[j] < 0:
-                pool = _grown(pool, free + size)
-                for column in range(len(asked)):  # an assignment to a slice takes seconds to compile
-                    asked[column] = codes[i, column]
-                cells = pool[free : free + size]
-                _write_factor(j, codes[i], asked, weight[i], component[i], families, counts, factors, cells)
+                pool = grown(pool, free + size)
+                _copy(row, asked)
+                _write_factor(j, row, asked, w, y, families, counts, factors, pool[free : free + size])
+                _take_logarithms(pool[free : free + size])
                 written[j] = free
                 free += size
             factors.base[f], factors.pooled[f] = written[j], True
             f += 1
-        pool = _grown(pool, free + message_cells(m, families, factors))
+        pool = grown(pool, free + message_cells(m, families, factors))
         eliminate(m, n_factors, free, families, factors, pool, pool, summed[e])
+    return pool
 
 
-@kernel
-def _grown(pool, n_cells):
-    """Return the pool, or if it has fewer cells a copy with twice as many as are needed."""
-    if n_cells <= len(pool):
-        return pool
-    grown = np.empty((2 * n_cells, pool.shape[1]))
-    for cell in range(len(pool)):
-        for z in range(pool.shape[1]):
-            grown[cell, z] = pool[cell, z]
-    return grown
+@kernel(is_part=True)
+def _copy(row, asked):
+    """Copy a row of codes: an assignment to a slice takes seconds to compile."""
+    for j in range(len(asked)):
+        asked[j] = row[j]
 
 
-@kernel
-def _lay_out_factor(j, f, families, factors):
-    """Write the strides of a factor, its members in turn, the first the fastest; return its number of cells."""
+@kernel(is_part=True)
+def _copy_strides(j, f, families, factors, strides):
+    """Copy the strides of the hidden members of a family to factor f."""
+    for t in range(families.starts[j], families.starts[j + 1]):
+        if factors.position[families.members[t]] >= 0:
+            factors.stride[f, factors.position[families.members[t]]] = strides[t]
+
+
+@kernel(is_part=True)
+def _take_logarithms(cells):
+    """Replace probabilities (cells, Z) by their logarithms."""
+    for c in range(len(cells)):
+        for z in range(cells.shape[1]):
+            cells[c, z] = math.log(cells[c, z]) if cells[c, z] > 0.0 else -math.inf
+
+
+@kernel(is_part=True)
+def _lay_out_factor(j, families, factors, strides):
+    """Write the strides of the hidden members of a factor, the first the fastest; return its number of cells."""
     size = 1
     for t in range(families.starts[j], families.starts[j + 1]):
         member = families.members[t]
         if factors.position[member] >= 0:
-            factors.stride[f, factors.position[member]] = size
+            strides[t] = size
             size *= families.cardinalities[member]
     return size
 
 
-@kernel
+@kernel(is_part=True)
 def _write_factor(j, own, asked, w, y, families, counts, factors, cells):
     """Write the table of a family without a row, (combinations of the hidden columns, Z), as `_lay_out_factor` says.
 
@@ -146,8 +215,6 @@ def _write_factor(j, own, asked, w, y, families, counts, factors, cells):
             asked[families.members[t]] = 1
     for c in range(len(cells)):
         _write_probabilities(j, own, asked, w, y, families, counts, 0, cells[c])
-        for z in range(cells.shape[1]):
-            cells[c, z] = math.log(cells[c, z]) if cells[c, z] > 0.0 else -math.inf
         for t in range(families.starts[j], families.starts[j + 1]):
             member = families.members[t]
             if factors.position[member] >= 0:
