@@ -131,3 +131,35 @@ def test_a_tree_is_shown_as_a_network(browser, tmp_path):
     po.save(po.NaiveBayes().fit(table, "species"), tmp_path / "nb.posteriori")
     refused = CommandLine().refused("explore", tmp_path / "nb.posteriori", "--network")
     assert "bill_length_mm" in refused
+
+
+def test_a_click_sets_a_variable_and_cuts_the_arrows_into_it(browser, network, tmp_path):
+    page = tmp_path / "network.html"
+    explore(network, path=page)
+    browser.open(page.as_uri())
+    name = next(name for name in network.variables if network.dag.parents[name])
+    parent, state = network.dag.parents[name][0], network.states(name)[-1]
+    cut = "document.querySelectorAll('.arrows path[stroke-dasharray]').length"
+    browser.click(state_button(name, state))
+    assert_bars(browser, network, {name: state})
+    assert browser.value(cut) == 0
+    browser.click("#click-sets")
+    browser.click(state_button(name, state))  # the observation becomes an intervention
+    after = network.do({name: state})
+    assert_bars(browser, after, {})
+    assert browser.value(cut) == len(network.dag.parents[name])
+    assert f"do({name} = {state})" in browser.value("document.getElementById('answer').textContent")
+    assert browser.value(f"document.querySelector('.node[aria-label={json.dumps(name)}]').classList.contains('set')")
+    browser.click("#click-observes")
+    finding = {parent: network.states(parent)[0]}
+    browser.click(state_button(parent, finding[parent]))
+    assert_bars(browser, after, finding)
+    browser.wait(f"decodeURIComponent(location.hash).includes('\"{parent}\":')")
+    saved = json.loads(browser.value("decodeURIComponent(location.hash.slice(1))"))
+    assert (saved["evidence"], saved["set"]) == (finding, {name: state})
+    browser.open(address_of(page, evidence=finding, set={name: state}))
+    assert_bars(browser, after, finding)
+    browser.click("#click-sets")
+    browser.click(state_button(name, state))
+    assert_bars(browser, network, finding)
+    assert browser.complaints == []

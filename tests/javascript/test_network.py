@@ -145,3 +145,47 @@ const result = given.cases.map((evidence) => {
     found = in_node(script, {"file": json.loads(to_javascript(net)), "cases": cases}, tmp_path)
     assert all('"v0"' in message for message in found[:3])
     assert "no variable" in found[3]
+
+
+def test_an_intervention_has_the_numbers_of_python(networks, tmp_path):
+    script = """
+const result = given.map(({ file, settings, evidence, pairs }) => {
+  const net = load(file).do(settings);
+  const { marginals, logEvidence } = net.query(evidence);
+  return {
+    marginals: marginals.map((p) => Array.from(p)),
+    log_evidence: logEvidence,
+    separated: pairs.map(([x, y, others]) => net.dSeparated(x, y, others)),
+  };
+});
+"""
+    cases, afters = [], []
+    for net, _, pairs in networks:
+        child, below = [name for name in net.variables if net.dag.parents[name]][:2]  # edges into both are cut
+        settings = {child: net.states(child)[0], below: net.states(below)[-1]}
+        after = net.do(settings)
+        seen = [name for name in net.variables if name not in settings][-2:]
+        row = after.sample(1, random_state=5).to_dicts()[0]
+        evidence = {name: row[name] for name in seen}
+        cases.append({"file": to_javascript(net), "settings": settings, "evidence": evidence, "pairs": pairs})
+        afters.append(after)
+    for case, after, found in zip(cases, afters, in_node(script, cases, tmp_path), strict=True):
+        expected = after.query(evidence=case["evidence"], joint=False)
+        for name, marginal in zip(after.variables, found["marginals"], strict=True):
+            if name in expected:
+                assert_allclose(marginal, expected[name].probabilities, rtol=0, atol=1e-9)
+        assert_allclose(found["log_evidence"], np.log(after.probability(case["evidence"])), atol=1e-8)
+        assert found["separated"] == [after.d_separated(x, y, others) for x, y, others in case["pairs"]]
+
+
+def test_an_intervention_on_no_state_is_refused(tmp_path):
+    script = """
+const result = given.settings.map((one) => {
+  try { load(given.file).do(one); return ""; } catch (error) { return error.message; }
+});
+"""
+    net = random_network(np.random.default_rng(1))
+    given = {"file": json.loads(to_javascript(net)), "settings": [{"v0": "no such"}, {"none": "s0"}]}
+    unknown_state, unknown_name = in_node(script, given, tmp_path)
+    assert '"v0" is set to none of its states' in unknown_state
+    assert "no variable" in unknown_name

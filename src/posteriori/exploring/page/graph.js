@@ -9,6 +9,7 @@ const STATE = 15.4;
 const ZOOM_STEP = 1.25;
 const [LEAST_ZOOM, MOST_ZOOM] = [0.1, 3];
 const GREY = "#9aa4af";
+const SET = "#d55e00"; // the border of a variable that is set
 
 /** Return the definition of the head of the arrows of a drawing. */
 export function arrowHead() {
@@ -40,13 +41,9 @@ export class Graph {
       WIDTH,
       heights,
     );
-    this.arrows = svg("svg", {
-      class: "arrows",
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-      "aria-hidden": "true",
-    });
+    this.drawn = new Map([...paths].map(([edge, path]) => [edge, arrow(path)])); // by "parent,child"
+    const size = { width, height, viewBox: `0 0 ${width} ${height}` };
+    this.arrows = svg("svg", { class: "arrows", ...size, "aria-hidden": "true" }, arrowHead(), [...this.drawn.values()]);
     const plane = el(
       "div",
       { class: "plane" },
@@ -60,7 +57,6 @@ export class Graph {
       node.style.top = `${places[v].y}px`;
     });
     this.places = places;
-    this.paths = paths;
     this.heights = heights;
     this.node = el("div", { class: "network", role: "region", "aria-label": "Variables with their states" }, plane);
     this.node.style.setProperty("--plane", `${width + 2}px`);
@@ -137,12 +133,13 @@ export class Graph {
     return { node, states };
   }
 
-  /** Show the marginals, and what is known. */
-  show(marginals, evidence, target) {
+  /** Show the marginals, what is known, and what is set. */
+  show(marginals, evidence, settings, target) {
     this.network.variables.forEach(({ name, states }, v) => {
-      const finding = evidence.get(name);
+      const finding = settings.get(name) ?? evidence.get(name);
       const { node, states: shown } = this.cards[v];
-      node.classList.toggle("known", finding !== undefined);
+      node.classList.toggle("known", evidence.has(name));
+      node.classList.toggle("set", settings.has(name));
       node.classList.toggle("target", name === target);
       shown.forEach(({ button, fill, p }, k) => {
         const value = marginals[v][k];
@@ -152,32 +149,27 @@ export class Graph {
         button.setAttribute("aria-pressed", String(finding === states[k]));
         button.setAttribute(
           "aria-label",
-          `${name} = ${states[k]}: ${percent(value)}, without evidence ${percent(this.prior[v][k])}`,
+          `${name} = ${states[k]}${settings.has(name) ? " (set)" : ""}: ${percent(value)}, without evidence ${percent(this.prior[v][k])}`,
         );
       });
     });
   }
 
-  /** Draw the arrows once, and give each the width of its information. */
-  showArrows(evidence) {
-    const information = this.network.edgeInformation(evidence);
-    const most = Math.max(...information.map(({ nats }) => nats), 1e-12);
-    if (!this.arrows.childNodes.length) this.drawArrows(information);
-    information.forEach(({ nats }, k) => {
-      const arrow = this.arrows.childNodes[k + 1];
-      arrow.setAttribute("stroke-width", arrowWidth(nats / most));
-    });
-  }
-
-  drawArrows(information) {
-    this.arrows.replaceChildren(arrowHead());
-    for (const { parent, child } of information) {
-      this.arrows.append(arrow(this.paths.get(`${parent},${child}`)));
+  /** Give each arrow the width of its information in a network, and dash those that an intervention cut. */
+  showArrows(after, evidence) {
+    const information = new Map(
+      after.edgeInformation(evidence).map(({ parent, child, nats }) => [`${parent},${child}`, nats]),
+    );
+    const most = Math.max(...information.values(), 1e-12);
+    for (const [edge, drawn] of this.drawn) {
+      drawn.setAttribute("stroke-width", arrowWidth((information.get(edge) ?? 0) / most));
+      if (information.has(edge)) drawn.removeAttribute("stroke-dasharray");
+      else drawn.setAttribute("stroke-dasharray", "2 5");
     }
   }
 
   /** Return the network as a drawing that stands alone. */
-  drawing(evidence) {
+  drawing(evidence, settings) {
     const { width, height } = this.arrows.viewBox.baseVal;
     const text = (x, y, content, anchor, weight) =>
       svg(
@@ -195,7 +187,6 @@ export class Graph {
       );
     const boxes = this.network.variables.map(({ name, states }, v) => {
       const { x, y } = this.places[v];
-      const known = evidence.has(name);
       const lines = states.flatMap((state, k) => {
         const p = Number(this.cards[v].states[k].button.dataset.value);
         const top = y + TITLE + STATE * k;
@@ -213,8 +204,9 @@ export class Graph {
           width: WIDTH,
           height: this.heights[v],
           rx: 5,
-          fill: known ? "#eaf4fb" : "#fff",
-          stroke: "#9aa4af",
+          fill: evidence.has(name) ? "#eaf4fb" : "#fff",
+          stroke: settings.has(name) ? SET : GREY,
+          "stroke-width": settings.has(name) ? 2 : 1,
         }),
         text(x + 6, y + 14, name.slice(0, 24), "start", "600"),
         lines,

@@ -24,41 +24,53 @@ export class NetworkPage {
     this.network = network;
     this.title = title;
     this.evidence = new Map(); // by name: a state, or a Map of likelihoods
+    this.settings = new Map(); // by name: the state to which an intervention sets a variable
     this.evaluateSensitivity = inParts();
     this.graph = new Graph(network, (name, state) => this.toggle(name, state));
     this.node = this.build();
     const state = stateOfAddress();
-    if (state?.evidence) this.read(state.evidence);
+    this.read(state);
     if (network.byName.has(state?.target)) this.target.value = state.target;
     this.update();
     window.addEventListener("hashchange", () => {
-      const evidence = stateOfAddress()?.evidence;
-      if (evidence) {
-        this.read(evidence);
+      const state = stateOfAddress();
+      if (state?.evidence) {
+        this.read(state);
         this.update();
       }
     });
   }
 
-  /** Take the evidence of a link; findings that the network does not know are left out. */
-  read(evidence) {
-    this.evidence = new Map();
-    for (const [name, finding] of Object.entries(evidence)) {
-      try {
-        const value = Array.isArray(finding) ? new Map(finding) : finding;
-        this.network.likelihoods(new Map([[name, value]]));
-        this.evidence.set(name, value);
-      } catch {
-        /* an unknown name or state */
-      }
-    }
+  /** Take the evidence and the settings of a link; those that the network does not know are left out. */
+  read(state) {
+    const { network } = this;
+    const accepted = (values, check) =>
+      Object.entries(values ?? {}).flatMap(([name, value]) => {
+        try {
+          const read = Array.isArray(value) ? new Map(value) : value;
+          check(new Map([[name, read]]));
+          return [[name, read]];
+        } catch {
+          return []; // an unknown name or state
+        }
+      });
+    this.settings = new Map(accepted(state?.set, (setting) => network.do(setting)));
+    const evidence = accepted(state?.evidence, (finding) => network.likelihoods(finding));
+    this.evidence = new Map(evidence.filter(([name]) => !this.settings.has(name)));
   }
 
-  /** Set a state as evidence, or take it back. */
+  /** Observe a state or set it, as the reader chose, or take it back. */
   toggle(name, state) {
-    if (this.evidence.get(name) === state) this.evidence.delete(name);
-    else this.evidence.set(name, state);
+    const [mine, others] = this.sets.checked ? [this.settings, this.evidence] : [this.evidence, this.settings];
+    others.delete(name);
+    if (mine.get(name) === state) mine.delete(name);
+    else mine.set(name, state);
     this.update();
+  }
+
+  /** Return whether a variable is observed or set. */
+  isKnown(name) {
+    return this.evidence.has(name) || this.settings.has(name);
   }
 
   build() {
@@ -86,7 +98,8 @@ export class NetworkPage {
       section(
         "network",
         "Network",
-        "Click a state to set it as evidence, and again to take it back. Zoom by the buttons, or by the wheel with Ctrl. A bar is the probability given the evidence, its mark the probability without evidence. The thicker an arrow, the more information it carries (mutual information of parent and child).",
+        "Click a state to observe it or to set it, and again to take it back. Zoom by the buttons, or by the wheel with Ctrl. A bar is the probability given the evidence, its mark the probability without evidence. The thicker an arrow, the more information it carries (mutual information of parent and child).",
+        this.clickChoice(),
         this.summary,
         this.problem,
         el(
@@ -94,10 +107,11 @@ export class NetworkPage {
           { class: "buttons" },
           button("No evidence", () => {
             this.evidence.clear();
+            this.settings.clear();
             this.update();
           }),
           this.graph.zoomButtons,
-          saveButtons("network", () => this.graph.drawing(this.evidence)),
+          saveButtons("network", () => this.graph.drawing(this.evidence, this.settings)),
           button("Save the case (CSV)", () => download("case.csv", "text/csv", csv(this.caseRows()))),
         ),
         this.graph.node,
@@ -138,32 +152,60 @@ export class NetworkPage {
     );
   }
 
+  /** Return the choice of what a click does, with the difference in words. */
+  clickChoice() {
+    const choice = (id, checked) => el("input", { type: "radio", name: "click", id, checked });
+    this.sets = choice("click-sets", false);
+    return el(
+      "fieldset",
+      { class: "choice" },
+      el("legend", {}, "A click"),
+      el("label", {}, choice("click-observes", true), " observes"),
+      el("label", {}, this.sets, " sets (do)"),
+      el(
+        "p",
+        { class: "note" },
+        "An observed state also changes how probable its causes are. A state that is set from outside, do(x), changes only what it causes: the arrows into it are cut.",
+      ),
+    );
+  }
+
   /** Compute and show everything that follows. */
   update() {
-    const found = this.network.query(this.evidence);
+    this.after = this.settings.size ? this.network.do(this.settings) : this.network;
+    const found = this.after.query(this.evidence);
     const impossible = found.logEvidence === -Infinity;
     this.problem.textContent = impossible ? "The evidence has probability 0; take a finding back." : "";
-    this.graph.show(found.marginals, this.evidence, this.target.value);
-    this.summary.textContent = this.evidence.size
-      ? `${this.evidence.size} known; log p(evidence) = ${short(found.logEvidence)} nats`
-      : "No evidence.";
+    this.graph.show(found.marginals, this.evidence, this.settings, this.target.value);
+    this.summary.textContent = this.caseInWords(found.logEvidence);
     const likelihoods = [...this.evidence].map(([name, finding]) => [
       name,
       finding instanceof Map ? [...finding] : finding,
     ]);
-    writeAddress({ evidence: Object.fromEntries(likelihoods), target: this.target.value });
+    writeAddress({
+      evidence: Object.fromEntries(likelihoods),
+      set: this.settings.size ? Object.fromEntries(this.settings) : undefined,
+      target: this.target.value,
+    });
     this.showSoft();
     if (impossible) return;
-    this.graph.showArrows(this.evidence);
+    this.graph.showArrows(this.after, this.evidence);
     this.showSensitivity(found.marginals);
   }
 
+  caseInWords(logEvidence) {
+    const doing = [...this.settings].map(([name, state]) => `${name} = ${state}`).join(", ");
+    const after = doing ? ` | do(${doing})` : "";
+    if (this.evidence.size) return `${this.evidence.size} known; log p(evidence${after}) = ${short(logEvidence)} nats`;
+    return doing ? `No evidence; do(${doing}).` : "No evidence.";
+  }
+
   showMost() {
-    const { states, logProbability } = this.network.mostProbable(this.evidence);
+    const { states, logProbability } = this.after.mostProbable(this.evidence);
     const rows = this.network.variables.map(({ name, states: all }, v) => [
       name,
       String(all[states[v]]),
-      this.evidence.has(name) ? "known" : "",
+      this.settings.has(name) ? "set" : this.evidence.has(name) ? "known" : "",
     ]);
     this.most.replaceChildren(
       el("p", { class: "note" }, `log p(these states and the evidence) = ${short(logProbability)} nats`),
@@ -182,7 +224,7 @@ export class NetworkPage {
     const now = marginals[target];
     const state = now.indexOf(Math.max(...now));
     const found = [];
-    const others = this.network.variables.filter(({ name, index }) => index !== target && !this.evidence.has(name));
+    const others = this.network.variables.filter(({ name, index }) => index !== target && !this.isKnown(name));
     const steps = [
       () => this.showMost(),
       () => this.showTrails(),
@@ -191,7 +233,7 @@ export class NetworkPage {
           .map((one, k) => {
             const p = marginals[variable.index][k];
             return p > 0
-              ? { p, of: this.network.query(new Map([...this.evidence, [variable.name, one]])).marginals[target] }
+              ? { p, of: this.after.query(new Map([...this.evidence, [variable.name, one]])).marginals[target] }
               : null;
           })
           .filter(Boolean);
@@ -219,7 +261,7 @@ export class NetworkPage {
           percent(high),
         ]);
       this.sensitivity.replaceChildren(
-        this.evidence.has(this.target.value)
+        this.isKnown(this.target.value)
           ? el("p", { class: "note" }, "The variable is known.")
           : table(
               `Evidence about ${this.target.value}`,
@@ -233,10 +275,11 @@ export class NetworkPage {
   showTrails() {
     const [from, to] = [this.from.value, this.to.value];
     if (from === to) return this.trails.replaceChildren(el("p", { class: "note" }, "Choose two variables."));
-    const given = [...this.evidence.keys()].filter((name) => name !== from && name !== to);
-    const { variables } = this.network;
-    const separated = this.network.dSeparated(from, to, given);
-    const rows = this.network.trails(from, to, given).map(({ nodes, forward, active, blocks }) => {
+    const known = [...this.evidence.keys(), ...this.settings.keys()]; // what is set does not vary
+    const given = known.filter((name) => name !== from && name !== to);
+    const { variables } = this.after;
+    const separated = this.after.dSeparated(from, to, given);
+    const rows = this.after.trails(from, to, given).map(({ nodes, forward, active, blocks }) => {
       const written = nodes
         .map((v, s) => (s ? `${forward[s - 1] ? " → " : " ← "}${variables[v].name}` : variables[v].name))
         .join("");
@@ -261,7 +304,7 @@ export class NetworkPage {
 
   showSoft() {
     const { name, states } = this.network.variable(this.softVariable.value);
-    const finding = this.evidence.get(name);
+    const finding = this.settings.get(name) ?? this.evidence.get(name);
     const inputs = states.map((state, k) => {
       const value = finding instanceof Map ? finding.get(state) : finding === undefined ? 1 : Number(finding === state);
       return el("input", { type: "number", min: 0, step: "any", id: `soft-${k}`, value });
@@ -270,6 +313,7 @@ export class NetworkPage {
       const likelihood = new Map(states.map((state, k) => [state, Number(inputs[k].value)]));
       const weights = [...likelihood.values()];
       if (weights.some((weight) => !(weight >= 0)) || !weights.some(Boolean)) return;
+      this.settings.delete(name);
       if (weights.every((weight) => weight === weights[0])) this.evidence.delete(name);
       else this.evidence.set(name, likelihood);
       this.update();

@@ -8,6 +8,7 @@ export class Network {
   /** @param {object} written the model file, as `load` parses it */
   constructor(written) {
     this.name = written.name;
+    this.written = written;
     this.variables = written.variables.map((variable, v) => ({ ...variable, index: v }));
     this.byName = new Map(this.variables.map((variable) => [variable.name, variable]));
     this.sizes = this.variables.map((variable) => variable.states.length);
@@ -30,7 +31,7 @@ export class Network {
    */
   likelihoods(evidence) {
     const found = new Map();
-    for (const [name, finding] of evidence instanceof Map ? evidence : Object.entries(evidence)) {
+    for (const [name, finding] of entriesOf(evidence)) {
       if (finding === null || finding === undefined) continue;
       const { states, index } = this.variable(name);
       const weighs = typeof finding === "object" && !Array.isArray(finding);
@@ -71,6 +72,24 @@ export class Network {
     );
   }
 
+  /**
+   * Return the network after an intervention (Pearl 2009, section 3.2): the variables are set from outside, whatever
+   * their causes are, so that no edge leads into them.
+   * @param {object} settings the state of each variable that is set, by name
+   */
+  do(settings) {
+    const variables = [...this.written.variables];
+    for (const [name, state] of entriesOf(settings)) {
+      const { states, index } = this.variable(name);
+      if (!states.includes(state)) {
+        throw new RangeError(`${JSON.stringify(name)} is set to none of its states ${JSON.stringify(states)}`);
+      }
+      const values = states.map((one) => Number(one === state));
+      variables[index] = { name, states, parents: [], probabilities: { shape: [states.length], values } };
+    }
+    return new Network({ ...this.written, variables });
+  }
+
   /** Return log p(evidence) in nats; −Infinity if it is impossible. */
   logEvidence(evidence = {}) {
     return this.query(evidence).logEvidence;
@@ -95,6 +114,11 @@ export class Network {
     const observed = new Set(given.map((name) => this.variable(name).index));
     return trailsBetween(this.variables, this.variable(from).index, this.variable(to).index, observed, limit);
   }
+}
+
+/** Return the names and values of a Map or an object. */
+function entriesOf(named) {
+  return named instanceof Map ? [...named] : Object.entries(named);
 }
 
 /** Return the children of each variable. */
