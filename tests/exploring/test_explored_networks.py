@@ -128,9 +128,15 @@ def test_a_tree_is_shown_as_a_network(browser, tmp_path):
     )
     assert_allclose(bars, python_posterior(model, {"island": "Dream"}), atol=1e-9)
     assert len(browser.value("[...document.querySelectorAll('.arrows path[stroke-width]')].map((p) => 1)")) >= 4
-    po.save(po.NaiveBayes().fit(table, "species"), tmp_path / "nb.posteriori")
-    refused = CommandLine().refused("explore", tmp_path / "nb.posteriori", "--network")
-    assert "bill_length_mm" in refused
+    bayes = po.NaiveBayes().fit(table, "species")
+    po.save(bayes, tmp_path / "nb.posteriori")
+    CommandLine().succeeds("explore", tmp_path / "nb.posteriori", "--network")
+    row = {"island": "Dream", "bill_length_mm": 45.5}
+    browser.open(address_of(tmp_path / "nb.html", evidence=row))
+    bars = browser.value(
+        "[...document.querySelectorAll('.node[aria-label=species] button')].map((b) => Number(b.dataset.value))"
+    )
+    assert_allclose(bars, python_posterior(bayes, row), atol=1e-9)
 
 
 def test_a_click_sets_a_variable_and_cuts_the_arrows_into_it(browser, network, tmp_path):
@@ -162,4 +168,45 @@ def test_a_click_sets_a_variable_and_cuts_the_arrows_into_it(browser, network, t
     browser.click("#click-sets")
     browser.click(state_button(name, state))
     assert_bars(browser, network, finding)
+    assert browser.complaints == []
+
+
+def test_a_hybrid_network_shows_mean_spread_and_density_of_its_numbers(browser, tmp_path):
+    net = po.BayesianNetwork([("machine", "length"), ("length", "weight")])
+    net.add_cpt("machine", {"old": 0.3, "new": 0.7})
+    net.add_gaussian("length", {"old": 10.2, "new": 10.0}, variance={"old": 0.04, "new": 0.01})
+    net.add_gaussian("weight", 1.0, {"length": 2.0}, 0.25)
+    explore(net, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+
+    def card(name):
+        return f"document.querySelector('.node[aria-label={name}]')"
+
+    def assert_shown(expected, evidence):
+        shown = browser.value(f"[{card('length')}.dataset.mean, {card('length')}.dataset.deviation].map(Number)")
+        density = expected.query("length", evidence=evidence)
+        assert_allclose(shown, [density.mean, density.standard_deviation], rtol=1e-9)
+        bars = f"[...{card('machine')}.querySelectorAll('button')].map((b) => Number(b.dataset.value))"
+        assert_allclose(browser.value(bars), expected.query("machine", evidence=evidence).probabilities, atol=1e-9)
+
+    def type_weight(number):
+        browser.value(
+            f"(() => {{ const field = {card('weight')}.querySelector('input'); field.value = '{number}'; "
+            "field.dispatchEvent(new Event('change')); })()"
+        )
+
+    assert_shown(net, {})
+    assert browser.value(f"{card('length')}.querySelectorAll('polyline').length") == 2
+    type_weight(22)
+    assert_shown(net, {"weight": 22.0})
+    browser.wait()
+    assert browser.value("document.getElementById('most-probable')") is None
+    assert browser.complaints == []
+    browser.click("#click-sets")
+    type_weight(23)
+    assert_shown(net.do({"weight": 23.0}), {})
+    type_weight("")
+    assert_shown(net, {})
+    browser.open(address_of(tmp_path / "page.html", evidence={"weight": 21.5, "machine": 3}))
+    assert_shown(net, {"weight": 21.5})
     assert browser.complaints == []

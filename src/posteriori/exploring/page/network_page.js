@@ -23,14 +23,15 @@ export class NetworkPage {
   constructor(network, { title }) {
     this.network = network;
     this.title = title;
-    this.evidence = new Map(); // by name: a state, or a Map of likelihoods
-    this.settings = new Map(); // by name: the state to which an intervention sets a variable
+    this.evidence = new Map(); // by name: a state, a Map of likelihoods, or a number
+    this.settings = new Map(); // by name: the state or number to which an intervention sets a variable
+    this.isHybrid = network.discrete.length < network.variables.length;
     this.evaluateSensitivity = inParts();
     this.graph = new Graph(network, (name, state) => this.toggle(name, state));
     this.node = this.build();
     const state = stateOfAddress();
     this.read(state);
-    if (network.byName.has(state?.target)) this.target.value = state.target;
+    if (network.byName.get(state?.target)?.states) this.target.value = state.target;
     this.update();
     window.addEventListener("hashchange", () => {
       const state = stateOfAddress();
@@ -55,15 +56,15 @@ export class NetworkPage {
         }
       });
     this.settings = new Map(accepted(state?.set, (setting) => network.do(setting)));
-    const evidence = accepted(state?.evidence, (finding) => network.likelihoods(finding));
+    const evidence = accepted(state?.evidence, (finding) => network.findings(finding));
     this.evidence = new Map(evidence.filter(([name]) => !this.settings.has(name)));
   }
 
-  /** Observe a state or set it, as the reader chose, or take it back. */
+  /** Observe a state or number or set it, as the reader chose, or take it back; null is unknown. */
   toggle(name, state) {
     const [mine, others] = this.sets.checked ? [this.settings, this.evidence] : [this.evidence, this.settings];
     others.delete(name);
-    if (mine.get(name) === state) mine.delete(name);
+    if (state === null || mine.get(name) === state) mine.delete(name);
     else mine.set(name, state);
     this.update();
   }
@@ -81,24 +82,31 @@ export class NetworkPage {
     this.sensitivity = el("div");
     this.trails = el("div");
     this.soft = el("div", { class: "soft" });
-    const menu = (id, title, onchange, first = 0) => {
+    const menu = (id, title, onchange, variables = network.discrete, first = 0) => {
       const select = el(
         "select",
         { id, onchange },
-        network.variables.map(({ name }) => el("option", { value: name }, name)),
+        variables.map(({ name }) => el("option", { value: name, title: name }, name)),
       );
-      select.selectedIndex = Math.min(first, network.variables.length - 1);
+      select.selectedIndex = Math.min(first, variables.length - 1);
       return { select, label: el("label", { for: id }, `${title} `, select) };
     };
     const target = menu("target", "Variable", () => this.update());
-    const [from, to] = [menu("from", "From", () => this.showTrails()), menu("to", "to", () => this.showTrails(), 1)];
+    const ends = ["From", "to"];
+    const [from, to] = ends.map((title, k) => {
+      return menu(title.toLowerCase(), title, () => this.showTrails(), network.variables, k);
+    });
     const soft = menu("soft", "Variable", () => this.showSoft());
     [this.target, this.from, this.to, this.softVariable] = [target.select, from.select, to.select, soft.select];
+    const [hasStates, isDiscrete] = [network.discrete.length > 0, !this.isHybrid];
     const sections = [
       section(
         "network",
         "Network",
-        "Click a state to observe it or to set it, and again to take it back. Zoom by the buttons, or by the wheel with Ctrl. A bar is the probability given the evidence, its mark the probability without evidence. The thicker an arrow, the more information it carries (mutual information of parent and child).",
+        "Click a state to observe it or to set it, and again to take it back. Zoom by the buttons, or by the wheel with Ctrl. A bar is the probability given the evidence, its mark the probability without evidence. The thicker an arrow, the more information it carries (mutual information of parent and child)." +
+          (this.isHybrid
+            ? " A continuous variable has its mean ± standard deviation and its density (dashed: without evidence); type its number. Arrows at these have one width."
+            : ""),
         this.clickChoice(),
         this.summary,
         this.problem,
@@ -111,28 +119,29 @@ export class NetworkPage {
             this.update();
           }),
           this.graph.zoomButtons,
-          saveButtons("network", () => this.graph.drawing(this.evidence, this.settings)),
+          saveButtons("network", () => this.graph.drawing()),
           button("Save the case (CSV)", () => download("case.csv", "text/csv", csv(this.caseRows()))),
         ),
         this.graph.node,
       ),
-      section(
+      hasStates && section(
         "soft-evidence",
         "Soft evidence",
         "A finding that may be wrong: a likelihood for each state, p(finding | state). Only their ratios matter for the probabilities.",
         el("p", {}, soft.label),
         this.soft,
       ),
-      section(
+      isDiscrete && section(
         "most-probable",
         "Most probable states",
         "The most probable states of all variables together, given the evidence (MPE). They may differ from the most probable states of single variables.",
         this.most,
       ),
-      section(
+      hasStates && section(
         "sensitivity",
         "Best evidence",
-        "For one variable: how much the state of each other variable is expected to lower its entropy (mutual information given the evidence), and the lowest and highest probability of its most probable state.",
+        "For one variable: how much the state of each other variable is expected to lower its entropy (mutual information given the evidence), and the lowest and highest probability of its most probable state." +
+          (this.isHybrid ? " Continuous variables are not compared." : ""),
         el("p", {}, target.label),
         this.sensitivity,
       ),
@@ -143,7 +152,7 @@ export class NetworkPage {
         el("p", {}, from.label, " ", to.label),
         this.trails,
       ),
-    ];
+    ].filter(Boolean);
     const nEdges = network.variables.reduce((sum, { parents }) => sum + parents.length, 0);
     return pageParts(
       this.title,
@@ -173,7 +182,14 @@ export class NetworkPage {
   /** Compute and show everything that follows. */
   update() {
     this.after = this.settings.size ? this.network.do(this.settings) : this.network;
-    const found = this.after.query(this.evidence);
+    let found;
+    try {
+      found = this.after.query(this.evidence);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      this.problem.textContent = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`; // a variance is 0
+      return;
+    }
     const impossible = found.logEvidence === -Infinity;
     this.problem.textContent = impossible ? "The evidence has probability 0; take a finding back." : "";
     this.graph.show(found.marginals, this.evidence, this.settings, this.target.value);
@@ -187,10 +203,11 @@ export class NetworkPage {
       set: this.settings.size ? Object.fromEntries(this.settings) : undefined,
       target: this.target.value,
     });
-    this.showSoft();
+    if (this.network.discrete.length) this.showSoft();
     if (impossible) return;
     this.graph.showArrows(this.after, this.evidence);
-    this.showSensitivity(found.marginals);
+    if (this.network.discrete.length) this.showSensitivity(found.marginals);
+    else this.showTrails();
   }
 
   caseInWords(logEvidence) {
@@ -224,9 +241,9 @@ export class NetworkPage {
     const now = marginals[target];
     const state = now.indexOf(Math.max(...now));
     const found = [];
-    const others = this.network.variables.filter(({ name, index }) => index !== target && !this.isKnown(name));
+    const others = this.network.discrete.filter(({ name, index }) => index !== target && !this.isKnown(name));
     const steps = [
-      () => this.showMost(),
+      () => this.isHybrid || this.showMost(),
       () => this.showTrails(),
       ...others.map((variable) => () => {
         const given = variable.states
