@@ -210,3 +210,16 @@ def test_a_hybrid_network_shows_mean_spread_and_density_of_its_numbers(browser, 
     browser.open(address_of(tmp_path / "page.html", evidence={"weight": 21.5, "machine": 3}))
     assert_shown(net, {"weight": 21.5})
     assert browser.complaints == []
+
+
+def test_many_children_of_one_variable_stand_in_several_layers(browser, tmp_path):
+    net = po.BayesianNetwork([("cause", f"effect {k}") for k in range(24)])
+    net.add_cpt("cause", {"yes": 0.2, "no": 0.8})
+    for k in range(24):
+        net.add_cpt(f"effect {k}", {"yes": {"u": 0.9, "v": 0.1}, "no": {"u": 0.3, "v": 0.7}})
+    explore(net, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri(), width=1300)
+    tops = browser.value("[...document.querySelectorAll('.node')].map((e) => e.style.top)")
+    assert sorted(tops.count(top) for top in set(tops)) == [1, 4, 10, 10]
+    level = browser.value("Number(document.querySelector('.plane').style.zoom)")
+    assert level > 0.4  # 0.3 in one layer

@@ -6,7 +6,7 @@ export const WIDTH = 158; // of a card
 const TITLE = 23;
 const STATE = 15.4;
 const CURVE = 40; // height of a density
-const FIELD = 46; // height of the line and the field below it
+const FIELD = 42; // height of the line and the field below it
 const BELOW = 8;
 const POINTS = 61; // of a curve
 const [BLUE, OUTLINE, SET] = ["#0072b2", "#9aa4af", "#d55e00"];
@@ -138,7 +138,8 @@ export class DensityCard extends Card {
   }
 
   inWords() {
-    return `mean ${short(this.marginal.mean)} ± ${short(this.marginal.deviation)}`;
+    const { mean, deviation } = this.marginal;
+    return deviation === 0 ? `= ${short(mean)}` : `mean ${short(mean)} ± ${short(deviation)}`;
   }
 
   /** Return both curves, each as high as the box; a number that is certain is a line. */

@@ -7,6 +7,7 @@ import {
   download,
   el,
   inParts,
+  nameOf,
   pageParts,
   percent,
   saveButtons,
@@ -220,8 +221,8 @@ export class NetworkPage {
   showMost() {
     const { states, logProbability } = this.after.mostProbable(this.evidence);
     const rows = this.network.variables.map(({ name, states: all }, v) => [
-      name,
-      String(all[states[v]]),
+      nameOf(name),
+      nameOf(String(all[states[v]])),
       this.settings.has(name) ? "set" : this.evidence.has(name) ? "known" : "",
     ]);
     this.most.replaceChildren(
@@ -267,11 +268,11 @@ export class NetworkPage {
       this.graph.node.removeAttribute("aria-busy");
       found.sort((a, b) => b.nats - a.nats);
       const most = Math.max(...found.map(({ nats }) => nats), 1e-12);
-      const title = `p(${this.target.value} = ${this.network.variables[target].states[state]})`;
+      const event = () => nameOf(`p(${this.target.value} = ${this.network.variables[target].states[state]})`);
       const rows = found
         .slice(0, 15)
         .map(({ variable, nats, low, high }) => [
-          variable.name,
+          nameOf(variable.name),
           nats.toFixed(4),
           bar(nats / most),
           percent(low),
@@ -280,9 +281,11 @@ export class NetworkPage {
       this.sensitivity.replaceChildren(
         this.isKnown(this.target.value)
           ? el("p", { class: "note" }, "The variable is known.")
+          : !rows.length
+          ? el("p", { class: "note" }, "No other variable with states is open.")
           : table(
               `Evidence about ${this.target.value}`,
-              ["variable", "nats", "", `lowest ${title}`, `highest ${title}`],
+              ["variable", "nats", "", ["lowest ", event()], ["highest ", event()]],
               rows,
             ),
       );
@@ -338,7 +341,7 @@ export class NetworkPage {
     inputs.forEach((input) => input.addEventListener("change", read));
     if (this.soft.contains(document.activeElement)) return;
     this.soft.replaceChildren(
-      ...states.flatMap((state, k) => [el("label", { for: `soft-${k}` }, String(state)), inputs[k]]),
+      ...states.flatMap((state, k) => [el("label", { for: `soft-${k}`, title: String(state) }, String(state)), inputs[k]]),
     );
   }
 
