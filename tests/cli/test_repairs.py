@@ -128,3 +128,29 @@ def test_skip_rows_holds_for_every_table_of_a_command():
     assert succeeds("predict", "m.posteriori", "skip.csv", "--skip-rows", "2") == succeeds(
         "predict", "n.posteriori", "t.csv"
     )
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "sentence"),
+    [
+        (
+            "",
+            "Total,20,\n",
+            "the last row holds 'Total' and looks like a sum of the others, not like one of them; delete it",
+        ),
+        (
+            "number,mm,\n",
+            "",
+            "line 2 looks like a second header ('number', 'mm' above numbers); delete it, or take it as ",
+        ),
+        ("kg,°C,\n", "", "line 2 looks like a second header ('kg', '°C' above numbers); delete it, or take it as "),
+    ],
+)
+def test_strict_refuses_totals_second_headers_and_units(above, below, sentence):
+    rows = "".join(f"{i},{i % 3},{'ab'[i % 2]}\n" for i in range(40))
+    Path("odd.csv").write_text(f"n,x,y\n{above}{rows}{below}", encoding="utf-8")
+    error = refused("fit", "odd.csv", "-t", "y", "--strict", "-o", "m.posteriori")
+    assert error.startswith(f"odd.csv: {sentence}")
+    assert error.endswith("; or read it as it is, without --strict")
+    assert not Path("m.posteriori").exists()
+    assert sentence in run("fit", "odd.csv", "-t", "y", "--model", "nb", "-o", "m.posteriori")[2]
