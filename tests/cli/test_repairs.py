@@ -54,6 +54,11 @@ def test_strict_accepts_a_table_without_repairs():
     assert "is read with" not in run("fit", "clean.csv", "-t", "y", "--strict")[2]
 
 
+def test_a_value_of_an_option_that_does_not_exist_is_refused_in_one_plain_sentence():
+    error = refused("fit", "t.csv", "-t", "y", "--for", "cobol")
+    assert error == "invalid value for '--for': 'cobol' is not one of 'sql', 'javascript' (see posteriori fit --help)"
+
+
 def test_keep_spelling_keeps_labels_apart():
     facts = json.loads(succeeds("fit", "t.csv", "-t", "y", "--keep-spelling", "--json", "-o", "m.posteriori"))
     assert [one["class"] for one in facts["classes"]] == ["BAD", "bad", "good", "good "]
