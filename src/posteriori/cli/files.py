@@ -63,7 +63,7 @@ _OPTIONS = {
     ],
     "strict": Annotated[
         bool,
-        typer.Option("--strict", help="Refuse tables with repairs, totals, units or two headers."),
+        typer.Option("--strict", help="Refuse tables with repairs or odd rows."),
     ],
 }
 _KEEP_SPELLING = Annotated[
