@@ -54,6 +54,11 @@ def test_strict_accepts_a_table_without_repairs():
     assert "is read with" not in run("fit", "clean.csv", "-t", "y", "--strict")[2]
 
 
+def test_a_value_of_an_option_that_does_not_exist_is_refused_in_one_plain_sentence():
+    error = refused("fit", "t.csv", "-t", "y", "--for", "cobol")
+    assert error == "invalid value for '--for': 'cobol' is not one of 'sql', 'javascript' (see posteriori fit --help)"
+
+
 def test_keep_spelling_keeps_labels_apart():
     facts = json.loads(succeeds("fit", "t.csv", "-t", "y", "--keep-spelling", "--json", "-o", "m.posteriori"))
     assert [one["class"] for one in facts["classes"]] == ["BAD", "bad", "good", "good "]
@@ -128,3 +133,29 @@ def test_skip_rows_holds_for_every_table_of_a_command():
     assert succeeds("predict", "m.posteriori", "skip.csv", "--skip-rows", "2") == succeeds(
         "predict", "n.posteriori", "t.csv"
     )
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "sentence"),
+    [
+        (
+            "",
+            "Total,20,\n",
+            "the last row holds 'Total' and looks like a sum of the others, not like one of them; delete it",
+        ),
+        (
+            "number,mm,\n",
+            "",
+            "line 2 looks like a second header ('number', 'mm' above numbers); delete it, or take it as ",
+        ),
+        ("kg,°C,\n", "", "line 2 looks like a second header ('kg', '°C' above numbers); delete it, or take it as "),
+    ],
+)
+def test_strict_refuses_totals_second_headers_and_units(above, below, sentence):
+    rows = "".join(f"{i},{i % 3},{'ab'[i % 2]}\n" for i in range(40))
+    Path("odd.csv").write_text(f"n,x,y\n{above}{rows}{below}", encoding="utf-8")
+    error = refused("fit", "odd.csv", "-t", "y", "--strict", "-o", "m.posteriori")
+    assert error.startswith(f"odd.csv: {sentence}")
+    assert error.endswith("; or read it as it is, without --strict")
+    assert not Path("m.posteriori").exists()
+    assert sentence in run("fit", "odd.csv", "-t", "y", "--model", "nb", "-o", "m.posteriori")[2]

@@ -128,6 +128,98 @@ def test_a_tree_is_shown_as_a_network(browser, tmp_path):
     )
     assert_allclose(bars, python_posterior(model, {"island": "Dream"}), atol=1e-9)
     assert len(browser.value("[...document.querySelectorAll('.arrows path[stroke-width]')].map((p) => 1)")) >= 4
-    po.save(po.NaiveBayes().fit(table, "species"), tmp_path / "nb.posteriori")
-    refused = CommandLine().refused("explore", tmp_path / "nb.posteriori", "--network")
-    assert "bill_length_mm" in refused
+    bayes = po.NaiveBayes().fit(table, "species")
+    po.save(bayes, tmp_path / "nb.posteriori")
+    CommandLine().succeeds("explore", tmp_path / "nb.posteriori", "--network")
+    row = {"island": "Dream", "bill_length_mm": 45.5}
+    browser.open(address_of(tmp_path / "nb.html", evidence=row))
+    bars = browser.value(
+        "[...document.querySelectorAll('.node[aria-label=species] button')].map((b) => Number(b.dataset.value))"
+    )
+    assert_allclose(bars, python_posterior(bayes, row), atol=1e-9)
+
+
+def test_a_click_sets_a_variable_and_cuts_the_arrows_into_it(browser, network, tmp_path):
+    page = tmp_path / "network.html"
+    explore(network, path=page)
+    browser.open(page.as_uri())
+    name = next(name for name in network.variables if network.dag.parents[name])
+    parent, state = network.dag.parents[name][0], network.states(name)[-1]
+    cut = "document.querySelectorAll('.arrows path[stroke-dasharray]').length"
+    browser.click(state_button(name, state))
+    assert_bars(browser, network, {name: state})
+    assert browser.value(cut) == 0
+    browser.click("#click-sets")
+    browser.click(state_button(name, state))  # the observation becomes an intervention
+    after = network.do({name: state})
+    assert_bars(browser, after, {})
+    assert browser.value(cut) == len(network.dag.parents[name])
+    assert f"do({name} = {state})" in browser.value("document.getElementById('answer').textContent")
+    assert browser.value(f"document.querySelector('.node[aria-label={json.dumps(name)}]').classList.contains('set')")
+    browser.click("#click-observes")
+    finding = {parent: network.states(parent)[0]}
+    browser.click(state_button(parent, finding[parent]))
+    assert_bars(browser, after, finding)
+    browser.wait(f"decodeURIComponent(location.hash).includes('\"{parent}\":')")
+    saved = json.loads(browser.value("decodeURIComponent(location.hash.slice(1))"))
+    assert (saved["evidence"], saved["set"]) == (finding, {name: state})
+    browser.open(address_of(page, evidence=finding, set={name: state}))
+    assert_bars(browser, after, finding)
+    browser.click("#click-sets")
+    browser.click(state_button(name, state))
+    assert_bars(browser, network, finding)
+    assert browser.complaints == []
+
+
+def test_a_hybrid_network_shows_mean_spread_and_density_of_its_numbers(browser, tmp_path):
+    net = po.BayesianNetwork([("machine", "length"), ("length", "weight")])
+    net.add_cpt("machine", {"old": 0.3, "new": 0.7})
+    net.add_gaussian("length", {"old": 10.2, "new": 10.0}, variance={"old": 0.04, "new": 0.01})
+    net.add_gaussian("weight", 1.0, {"length": 2.0}, 0.25)
+    explore(net, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+
+    def card(name):
+        return f"document.querySelector('.node[aria-label={name}]')"
+
+    def assert_shown(expected, evidence):
+        shown = browser.value(f"[{card('length')}.dataset.mean, {card('length')}.dataset.deviation].map(Number)")
+        density = expected.query("length", evidence=evidence)
+        assert_allclose(shown, [density.mean, density.standard_deviation], rtol=1e-9)
+        bars = f"[...{card('machine')}.querySelectorAll('button')].map((b) => Number(b.dataset.value))"
+        assert_allclose(browser.value(bars), expected.query("machine", evidence=evidence).probabilities, atol=1e-9)
+
+    def type_weight(number):
+        browser.value(
+            f"(() => {{ const field = {card('weight')}.querySelector('input'); field.value = '{number}'; "
+            "field.dispatchEvent(new Event('change')); })()"
+        )
+
+    assert_shown(net, {})
+    assert browser.value(f"{card('length')}.querySelectorAll('polyline').length") == 2
+    type_weight(22)
+    assert_shown(net, {"weight": 22.0})
+    browser.wait()
+    assert browser.value("document.getElementById('most-probable')") is None
+    assert browser.complaints == []
+    browser.click("#click-sets")
+    type_weight(23)
+    assert_shown(net.do({"weight": 23.0}), {})
+    type_weight("")
+    assert_shown(net, {})
+    browser.open(address_of(tmp_path / "page.html", evidence={"weight": 21.5, "machine": 3}))
+    assert_shown(net, {"weight": 21.5})
+    assert browser.complaints == []
+
+
+def test_many_children_of_one_variable_stand_in_several_layers(browser, tmp_path):
+    net = po.BayesianNetwork([("cause", f"effect {k}") for k in range(24)])
+    net.add_cpt("cause", {"yes": 0.2, "no": 0.8})
+    for k in range(24):
+        net.add_cpt(f"effect {k}", {"yes": {"u": 0.9, "v": 0.1}, "no": {"u": 0.3, "v": 0.7}})
+    explore(net, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri(), width=1300)
+    tops = browser.value("[...document.querySelectorAll('.node')].map((e) => e.style.top)")
+    assert sorted(tops.count(top) for top in set(tops)) == [1, 4, 10, 10]
+    level = browser.value("Number(document.querySelector('.plane').style.zoom)")
+    assert level > 0.4  # 0.3 in one layer

@@ -499,6 +499,45 @@ def test_pages_do_not_scroll_sideways(browser, penguins, network, tmp_path, widt
         assert browser.value("document.documentElement.scrollWidth") <= width
 
 
+def is_cut(browser, selector, name):
+    """Return whether an element shows a part of a name, in one line, and has all of it as its title."""
+    return browser.value(
+        f"[...document.querySelectorAll({json.dumps(selector)})].filter((e) => e.title === {json.dumps(name)}).map((e) "
+        "=> e.scrollWidth > e.clientWidth && getComputedStyle(e).textOverflow === 'ellipsis' && e.clientHeight < 40)"
+    )
+
+
+@pytest.mark.parametrize("width", [390, 1300])
+def test_long_names_are_cut_and_whole_in_their_title(browser, tmp_path, width):
+    rng = np.random.default_rng(7)
+    name, label = (
+        "the name of a column that nobody would read to its end",
+        "a class with a name_of_very_many_letters " * 2,
+    )
+    y = rng.integers(2, size=90)
+    table = pl.DataFrame({name: rng.normal(y, 1.0), "y": np.array([label, "b"])[y]})
+    explore(po.NaiveBayes().fit(table, "y"), table, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri(), width=width)
+    browser.wait("document.querySelector('section[aria-labelledby=\"questions\"] tbody tr') !== null")
+    for selector in (".control label", ".answers th", "tbody .name-cut"):
+        found = is_cut(browser, selector, label if "th" in selector else name)
+        assert found == [True], selector
+    net = po.BayesianNetwork([(name, "b")])
+    net.add_cpt(name, {label: 0.2, "no": 0.8})
+    net.add_cpt("b", {label: {"u": 0.9, "v": 0.1}, "no": {"u": 0.3, "v": 0.7}})
+    explore(net, path=tmp_path / "network.html")
+    browser.open((tmp_path / "network.html").as_uri(), width=width)
+    assert (
+        browser.value(
+            "(() => { const e = document.querySelector('.node h3 span'); return e.scrollWidth > e.clientWidth && "
+            "getComputedStyle(e).textOverflow === 'ellipsis' && e.parentNode.title; })()"
+        )
+        == name
+    )
+    assert is_cut(browser, ".soft label", label) == [True]
+    assert browser.value("document.documentElement.scrollWidth") <= width
+
+
 # The command ----------------------------------------------------------------------------------------------------
 
 

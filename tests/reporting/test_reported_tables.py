@@ -82,6 +82,15 @@ def test_any_table(kind, monkeypatch):
         assert "too many to draw" in page.text
 
 
+@pytest.mark.filterwarnings("ignore:.*only one class:UserWarning")
+def test_long_names_of_categories_leave_room_for_the_densities_of_one_class():
+    names = [f"level number {k} of many" for k in range(20)]
+    X = pl.DataFrame({"x": np.arange(60.0), "w": names * 3})
+    y = ["only"] * 60
+    report = po.report(po.NaiveBayes().fit(X, y), X, y)  # a warning, such as that of the layout, is an error
+    assert "density-1" in report.html
+
+
 def test_rows_without_label(monkeypatch):
     monkeypatch.setattr(markup, "_MOST_PICTURES", 1)
     labels = [None if row % 3 else label for row, label in enumerate(PENGUINS["species"])]

@@ -87,7 +87,7 @@ def _run(arguments: list[str]) -> int:
         return early.exit_code
     except usage_error as error:
         path = error.ctx.command_path if getattr(error, "ctx", None) else "posteriori"
-        message = one_line(error.format_message()).removesuffix(".")
+        message = one_line(error.format_message()).replace("Value error, ", "").removesuffix(".")  # pydantic's words
         return _fail(f"{message[:1].lower()}{message[1:]} (see {path} --help)", REFUSED)
     except BrokenPipeError:
         raise

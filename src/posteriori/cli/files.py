@@ -63,7 +63,7 @@ _OPTIONS = {
     ],
     "strict": Annotated[
         bool,
-        typer.Option("--strict", help="Refuse tables that would be read with repairs."),
+        typer.Option("--strict", help="Refuse tables with repairs or odd rows."),
     ],
 }
 _KEEP_SPELLING = Annotated[
@@ -89,7 +89,7 @@ class _Reading:
         from posteriori.tables.dialects import AskedDialect
 
         marks = tuple(mark for mark in (missing_values or "").split(",") if mark)
-        self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding, marks, skip_rows or 0, sheet)
+        self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding, marks, skip_rows or 0, sheet, strict)
         self.strict = strict
         self.keeps_spelling = keep_spelling
         self.as_written: tuple[str, ...] = ()  # columns in which no marks of missing cells are looked for

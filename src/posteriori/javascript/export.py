@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.abc import Traversable
 from importlib.resources import files
@@ -17,8 +18,14 @@ from posteriori.model import FactorWeights, GenerativeModel, Pool, Posterior
 from posteriori.model_cost import Language, require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
+from posteriori.networks.graph.cpt import CPT
+from posteriori.networks.graph.linear_gaussian import LinearGaussian
+from posteriori.networks.inference.clg import Component
+from posteriori.networks.inference.clique_tables import Factor
+from posteriori.networks.inference.inference import Inference
+from posteriori.networks.inference.junction_tree import JunctionTree, compile_tree
 from posteriori.support.typing import Array
-from posteriori.tables import Cell, Column, quote
+from posteriori.tables import Cell, Column
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.version import __version__
 
@@ -348,33 +355,79 @@ def _trees(parameters: Any) -> dict[str, Any]:
 
 
 def _network(network: BayesianNetwork) -> dict[str, Any]:
-    if network.gaussians:
-        names = quote(gaussian.variable for gaussian in network.gaussians)
-        raise ValueError(
-            f"{names} of the network hold numbers, which the evaluator in JavaScript does not read; cut them"
-        )
-    inference = network._inference.tables  # raises an error that names a variable without a table
-    if inference.whole is None or inference.whole.total_size > MOST_CELLS:
+    inference = network._inference  # raises an error that names a variable without a table
+    position = {name: v for v, name in enumerate(network.variables)}
+    # Evidence about numbers only splits components and their scopes, so that these cliques are enough for any evidence.
+    components = inference.components((), inference.continuous)
+    n_numbers = max((one.size * len(one.hidden) ** 2 for one in components), default=0)
+    tree = None if n_numbers > MOST_CELLS else _tree(inference, components)
+    if tree is None:
         raise ValueError(
             f"exact inference in this network needs more than {MOST_CELLS:,} cells of clique tables, which is too much "
             "for a browser; query it in Python, or write a part of it"
         )
-    position = {name: v for v, name in enumerate(network.variables)}
-    return {
+    discrete = [position[name] for name in inference.states]
+    variables = [_discrete_variable(cpt, position) for cpt in inference.cpts]
+    variables += [_continuous_variable(density, position) for density in inference.gaussians]
+    written: dict[str, Any] = {
         "kind": "network",
         "name": network.name,
         "cliques": [
-            {"scope": sorted(clique.scope), "parent": clique.parent} for clique in inference.whole.triangulation.cliques
+            {"scope": sorted(discrete[v] for v in clique.scope), "parent": clique.parent}
+            for clique in tree.triangulation.cliques
         ],
-        "variables": [
+        "variables": sorted(variables, key=lambda variable: position[variable["name"]]),
+    }
+    if components:
+        written["components"] = [
             {
-                "name": cpt.variable,
-                "states": [_cell(state, f"variable {cpt.variable!r}") for state in cpt.states],
-                "parents": [position[parent] for parent in cpt.parents],
-                "probabilities": _array(cpt.probabilities),
+                "scope": sorted(position[name] for name in one.discrete),
+                "members": [position[name] for name in one.hidden],
             }
-            for cpt in inference.cpts
-        ],
+            for one in components
+        ]
+    return written
+
+
+def _tree(inference: Inference, components: Sequence[Component]) -> JunctionTree | None:
+    """Return a tree with the discrete parents of each component in one clique; None if it has too many cells."""
+    tables = inference.tables
+    whole = tables.whole
+    if components:
+        factors = [Factor(scope, cpt.probabilities) for scope, cpt in zip(tables.scopes, tables.cpts, strict=True)]
+        for one in components:
+            scope = tuple(tables.position[name] for name in one.discrete)
+            if one.size > MOST_CELLS:
+                return None
+            if scope:
+                factors.append(Factor(scope, np.ones(one.shape)))
+        try:
+            whole = compile_tree(tables.cardinalities, factors, max_table_size=MOST_CELLS)
+        except ValueError:
+            return None
+    return None if whole is None or whole.total_size > MOST_CELLS else whole
+
+
+def _discrete_variable(cpt: CPT, position: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "name": cpt.variable,
+        "states": [_cell(state, f"variable {cpt.variable!r}") for state in cpt.states],
+        "parents": [position[parent] for parent in cpt.parents],
+        "probabilities": _array(cpt.probabilities),
+    }
+
+
+def _continuous_variable(density: LinearGaussian, position: Mapping[str, int]) -> dict[str, Any]:
+    discrete = [position[parent] for parent in density.parents]
+    continuous = [position[parent] for parent in density.continuous]
+    return {
+        "name": density.variable,
+        "parents": discrete + continuous,
+        "discrete": discrete,
+        "continuous": continuous,
+        "intercept": _array(density.intercept),
+        "coefficients": _array(density.coefficients),
+        "variance": _array(density.variance),
     }
 
 

@@ -30,7 +30,7 @@ from posteriori.reporting.markup import (
     times,
 )
 from posteriori.reporting.pictures import draw
-from posteriori.support.formatting import count, plural, shortened
+from posteriori.support.formatting import count, plural, shorten, shortened
 
 if TYPE_CHECKING:
     from posteriori.support.typing import Array
@@ -169,7 +169,8 @@ def _of_column(
     if len(column.categories) > _MOST_CATEGORIES:
         words = f": {plural(len(column.categories), 'category')}, too many to draw."
         return element("div", paragraph(caption, words), class_="broad")
-    height = 1.0 + 0.16 * min(len(subject.labels), MOST_SHADES)
+    longest = max((len(shorten(category)) for category in column.categories), default=0)
+    height = 1.0 + 0.16 * min(len(subject.labels), MOST_SHADES) + 0.06 * longest  # turned names stand below the axis
     picture = draw(
         lambda ax: plot_density_strips(subject.estimator, j, X, ax), 9.6, height, label, f"density-{position}"
     )

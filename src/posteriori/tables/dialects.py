@@ -92,6 +92,7 @@ class AskedDialect:
     missing: tuple[str, ...] = ()  # cells that are missing, besides the usual ones
     skip_rows: int = 0  # lines above the header
     sheet: str | int | None = None  # the name of a sheet, or its number from 1
+    is_strict: bool = False  # whether rows that look like none of the table are refused
 
     def check(self) -> None:
         """Raise ValueError if an option has a value that no file can have.
@@ -330,13 +331,20 @@ def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple
         for one in files
     )
     for one in found:
-        _warn_of_odd_rows(one)
+        _name_odd_rows(one, asked.is_strict)
     return found
 
 
-def _warn_of_odd_rows(file: TableFile) -> None:
+def _name_odd_rows(file: TableFile, is_strict: bool) -> None:
     for remark in remarks_on_rows(file.readable, file.dialect.separator, () if file.skipped else _CANDIDATES):
-        warn(f"{file.path.name}: {remark}")
+        _name(f"{file.path.name}: {remark}", is_strict)
+
+
+def _name(remark: str, is_strict: bool) -> None:
+    """Warn of rows that look like none of the table, or refuse them."""
+    if is_strict:
+        raise ValueError(f"{remark}; or read it as it is, without --strict")
+    warn(remark)
 
 
 def _copy_in_utf8(file: TableFile, skip: int) -> TableFile:
@@ -391,9 +399,9 @@ def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
     dialect = Dialect(decimal=decimal, missing=asked.missing)
     file = TableFile(path, "csv", copy, dialect, skipped=asked.skip_rows, _folder=folder)
     if above:
-        warn(f"{path.name}: {remark_on_header(above + asked.skip_rows)}")
+        _name(f"{path.name}: {remark_on_header(above + asked.skip_rows)}", asked.is_strict)
     else:
-        _warn_of_odd_rows(file)
+        _name_odd_rows(file, asked.is_strict)
     return file
 
 

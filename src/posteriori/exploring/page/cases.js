@@ -1,6 +1,6 @@
 // Rows of a table: which are strange, wrong or close to the boundary; and decisions by prevalence and costs.
 
-import { bar, el, percent, section, short, shownCell, table } from "./dom.js";
+import { bar, el, nameOf, percent, section, short, shownCell, table } from "./dom.js";
 import { priorWith, underPrior } from "./questions.js";
 
 const LISTED = 15;
@@ -72,7 +72,7 @@ export class Cases {
       const y = p.indexOf(Math.max(...p));
       const load = el("button", { type: "button", onclick: () => this.choose(this.rows[i]) }, `row ${this.numbers[i]}`);
       const label = this.labels && this.labels[i] >= 0 ? String(this.model.classes[this.labels[i]]) : "–";
-      return [load, String(this.model.classes[y] ?? "–"), percent(p[y]), label, short(this.found[i].density)];
+      return [load, nameOf(String(this.model.classes[y] ?? "–")), percent(p[y]), nameOf(label), short(this.found[i].density)];
     });
     this.list.replaceChildren(table("Rows", ["row", "predicted", "probability", "label", "log p(x)"], rows, [0, 1, 3]));
   }

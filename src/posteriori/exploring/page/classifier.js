@@ -10,6 +10,7 @@ import {
   el,
   inParts,
   pageParts,
+  nameOf,
   percent,
   section,
   setShare,
@@ -161,7 +162,12 @@ export class ClassifierPage {
       line.node = el(
         "tr",
         {},
-        el("th", { scope: "row" }, el("span", { class: `swatch hue${y % 8}`, "aria-hidden": "true" }), String(label)),
+        el(
+          "th",
+          { scope: "row", title: String(label) },
+          el("span", { class: `swatch hue${y % 8}`, "aria-hidden": "true" }),
+          String(label),
+        ),
         el("td", {}, el("span", { class: "bar", "aria-hidden": "true" }, fill, line.mark)),
         line.shown,
         line.change,
@@ -359,7 +365,7 @@ export class ClassifierPage {
             node.querySelector("input, select, textarea").focus({ preventScroll: true });
           },
         },
-        name,
+        nameOf(name),
       );
     const rows = drops.slice(0, 20).map(([{ name }, drop]) => [ask(name), drop.toFixed(4), bar(drop / most)]);
     this.questions.replaceChildren(
@@ -384,10 +390,10 @@ export class ClassifierPage {
     const rows = found
       .slice(0, 40)
       .map(([{ name }, { value, label, probability }]) => [
-        name,
-        shownCell(this.row.get(name)),
-        shownCell(value),
-        String(this.model.classes[label]),
+        nameOf(name),
+        nameOf(shownCell(this.row.get(name))),
+        nameOf(shownCell(value)),
+        nameOf(String(this.model.classes[label])),
         percent(probability),
       ]);
     const none = this.row.size

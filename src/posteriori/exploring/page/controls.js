@@ -54,7 +54,7 @@ export class Controls {
     const node = el(
       "div",
       { class: "control" },
-      el("div", { class: "name" }, el("label", { for: id }, column.name), unknown),
+      el("div", { class: "name" }, el("label", { for: id, title: column.name }, column.name), unknown),
       made.content,
     );
     this.byName.set(column.name, { ...made, node, unknown, column });

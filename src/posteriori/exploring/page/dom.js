@@ -45,6 +45,11 @@ export function pageParts(title, lead, sections, verdict = []) {
   ];
 }
 
+/** Return a name that is cut where there is no room for it; the whole name is its title. */
+export function nameOf(text) {
+  return el("span", { class: "name-cut", title: text }, text);
+}
+
 /** Return a button. */
 export function button(title, onclick) {
   return el("button", { type: "button", onclick }, title);

@@ -1,25 +1,24 @@
-// The graph of a network: a card with bars for each variable, and arrows as thick as their information.
+// The graph of a network: a card for each variable, and arrows as thick as their information.
 
-import { button, el, percent, setShare, svg } from "./dom.js";
+import { DensityCard, StateCard, WIDTH } from "./cards.js";
+import { button, el, svg } from "./dom.js";
 import { layered } from "./layout.js";
 
-const WIDTH = 158; // of a card
-const TITLE = 23;
-const STATE = 15.4;
 const ZOOM_STEP = 1.25;
 const [LEAST_ZOOM, MOST_ZOOM] = [0.1, 3];
-const GREY = "#9aa4af";
+const ARROW = "#9aa4af";
+const UNMEASURED = 1.2; // width of an arrow whose information is not known
 
 /** Return the definition of the head of the arrows of a drawing. */
 export function arrowHead() {
-  const path = svg("path", { d: "M0 0L8 4L0 8z", fill: GREY });
+  const path = svg("path", { d: "M0 0L8 4L0 8z", fill: ARROW });
   const size = { viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7 };
   return svg("defs", {}, svg("marker", { id: "head", ...size, orient: "auto", markerUnits: "userSpaceOnUse" }, path));
 }
 
 /** Return an arrow along a path. */
 export function arrow(path) {
-  return svg("path", { d: path, fill: "none", stroke: GREY, "marker-end": "url(#head)" });
+  return svg("path", { d: path, fill: "none", stroke: ARROW, "marker-end": "url(#head)" });
 }
 
 /** Return the width of an arrow that carries a share of the most information. */
@@ -27,26 +26,22 @@ export function arrowWidth(share) {
   return (0.7 + 4 * Math.sqrt(Math.max(share, 0))).toFixed(2);
 }
 
-/** The cards and arrows. `toggle(name, state)` is called when a state is clicked. */
+/** The cards and arrows. `toggle(name, value)` is called when a state is clicked or a number is typed. */
 export class Graph {
   constructor(network, toggle) {
     this.network = network;
-    this.toggle = toggle;
-    this.prior = network.query().marginals;
-    this.cards = network.variables.map((variable, v) => this.card(variable, v));
-    const heights = network.variables.map(({ states }) => TITLE + STATE * states.length + 8);
+    const prior = network.query().marginals;
+    this.cards = network.variables.map((variable, v) => {
+      return variable.states ? new StateCard(variable, prior[v], toggle) : new DensityCard(variable, prior[v], toggle);
+    });
     const { places, paths, width, height } = layered(
       network.variables.map(({ parents }) => parents),
       WIDTH,
-      heights,
+      this.cards.map(({ height }) => height),
     );
-    this.arrows = svg("svg", {
-      class: "arrows",
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-      "aria-hidden": "true",
-    });
+    this.drawn = new Map([...paths].map(([edge, path]) => [edge, arrow(path)])); // by "parent,child"
+    const size = { width, height, viewBox: `0 0 ${width} ${height}` };
+    this.arrows = svg("svg", { class: "arrows", ...size, "aria-hidden": "true" }, arrowHead(), [...this.drawn.values()]);
     const plane = el(
       "div",
       { class: "plane" },
@@ -60,8 +55,6 @@ export class Graph {
       node.style.top = `${places[v].y}px`;
     });
     this.places = places;
-    this.paths = paths;
-    this.heights = heights;
     this.node = el("div", { class: "network", role: "region", "aria-label": "Variables with their states" }, plane);
     this.node.style.setProperty("--plane", `${width + 2}px`);
     this.plane = plane;
@@ -107,125 +100,38 @@ export class Graph {
     this.zoom(this.shownLevel * factor, event.clientX - box.left, event.clientY - box.top);
   }
 
-  card(variable, v) {
-    const states = variable.states.map((state, k) => {
-      const fill = el("i");
-      const mark = el("b");
-      mark.style.left = `${100 * this.prior[v][k]}%`;
-      const p = el("span", { class: "p" });
-      const button = el(
-        "button",
-        {
-          type: "button",
-          class: "state",
-          "aria-pressed": "false",
-          title: String(state),
-          onclick: () => this.toggle(variable.name, state),
-        },
-        el("span", {}, String(state)),
-        el("span", { class: "bar", "aria-hidden": "true" }, fill, mark),
-        p,
-      );
-      return { button, fill, p };
+  /** Show the marginals, what is known, and what is set. */
+  show(marginals, evidence, settings, target) {
+    this.network.variables.forEach(({ name }, v) => {
+      const [finding, setting] = [evidence.get(name), settings.get(name)];
+      this.cards[v].mark(finding, setting, name === target);
+      this.cards[v].show(marginals[v], finding, setting);
     });
-    const node = el(
-      "div",
-      { class: "node", role: "group", "aria-label": variable.name },
-      el("h3", { title: variable.name }, variable.name),
-      states.map(({ button }) => button),
+  }
+
+  /** Give each arrow the width of its information in a network, and dash those that an intervention cut. */
+  showArrows(after, evidence) {
+    const information = new Map(
+      after.edgeInformation(evidence).map(({ parent, child, nats }) => [`${parent},${child}`, nats]),
     );
-    return { node, states };
-  }
-
-  /** Show the marginals, and what is known. */
-  show(marginals, evidence, target) {
-    this.network.variables.forEach(({ name, states }, v) => {
-      const finding = evidence.get(name);
-      const { node, states: shown } = this.cards[v];
-      node.classList.toggle("known", finding !== undefined);
-      node.classList.toggle("target", name === target);
-      shown.forEach(({ button, fill, p }, k) => {
-        const value = marginals[v][k];
-        setShare(fill, value);
-        p.textContent = percent(value).replace(" %", "");
-        button.dataset.value = String(value);
-        button.setAttribute("aria-pressed", String(finding === states[k]));
-        button.setAttribute(
-          "aria-label",
-          `${name} = ${states[k]}: ${percent(value)}, without evidence ${percent(this.prior[v][k])}`,
-        );
-      });
-    });
-  }
-
-  /** Draw the arrows once, and give each the width of its information. */
-  showArrows(evidence) {
-    const information = this.network.edgeInformation(evidence);
-    const most = Math.max(...information.map(({ nats }) => nats), 1e-12);
-    if (!this.arrows.childNodes.length) this.drawArrows(information);
-    information.forEach(({ nats }, k) => {
-      const arrow = this.arrows.childNodes[k + 1];
-      arrow.setAttribute("stroke-width", arrowWidth(nats / most));
-    });
-  }
-
-  drawArrows(information) {
-    this.arrows.replaceChildren(arrowHead());
-    for (const { parent, child } of information) {
-      this.arrows.append(arrow(this.paths.get(`${parent},${child}`)));
+    const most = Math.max(...information.values(), 1e-12);
+    for (const [edge, drawn] of this.drawn) {
+      const nats = information.get(edge) ?? null; // null if an end is continuous, or the arrow is cut
+      drawn.setAttribute("stroke-width", nats === null ? UNMEASURED : arrowWidth(nats / most));
+      if (information.has(edge)) drawn.removeAttribute("stroke-dasharray");
+      else drawn.setAttribute("stroke-dasharray", "2 5");
     }
   }
 
   /** Return the network as a drawing that stands alone. */
-  drawing(evidence) {
+  drawing() {
     const { width, height } = this.arrows.viewBox.baseVal;
-    const text = (x, y, content, anchor, weight) =>
-      svg(
-        "text",
-        {
-          x,
-          y,
-          "text-anchor": anchor,
-          "font-weight": weight,
-          "font-size": 11,
-          "font-family": "system-ui, sans-serif",
-          fill: "#1f2328",
-        },
-        content,
-      );
-    const boxes = this.network.variables.map(({ name, states }, v) => {
-      const { x, y } = this.places[v];
-      const known = evidence.has(name);
-      const lines = states.flatMap((state, k) => {
-        const p = Number(this.cards[v].states[k].button.dataset.value);
-        const top = y + TITLE + STATE * k;
-        return [
-          text(x + 6, top + 9, String(state).slice(0, 12), "start"),
-          svg("rect", { x: x + 74, y: top + 1, width: 42, height: 9, fill: "#eceff2" }),
-          svg("rect", { x: x + 74, y: top + 1, width: 42 * p, height: 9, fill: "#0072b2" }),
-          text(x + WIDTH - 5, top + 9, percent(p).replace(" %", ""), "end"),
-        ];
-      });
-      return [
-        svg("rect", {
-          x,
-          y,
-          width: WIDTH,
-          height: this.heights[v],
-          rx: 5,
-          fill: known ? "#eaf4fb" : "#fff",
-          stroke: "#9aa4af",
-        }),
-        text(x + 6, y + 14, name.slice(0, 24), "start", "600"),
-        lines,
-      ];
-    });
     return svg(
       "svg",
       { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` },
       svg("rect", { width, height, fill: "#fff" }),
       [...this.arrows.childNodes].map((node) => node.cloneNode(true)),
-      boxes,
+      this.cards.map((card, v) => card.drawing(this.places[v])),
     );
   }
 }

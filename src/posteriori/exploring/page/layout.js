@@ -4,6 +4,7 @@
 const GAP_X = 20;
 const GAP_Y = 44;
 const LANE = 10; // width of an arrow that passes a layer
+const MOST_IN_LAYER = 10; // nodes without children: more go to the next layer, so that the drawing is not too wide
 
 /**
  * Return the place of each node, {x, y}, the path of each arrow, and the size of the drawing.
@@ -73,6 +74,12 @@ function depths(parents) {
       depth[v] = lowest;
     });
     if (!moved) break;
+  }
+  for (let level = 0; level <= Math.max(...depth); level++) {
+    const leaves = depth.flatMap((at, v) => (at === level && parents[v].length && !children[v].length ? [v] : []));
+    const n = depth.filter((at) => at === level).length;
+    const kept = Math.max(MOST_IN_LAYER - (n - leaves.length), 1);
+    leaves.slice(kept).forEach((v) => depth[v]++);
   }
   return depth;
 }

@@ -7,6 +7,7 @@ import {
   download,
   el,
   inParts,
+  nameOf,
   pageParts,
   percent,
   saveButtons,
@@ -23,42 +24,55 @@ export class NetworkPage {
   constructor(network, { title }) {
     this.network = network;
     this.title = title;
-    this.evidence = new Map(); // by name: a state, or a Map of likelihoods
+    this.evidence = new Map(); // by name: a state, a Map of likelihoods, or a number
+    this.settings = new Map(); // by name: the state or number to which an intervention sets a variable
+    this.isHybrid = network.discrete.length < network.variables.length;
     this.evaluateSensitivity = inParts();
     this.graph = new Graph(network, (name, state) => this.toggle(name, state));
     this.node = this.build();
     const state = stateOfAddress();
-    if (state?.evidence) this.read(state.evidence);
-    if (network.byName.has(state?.target)) this.target.value = state.target;
+    this.read(state);
+    if (network.byName.get(state?.target)?.states) this.target.value = state.target;
     this.update();
     window.addEventListener("hashchange", () => {
-      const evidence = stateOfAddress()?.evidence;
-      if (evidence) {
-        this.read(evidence);
+      const state = stateOfAddress();
+      if (state?.evidence) {
+        this.read(state);
         this.update();
       }
     });
   }
 
-  /** Take the evidence of a link; findings that the network does not know are left out. */
-  read(evidence) {
-    this.evidence = new Map();
-    for (const [name, finding] of Object.entries(evidence)) {
-      try {
-        const value = Array.isArray(finding) ? new Map(finding) : finding;
-        this.network.likelihoods(new Map([[name, value]]));
-        this.evidence.set(name, value);
-      } catch {
-        /* an unknown name or state */
-      }
-    }
+  /** Take the evidence and the settings of a link; those that the network does not know are left out. */
+  read(state) {
+    const { network } = this;
+    const accepted = (values, check) =>
+      Object.entries(values ?? {}).flatMap(([name, value]) => {
+        try {
+          const read = Array.isArray(value) ? new Map(value) : value;
+          check(new Map([[name, read]]));
+          return [[name, read]];
+        } catch {
+          return []; // an unknown name or state
+        }
+      });
+    this.settings = new Map(accepted(state?.set, (setting) => network.do(setting)));
+    const evidence = accepted(state?.evidence, (finding) => network.findings(finding));
+    this.evidence = new Map(evidence.filter(([name]) => !this.settings.has(name)));
   }
 
-  /** Set a state as evidence, or take it back. */
+  /** Observe a state or number or set it, as the reader chose, or take it back; null is unknown. */
   toggle(name, state) {
-    if (this.evidence.get(name) === state) this.evidence.delete(name);
-    else this.evidence.set(name, state);
+    const [mine, others] = this.sets.checked ? [this.settings, this.evidence] : [this.evidence, this.settings];
+    others.delete(name);
+    if (state === null || mine.get(name) === state) mine.delete(name);
+    else mine.set(name, state);
     this.update();
+  }
+
+  /** Return whether a variable is observed or set. */
+  isKnown(name) {
+    return this.evidence.has(name) || this.settings.has(name);
   }
 
   build() {
@@ -69,24 +83,32 @@ export class NetworkPage {
     this.sensitivity = el("div");
     this.trails = el("div");
     this.soft = el("div", { class: "soft" });
-    const menu = (id, title, onchange, first = 0) => {
+    const menu = (id, title, onchange, variables = network.discrete, first = 0) => {
       const select = el(
         "select",
         { id, onchange },
-        network.variables.map(({ name }) => el("option", { value: name }, name)),
+        variables.map(({ name }) => el("option", { value: name, title: name }, name)),
       );
-      select.selectedIndex = Math.min(first, network.variables.length - 1);
+      select.selectedIndex = Math.min(first, variables.length - 1);
       return { select, label: el("label", { for: id }, `${title} `, select) };
     };
     const target = menu("target", "Variable", () => this.update());
-    const [from, to] = [menu("from", "From", () => this.showTrails()), menu("to", "to", () => this.showTrails(), 1)];
+    const ends = ["From", "to"];
+    const [from, to] = ends.map((title, k) => {
+      return menu(title.toLowerCase(), title, () => this.showTrails(), network.variables, k);
+    });
     const soft = menu("soft", "Variable", () => this.showSoft());
     [this.target, this.from, this.to, this.softVariable] = [target.select, from.select, to.select, soft.select];
+    const [hasStates, isDiscrete] = [network.discrete.length > 0, !this.isHybrid];
     const sections = [
       section(
         "network",
         "Network",
-        "Click a state to set it as evidence, and again to take it back. Zoom by the buttons, or by the wheel with Ctrl. A bar is the probability given the evidence, its mark the probability without evidence. The thicker an arrow, the more information it carries (mutual information of parent and child).",
+        "Click a state to observe it or to set it, and again to take it back. Zoom by the buttons, or by the wheel with Ctrl. A bar is the probability given the evidence, its mark the probability without evidence. The thicker an arrow, the more information it carries (mutual information of parent and child)." +
+          (this.isHybrid
+            ? " A continuous variable has its mean ± standard deviation and its density (dashed: without evidence); type its number. Arrows at these have one width."
+            : ""),
+        this.clickChoice(),
         this.summary,
         this.problem,
         el(
@@ -94,31 +116,33 @@ export class NetworkPage {
           { class: "buttons" },
           button("No evidence", () => {
             this.evidence.clear();
+            this.settings.clear();
             this.update();
           }),
           this.graph.zoomButtons,
-          saveButtons("network", () => this.graph.drawing(this.evidence)),
+          saveButtons("network", () => this.graph.drawing()),
           button("Save the case (CSV)", () => download("case.csv", "text/csv", csv(this.caseRows()))),
         ),
         this.graph.node,
       ),
-      section(
+      hasStates && section(
         "soft-evidence",
         "Soft evidence",
         "A finding that may be wrong: a likelihood for each state, p(finding | state). Only their ratios matter for the probabilities.",
         el("p", {}, soft.label),
         this.soft,
       ),
-      section(
+      isDiscrete && section(
         "most-probable",
         "Most probable states",
         "The most probable states of all variables together, given the evidence (MPE). They may differ from the most probable states of single variables.",
         this.most,
       ),
-      section(
+      hasStates && section(
         "sensitivity",
         "Best evidence",
-        "For one variable: how much the state of each other variable is expected to lower its entropy (mutual information given the evidence), and the lowest and highest probability of its most probable state.",
+        "For one variable: how much the state of each other variable is expected to lower its entropy (mutual information given the evidence), and the lowest and highest probability of its most probable state." +
+          (this.isHybrid ? " Continuous variables are not compared." : ""),
         el("p", {}, target.label),
         this.sensitivity,
       ),
@@ -129,7 +153,7 @@ export class NetworkPage {
         el("p", {}, from.label, " ", to.label),
         this.trails,
       ),
-    ];
+    ].filter(Boolean);
     const nEdges = network.variables.reduce((sum, { parents }) => sum + parents.length, 0);
     return pageParts(
       this.title,
@@ -138,32 +162,68 @@ export class NetworkPage {
     );
   }
 
+  /** Return the choice of what a click does, with the difference in words. */
+  clickChoice() {
+    const choice = (id, checked) => el("input", { type: "radio", name: "click", id, checked });
+    this.sets = choice("click-sets", false);
+    return el(
+      "fieldset",
+      { class: "choice" },
+      el("legend", {}, "A click"),
+      el("label", {}, choice("click-observes", true), " observes"),
+      el("label", {}, this.sets, " sets (do)"),
+      el(
+        "p",
+        { class: "note" },
+        "An observed state also changes how probable its causes are. A state that is set from outside, do(x), changes only what it causes: the arrows into it are cut.",
+      ),
+    );
+  }
+
   /** Compute and show everything that follows. */
   update() {
-    const found = this.network.query(this.evidence);
+    this.after = this.settings.size ? this.network.do(this.settings) : this.network;
+    let found;
+    try {
+      found = this.after.query(this.evidence);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      this.problem.textContent = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`; // a variance is 0
+      return;
+    }
     const impossible = found.logEvidence === -Infinity;
     this.problem.textContent = impossible ? "The evidence has probability 0; take a finding back." : "";
-    this.graph.show(found.marginals, this.evidence, this.target.value);
-    this.summary.textContent = this.evidence.size
-      ? `${this.evidence.size} known; log p(evidence) = ${short(found.logEvidence)} nats`
-      : "No evidence.";
+    this.graph.show(found.marginals, this.evidence, this.settings, this.target.value);
+    this.summary.textContent = this.caseInWords(found.logEvidence);
     const likelihoods = [...this.evidence].map(([name, finding]) => [
       name,
       finding instanceof Map ? [...finding] : finding,
     ]);
-    writeAddress({ evidence: Object.fromEntries(likelihoods), target: this.target.value });
-    this.showSoft();
+    writeAddress({
+      evidence: Object.fromEntries(likelihoods),
+      set: this.settings.size ? Object.fromEntries(this.settings) : undefined,
+      target: this.target.value,
+    });
+    if (this.network.discrete.length) this.showSoft();
     if (impossible) return;
-    this.graph.showArrows(this.evidence);
-    this.showSensitivity(found.marginals);
+    this.graph.showArrows(this.after, this.evidence);
+    if (this.network.discrete.length) this.showSensitivity(found.marginals);
+    else this.showTrails();
+  }
+
+  caseInWords(logEvidence) {
+    const doing = [...this.settings].map(([name, state]) => `${name} = ${state}`).join(", ");
+    const after = doing ? ` | do(${doing})` : "";
+    if (this.evidence.size) return `${this.evidence.size} known; log p(evidence${after}) = ${short(logEvidence)} nats`;
+    return doing ? `No evidence; do(${doing}).` : "No evidence.";
   }
 
   showMost() {
-    const { states, logProbability } = this.network.mostProbable(this.evidence);
+    const { states, logProbability } = this.after.mostProbable(this.evidence);
     const rows = this.network.variables.map(({ name, states: all }, v) => [
-      name,
-      String(all[states[v]]),
-      this.evidence.has(name) ? "known" : "",
+      nameOf(name),
+      nameOf(String(all[states[v]])),
+      this.settings.has(name) ? "set" : this.evidence.has(name) ? "known" : "",
     ]);
     this.most.replaceChildren(
       el("p", { class: "note" }, `log p(these states and the evidence) = ${short(logProbability)} nats`),
@@ -182,16 +242,16 @@ export class NetworkPage {
     const now = marginals[target];
     const state = now.indexOf(Math.max(...now));
     const found = [];
-    const others = this.network.variables.filter(({ name, index }) => index !== target && !this.evidence.has(name));
+    const others = this.network.discrete.filter(({ name, index }) => index !== target && !this.isKnown(name));
     const steps = [
-      () => this.showMost(),
+      () => this.isHybrid || this.showMost(),
       () => this.showTrails(),
       ...others.map((variable) => () => {
         const given = variable.states
           .map((one, k) => {
             const p = marginals[variable.index][k];
             return p > 0
-              ? { p, of: this.network.query(new Map([...this.evidence, [variable.name, one]])).marginals[target] }
+              ? { p, of: this.after.query(new Map([...this.evidence, [variable.name, one]])).marginals[target] }
               : null;
           })
           .filter(Boolean);
@@ -208,22 +268,24 @@ export class NetworkPage {
       this.graph.node.removeAttribute("aria-busy");
       found.sort((a, b) => b.nats - a.nats);
       const most = Math.max(...found.map(({ nats }) => nats), 1e-12);
-      const title = `p(${this.target.value} = ${this.network.variables[target].states[state]})`;
+      const event = () => nameOf(`p(${this.target.value} = ${this.network.variables[target].states[state]})`);
       const rows = found
         .slice(0, 15)
         .map(({ variable, nats, low, high }) => [
-          variable.name,
+          nameOf(variable.name),
           nats.toFixed(4),
           bar(nats / most),
           percent(low),
           percent(high),
         ]);
       this.sensitivity.replaceChildren(
-        this.evidence.has(this.target.value)
+        this.isKnown(this.target.value)
           ? el("p", { class: "note" }, "The variable is known.")
+          : !rows.length
+          ? el("p", { class: "note" }, "No other variable with states is open.")
           : table(
               `Evidence about ${this.target.value}`,
-              ["variable", "nats", "", `lowest ${title}`, `highest ${title}`],
+              ["variable", "nats", "", ["lowest ", event()], ["highest ", event()]],
               rows,
             ),
       );
@@ -233,10 +295,11 @@ export class NetworkPage {
   showTrails() {
     const [from, to] = [this.from.value, this.to.value];
     if (from === to) return this.trails.replaceChildren(el("p", { class: "note" }, "Choose two variables."));
-    const given = [...this.evidence.keys()].filter((name) => name !== from && name !== to);
-    const { variables } = this.network;
-    const separated = this.network.dSeparated(from, to, given);
-    const rows = this.network.trails(from, to, given).map(({ nodes, forward, active, blocks }) => {
+    const known = [...this.evidence.keys(), ...this.settings.keys()]; // what is set does not vary
+    const given = known.filter((name) => name !== from && name !== to);
+    const { variables } = this.after;
+    const separated = this.after.dSeparated(from, to, given);
+    const rows = this.after.trails(from, to, given).map(({ nodes, forward, active, blocks }) => {
       const written = nodes
         .map((v, s) => (s ? `${forward[s - 1] ? " → " : " ← "}${variables[v].name}` : variables[v].name))
         .join("");
@@ -261,7 +324,7 @@ export class NetworkPage {
 
   showSoft() {
     const { name, states } = this.network.variable(this.softVariable.value);
-    const finding = this.evidence.get(name);
+    const finding = this.settings.get(name) ?? this.evidence.get(name);
     const inputs = states.map((state, k) => {
       const value = finding instanceof Map ? finding.get(state) : finding === undefined ? 1 : Number(finding === state);
       return el("input", { type: "number", min: 0, step: "any", id: `soft-${k}`, value });
@@ -270,6 +333,7 @@ export class NetworkPage {
       const likelihood = new Map(states.map((state, k) => [state, Number(inputs[k].value)]));
       const weights = [...likelihood.values()];
       if (weights.some((weight) => !(weight >= 0)) || !weights.some(Boolean)) return;
+      this.settings.delete(name);
       if (weights.every((weight) => weight === weights[0])) this.evidence.delete(name);
       else this.evidence.set(name, likelihood);
       this.update();
@@ -277,7 +341,7 @@ export class NetworkPage {
     inputs.forEach((input) => input.addEventListener("change", read));
     if (this.soft.contains(document.activeElement)) return;
     this.soft.replaceChildren(
-      ...states.flatMap((state, k) => [el("label", { for: `soft-${k}` }, String(state)), inputs[k]]),
+      ...states.flatMap((state, k) => [el("label", { for: `soft-${k}`, title: String(state) }, String(state)), inputs[k]]),
     );
   }
 

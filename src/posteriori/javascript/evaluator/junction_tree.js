@@ -46,10 +46,11 @@ export function maximiseInto(target, cells, values) {
 /** Cliques in an order in which every parent comes before its children, and the maps between their cells. */
 class JunctionTree {
   constructor(cliques, tables, sizes) {
-    this.pairs = new Map(); // of variables of one clique, with the cells of their joint table
+    this.joints = new Map(); // of variables of one clique, with the cells of their joint table
     this.cliques = cliques; // {scope, parent, table, separator, own, above}
     this.homes = sizes.map((_, v) => {
       const containing = cliques.filter((clique) => clique.scope.includes(v));
+      if (!containing.length) return null; // a continuous variable
       const smallest = containing.reduce((a, b) => (b.table.values.length < a.table.values.length ? b : a));
       return { clique: smallest, cells: smallest.table.cellsOf([v]), n: sizes[v] };
     });
@@ -60,12 +61,15 @@ class JunctionTree {
     }
   }
 
-  /** Pass messages to the root and back. Each message is scaled to sum 1; the scales make up log p(evidence). */
-  propagate(likelihoods, into) {
+  /**
+   * Pass messages to the root and back. Each message is scaled to sum 1; the scales make up log p(evidence).
+   * @param {Iterable<[number[], Float64Array]>} factors likelihoods of variables of one clique together
+   */
+  propagate(factors, into) {
     const beliefs = this.cliques.map((clique) => Float64Array.from(clique.table.values));
-    for (const [v, likelihood] of likelihoods) {
-      const { clique, cells } = this.homes[v];
-      const values = beliefs[clique.index];
+    for (const [scope, likelihood] of factors) {
+      const { index, cells } = this.homeOf(scope);
+      const values = beliefs[index];
       for (let cell = 0; cell < cells.length; cell++) values[cell] *= likelihood[cells[cell]];
     }
     let logEvidence = 0;
@@ -77,7 +81,7 @@ class JunctionTree {
       if (parent < 0) continue;
       for (let cell = 0; cell < above.length; cell++) beliefs[parent][cell] *= messages[c][above[cell]];
     }
-    const down = new Float64Array(Math.max(...this.cliques.map((clique) => clique.nSeparator)));
+    const down = new Float64Array(Math.max(0, ...this.cliques.map((clique) => clique.nSeparator)));
     for (const { index, parent, own, above, nSeparator } of this.cliques) {
       if (parent < 0) continue;
       const message = down.subarray(0, nSeparator);
@@ -90,7 +94,9 @@ class JunctionTree {
   }
 
   marginals(beliefs) {
-    return this.homes.map(({ clique, cells, n }) => {
+    return this.homes.map((home) => {
+      if (home === null) return null;
+      const { clique, cells, n } = home;
       const marginal = new Float64Array(n);
       sumInto(marginal, cells, beliefs[clique.index]);
       const total = marginal.reduce((sum, p) => sum + p, 0);
@@ -100,34 +106,41 @@ class JunctionTree {
 
   /** Return Σ p(u, v)·log(p(u, v) / (p(u)·p(v))) of two variables of one clique. */
   information(u, v, beliefs) {
-    const clique = this.pairHome(u, v);
     const n = this.homes[v].n;
-    const joint = new Float64Array(this.homes[u].n * n);
-    sumInto(joint, clique.cells, beliefs[clique.index]);
-    const total = joint.reduce((sum, p) => sum + p, 0);
+    const joint = this.joint([u, v], beliefs);
     const [ofU, ofV] = [new Float64Array(this.homes[u].n), new Float64Array(n)];
     joint.forEach((p, cell) => {
-      ofU[Math.floor(cell / n)] += p / total;
-      ofV[cell % n] += p / total;
+      ofU[Math.floor(cell / n)] += p;
+      ofV[cell % n] += p;
     });
-    return joint.reduce((sum, p, cell) => {
-      const share = p / total;
-      return share > 0 ? sum + share * Math.log(share / (ofU[Math.floor(cell / n)] * ofV[cell % n])) : sum;
-    }, 0);
+    return joint.reduce(
+      (sum, p, cell) => (p > 0 ? sum + p * Math.log(p / (ofU[Math.floor(cell / n)] * ofV[cell % n])) : sum),
+      0,
+    );
   }
 
-  pairHome(u, v) {
-    const key = `${u},${v}`;
-    if (!this.pairs.has(key)) {
-      const containing = this.cliques.filter(({ scope }) => scope.includes(u) && scope.includes(v));
+  /** Return the joint distribution of variables of one clique, the last fastest. */
+  joint(scope, beliefs) {
+    const { index, cells } = this.homeOf(scope);
+    const joint = new Float64Array(scope.reduce((size, v) => size * this.homes[v].n, 1));
+    sumInto(joint, cells, beliefs[index]);
+    const total = joint.reduce((sum, p) => sum + p, 0);
+    return joint.map((p) => p / total);
+  }
+
+  /** Return the index of the smallest clique of some variables, and the cells of their joint table in it. */
+  homeOf(scope) {
+    const key = scope.join();
+    if (!this.joints.has(key)) {
+      const containing = this.cliques.filter((clique) => scope.every((v) => clique.scope.includes(v)));
       const smallest = containing.reduce((a, b) => (b.table.values.length < a.table.values.length ? b : a));
-      this.pairs.set(key, { index: smallest.index, cells: smallest.table.cellsOf([u, v]) });
+      this.joints.set(key, { index: smallest.index, cells: smallest.table.cellsOf(scope) });
     }
-    return this.pairs.get(key);
+    return this.joints.get(key);
   }
 
-  mostProbable(likelihoods) {
-    const { beliefs, logEvidence } = this.propagate(likelihoods, maximiseInto);
+  mostProbable(factors) {
+    const { beliefs, logEvidence } = this.propagate(factors, maximiseInto);
     const states = new Array(this.homes.length).fill(-1);
     for (const { index, scope, table } of this.cliques) {
       let best = -1;

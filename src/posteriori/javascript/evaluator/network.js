@@ -1,20 +1,29 @@
 // A Bayesian network: marginals given evidence, most probable states, and trails.
 
 import { numbersOf } from "./arrays.js";
+import { Component, NormalMixture } from "./continuous.js";
 import { Table, junctionTree, maximiseInto, sumInto } from "./junction_tree.js";
 
-/** A Bayesian network: p(x) = Π_v p(x_v | parents). */
+/** A Bayesian network: p(x) = Π_v p(x_v | parents). Its continuous variables have no `states`. */
 export class Network {
   /** @param {object} written the model file, as `load` parses it */
   constructor(written) {
     this.name = written.name;
+    this.written = written;
     this.variables = written.variables.map((variable, v) => ({ ...variable, index: v }));
     this.byName = new Map(this.variables.map((variable) => [variable.name, variable]));
-    this.sizes = this.variables.map((variable) => variable.states.length);
-    this.tables = this.variables.map((variable, v) => {
-      return new Table([...variable.parents, v], this.sizes, numbersOf(variable.probabilities));
+    this.discrete = this.variables.filter(({ states }) => states);
+    this.sizes = this.variables.map(({ states }) => states?.length ?? 1);
+    const varying = (scope) => scope.filter((v) => this.sizes[v] > 1); // a variable of one state is in a clique alone
+    const tables = this.discrete
+      .filter(({ index }) => this.sizes[index] > 1)
+      .map(({ parents, index, probabilities }) => {
+        return new Table([...varying(parents), index], this.sizes, numbersOf(probabilities));
+      });
+    this.tree = junctionTree(tables, this.sizes, written.cliques);
+    this.components = (written.components ?? []).map(({ scope, members }) => {
+      return new Component({ scope: varying(scope), members }, this.variables, this.sizes);
     });
-    this.tree = junctionTree(this.tables, this.sizes, written.cliques);
   }
 
   variable(name) {
@@ -24,15 +33,20 @@ export class Network {
   }
 
   /**
-   * Return the likelihood of each state of the variables with a finding.
+   * Return the likelihood of each state of the discrete variables with a finding, and the numbers of continuous ones.
    * @param {object} evidence by the names of variables: a state; a list of states, one of which it has; or a Map or
-   *   object from every state to its likelihood; null is unknown
+   *   object from every state to its likelihood; the number of a continuous variable; null is unknown
+   * @returns {{likelihoods: Map<number, Float64Array>, numbers: Map<number, number>}} by index
    */
-  likelihoods(evidence) {
-    const found = new Map();
-    for (const [name, finding] of evidence instanceof Map ? evidence : Object.entries(evidence)) {
+  findings(evidence) {
+    const [likelihoods, numbers] = [new Map(), new Map()];
+    for (const [name, finding] of entriesOf(evidence)) {
       if (finding === null || finding === undefined) continue;
       const { states, index } = this.variable(name);
+      if (!states) {
+        numbers.set(index, finiteNumber(name, finding));
+        continue;
+      }
       const weighs = typeof finding === "object" && !Array.isArray(finding);
       const weightOf = finding instanceof Map ? (state) => finding.get(state) : (state) => finding[String(state)];
       const likelihood = Float64Array.from(states, (state) => {
@@ -43,32 +57,87 @@ export class Network {
       if (!named || likelihood.some((weight) => !(weight >= 0 && weight < Infinity)) || !likelihood.some(Boolean)) {
         throw new RangeError(`the finding on ${JSON.stringify(name)} is none of its states ${JSON.stringify(states)}`);
       }
-      found.set(index, likelihood);
+      likelihoods.set(index, likelihood);
     }
-    return found;
+    return { likelihoods, numbers };
+  }
+
+  /** Pass the evidence through the tree; return also the moments of each component given the numbers. */
+  propagate(evidence) {
+    const { likelihoods, numbers } = this.findings(evidence);
+    const factors = [...likelihoods].map(([v, likelihood]) => [[v], likelihood]);
+    const moments = this.components.map((component) => component.given(numbers));
+    let scale = 0;
+    this.components.forEach(({ scope }, c) => {
+      const { logDensity } = moments[c];
+      const peak = logDensity.reduce((most, log) => Math.max(most, log), -Infinity);
+      scale += peak;
+      if (scope.length) factors.push([scope, logDensity.map((log) => (peak > -Infinity ? Math.exp(log - peak) : 0))]);
+    });
+    const { beliefs, logEvidence } = this.tree.propagate(factors, sumInto);
+    return { beliefs, logEvidence: logEvidence + scale, moments, numbers };
   }
 
   /**
-   * Return p(variable | evidence) of every variable, and log p(evidence) in nats.
-   * @returns {{marginals: Float64Array[], logEvidence: number}} NaN marginals if the evidence is impossible
+   * Return p(variable | evidence) of every variable, and log p(evidence) in nats, a log density if numbers are known.
+   * @returns {{marginals: (Float64Array|NormalMixture)[], logEvidence: number}} NaN marginals if the evidence is
+   *   impossible
    */
   query(evidence = {}) {
-    const { beliefs, logEvidence } = this.tree.propagate(this.likelihoods(evidence), sumInto);
-    return { marginals: this.tree.marginals(beliefs), logEvidence };
+    const { beliefs, logEvidence, moments, numbers } = this.propagate(evidence);
+    const marginals = this.tree.marginals(beliefs);
+    this.components.forEach((component, c) => {
+      const weights = component.scope.length ? this.tree.joint(component.scope, beliefs) : Float64Array.of(1);
+      for (const [v, density] of component.densities(moments[c], weights)) marginals[v] = density;
+    });
+    for (const [v, number] of numbers) marginals[v] = new NormalMixture([1], [number], [0]);
+    return { marginals, logEvidence };
   }
 
-  /** Return p(variable | evidence) by the names of variables, each as an array in the order of its states. */
+  /**
+   * Return p(variable | evidence) by the names of variables: an array in the order of the states, or the mixture of
+   * normal densities of a continuous variable.
+   */
   marginals(evidence = {}) {
     const { marginals } = this.query(evidence);
     return Object.fromEntries(this.variables.map(({ name }, v) => [name, marginals[v]]));
   }
 
-  /** Return the mutual information of the ends of each edge given evidence, in nats: {parent, child, nats} by index. */
+  /**
+   * Return the mutual information of the ends of each edge given evidence, in nats: {parent, child, nats} by index; null
+   * if an end is continuous.
+   */
   edgeInformation(evidence = {}) {
-    const { beliefs } = this.tree.propagate(this.likelihoods(evidence), sumInto);
-    return this.variables.flatMap(({ index, parents }) =>
-      parents.map((parent) => ({ parent, child: index, nats: this.tree.information(parent, index, beliefs) })),
+    const { beliefs } = this.propagate(evidence);
+    return this.variables.flatMap(({ index, parents, states }) =>
+      parents.map((parent) => {
+        if (!states || !this.variables[parent].states) return { parent, child: index, nats: null };
+        const varies = Math.min(this.sizes[parent], this.sizes[index]) > 1;
+        return { parent, child: index, nats: varies ? this.tree.information(parent, index, beliefs) : 0 };
+      }),
     );
+  }
+
+  /**
+   * Return the network after an intervention (Pearl 2009, section 3.2): the variables are set from outside, whatever
+   * their causes are, so that no edge leads into them.
+   * @param {object} settings the state, or the number, of each variable that is set, by name
+   */
+  do(settings) {
+    const variables = [...this.written.variables];
+    for (const [name, state] of entriesOf(settings)) {
+      const { states, index } = this.variable(name);
+      if (!states) {
+        variables[index] = constant(name, finiteNumber(name, state));
+        continue;
+      }
+      if (!states.includes(state)) {
+        throw new RangeError(`${JSON.stringify(name)} is set to none of its states ${JSON.stringify(states)}`);
+      }
+      const values = states.map((one) => Number(one === state));
+      variables[index] = { name, states, parents: [], probabilities: { shape: [states.length], values } };
+    }
+    return new Network({ ...this.written, variables });
   }
 
   /** Return log p(evidence) in nats; −Infinity if it is impossible. */
@@ -81,7 +150,10 @@ export class Network {
    * @returns {{states: number[], logProbability: number}} indices of states; log p(states, evidence) in nats
    */
   mostProbable(evidence = {}) {
-    return this.tree.mostProbable(this.likelihoods(evidence));
+    if (this.components.length) {
+      throw new RangeError("the most probable states of a network with continuous variables are computed in Python only");
+    }
+    return this.tree.mostProbable([...this.findings(evidence).likelihoods].map(([v, one]) => [[v], one]));
   }
 
   /** Return whether given variables block every trail between two others. */
@@ -95,6 +167,25 @@ export class Network {
     const observed = new Set(given.map((name) => this.variable(name).index));
     return trailsBetween(this.variables, this.variable(from).index, this.variable(to).index, observed, limit);
   }
+}
+
+function finiteNumber(name, value) {
+  if (typeof value !== "number" || !Number.isFinite(value)) {
+    throw new RangeError(`${JSON.stringify(name)} is continuous and is given ${JSON.stringify(value)}; give a number`);
+  }
+  return value;
+}
+
+/** Return a continuous variable that is set to a number, as the model file writes it. */
+function constant(name, number) {
+  const array = (...values) => ({ shape: [values.length], values });
+  const parameters = { intercept: array(number), coefficients: array(), variance: array(0) };
+  return { name, parents: [], discrete: [], continuous: [], ...parameters };
+}
+
+/** Return the names and values of a Map or an object. */
+function entriesOf(named) {
+  return named instanceof Map ? [...named] : Object.entries(named);
 }
 
 /** Return the children of each variable. */
