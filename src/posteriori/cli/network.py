@@ -49,7 +49,7 @@ MaxTableSize = Annotated[
 ]
 
 
-class Search(StrEnum):
+class SearchName(StrEnum):
     """Algorithm of structure learning."""
 
     hill_climbing = "hill-climbing"
@@ -58,7 +58,7 @@ class Search(StrEnum):
     mmhc = "mmhc"
 
 
-class Score(StrEnum):
+class ScoreName(StrEnum):
     """Score that hill climbing maximises."""
 
     bic = "bic"
@@ -149,8 +149,8 @@ def learn(
         Path,
         typer.Option("--output", "-o", metavar="FILE", help=f"Where to write: {_ENDINGS}."),
     ],
-    method: Annotated[Search, typer.Option(help="Algorithm of structure learning.")] = Search.hill_climbing,
-    score: Annotated[Score, typer.Option(help="Score that hill climbing maximises.")] = Score.bic,
+    method: Annotated[SearchName, typer.Option(help="Algorithm of structure learning.")] = SearchName.hill_climbing,
+    score: Annotated[ScoreName, typer.Option(help="Score that hill climbing maximises.")] = ScoreName.bic,
     required: Annotated[
         list[str] | None,
         typer.Option(metavar="A->B", help="An edge that must be present. Can be given several times."),
@@ -205,7 +205,7 @@ def learn(
 
     from posteriori.networks import learn_network, write_network
 
-    is_tree = method is Search.chow_liu
+    is_tree = method is SearchName.chow_liu
     with as_user_errors():
         net = learn_network(
             frame,
