@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import columns_named, parts_of_dates
 from posteriori.cli.files import names_table, read_frame, stem_of
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
-from posteriori.cli.options import AsJson, Dates, Force, Quiet, TablePath, kept_and_text
+from posteriori.cli.named_columns import columns_named, kept_and_text, parts_of_dates
+from posteriori.cli.options import AsJson, Dates, Force, Quiet, TablePath
 from posteriori.cli.outputs import Origin, output_at, table_at
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from posteriori.cli.checks import AnyModelPath, load_any, load_model
 from posteriori.cli.files import write_out
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.models import AnyModelPath, load_any, load_model
 from posteriori.cli.options import Force, ModelPath, split_names
 from posteriori.cli.outputs import output_at
 

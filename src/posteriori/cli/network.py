@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from posteriori.cli.checks import columns_named
 from posteriori.cli.expressions import parse_edges, parse_findings, parse_tiers
 from posteriori.cli.files import read_frame
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.named_columns import columns_named
 from posteriori.cli.options import AsJson, DrawSeed, Force, Ignore, OutputTable, RowCount
 from posteriori.cli.outputs import output_at, table_at
 
