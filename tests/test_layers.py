@@ -122,6 +122,10 @@ def test_imports_between_files_have_no_cycles():
     assert in_cycles(ARROWS) == []
 
 
+def test_imports_inside_functions_close_no_cycle():
+    assert in_cycles(arrows_by(imports_anywhere)) == []
+
+
 def test_imports_are_found_at_load_time_only():
     text = """
 import posteriori.model

@@ -191,7 +191,7 @@ def test_a_row_without_cells_has_the_class_prior_and_factors_add_up_with_learned
 def test_changes_depend_neither_on_threads_nor_on_the_order_of_the_rows(monkeypatch):
     tile, labels = draw_rows(300)
     monkeypatch.setattr(leaf_weights, "_PACES", (1.0, 2.0))
-    monkeypatch.setattr(leaf_weights._Group, "_loss", lambda group: -float(np.abs(group.theta).sum()))  # never stop
+    monkeypatch.setattr(leaf_weights._FoldTrees, "_loss", lambda group: -float(np.abs(group.theta).sum()))  # never stop
     order = np.random.default_rng(3).permutation(300)
     shuffled = Codes(tile.values[order], CARDINALITIES), Assignment(labels.component[order], labels.weight[order], Z)
     found = []

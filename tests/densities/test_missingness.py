@@ -21,7 +21,7 @@ from posteriori.learning.importance import mutual_information
 from posteriori.model import log_marginal, log_marginal_of_codes
 from posteriori.model_selection import out_of_fold
 from posteriori.plotting.reading import Feature
-from posteriori.statistics import Presence
+from posteriori.statistics import PresenceCounts
 from posteriori.tables import Assignment, Codes, Numbers
 from posteriori.tables.batch import Mixed
 from tests.cli.command_line import CommandLine
@@ -336,7 +336,7 @@ def test_without_smoothing_a_class_without_rows_takes_the_shares_of_all():
     tile = Mixed(Numbers(np.empty((5, 0))), Codes(codes, (1,)), (False,))
     density = Missingness(0.0)
     labels = Assignment(np.array([0, 0, 0, 2, 2], np.int32), np.ones(5), 3)
-    parameters = density.estimate(Presence.of(tile, labels))
+    parameters = density.estimate(PresenceCounts.of(tile, labels))
     assert_allclose(np.exp(parameters.log_missing[:, 0]), [1 / 3, 2 / 5, 1 / 2])
     assert_allclose(
         density.log_density(parameters, tile), density.log_factors(parameters, tile).sum(axis=2), rtol=1e-12

@@ -46,12 +46,12 @@ def agree(model, other, rows):
 
 def sums_of(estimator, rows):
     """Return the statistics that an estimator needs: as the database adds them up, and streamed."""
-    from posteriori.sources.database import Sums
+    from posteriori.sources.database import QuerySums
 
     source = estimator.read_training_rows(rows, "y").source
     blocks = estimator._blocks(source.schema)
     source = source.with_schema(binned_schema(source, bins_of(blocks)))
-    found = Sums(source.table, source.schema, source.positions, source.labels, source.classes).of(blocks)
+    found = QuerySums(source.table, source.schema, source.positions, source.labels, source.classes).of(blocks)
     return found, TableSource(source.reader, source.labelling).reduce(Collect(blocks))
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from posteriori.sources import source_of
 from posteriori.sources.table_source import Labelling
-from posteriori.tables import Labels, infer_schema
+from posteriori.tables import LabelColumn, infer_schema
 from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.schema import categorical_column
 
@@ -14,7 +14,7 @@ CLASSES = categorical_column("y", [0, 1, 2], "int64")
 
 
 def labels_of(y):
-    return Labels(ArrayTable(np.asarray(y).reshape(-1, 1)), may_miss=True)
+    return LabelColumn(ArrayTable(np.asarray(y).reshape(-1, 1)), may_miss=True)
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def test_a_select_that_is_too_long_is_refused_before_it_is_written(monkeypatch):
     monkeypatch.setattr(sizes, "MOST_CHARACTERS", sum(lengths.values()))
     pool.to_sql()
     monkeypatch.setattr(sizes, "MOST_CHARACTERS", sum(lengths.values()) - 1)
-    monkeypatch.setattr("posteriori.sql.translation.Steps", None)
+    monkeypatch.setattr("posteriori.sql.translation.SelectSteps", None)
     large = max(lengths, key=lengths.get)
     with pytest.raises(
         ValueError, match=rf"is not written: it would have about .* most of them of .*'{large}' \(.*members="

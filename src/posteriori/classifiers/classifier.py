@@ -422,8 +422,9 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     def to_sql(self, table: str = "rows", dialect: str = "duckdb", columns: Sequence[str] | None = None) -> str:
         """Return a SELECT statement that scores the rows of a table in a database.
 
-        It is available for naive Bayes of numbers and categories, Gaussian discriminants, trees (TAN, Chow-Liu),
-        k-dependence and averaged one-dependence, and for a pool of these, which every default pool is. Its
+        Every model of the library has a SELECT, and so has a pool, except those with text or blocks of words, with
+        durations, with the arithmetic mean of trees, with t densities or trees that have feature weights, with an
+        average of trees that has them, or with infinite weights of words. Distributions of your own have none. Its
         log p(y | x) equals `predict_log_proba` up to rounding. NULL, NaN and unseen categories are missing cells and
         are integrated out.
 
@@ -450,9 +451,9 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            The dialect is unknown, or has no functions for a column of dates; a density of the model, or of a member of
-            the pool, has no SQL; the SELECT would have more than about 20,000,000 characters, by an estimate before it
-            is written; the table cannot follow FROM; two columns of the result would have the same name.
+            The dialect is unknown, or has no functions for a column of dates; the model, or a member of the pool, is
+            one of the exceptions above; the SELECT would have more than about 20,000,000 characters, by an estimate
+            before it is written; the table cannot follow FROM; two columns of the result would have the same name.
         ImportError
             sqlglot is absent: ``pip install sqlglot``.
 

@@ -41,7 +41,7 @@ from posteriori.support.typing import Array
 from posteriori.tables import (
     Batch,
     Column,
-    Labels,
+    LabelColumn,
     PartialLabels,
     Schema,
     Table,
@@ -361,7 +361,7 @@ def _assemble(
     table: Table,
     schema: Schema,
     positions: Sequence[int],
-    labels: Labels | PartialLabels,
+    labels: LabelColumn | PartialLabels,
     target: Column,
     sample_weight: Any,
     complete: bool,
@@ -392,7 +392,7 @@ def _assemble(
     return rows.with_unlabelled_weight(held_out_weight(rows, clone(estimator).training_plan(schema, target)))
 
 
-def _read_labels(estimator: Any, y: Any, table: Table, complete: bool) -> Labels | PartialLabels:
+def _read_labels(estimator: Any, y: Any, table: Table, complete: bool) -> LabelColumn | PartialLabels:
     return labels_to_learn(
         read_teaching_labels(y, table), labels_of(estimator).unlabelled, hasattr(estimator, "labels"), complete
     )
@@ -422,7 +422,7 @@ def _extended_schema(
     return extended
 
 
-def _extended_classes(estimator: Any, classes: Any, labels: Labels | PartialLabels) -> Column:
+def _extended_classes(estimator: Any, classes: Any, labels: LabelColumn | PartialLabels) -> Column:
     if classes is not None:
         declared = _declared_classes(classes, labels)
         if declared.categories != estimator.target_.categories:
@@ -433,14 +433,14 @@ def _extended_classes(estimator: Any, classes: Any, labels: Labels | PartialLabe
     return target if estimator._classes_closed else target.extended(labels.infer())
 
 
-def _feature_positions(table: Table, labels: Labels | PartialLabels) -> list[int]:
-    columns = [j for j in range(len(table.names)) if not isinstance(labels, Labels) or j != labels.target_place]
+def _feature_positions(table: Table, labels: LabelColumn | PartialLabels) -> list[int]:
+    columns = [j for j in range(len(table.names)) if not isinstance(labels, LabelColumn) or j != labels.target_place]
     if not columns:
         raise ValueError(f"X has no column except the target {labels.name!r}; give at least one feature")
     return columns
 
 
-def _warn_of_negative_class(classes: Column, labels: Labels) -> None:
+def _warn_of_negative_class(classes: Column, labels: LabelColumn) -> None:
     """Warn if a class −1 stands beside 0 to K − 1 and no label is missing: scikit-learn marks a missing one so."""
     found = list(classes.categories)
     if len(found) < 3 or classes.kinds == {"booleans"} or found != list(range(-1, len(found) - 1)):
@@ -455,7 +455,7 @@ def _warn_of_negative_class(classes: Column, labels: Labels) -> None:
     )
 
 
-def _declared_classes(classes: Any, labels: Labels | PartialLabels, learns_unlabelled: bool = False) -> Column:
+def _declared_classes(classes: Any, labels: LabelColumn | PartialLabels, learns_unlabelled: bool = False) -> Column:
     if classes is None:
         if isinstance(labels, PartialLabels):
             return labels.infer()

@@ -18,8 +18,7 @@ from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import JointStatistics
 from posteriori.support.checks import generator, is_missing
 from posteriori.support.typing import Array
-from posteriori.tables import Column, LabelModel, PartialLabels, Schema, Table, quote
-from posteriori.tables import Labels as TableLabels
+from posteriori.tables import Column, LabelColumn, LabelModel, PartialLabels, Schema, Table, quote
 from posteriori.tables.labels import looks_like_a_quantity
 from posteriori.tables.partitioned import PartitionedTable
 from posteriori.tables.polars import LazyTable
@@ -389,7 +388,7 @@ def _places_of(stated: Any, names: Sequence[str]) -> set[int]:
     return chosen
 
 
-def reject_quantity(classes: Column, labels: TableLabels) -> None:
+def reject_quantity(classes: Column, labels: LabelColumn) -> None:
     """Raise ValueError if labels are numbers that look like a quantity, by `looks_like_a_quantity`.
 
     Labels of a categorical data type are classes.
@@ -429,13 +428,13 @@ def missingness_of(missing: str, alpha: float, schema: Schema) -> tuple[Block, .
 
 
 def labels_to_learn(
-    labels: TableLabels | PartialLabels, unlabelled: Any, has_parameter: bool, last: bool
-) -> TableLabels | PartialLabels:
+    labels: LabelColumn | PartialLabels, unlabelled: Any, has_parameter: bool, last: bool
+) -> LabelColumn | PartialLabels:
     """Return the labels of training rows, and allow missing ones if the parameters do.
 
     Parameters
     ----------
-    labels : Labels
+    labels : LabelColumn
     unlabelled : "error", "learn", "ignore" or a label
         The parameter of the estimator; a label is the code of a missing label.
     has_parameter : bool

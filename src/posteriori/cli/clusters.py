@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import columns_named, parts_of_dates
 from posteriori.cli.files import names_table, read_frame, stem_of
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
-from posteriori.cli.options import AsJson, Dates, Force, Quiet, TablePath, kept_and_text
+from posteriori.cli.named_columns import columns_named, kept_and_text, parts_of_dates
+from posteriori.cli.options import AsJson, Dates, Force, Quiet, TablePath
 from posteriori.cli.outputs import Origin, output_at, table_at
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def cluster(
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _ChosenColumns:
     """Names of the features, of those declared as categorical, as numeric, or to be kept; and the parts of dates."""
 
     features: list[str]
@@ -161,12 +161,12 @@ def _columns(
     kinds: list[str] | None,
     numeric: list[str] | None,
     dates: list[str] | None,
-) -> _Columns:
+) -> _ChosenColumns:
     ignored = columns_named(ignore, names, "--ignore")
     features = [name for name in names if name not in ignored]
     if not features:
         raise UserError("--ignore leaves out all columns; keep at least one")
-    columns = _Columns(
+    columns = _ChosenColumns(
         features,
         columns_named(categorical, features, "--categorical"),
         columns_named(numeric, features, "--numeric"),
@@ -180,7 +180,7 @@ def _columns(
 
 
 def _fit(
-    rows: pl.DataFrame, columns: _Columns, sizes: list[int], covariance: str, seed: int, progress_wanted: bool
+    rows: pl.DataFrame, columns: _ChosenColumns, sizes: list[int], covariance: str, seed: int, progress_wanted: bool
 ) -> tuple[list[Candidate], list[str]]:
     """Return a fitted mixture per number of components, and the columns of whole numbers taken as categories."""
     from posteriori.classifiers import MixtureModel

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import parts_of_dates, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar, warn
+from posteriori.cli.named_columns import kept_and_text, parts_of_dates
 from posteriori.cli.options import (
     AsJson,
     Categorical,
@@ -23,11 +23,11 @@ from posteriori.cli.options import (
     Target,
     TargetIsClass,
     TextOrKeep,
-    kept_and_text,
     models_option,
     split_names,
 )
 from posteriori.cli.outputs import Output, output_at
+from posteriori.cli.targets import read_labelled
 from posteriori.registry import COMPARED
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import group_numbers, parts_of_dates, read_labelled
 from posteriori.cli.messages import as_user_errors, progress_bar
+from posteriori.cli.named_columns import group_numbers, kept_and_text, parts_of_dates
 from posteriori.cli.options import (
     AsJson,
     Categorical,
@@ -20,10 +20,10 @@ from posteriori.cli.options import (
     Target,
     TargetIsClass,
     TextOrKeep,
-    kept_and_text,
     models_option,
     split_names,
 )
+from posteriori.cli.targets import read_labelled
 from posteriori.registry import CROSS_VALIDATED
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from posteriori.cli.checks import align, check_column, check_target, load_model, read_for
 from posteriori.cli.messages import UserError, as_user_errors, warn
+from posteriori.cli.models import align, load_model, read_for
 from posteriori.cli.options import AsJson, ModelPath, Positive, TablePath
+from posteriori.cli.targets import check_column, check_target
 
 
 def evaluate(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import align, load_model, load_posterior, read_for
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.models import align, load_model, load_posterior, read_for
 from posteriori.cli.options import AsJson, ModelPath, TablePath
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import AnyModelPath, align, load_any, read_for
 from posteriori.cli.files import page_beside
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.models import AnyModelPath, align, load_any, read_for
 from posteriori.cli.options import FORMATS, Force, Positive
 from posteriori.cli.outputs import output_at
 

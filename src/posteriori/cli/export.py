@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from posteriori.cli.checks import AnyModelPath, load_any, load_model
 from posteriori.cli.files import write_out
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.models import AnyModelPath, load_any, load_model
 from posteriori.cli.options import Force, ModelPath, split_names
 from posteriori.cli.outputs import output_at
 
 
-class Language(StrEnum):
+class ExportLanguage(StrEnum):
     """What a model is written for."""
 
     js = "js"
@@ -23,7 +23,7 @@ class Language(StrEnum):
 
 def export(
     model: AnyModelPath,
-    to: Annotated[Language, typer.Option(help="js: JSON for the evaluator in JavaScript.")] = Language.js,
+    to: Annotated[ExportLanguage, typer.Option(help="js: JSON for the evaluator in JavaScript.")] = ExportLanguage.js,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write. Default: stdout.")
     ] = None,

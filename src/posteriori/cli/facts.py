@@ -92,7 +92,7 @@ def scores(judged: HeldOut) -> tuple[Facts, Facts]:
     area, one = area_under_curve(y_true, ranked), judged.figures.of_interest
     for facts, one_area, counts in zip(found, (area, 0.5), confusion, strict=True):
         facts["auc"] = one_area
-        per_class = metrics.PerClass.of(counts)
+        per_class = metrics.ClassScores.of(counts)
         facts |= {f"{name}_macro": value for name, value in per_class.macro.items()}
         if one is not None:
             facts |= {name: float(getattr(per_class, name)[one]) for name in ("precision", "recall", "f1")}

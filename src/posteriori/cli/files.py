@@ -72,7 +72,7 @@ _KEEP_SPELLING = Annotated[
 ]
 
 
-class _Reading:
+class _TableReading:
     """What a command was asked about its tables, its copy of stdin, and the notes that it has printed."""
 
     def __init__(
@@ -100,7 +100,7 @@ class _Reading:
 
 
 _SWITCHES = ("strict", "keep_spelling")
-_CURRENT: ContextVar[_Reading | None] = ContextVar("reading", default=None)
+_CURRENT: ContextVar[_TableReading | None] = ContextVar("reading", default=None)
 
 
 def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -118,7 +118,7 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
     def run_command(*arguments: Any, **given: Any) -> None:
         from posteriori.tables.spellings import spellings_kept
 
-        reading = _Reading(**{name: given.pop(name, default) for name, default in defaults.items()})
+        reading = _TableReading(**{name: given.pop(name, default) for name, default in defaults.items()})
         with as_user_errors():
             reading.asked.check()
         target, categorical = given.get("target"), given.get("categorical")

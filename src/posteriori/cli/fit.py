@@ -14,21 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from posteriori.cli import options as label_options
-from posteriori.cli.checks import (
-    check_column,
-    check_labels,
-    check_whole,
+from posteriori.cli.files import merge_spellings, names_table, open_and_summarise, stem_of, title_of
+from posteriori.cli.messages import UserError, as_user_errors, note, warn, work_progress
+from posteriori.cli.named_columns import (
+    NOT_OF_DENSITIES,
     columns_named,
-    cuts_of,
+    columns_of_kinds,
     features_left,
     group_numbers,
     parts_of_dates,
     without_groups,
 )
-from posteriori.cli.files import merge_spellings, names_table, open_and_summarise, stem_of, title_of
-from posteriori.cli.messages import UserError, as_user_errors, note, warn, work_progress
 from posteriori.cli.options import (
-    NOT_OF_DENSITIES,
     AsJson,
     Categorical,
     Classes,
@@ -42,7 +39,6 @@ from posteriori.cli.options import (
     Target,
     TargetIsClass,
     apply_settings,
-    columns_of_kinds,
     model_help,
     model_named,
     settings_help,
@@ -50,6 +46,7 @@ from posteriori.cli.options import (
 )
 from posteriori.cli.outputs import Origin, Output, check_place, output_at
 from posteriori.cli.report import report_at, write_report
+from posteriori.cli.targets import check_column, check_labels, check_whole, cuts_of
 from posteriori.registry import ModelSpec, names_with
 
 if TYPE_CHECKING:

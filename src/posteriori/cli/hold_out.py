@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from posteriori.cli.checks import columns_named, group_numbers
 from posteriori.cli.messages import UserError
+from posteriori.cli.named_columns import columns_named, group_numbers
 from posteriori.support.formatting import listed, number, plural
 
 if TYPE_CHECKING:

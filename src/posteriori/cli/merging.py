@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import load_model
 from posteriori.cli.files import names_table
 from posteriori.cli.messages import UserError, as_user_errors, one_line, warn
+from posteriori.cli.models import load_model
 from posteriori.cli.options import AsJson, Force
 from posteriori.cli.outputs import Origin, output_at
 

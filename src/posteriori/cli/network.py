@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from posteriori.cli.checks import columns_named
 from posteriori.cli.expressions import parse_edges, parse_findings, parse_tiers
 from posteriori.cli.files import read_frame
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.named_columns import columns_named
 from posteriori.cli.options import AsJson, DrawSeed, Force, Ignore, OutputTable, RowCount
 from posteriori.cli.outputs import output_at, table_at
 
@@ -49,7 +49,7 @@ MaxTableSize = Annotated[
 ]
 
 
-class Search(StrEnum):
+class SearchName(StrEnum):
     """Algorithm of structure learning."""
 
     hill_climbing = "hill-climbing"
@@ -58,7 +58,7 @@ class Search(StrEnum):
     mmhc = "mmhc"
 
 
-class Score(StrEnum):
+class ScoreName(StrEnum):
     """Score that hill climbing maximises."""
 
     bic = "bic"
@@ -149,8 +149,8 @@ def learn(
         Path,
         typer.Option("--output", "-o", metavar="FILE", help=f"Where to write: {_ENDINGS}."),
     ],
-    method: Annotated[Search, typer.Option(help="Algorithm of structure learning.")] = Search.hill_climbing,
-    score: Annotated[Score, typer.Option(help="Score that hill climbing maximises.")] = Score.bic,
+    method: Annotated[SearchName, typer.Option(help="Algorithm of structure learning.")] = SearchName.hill_climbing,
+    score: Annotated[ScoreName, typer.Option(help="Score that hill climbing maximises.")] = ScoreName.bic,
     required: Annotated[
         list[str] | None,
         typer.Option(metavar="A->B", help="An edge that must be present. Can be given several times."),
@@ -205,7 +205,7 @@ def learn(
 
     from posteriori.networks import learn_network, write_network
 
-    is_tree = method is Search.chow_liu
+    is_tree = method is SearchName.chow_liu
     with as_user_errors():
         net = learn_network(
             frame,

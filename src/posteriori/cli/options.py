@@ -137,7 +137,6 @@ def split_names(values: Sequence[str] | None) -> list[str]:
     return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
 
 
-NOT_OF_DENSITIES = ("text", "keep")  # kinds of --column that name no density
 _BY_CLASS: dict[str, tuple[Any, str]] = {  # parameters of --set that take one number for each class
     "components_per_class": (int, "write 2, or CLASS=2,OTHER=3, with whole numbers from 1"),
     "priors": (float, "write CLASS=0.3,OTHER=0.7, with probabilities"),
@@ -163,49 +162,6 @@ def settings_of(values: Sequence[str] | None) -> dict[str, str]:
             raise UserError(f"--set names {name} twice; set it once")
         found[name] = text.strip()
     return found
-
-
-def columns_of_kinds(values: Sequence[str] | None, features: Sequence[str]) -> dict[str, list[str]]:
-    """Return the columns of each kind that --column names; ["all"] for ``all=keep``.
-
-    Raises
-    ------
-    UserError
-        A value lacks its =, a column does not exist, or has two kinds.
-    """
-    from posteriori.cli.checks import columns_named
-
-    found: dict[str, list[str]] = {}
-    for value in values or []:
-        names, equals, kind = value.rpartition("=")
-        if not equals or not names:
-            raise UserError(f"--column is {value!r}; write COLUMN=KIND, such as {value or 'A'}=text")
-        every = kind == "keep" and names == "all" and "all" not in features
-        found.setdefault(kind, []).extend(["all"] if every else columns_named([names], features, "--column"))
-    kind_of: dict[str, str] = {}
-    for kind, names_of_kind in found.items():
-        for name in names_of_kind:
-            if kind_of.setdefault(name, kind) != kind:
-                raise UserError(f"--column names {name!r} as {kind_of[name]} and as {kind}; choose one")
-    return found
-
-
-def kept_and_text(values: Sequence[str] | None, features: Sequence[str], of_text: bool = True) -> dict[str, Any]:
-    """Return the parameters `keep` and, unless a command has none, `text` of a function, from --column.
-
-    Raises
-    ------
-    UserError
-        As `columns_of_kinds` does, or a column has another kind.
-    """
-    chosen = columns_of_kinds(values, features)
-    kinds = NOT_OF_DENSITIES if of_text else ("keep",)
-    other = next((kind for kind in chosen if kind not in kinds), None)
-    if other is not None:
-        raise UserError(f"--column takes {' or '.join(kinds)} here, not {other}; only fit has densities of columns")
-    keep = chosen.get("keep")
-    found: dict[str, Any] = {"keep": "all" if keep == ["all"] else keep}
-    return found | {"text": chosen.get("text") or "auto"} if of_text else found
 
 
 def parameters_of(spec: ModelSpec) -> dict[str, str]:

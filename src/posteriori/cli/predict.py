@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import load_posterior, scan_for
 from posteriori.cli.files import open_as_written, write_out, writer_of
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
-from posteriori.cli.options import (
-    Force,
-    ModelPath,
-    OutputTable,
-    Quiet,
-    TablePaths,
-    WithColumns,
-    spellings,
-    split_names,
-)
+from posteriori.cli.models import load_posterior, scan_for
+from posteriori.cli.options import Force, ModelPath, OutputTable, Quiet, TablePaths, WithColumns, spellings, split_names
 from posteriori.cli.outputs import output_at
 
 if TYPE_CHECKING:

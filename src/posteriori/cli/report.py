@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import align, check_column, check_target, load_model, read_for
 from posteriori.cli.files import STDIN, names_table, page_beside
 from posteriori.cli.messages import UserError, as_user_errors, warn
+from posteriori.cli.models import align, load_model, read_for
 from posteriori.cli.options import Force, ModelPath, Positive, TablePath
 from posteriori.cli.outputs import Output, output_at
+from posteriori.cli.targets import check_column, check_target
 
 if TYPE_CHECKING:
     import polars as pl

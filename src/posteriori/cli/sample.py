@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import as_frame, load_model
 from posteriori.cli.messages import as_user_errors
+from posteriori.cli.models import load_model
 from posteriori.cli.options import DrawSeed, Force, ModelPath, OutputTable, RowCount
 from posteriori.cli.outputs import table_at
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def sample(
@@ -45,4 +48,18 @@ def sample(
     schema = estimator.schema_
     unnamed = "class" if hasattr(estimator, "classes_") else "component"
     target = schema.target if schema.target is not None else unnamed
-    write(as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist())))
+    write(_as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist())))
+
+
+def _as_frame(X: Any, names: tuple[str, ...]) -> pl.DataFrame:
+    """Return a table of any supported kind as a polars frame."""
+    import narwhals as nw
+    import numpy as np
+    import polars as pl
+
+    if isinstance(X, pl.DataFrame):
+        return X
+    if isinstance(X, np.ndarray):
+        return pl.DataFrame([pl.Series(name, X[:, j].tolist()) for j, name in enumerate(names)])
+    columns = nw.from_native(X, eager_only=True).iter_columns()
+    return pl.DataFrame([pl.Series(name, column.to_list()) for name, column in zip(names, columns, strict=True)])

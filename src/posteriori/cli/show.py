@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posteriori.cli.checks import load_model
+from posteriori.cli.models import load_model
 from posteriori.cli.options import AsJson, ModelPath
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori import kernels
+from posteriori.kernels.back_off import halfway
 from posteriori.support.checks import check_pseudo_count, require
 from posteriori.support.typing import Array
 
@@ -130,8 +131,8 @@ class BackOff:
             rest = (0,) * (n_parents - t)
             given, lower = (*before, slice(1, None), *rest), (*before, 0, *rest)
             pooled[given] = self._shrunk(over_components[given], np.expand_dims(pooled[lower], t), pseudo_rows[t])
-            halfway = (np.expand_dims(probability[lower], t) + pooled[given]) / 2.0
-            probability[given] = self._shrunk(observed[given], halfway, pseudo_rows[t])
+            lower_order = halfway(np.expand_dims(probability[lower], t), pooled[given])
+            probability[given] = self._shrunk(observed[given], lower_order, pseudo_rows[t])
         result = np.zeros(counts.shape)
         with np.errstate(divide="ignore"):
             np.log(probability, out=result[..., 1:])

@@ -11,7 +11,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity, LinearTerms
-from posteriori.statistics.counts import Counts, Presence, slot_offsets
+from posteriori.statistics.counts import Counts, PresenceCounts, slot_offsets
 from posteriori.statistics.moments import less
 from posteriori.statistics.sums import Axes, WithAxes
 from posteriori.support.checks import check_pseudo_count
@@ -72,7 +72,7 @@ class Missingness(BaseDensity):
     alpha: float = 1.0
     name = "missingness"
     kind: ClassVar[CellKind] = "mixed"
-    sufficient_statistics = Presence
+    sufficient_statistics = PresenceCounts
     fitted = MissingnessParameters
     support = "a cell, or none"
     models_missingness = True

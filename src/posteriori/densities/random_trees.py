@@ -66,10 +66,10 @@ def conditional_changes(
         return np.empty((0, 0), np.float32)
     groups = _groups(dealt, trees, counts, strengths, prior)
     with ThreadPoolExecutor(threads_for(len(groups), n_jobs)) as threads:
-        least = sum(threads.map(_Group.start, groups))
+        least = sum(threads.map(_FoldTrees.start, groups))
         found = [np.empty((0, 0), np.float32)]
         for pace in _PACES:
-            loss = sum(threads.map(partial(_Group.improve, pace=pace), groups))
+            loss = sum(threads.map(partial(_FoldTrees.improve, pace=pace), groups))
             if not loss < least:
                 break
             found = [group.change() for group in groups]
@@ -80,7 +80,7 @@ def conditional_changes(
 
 
 @dataclass(frozen=True)
-class _Group:
+class _FoldTrees:
     """The trees that leave out one fold, and the state of their learning."""
 
     leaf: Array  # (T, n): the leaf of each row in each tree
@@ -148,7 +148,9 @@ class _Group:
         return float(-self.held_out[judged] @ np.log(self.posterior[judged, self.component[judged]]))
 
 
-def _groups(dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strengths: Array, prior: Array) -> list[_Group]:
+def _groups(
+    dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strengths: Array, prior: Array
+) -> list[_FoldTrees]:
     """Return the trees that leave out each fold."""
     rows, folds = dealt.rows, dealt.fold_of_trees(trees.n_trees)
     weighed = WeighedTrees.of(trees, counts)
@@ -169,7 +171,7 @@ def _groups(dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strength
             n_pairs = kernels.leave_one_out(weighed.weight[nodes], part.nodes, strengths, prior, place, left_out)
             left_out = left_out if len(left_out) == n_pairs else np.empty((n_pairs, n_classes))
         groups.append(
-            _Group(
+            _FoldTrees(
                 leaf,
                 rows.component,
                 np.where(is_in_fold, 0.0, rows.weight),

@@ -20,7 +20,7 @@ from posteriori.model import log_normalised
 from posteriori.sources import Source, source_of
 from posteriori.statistics import JointStatistics
 from posteriori.support.typing import Array
-from posteriori.tables import Assignment, Bags, Batch, Column, Labels, Schema, Table
+from posteriori.tables import Assignment, Bags, Batch, Column, LabelColumn, Schema, Table
 from posteriori.tables.arrays import ArrayTable, distinct_numbers
 from posteriori.tables.blocks import open_sparse
 from posteriori.tables.labels import reject_extreme_weights
@@ -67,7 +67,7 @@ def open_rows(X: Any) -> Source:
 
 def open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> Source:
     """Return a source of validated rows with labels and weights."""
-    labels = Labels(ArrayTable(y.reshape(-1, 1)))
+    labels = LabelColumn(ArrayTable(y.reshape(-1, 1)))
     target = categorical_column("y", classes.tolist(), classes.dtype.str, declared=True)
     table, schema = _open(X)
     return source_of(table, schema, range(len(schema.columns)), labels, target, weight, local=True)

@@ -24,7 +24,7 @@ _BLOCK_CELLS = 1 << 18  # of whitened rows, so that they stay in the cache
 
 
 @dataclass(frozen=True)
-class Axes:
+class PrincipalAxes:
     """Eigendecomposition of a covariance: variances (d,), principal axes as columns (d, d), covariance (d, d)."""
 
     variance: Array
@@ -32,24 +32,24 @@ class Axes:
     covariance: Array
 
 
-def _solve_svd(covariance: Array, reg_param: float) -> Axes:
+def _solve_svd(covariance: Array, reg_param: float) -> PrincipalAxes:
     """Regularise: shrink the variance along every axis to 1 by the weight reg_param.
 
     The squared singular values of the centred rows that scikit-learn uses are the eigenvalues used here.
     """
     axes = _solve_eigen(covariance, reg_param)
     variance = (1.0 - reg_param) * np.maximum(axes.variance, 0.0) + reg_param
-    return Axes(variance, axes.rotation, variance * axes.rotation @ axes.rotation.T)
+    return PrincipalAxes(variance, axes.rotation, variance * axes.rotation @ axes.rotation.T)
 
 
-def _solve_eigen(covariance: Array, reg_param: float) -> Axes:
+def _solve_eigen(covariance: Array, reg_param: float) -> PrincipalAxes:
     del reg_param  # ignored by this solver, as in scikit-learn: shrinkage replaces it
     values, vectors = linalg.eigh(covariance)
     descending = np.argsort(values)[::-1]
-    return Axes(values[descending], vectors[:, descending], covariance)
+    return PrincipalAxes(values[descending], vectors[:, descending], covariance)
 
 
-_SOLVERS: dict[str, Solver[Callable[[Array, float], Axes]]] = {
+_SOLVERS: dict[str, Solver[Callable[[Array, float], PrincipalAxes]]] = {
     "svd": Solver(_solve_svd, estimates=False),
     "eigen": Solver(_solve_eigen, estimates=True),
 }
@@ -179,7 +179,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         if self.store_covariance:
             self.covariance_ = [one.covariance.astype(exact) for one in axes]
 
-    def _require_full_rank(self, label: Any, rows: float, axes: Axes) -> None:
+    def _require_full_rank(self, label: Any, rows: float, axes: PrincipalAxes) -> None:
         solver, d = _SOLVERS[self.solver], len(axes.variance)
         # The singular value decomposition of n rows has n axes, whatever variance reg_param gives to the others.
         found = d if solver.estimates else min(d, rows)

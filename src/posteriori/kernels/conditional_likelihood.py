@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from posteriori.kernels.back_off import with_pseudo_rows
 from posteriori.kernels.compiling import REORDERED, kernel
 from posteriori.kernels.descent import DEEPEST
 from posteriori.kernels.forests import level_of
@@ -112,7 +113,7 @@ def _back_off_without(weight, path, depth, y, own, strengths, prior, p):
         n += strength
         for z in range(len(p)):
             rest = weight[path[k], z] - (own if z == y else 0.0)
-            p[z] = (max(rest, 0.0) + strength * p[z]) / n
+            p[z] = with_pseudo_rows(max(rest, 0.0), strength, p[z]) / n
 
 
 @kernel

@@ -43,7 +43,7 @@ class Steps(NamedTuple):
     start: Any
 
 
-class Scratch(NamedTuple):
+class DescentScratch(NamedTuple):
     """Arrays for the descent of a tile: its rows in two orders, nodes that wait with theirs, few rows, and leaves."""
 
     rows: Any
@@ -129,7 +129,7 @@ def descend(codes, offset, n_rows, steps, tree, scratch):
 def make_scratch(n_rows):
     """Return arrays for `descend`, for tiles of so many rows."""
     n = min(n_rows, MOST_ROWS)
-    return Scratch(
+    return DescentScratch(
         np.empty((2, n), np.int32),
         np.empty((DEEPEST + 2, 4), np.int64),
         np.empty(_FEW, np.int32),

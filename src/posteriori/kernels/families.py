@@ -8,6 +8,7 @@ log λ(x) = g + h·x − ½·k·x² (Lauritzen 1992). A linear Gaussian edge map
 import numpy as np
 
 from posteriori.kernels import few_rows
+from posteriori.kernels.back_off import halfway, share_of, with_pseudo_rows
 from posteriori.kernels.compiling import REORDERED, kernel
 from posteriori.kernels.exponential import exponentiate
 
@@ -65,7 +66,7 @@ def smoothed_tables(table, pseudo_rows, alpha, backs_off):
             _shrink(pooled[a, b], pooled[before], strength, alpha, backs_off)
             for z in range(n_components):
                 for x in range(1, width):
-                    lower[x] = (table[z, before[0], before[1], x] + pooled[a, b, x]) / 2.0
+                    lower[x] = halfway(table[z, before[0], before[1], x], pooled[a, b, x])
                 _shrink(table[z, a, b], lower, strength, alpha, backs_off)
     for line in table.reshape(-1, width):
         line[0] = 0.0
@@ -92,10 +93,10 @@ def _shrink(line, lower, pseudo_rows, alpha, backs_off):
     """Replace weights (K + 1,) by their shares, with pseudo-rows distributed as the lower-order table."""
     total = 0.0
     for x in range(1, len(line)):
-        line[x] += pseudo_rows * lower[x] if backs_off else alpha
+        line[x] = with_pseudo_rows(line[x], pseudo_rows, lower[x]) if backs_off else line[x] + alpha
         total += line[x]
     for x in range(1, len(line)):
-        line[x] = line[x] / total if total > 0.0 else lower[x]
+        line[x] = share_of(line[x], total, lower[x])
 
 
 @kernel
@@ -156,7 +157,7 @@ def _given_parent(counts, log_single, strength, alpha, backs_off, out, first_row
             marginal[x] += alpha
             total += marginal[x]
         for x in range(1, width):
-            marginal[x] = marginal[x] / total if total > 0.0 else 0.0
+            marginal[x] = share_of(marginal[x], total, 0.0)
     for a in range(1, n_parents):
         if backs_off:
             total = strength
@@ -166,17 +167,19 @@ def _given_parent(counts, log_single, strength, alpha, backs_off, out, first_row
                     pooled[x] += counts[z, a, x]
                 total += pooled[x]
             for x in range(1, width):
-                smoothed = pooled[x] + strength * marginal[x]
-                pooled[x] = smoothed / total if total > 0.0 else marginal[x]
+                pooled[x] = share_of(with_pseudo_rows(pooled[x], strength, marginal[x]), total, marginal[x])
         for z in range(n_components):
             total = strength if backs_off else alpha * (width - 1)
             for x in range(1, width):
                 total += counts[z, a, x]
             for x in range(1, width):
-                lower = (single[x, z] + pooled[x]) / 2.0 if backs_off else single[x, z]
-                added = strength * lower if backs_off else alpha
-                share = (counts[z, a, x] + added) / total if total > 0.0 else lower
-                out[first_row + a, first_column + x, z] = np.log(share)
+                count, lower = counts[z, a, x], single[x, z]
+                if backs_off:
+                    lower = halfway(lower, pooled[x])
+                    count = with_pseudo_rows(count, strength, lower)
+                else:
+                    count += alpha
+                out[first_row + a, first_column + x, z] = np.log(share_of(count, total, lower))
 
 
 @kernel(few_rows=few_rows.add_averaged)

@@ -6,6 +6,7 @@ variable elimination, have no such form: they run as plain Python.
 
 import numpy as np
 
+from posteriori.kernels.back_off import with_pseudo_rows
 from posteriori.support.typing import Array
 
 LANES = 8  # rows whose numbers stand side by side
@@ -185,7 +186,7 @@ def smooth_nodes(weight, nodes, roots, share, strengths, prior, change, leaves_o
         large = np.maximum(n * (1.0 + 1e-12), 1.0)
         level = np.minimum(np.log2(large).astype(np.int64) // 2, strengths.shape[1] - 1)
         strength = strengths[is_leaf[at].astype(np.int64), level][:, np.newaxis]
-        smoothed[at] = (weight[at] + strength * smoothed[at]) * (1.0 / (n[:, np.newaxis] + strength))
+        smoothed[at] = with_pseudo_rows(weight[at], strength, smoothed[at]) * (1.0 / (n[:, np.newaxis] + strength))
         inner = at[~is_leaf[at]]
         smoothed[nodes[inner, 2]] = smoothed[nodes[inner, 2] + 1] = smoothed[inner]
     if len(change):

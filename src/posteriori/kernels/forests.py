@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from posteriori.kernels import few_rows
+from posteriori.kernels.back_off import with_pseudo_rows
 from posteriori.kernels.compiling import kernel
 from posteriori.kernels.descent import DEEPEST, MOST_ROWS, NO_LEAF, descend, make_scratch
 from posteriori.kernels.splitting import GOLDEN, MOST_JUDGED, Scratch, choose_split, draw
@@ -157,7 +158,7 @@ def smooth_nodes(weight, nodes, roots, share, strengths, prior, change, leaves_o
             strength = strengths[1 if nodes[v, 0] < 0 else 0, level_of(n, strengths.shape[1])]
             scale = 1.0 / (n + strength)
             for z in range(n_classes):
-                smoothed[v, z] = (weight[v, z] + strength * smoothed[v, z]) * scale
+                smoothed[v, z] = with_pseudo_rows(weight[v, z], strength, smoothed[v, z]) * scale
             if nodes[v, 0] >= 0:
                 child = nodes[v, 2]
                 for z in range(n_classes):

@@ -45,7 +45,7 @@ class Layout(NamedTuple):
     maps: np.ndarray  # int32: the index maps of all nodes
 
 
-class Evidence(NamedTuple):
+class Findings(NamedTuple):
     """The findings of each row."""
 
     codes: np.ndarray  # int64 (n, V): −1 where unknown
@@ -71,7 +71,7 @@ def propagate(layout, evidence, requested, marginals, log_evidence, weight, coun
     Parameters
     ----------
     layout : Layout
-    evidence : Evidence
+    evidence : Findings
     requested : ndarray of bool (N,)
         The nodes whose beliefs are computed: a subtree that contains the root, or none.
     marginals : ndarray of float64 (n, total number of states)

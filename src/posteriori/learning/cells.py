@@ -161,7 +161,7 @@ class CellProblem:
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellOptimum:
     """The optimum: biases b (C,) in nats, weights (d,), δ (S, C) in nats, and the λ that held-out rows chose."""
 
     bias: Array
@@ -170,7 +170,7 @@ class Cells:
     penalty: float
 
 
-def fit_cells(rows: CellRows, tables: CellTables, log_prior: Array, penalty: float | None = None) -> Cells:
+def fit_cells(rows: CellRows, tables: CellTables, log_prior: Array, penalty: float | None = None) -> CellOptimum:
     """Return the biases, weights and δ of the greatest penalised conditional likelihood.
 
     Parameters
@@ -198,7 +198,7 @@ def fit_cells(rows: CellRows, tables: CellTables, log_prior: Array, penalty: flo
         tables, (_, penalty, start) = (alone, other) if other[0] < found[0] else (tables, found)
     problem = CellProblem(rows, tables, log_prior, penalty)
     bias, weight, eta = problem.parts(problem.minimum(start))
-    return Cells(bias, weight, tables.basis @ eta, penalty)
+    return CellOptimum(bias, weight, tables.basis @ eta, penalty)
 
 
 def _weighing(rows: CellRows, weight: Array) -> CellRows:

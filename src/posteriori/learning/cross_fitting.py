@@ -23,6 +23,7 @@ from posteriori.learning.folds import components_of_folds, outside, per_fold, su
 from posteriori.learning.shared_passes import (
     ObservedCategoriesModel,
     Prepared,
+    RequestSums,
     SharedPasses,
     Subset,
     fit_forest,
@@ -66,7 +67,7 @@ class CrossFitted:
 
 
 @dataclass(frozen=True)
-class _Subset:
+class _PlanSubset:
     """The rows outside one fold, or all rows, with their cut points and their statistics for one plan.
 
     Attributes
@@ -107,8 +108,8 @@ class _PlanFit:
     """Fits one plan to all rows and to the rows outside each fold."""
 
     plan: Plan
-    all_rows: _Subset
-    outside: tuple[_Subset, ...]
+    all_rows: _PlanSubset
+    outside: tuple[_PlanSubset, ...]
 
     def whole(self) -> FitResult:
         """Return the fit to all rows."""
@@ -122,7 +123,7 @@ class _PlanFit:
             known = ObservedCategoriesModel.of(self._learn(subset, self._start(subset)), self.plan.prior)
         return self._weighted(known, subset, self._full.weights)
 
-    def _in_closed_form(self, subset: _Subset) -> ObservedCategoriesModel | None:
+    def _in_closed_form(self, subset: _PlanSubset) -> ObservedCategoriesModel | None:
         """Return the model of a subset, estimated once for the categories that it holds; None if it takes EM."""
         prepared = subset.prepared
         if needs_em(prepared.blocks, prepared.statistics):
@@ -144,7 +145,7 @@ class _PlanFit:
         known = ObservedCategoriesModel(fit.model.schema, fit.model, (), fit.statistics)
         return self._weighted(known, self.all_rows, None).model
 
-    def _start(self, subset: _Subset) -> GenerativeModel | None:
+    def _start(self, subset: _PlanSubset) -> GenerativeModel | None:
         """Return the model of all rows as the start of EM in a fold; None for the start of a refit.
 
         EM starts as in a refit if the bins differ, and if labels hide components (rows without label, classes of
@@ -155,7 +156,7 @@ class _PlanFit:
         hidden = bool(subset.prepared.statistics.hidden) or subset.source.label_model is not None
         return full.model if full.trace and self.all_rows.schema == subset.schema and not hidden else None
 
-    def _learn(self, subset: _Subset, start: GenerativeModel | None) -> FitResult:
+    def _learn(self, subset: _PlanSubset, start: GenerativeModel | None) -> FitResult:
         plan, of_rows = self.plan, subset.prepared
         rows = subset.rows(subset.schema)
         return learn(
@@ -163,7 +164,7 @@ class _PlanFit:
         )
 
     def _weighted(
-        self, known: ObservedCategoriesModel, subset: _Subset, start: FactorWeights | None
+        self, known: ObservedCategoriesModel, subset: _PlanSubset, start: FactorWeights | None
     ) -> ObservedCategoriesModel:
         """Return the model with factor weights, if the plan learns them."""
         if self.plan.weighed is None:
@@ -257,14 +258,6 @@ class _Address:
         return replace(whole, blocks=tuple([whole.blocks[index] for index in self.blocks]), hidden=hidden)
 
 
-@dataclass(frozen=True)
-class _Sums:
-    parts: tuple[JointStatistics, ...]
-
-    def __add__(self, other: _Sums) -> _Sums:
-        return _Sums(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
-
-
 def cross_fit(
     source: LabelledSource,
     fold: Array,
@@ -328,7 +321,7 @@ def cross_fit(
     for plan, of_plan, of_subsets in zip(plans, schemas, prepared, strict=True):
         learned_from = rows.with_unlabelled_weight(0.0) if _ignores_unlabelled(plan, source) else rows
         *parts, whole = (
-            _Subset(learned_from, excluded, schema, ready, held_out)
+            _PlanSubset(learned_from, excluded, schema, ready, held_out)
             for excluded, schema, ready in zip([*range(folds), None], of_plan, of_subsets, strict=True)
         )
         fits.append(_PlanFit(plan, whole, tuple(parts)))
@@ -569,10 +562,10 @@ def _block_indices(requested: list[Block], blocks: Sequence[Block]) -> tuple[int
     return tuple(indices)
 
 
-def _collect_each(collectors: Sequence[Callable[[Batch], JointStatistics]]) -> Callable[[Batch], _Sums]:
+def _collect_each(collectors: Sequence[Callable[[Batch], JointStatistics]]) -> Callable[[Batch], RequestSums]:
     """Return the function from a batch to the statistics of all requests."""
 
-    def accumulate(batch: Batch) -> _Sums:
-        return _Sums(tuple(collect(batch) for collect in collectors))
+    def accumulate(batch: Batch) -> RequestSums:
+        return RequestSums(tuple(collect(batch) for collect in collectors))
 
     return accumulate

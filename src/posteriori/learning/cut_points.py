@@ -182,7 +182,7 @@ _ENOUGH_ROWS = 2000  # below this, starting threads costs more than it saves
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _FoldedSample:
     """A sample of rows in some columns, with weights that are 0 in each fold in turn, and last with all weights."""
 
     columns: tuple[int, ...]
@@ -191,7 +191,7 @@ class _Rows:
     cells: dict[int, SortedCells] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, columns: tuple[int, ...], sample: RowSample, folds: int) -> _Rows:
+    def of(cls, columns: tuple[int, ...], sample: RowSample, folds: int) -> _FoldedSample:
         outside = (np.where(sample.fold == k, 0.0, sample.weight) for k in range(folds))
         return cls(columns, sample, (*outside, sample.weight))
 
@@ -234,7 +234,7 @@ class CutPoints:
     source: Source
     folds: int = 0
     n_jobs: int | None = 1
-    _samples: dict[tuple[int, ...], _Rows] = field(default_factory=dict)
+    _samples: dict[tuple[int, ...], _FoldedSample] = field(default_factory=dict)
     _grids: dict[tuple[int, ...], _Grid] = field(default_factory=dict)
 
     def schemas(self, bins: Mapping[int, Bins]) -> list[Schema]:
@@ -272,13 +272,13 @@ class CutPoints:
         n_jobs = min(n_threads(self.n_jobs), len(columns)) if len(rows.sample.number) >= _ENOUGH_ROWS else 1
         return list(in_order(columns, choose, n_jobs))
 
-    def _rows(self, columns: tuple[int, ...]) -> _Rows:
+    def _rows(self, columns: tuple[int, ...]) -> _FoldedSample:
         if columns not in self._samples:
             sample = self.source.numeric_columns().reduce(_sample(columns)).rows()
-            self._samples[columns] = _Rows.of(columns, sample, self.folds)
+            self._samples[columns] = _FoldedSample.of(columns, sample, self.folds)
         return self._samples[columns]
 
-    def _grid(self, rows: _Rows, columns: tuple[int, ...]) -> _Grid:
+    def _grid(self, rows: _FoldedSample, columns: tuple[int, ...]) -> _Grid:
         if columns not in self._grids:
             grid = {j: rows.sorted(j).cuts(_GRID, rows.weights[-1]).tolist() for j in columns}
             schema = self.source.schema.with_cuts(grid)

@@ -296,7 +296,7 @@ class Subset:
 
 
 @dataclass(frozen=True)
-class _Request:
+class _BlockRequest:
     """Statistics of the columns of a block under a schema, to be added up per fold.
 
     Requests are equal if all fields of their factories are: equality of factories would ignore groups of categories.
@@ -308,7 +308,7 @@ class _Request:
     factory: Any = field(compare=False)
 
     @classmethod
-    def of(cls, schema: Schema, columns: tuple[int, ...], factory: Any) -> _Request:
+    def of(cls, schema: Schema, columns: tuple[int, ...], factory: Any) -> _BlockRequest:
         """Return the request for the statistics of a factory."""
         return cls(schema, columns, _identity(factory), factory)
 
@@ -332,19 +332,19 @@ def _identity(factory: Any) -> Any:
 class _NotAddedUp(Exception):
     """A density asks for statistics that are not added up yet."""
 
-    def __init__(self, request: _Request, block: Block) -> None:
+    def __init__(self, request: _BlockRequest, block: Block) -> None:
         super().__init__()
         self.request, self.block = request, block
 
 
 @dataclass(frozen=True)
-class _Sums:
+class RequestSums:
     """The statistics of several requests; + adds up those of the same request."""
 
     parts: tuple[Any, ...]
 
-    def __add__(self, other: _Sums) -> _Sums:
-        return _Sums(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+    def __add__(self, other: RequestSums) -> RequestSums:
+        return RequestSums(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
 
 
 @dataclass
@@ -363,7 +363,7 @@ class SharedPasses:
     source: LabelledSource
     folds: int
     held_out: Batch | None = None
-    _found: dict[_Request, list[Any]] = field(default_factory=dict)
+    _found: dict[_BlockRequest, list[Any]] = field(default_factory=dict)
 
     def prepare(self, subsets: Sequence[Subset]) -> list[Prepared]:
         """Return the blocks, statistics and patterns of missing cells of each subset; one pass per round of requests.
@@ -373,7 +373,7 @@ class SharedPasses:
         """
         prepared: dict[int, Prepared] = {}
         while True:
-            wanted: dict[_Request, Block] = {}
+            wanted: dict[_BlockRequest, Block] = {}
             for position, subset in enumerate(subsets):
                 if position in prepared:
                     continue
@@ -408,7 +408,7 @@ class SharedPasses:
         """Return the function from a factory to its statistics of the rows of a subset."""
 
         def look(factory: Any) -> Any:
-            request = _Request.of(subset.schema, tuple(block.columns), factory)
+            request = _BlockRequest.of(subset.schema, tuple(block.columns), factory)
             if not request.is_hashable:
                 raise _OfOneFit
             found = self._found.get(request)
@@ -419,16 +419,18 @@ class SharedPasses:
 
         return look
 
-    def _add_up(self, wanted: dict[_Request, Block], n_components: int) -> None:
+    def _add_up(self, wanted: dict[_BlockRequest, Block], n_components: int) -> None:
         """Add up the requested statistics, in one pass over the rows."""
         united = _united(wanted)
         added = list(dict.fromkeys(united.values()))
         blocks = {one: wanted[request] for request, one in united.items()}
 
-        def collect(batch: Batch) -> _Sums:
-            return _Sums(tuple(_collected(batch.with_schema(one.schema), blocks[one], one.factory) for one in added))
+        def collect(batch: Batch) -> RequestSums:
+            return RequestSums(
+                tuple(_collected(batch.with_schema(one.schema), blocks[one], one.factory) for one in added)
+            )
 
-        found: dict[_Request, list[Any]] = {}
+        found: dict[_BlockRequest, list[Any]] = {}
         if self.held_out is not None:
             of_subsets = sums_without_each(sums_of_parts(self.source, collect, self.folds, self.held_out))
             found = {one: [sums.parts[i] for sums in of_subsets] for i, one in enumerate(added)}
@@ -445,7 +447,7 @@ class _OfOneFit(Exception):
     """A density asks for statistics that no other fit can share."""
 
 
-def _united(wanted: Iterable[_Request]) -> dict[_Request, _Request]:
+def _united(wanted: Iterable[_BlockRequest]) -> dict[_BlockRequest, _BlockRequest]:
     """Return, for each request, the one to add up: counts of some of its scopes are part of one request.
 
     Structures that are learned without one of the folds share most of their families.
@@ -459,7 +461,7 @@ def _united(wanted: Iterable[_Request]) -> dict[_Request, _Request]:
         if isinstance(one.factory, CountTogether) and one.factory.scopes is not None:
             # Scopes that differ only in their last column are counted faster if they are neighbours.
             together = CountTogether(tuple(sorted(scopes[one.schema, one.columns])))
-            united[one] = _Request.of(one.schema, one.columns, together)
+            united[one] = _BlockRequest.of(one.schema, one.columns, together)
         else:
             united[one] = one
     return united

@@ -288,7 +288,7 @@ def total_work(plans: Sequence[Plan], schema: Schema, counts: WorkCounts) -> Wor
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _StatisticsSize:
     """The size of the statistics of a block: columns or pairs visited per row, and numbers per component."""
 
     visits: float
@@ -299,7 +299,7 @@ class _Sums:
     n_of_families: float = 0.0  # numbers in the tables of columns and parents that a second pass counts
 
 
-def _bytes_of_sums(block: Block, one: _Sums, counts: WorkCounts, binned: bool) -> float:
+def _bytes_of_sums(block: Block, one: _StatisticsSize, counts: WorkCounts, binned: bool) -> float:
     """Return the bytes per component of a block's statistics, and of its parameters, at their peak."""
     density: Any = block.density
     if isinstance(density, Grouped):
@@ -327,7 +327,7 @@ def _sizes(schema: Schema, bins: Mapping[int, Any]) -> Array:
     return np.array(found, np.float64)
 
 
-def _sums_of(block: Block, sizes: Array) -> _Sums:
+def _sums_of(block: Block, sizes: Array) -> _StatisticsSize:
     density: Any = block.density
     d, widths = len(block.columns), sizes[list(block.columns)]
     if isinstance(density, Grouped):
@@ -339,10 +339,10 @@ def _sums_of(block: Block, sizes: Array) -> _Sums:
         of_families = 0.0
         if isinstance(density, KDependence):  # a column and its k parents, as if all columns had a mean number of codes
             of_families = d * float(widths.mean()) ** (min(density.k, d - 1) + 1)
-        return _Sums(pairs, float(n_cells), pairs * _PER_VISIT, pairs, 0.0, of_families)
+        return _StatisticsSize(pairs, float(n_cells), pairs * _PER_VISIT, pairs, 0.0, of_families)
     if statistics is Scatter:
-        return _Sums(d * d, float(d) * d, d * d * _PER_PRODUCT, 0.0, float(d) ** 3)
-    return _Sums(d, float(widths.sum()), d * _PER_VISIT)
+        return _StatisticsSize(d * d, float(d) * d, d * d * _PER_PRODUCT, 0.0, float(d) ** 3)
+    return _StatisticsSize(d, float(widths.sum()), d * _PER_VISIT)
 
 
 def _work_of_trees(density: RandomTrees, d: int, n: int, n_components: int) -> Work:

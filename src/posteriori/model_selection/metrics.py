@@ -15,7 +15,7 @@ from posteriori.support.typing import Array
 
 __all__ = [
     "Calibration",
-    "PerClass",
+    "ClassScores",
     "accuracy",
     "brier_score",
     "calibration",
@@ -117,7 +117,7 @@ def confusion_matrix(y_true: Array, posterior: Array, weight: Array | None = Non
 
 
 @dataclass(frozen=True)
-class PerClass:
+class ClassScores:
     """Precision, recall and F1 of each class.
 
     Attributes
@@ -139,7 +139,7 @@ class PerClass:
     support: Array
 
     @classmethod
-    def of(cls, confusion: Array) -> PerClass:
+    def of(cls, confusion: Array) -> ClassScores:
         """Return the measures of a confusion matrix (C, C)."""
         correct = np.diagonal(confusion).astype(np.float64)
         support, predicted = confusion.sum(axis=1, dtype=np.float64), confusion.sum(axis=0, dtype=np.float64)
@@ -165,7 +165,7 @@ def _share(part: Array, whole: Array) -> Array:
     return share
 
 
-def precision_recall(y_true: Array, posterior: Array, weight: Array | None = None) -> PerClass:
+def precision_recall(y_true: Array, posterior: Array, weight: Array | None = None) -> ClassScores:
     """Return precision, recall and F1 of each class.
 
     Examples
@@ -173,7 +173,7 @@ def precision_recall(y_true: Array, posterior: Array, weight: Array | None = Non
     >>> precision_recall(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])).precision
     array([0.5, 1. ])
     """
-    return PerClass.of(confusion_matrix(y_true, posterior, weight))
+    return ClassScores.of(confusion_matrix(y_true, posterior, weight))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posteriori.explain.tree_outline import TreeNode, TreeOutline
-from posteriori.networks.graph.layout import BAR, LETTER, LINE, PAD, POINTS, Layout, box_size, layered, text_length
+from posteriori.networks.graph.layout import BAR, LETTER, LINE, PAD, POINTS, GraphLayout, box_size, layered, text_length
 from posteriori.networks.notebooks import beliefs_of
 from posteriori.plotting.canvas import GREY, INK, PALETTE, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.reading import parents_of
@@ -455,7 +455,7 @@ def _edges_of(model: Any, label: Any) -> tuple[dict[tuple[str, str], float | Non
 
 def _draw_network_edge(
     ax: Axes,
-    layout: Layout,
+    layout: GraphLayout,
     size: Mapping[str, tuple[float, float]],
     parent: str,
     child: str,

@@ -38,22 +38,22 @@ class ColumnFacts:
 
 
 @dataclass(frozen=True)
-class _Tally:
+class _ColumnTally:
     numbers: NumericColumns
     counts: Counts
 
     @classmethod
-    def of(cls, batch: Batch) -> _Tally:
+    def of(cls, batch: Batch) -> _ColumnTally:
         one_component = Assignment(np.zeros(len(batch), np.int32), np.ones(len(batch)), 1)
         return cls(NumericColumns.of(batch), Counts.of(batch.codes, one_component))
 
-    def __add__(self, other: _Tally) -> _Tally:
-        return _Tally(self.numbers + other.numbers, self.counts + other.counts)
+    def __add__(self, other: _ColumnTally) -> _ColumnTally:
+        return _ColumnTally(self.numbers + other.numbers, self.counts + other.counts)
 
 
 def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
     """Summarize the features of a fitted estimator in a table, in one pass; all columns of a pool are "pooled"."""
-    schema, tally = estimator.schema_, estimator._source(X).reduce(_Tally.of)
+    schema, tally = estimator.schema_, estimator._source(X).reduce(_ColumnTally.of)
     pooled = hasattr(estimator, "members_")
     name_of = {} if pooled else estimator.model_.column_densities
     continuous = schema.of_kind("continuous")

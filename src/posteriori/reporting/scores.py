@@ -76,7 +76,7 @@ def scores_section(subject: ReportData, evaluated: HeldOut) -> Section:
     return Section("scores", "Scores", lead, tuple(contents))
 
 
-def _by_class(subject: ReportData, evaluated: HeldOut, found: metrics.PerClass) -> Iterator[list[str]]:
+def _by_class(subject: ReportData, evaluated: HeldOut, found: metrics.ClassScores) -> Iterator[list[str]]:
     """Yield precision, recall and F1: of the class of interest, or the mean of the classes."""
     one = evaluated.figures.of_interest
     whose = "mean of the classes" if one is None else f"of “{subject.label_phrases[one]}”"

@@ -23,7 +23,7 @@ from posteriori.statistics.counts import all_pairs, slot_offsets
 from posteriori.statistics.pairs import PairMoments
 from posteriori.support.lazy_polars import pl
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Labels, Schema
+from posteriori.tables import Batch, Column, LabelColumn, Schema
 from posteriori.tables.database import OutOfRangeError, Query, quoted
 from posteriori.tables.polars import PolarsTable
 from posteriori.tables.progress import start_progress
@@ -42,11 +42,11 @@ class DatabaseSource(ComposedSource):
         """Fold: add up accumulate(batch) over all batches, in the database where `accumulate` names its blocks."""
         blocks = getattr(accumulate, "blocks", None)
         if blocks is not None and self._has_plain_labels:
-            sums = Sums(
+            sums = QuerySums(
                 cast(Query, self.table),
                 self.schema,
                 self.positions,
-                cast(Labels, self.labels),
+                cast(LabelColumn, self.labels),
                 cast(Column, self.classes),
             )
             statistics = sums.of(blocks)
@@ -82,13 +82,13 @@ class DatabaseSource(ComposedSource):
 
 
 @dataclass(frozen=True)
-class Sums:
+class QuerySums:
     """Sufficient statistics per class of the rows of a query, added up by the database."""
 
     query: Query
     schema: Schema
     positions: Sequence[int]
-    labels: Labels
+    labels: LabelColumn
     classes: Column
 
     def of(self, blocks: Sequence[Any]) -> JointStatistics | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from posteriori.sources.table_source import ComposedSource, Labelling, RowReader, TableSource, warn_of_unseen
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Labels, Schema, Table
+from posteriori.tables import Batch, LabelColumn, Schema, Table
 from posteriori.tables.labels import KnownLabels
 from posteriori.tables.partitioned import PartitionedTable, add
 from posteriori.tables.progress import start_progress
@@ -48,7 +48,7 @@ class PartitionedSource(ComposedSource):
         """Return score(batch) of all batches in the order of the rows; warn of categories unseen in training."""
         unseen: Counter[str] = Counter()
         scores: list[Array] = []
-        for batch_scores, counts in self.stream(Score(score)):
+        for batch_scores, counts in self.stream(ScoreBatch(score)):
             scores.append(batch_scores)
             unseen.update(counts)
         if unseen:
@@ -70,7 +70,7 @@ class PartitionedSource(ComposedSource):
         return cast(PartitionedTable, self.table)
 
     @property
-    def _label_column(self) -> Labels | None:
+    def _label_column(self) -> LabelColumn | None:
         """The labels, where they are a column of the table."""
         return self.labelling.column_of(self.table)
 
@@ -185,7 +185,7 @@ class Each:
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoreBatch:
     """Work that scores a batch and counts the cells whose category was unseen in training."""
 
     score: Callable[[Batch], Array]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, Self, TypeVar
 
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, LabelModel, Labels, PartialLabels, Schema, Table
+from posteriori.tables import Batch, Column, LabelColumn, LabelModel, PartialLabels, Schema, Table
 from posteriori.tables.labels import KnownLabels
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class LabelledSource(Source, Protocol):
         """The position in the table of each column of the schema."""
 
     @property
-    def labels(self) -> Labels | PartialLabels | KnownLabels | None:
+    def labels(self) -> LabelColumn | PartialLabels | KnownLabels | None:
         """The labels; None where all rows are unlabelled."""
 
     @property
@@ -96,7 +96,7 @@ class LabelledSource(Source, Protocol):
     def with_label_model(self, label_model: LabelModel | None) -> Self:
         """Return the same rows with another label model."""
 
-    def with_labels(self, labels: Labels, classes: Column | None = None) -> Self:
+    def with_labels(self, labels: LabelColumn, classes: Column | None = None) -> Self:
         """Return the same rows with other labels, and other classes unless they are None."""
 
     def with_progress(self, progress: Callable[[int], None] | None) -> Self:

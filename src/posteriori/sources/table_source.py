@@ -24,8 +24,8 @@ from posteriori.tables import (
     Bags,
     Batch,
     Column,
+    LabelColumn,
     LabelModel,
-    Labels,
     PartialLabels,
     Scan,
     Schema,
@@ -50,7 +50,7 @@ class Labelling:
     """Labels, weights and folds of the rows of a table."""
 
     # The label of each row. Without labels but with classes, every row is unlabelled.
-    labels: Labels | PartialLabels | KnownLabels | None = None
+    labels: LabelColumn | PartialLabels | KnownLabels | None = None
     classes: Column | None = None  # the classes of the labels; None where no rows are to be learned from
     weight: Array | None = None  # (n,): the weight of each row; 1 where absent
     folds: Array | None = None  # (n,): the fold of each row, for statistics that are kept per fold
@@ -86,11 +86,11 @@ class Labelling:
         """Return the folds of some rows; None where there are none."""
         return None if self.folds is None else self.folds[rows]
 
-    def column_of(self, table: Table) -> Labels | None:
+    def column_of(self, table: Table) -> LabelColumn | None:
         """Return the labels if they are a column of this table, which is then read along with the features."""
-        return self.labels if isinstance(self.labels, Labels) and self.labels.table is table else None
+        return self.labels if isinstance(self.labels, LabelColumn) and self.labels.table is table else None
 
-    def with_labels(self, labels: Labels, classes: Column | None = None) -> Labelling:
+    def with_labels(self, labels: LabelColumn, classes: Column | None = None) -> Labelling:
         """Replace the labels, and the classes too unless they are None."""
         return replace(self, labels=labels, classes=classes or self.classes, components=None)
 
@@ -293,7 +293,7 @@ class ComposedSource(ABC):
         return self.reader.positions
 
     @property
-    def labels(self) -> Labels | PartialLabels | KnownLabels | None:
+    def labels(self) -> LabelColumn | PartialLabels | KnownLabels | None:
         """The labels; None where all rows are unlabelled."""
         return self.labelling.labels
 
@@ -347,7 +347,7 @@ class ComposedSource(ABC):
         """Return the same rows with another label model."""
         return replace(self, labelling=replace(self.labelling, label_model=label_model))
 
-    def with_labels(self, labels: Labels, classes: Column | None = None) -> Self:
+    def with_labels(self, labels: LabelColumn, classes: Column | None = None) -> Self:
         """Return the same rows with other labels, and other classes unless they are None."""
         return replace(self, labelling=self.labelling.with_labels(labels, classes))
 
@@ -571,7 +571,7 @@ def source_of(
     table: Table,
     schema: Schema,
     positions: Sequence[int],
-    labels: Labels | PartialLabels | None = None,
+    labels: LabelColumn | PartialLabels | None = None,
     classes: Column | None = None,
     weight: Array | None = None,
     folds: Array | None = None,

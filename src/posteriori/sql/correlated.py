@@ -40,7 +40,7 @@ from posteriori.sql.dialects import (
     whole,
 )
 from posteriori.sql.factors import Factor, FactorContext, independent_normals, log_tail
-from posteriori.sql.steps import Cells, Steps
+from posteriori.sql.steps import CellReader, SelectSteps
 
 
 def correlated_factors(
@@ -83,8 +83,8 @@ class _Correlated:
 
     def __init__(
         self,
-        steps: Steps,
-        cells: Cells,
+        steps: SelectSteps,
+        cells: CellReader,
         columns: Sequence[int],
         parameters: MultivariateGaussianParameters,
         chained: bool,

@@ -14,7 +14,7 @@ from sqlglot import exp
 from posteriori.densities import AveragedParameters, FamilyTables
 from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, minus, number
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.steps import Relation, Steps
+from posteriori.sql.steps import Relation, SelectSteps
 from posteriori.support.typing import Array
 
 
@@ -22,7 +22,7 @@ from posteriori.support.typing import Array
 class CodeRows:
     """Common table expressions that start from the distinct rows of codes, and end in columns of the SELECT."""
 
-    steps: Steps
+    steps: SelectSteps
     codes: Sequence[str]  # the columns of the SELECT that hold the codes, NULL where a cell is missing
     label: str  # begins the name of each expression
     _tables: list[str] = field(default_factory=list)
@@ -109,14 +109,14 @@ def dependence_factors(context: FactorContext, columns: Sequence[int], parameter
     n_components = parameters.log_probability.shape[1]
     codes = [context.cells.code(columns[j]) for j in known]
     rows = CodeRows(context.steps, codes, f"d{columns[0]}")
-    chain = _Chain(rows, parameters, known)
+    chain = _OrderedColumns(rows, parameters, known)
     last = chain.write()
     names = rows.finish(last, {name: name for name in chain.finished})
     for (j, z), name in zip(itertools.product(chain.order, range(n_components)), names, strict=True):
         yield z, columns[known[j]], column(name)
 
 
-class _Chain:
+class _OrderedColumns:
     """The columns with a category, by their positions among these, in topological order."""
 
     def __init__(self, rows: CodeRows, parameters: FamilyTables, known: list[int]) -> None:

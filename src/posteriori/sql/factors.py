@@ -28,7 +28,7 @@ from posteriori.sql.dialects import (
     square,
     times,
 )
-from posteriori.sql.steps import Cells, Steps
+from posteriori.sql.steps import CellReader, SelectSteps
 from posteriori.support.typing import Array
 
 Factor = tuple[int, int, Node]  # the component, the index of the column, and its log density in nats
@@ -38,8 +38,8 @@ Factor = tuple[int, int, Node]  # the component, the index of the column, and it
 class FactorContext:
     """What a density needs to write its log factors."""
 
-    steps: Steps  # the columns of the SELECT that are defined so far
-    cells: Cells  # the cells of the table as numbers and codes
+    steps: SelectSteps  # the columns of the SELECT that are defined so far
+    cells: CellReader  # the cells of the table as numbers and codes
     model: str  # the name of the model, for error messages
     # whether the factor of each column is multiplied by a weight of its own, so that factors cannot be merged
     weighted: bool
@@ -67,7 +67,7 @@ def gaussian_factors(
 
 
 def independent_normals(
-    cells: Cells,
+    cells: CellReader,
     columns: Sequence[int],
     mean: Array,
     precision: Array,

@@ -36,7 +36,7 @@ class Relation:
 
     # The column of the step to join on. The last expression has one row for each of its values, in `key_of_relation`.
     key: str
-    # the expressions as text, ``name AS (SELECT …)``; they read the step by the name that `Steps.source` returns
+    # the expressions as text, ``name AS (SELECT …)``; they read the step by the name that `SelectSteps.source` returns
     tables: tuple[str, ...]
     name: str  # the name of the last one
     columns: tuple[str, ...]  # what it adds
@@ -48,7 +48,7 @@ class Relation:
 
 
 @dataclass
-class Steps:
+class SelectSteps:
     """Named columns, each an expression of others, in as few common table expressions as their dependences allow.
 
     A column that is used twice is evaluated once, and no expression is deep, however long a sum is.
@@ -62,7 +62,7 @@ class Steps:
     _relations: dict[int, list[Relation]] = field(default_factory=dict)  # by the depth of their columns
     prefix: str = ""
 
-    def scope(self, prefix: str) -> Steps:
+    def scope(self, prefix: str) -> SelectSteps:
         """Return the same steps, in which the names of columns that are defined from now on begin with a prefix.
 
         Columns that are read from the table keep their names, so that every scope shares them.
@@ -147,20 +147,20 @@ def _selected(lines: list[str], source: str) -> str:
 _CENTRE_DIGITS = 14  # decimal digits, which every database reads as the same number
 
 
-class Cells:
+class CellReader:
     """Reads the columns of a schema, each on first use.
 
     A missing cell, a NaN and a category unseen in training are NULL.
     """
 
-    def __init__(self, steps: Steps, schema: Schema) -> None:
+    def __init__(self, steps: SelectSteps, schema: Schema) -> None:
         self._steps = steps
         self._schema = schema
         self._groups: Mapping[int, Array] = {}
         self._bad_cells: list[Node] = []  # conditions on cells of the table
         self._refusals: list[Node] = []  # conditions on columns of the steps
 
-    def with_groups(self, groups: Mapping[int, Array]) -> Cells:
+    def with_groups(self, groups: Mapping[int, Array]) -> CellReader:
         """Return the same cells, with codes of groups in place of those of categories in some columns.
 
         Parameters
@@ -172,9 +172,9 @@ class Cells:
         result._groups = groups
         return result
 
-    def of_member(self, steps: Steps, schema: Schema) -> Cells:
+    def of_member(self, steps: SelectSteps, schema: Schema) -> CellReader:
         """Return the cells as another model of the same columns reads them; rows that either refuses are refused."""
-        result = Cells(steps, schema)
+        result = CellReader(steps, schema)
         result._bad_cells, result._refusals = self._bad_cells, self._refusals
         return result
 

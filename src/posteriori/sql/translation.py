@@ -40,7 +40,7 @@ from posteriori.sql.dialects import (
     total,
 )
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.steps import Cells, Steps
+from posteriori.sql.steps import CellReader, SelectSteps
 from posteriori.sql.writers import writer_of
 from posteriori.support.typing import Array
 from posteriori.tables.schema import Column, kind_of
@@ -88,9 +88,9 @@ def reason_against_column(column: Column) -> str | None:
 
 def reason_against_model(model: GenerativeModel) -> str | None:
     """Return why a model has no SELECT, whatever its length; None if it has."""
-    steps = Steps(Dialect("duckdb"), "rows")
+    steps = SelectSteps(Dialect("duckdb"), "rows")
     try:
-        _scores(model, steps, Cells(steps, model.schema), "it")
+        _scores(model, steps, CellReader(steps, model.schema), "it")
     except ValueError as error:
         return str(error)
     return None
@@ -220,12 +220,12 @@ def select_posterior(
         raise ValueError(f"the classes are {' and '.join(kinds)}, and a column of a database is of one type")
     used = models if pool is None else {name: models[name] for name in _used(models, pool)}
     require_affordable_length(used)
-    steps = Steps(known, table_of(table, known))
+    steps = SelectSteps(known, table_of(table, known))
     kept = kept_columns(model, columns)
     results: dict[str, Node] = {
         name_kept: column(steps.read(f"k{position}", known.named(name_kept))) for position, name_kept in enumerate(kept)
     }
-    cells = Cells(steps, model.schema)
+    cells = CellReader(steps, model.schema)
     nodes = _scores(model, steps, cells, name) if pool is None else _pooled_scores(models, pool, steps, cells)
     scores = [steps.define(f"score{y}", node) for y, node in enumerate(nodes)]
     for title, node in _posterior(steps, cells, scores, labels, int(model.class_log_prior.argmax())):
@@ -268,7 +268,7 @@ def table_of(table: str, dialect: Dialect) -> str:
 # Scores ---------------------------------------------------------------------------------------------------------
 
 
-def _scores(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> list[Node]:
+def _scores(model: GenerativeModel, steps: SelectSteps, cells: CellReader, name: str) -> list[Node]:
     """Return log p(x, y) of each class, up to a constant that all classes share."""
     terms = [[real(node)] for node in _starts(model, steps, cells)]
     for z, j, node in _factors(model, steps, cells, name):
@@ -283,7 +283,7 @@ def _scores(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> li
     return [_log_sum(steps, y, [names[z] for z in np.flatnonzero(of_class == y)]) for y in range(model.n_classes)]
 
 
-def _starts(model: GenerativeModel, steps: Steps, cells: Cells) -> list[Node]:
+def _starts(model: GenerativeModel, steps: SelectSteps, cells: CellReader) -> list[Node]:
     """Return the constant term of the score of each component: with factor weights it depends on the known cells."""
     if model.weights is None:
         return [number(log_p) for log_p in model.log_prior.tolist()]
@@ -304,14 +304,16 @@ def _starts(model: GenerativeModel, steps: Steps, cells: Cells) -> list[Node]:
     ]
 
 
-def _is_known(j: int, steps: Steps, cells: Cells) -> Node:
+def _is_known(j: int, steps: SelectSteps, cells: CellReader) -> Node:
     """Return the column that is 1 where a cell of column j of the schema is known, and 0 where it is not."""
     cell = cells.code(j) if cells.column(j).kind == "categorical" else cells.number(j)
     absent = exp.Is(this=column(cell), expression=exp.Null())
     return column(steps.define(f"known{j}", cases((absent, number(0.0)), default=number(1.0))))
 
 
-def _pooled_scores(models: Mapping[str, GenerativeModel], pool: PoolWeights, steps: Steps, cells: Cells) -> list[Node]:
+def _pooled_scores(
+    models: Mapping[str, GenerativeModel], pool: PoolWeights, steps: SelectSteps, cells: CellReader
+) -> list[Node]:
     """Return bias_y + Σ_m weight_m·log p_m(y | x) of each class, where log p_m is clipped as in the pool.
 
     Both depend on how much of the row is known, if the pool has weights for partial rows.
@@ -352,7 +354,7 @@ def _used(models: Mapping[str, GenerativeModel], pool: PoolWeights) -> list[str]
     return [name for name, w, v in zip(models, pool.weight, of_partial, strict=True) if w or v]
 
 
-def _whole(known: KnownCells, steps: Steps, cells: Cells) -> str:
+def _whole(known: KnownCells, steps: SelectSteps, cells: CellReader) -> str:
     """Return the column that says how much of a row is known, as `KnownCells.whole` does."""
     is_known = {j: _is_known(j, steps, cells) for j in np.flatnonzero(known.varies).tolist()}
     shares = [times(total([one.copy() for one in is_known.values()]), number(1.0 / known.typical))]
@@ -366,7 +368,7 @@ def _whole(known: KnownCells, steps: Steps, cells: Cells) -> str:
     return steps.define("whole", cases(none, all_of_them, default=power))
 
 
-def _log_sum(steps: Steps, y: int, names: list[str]) -> Node:
+def _log_sum(steps: SelectSteps, y: int, names: list[str]) -> Node:
     """Return log Σ exp of some columns, whose largest is subtracted before the exponentials."""
     if len(names) == 1:
         return column(names[0])
@@ -374,7 +376,7 @@ def _log_sum(steps: Steps, y: int, names: list[str]) -> Node:
     return plus(column(peak), steps.dialect.log_of_sum([(column(term), column(peak)) for term in names]))
 
 
-def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> Iterator[Factor]:
+def _factors(model: GenerativeModel, steps: SelectSteps, cells: CellReader, name: str) -> Iterator[Factor]:
     """Yield the log factors of all blocks that depend on the component."""
     for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
         if block.shared:
@@ -387,7 +389,7 @@ def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> I
 
 
 def _posterior(
-    steps: Steps, cells: Cells, scores: list[str], labels: Sequence[Label], fallback: int
+    steps: SelectSteps, cells: CellReader, scores: list[str], labels: Sequence[Label], fallback: int
 ) -> Iterator[tuple[str, Node]]:
     """Yield the columns of the result: the prediction, p(y | x) and log p(y | x) of each class."""
     dialect = steps.dialect

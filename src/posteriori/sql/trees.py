@@ -30,7 +30,7 @@ from posteriori.sql.dialects import (
     total,
 )
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.steps import Steps
+from posteriori.sql.steps import SelectSteps
 
 Make = Callable[[], Node]  # makes a new expression for each use
 
@@ -54,16 +54,16 @@ def tree_factors(context: FactorContext, columns: Sequence[int], parameters: Tre
         if parameters.continuous[j]
     }
     for z in range(parameters.n_components):
-        tree = _Tree(steps, parameters, names, centres, columns[0], z)
+        tree = _ComponentTree(steps, parameters, names, centres, columns[0], z)
         yield from ((z, columns[j], node) for j, node in tree.factors())
 
 
-class _Tree:
+class _ComponentTree:
     """The tree of one component."""
 
     def __init__(
         self,
-        steps: Steps,
+        steps: SelectSteps,
         parameters: TreeParameters,
         names: list[str],
         centres: dict[int, float],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posteriori.statistics.counts import Counts, CountTogether, JointCounts, Presence
+from posteriori.statistics.counts import Counts, CountTogether, JointCounts, PresenceCounts
 from posteriori.statistics.forests import LeafCounts
 from posteriori.statistics.grouped import GroupedStatistics
 from posteriori.statistics.moments import Moments, TailMoments
@@ -42,7 +42,7 @@ __all__ = [
     "Moments",
     "PairMoments",
     "Pairs",
-    "Presence",
+    "PresenceCounts",
     "ResponsibilityStatisticsFactory",
     "ReversibleStatistics",
     "RowFingerprints",

@@ -116,7 +116,7 @@ class Counts(Sums):
         return Counts(cardinalities, np.concatenate([np.empty((len(weight), 0)), *parts], axis=1))
 
 
-class Presence:
+class PresenceCounts:
     """The statistics factory that counts present and missing cells: `Counts` with one category, for present cells."""
 
     @staticmethod

@@ -6,8 +6,8 @@ from posteriori.tables.blocks import Blocks
 from posteriori.tables.database import Query, scan_sql
 from posteriori.tables.files import Scan, scan
 from posteriori.tables.labels import (
+    LabelColumn,
     LabelModel,
-    Labels,
     PartialLabels,
     TargetCuts,
     check_weights,
@@ -30,9 +30,9 @@ __all__ = [
     "Codes",
     "Column",
     "IgnoredColumnWarning",
+    "LabelColumn",
     "LabelLikelihood",
     "LabelModel",
-    "Labels",
     "Numbers",
     "PartialLabels",
     "Query",

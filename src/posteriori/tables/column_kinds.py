@@ -213,7 +213,7 @@ _HEAD_ROWS = 1000  # rows after which most columns are no longer candidates
 _MOST_VALUES = 1 << 16  # distinct values that are counted; of more, a random subset is
 
 
-class Evidence(Protocol):
+class IdentifierEvidence(Protocol):
     """What some rows show of a column; + adds the rows that follow."""
 
     def __add__(self, other: Any) -> Any: ...
@@ -361,7 +361,7 @@ def find_identifiers(table: Table, columns: Sequence[int]) -> dict[int, Column]:
     }
 
 
-def _evidence(table: Table, columns: Sequence[int]) -> Mapping[int, Evidence]:
+def _evidence(table: Table, columns: Sequence[int]) -> Mapping[int, IdentifierEvidence]:
     if isinstance(table, PartitionedTable):
         return _of_partitions(table, columns)
     if isinstance(table, StreamedTable):
@@ -370,18 +370,18 @@ def _evidence(table: Table, columns: Sequence[int]) -> Mapping[int, Evidence]:
     return dict(_read(table, _left(candidates), None)) if table.n_rows > _HEAD_ROWS else candidates
 
 
-def _of_stream(table: StreamedTable, columns: Sequence[int]) -> dict[int, Evidence]:
+def _of_stream(table: StreamedTable, columns: Sequence[int]) -> dict[int, IdentifierEvidence]:
     """Read the rows part by part, until no column is left that may identify them."""
     candidates = [j for j in columns if table.holds_identifiers(j)]
     head = next(_parts(table, candidates), None) if candidates else None
     if head is None:
         return {}
     in_head = dict(zip(candidates, _evidence_columns(head, _HEAD_ROWS), strict=True))
-    found: dict[int, Evidence] = {j: evidence for j, evidence in in_head.items() if evidence is not None}
+    found: dict[int, IdentifierEvidence] = {j: evidence for j, evidence in in_head.items() if evidence is not None}
     left = _left(found)
     if left and getattr(table, "from_first_rows", False):
         raise UnseenCategoryError("a column that may identify rows takes a pass over all of them")
-    total: list[Evidence | None] = [None] * len(left)
+    total: list[IdentifierEvidence | None] = [None] * len(left)
     for part in _parts(table, left) if left else ():
         total = [_joined(one, two) for one, two in zip(total, _evidence_columns(part, None), strict=True)]
         if not _left({j: evidence for j, evidence in zip(left, total, strict=True) if evidence is not None}):
@@ -393,10 +393,10 @@ def _parts(table: StreamedTable, columns: Sequence[int]) -> Iterator[Table]:
     return (PolarsTable(frame) for frame in table.frames([table.names[j] for j in columns]))
 
 
-def _of_partitions(table: PartitionedTable, columns: Sequence[int]) -> dict[int, Evidence]:
+def _of_partitions(table: PartitionedTable, columns: Sequence[int]) -> dict[int, IdentifierEvidence]:
     """Read every partition once, where it is; only evidence comes back."""
     candidates = [j for j in columns if table.holds_identifiers(j)]
-    total: list[Evidence | None] = [None] * len(candidates)
+    total: list[IdentifierEvidence | None] = [None] * len(candidates)
     for found in table.run(_evidence_in_partition, candidates) if candidates else ():
         if found is None:  # a partition without rows
             continue
@@ -404,40 +404,40 @@ def _of_partitions(table: PartitionedTable, columns: Sequence[int]) -> dict[int,
     return {j: evidence for j, evidence in zip(candidates, total, strict=True) if evidence is not None}
 
 
-def _evidence_in_partition(tables: Iterable[Table], context: None) -> list[Evidence | None] | None:
+def _evidence_in_partition(tables: Iterable[Table], context: None) -> list[IdentifierEvidence | None] | None:
     del context
-    total: list[Evidence | None] | None = None
+    total: list[IdentifierEvidence | None] | None = None
     for table in tables:
         found = _evidence_columns(table, None)
         total = found if total is None else [_joined(one, two) for one, two in zip(total, found, strict=True)]
     return total
 
 
-def _joined(one: Evidence | None, two: Evidence | None) -> Evidence | None:
+def _joined(one: IdentifierEvidence | None, two: IdentifierEvidence | None) -> IdentifierEvidence | None:
     """Return the evidence of both; a column whose type changes between partitions is no identifier."""
     if one is not None and two is not None and type(one) is not type(two):
         return RowNumbers(0, direction=0)
     return add(one, two)
 
 
-def _evidence_columns(table: Table, n_rows: int | None) -> list[Evidence | None]:
+def _evidence_columns(table: Table, n_rows: int | None) -> list[IdentifierEvidence | None]:
     found = dict(_read(table, range(len(table.names)), n_rows))
     return [found.get(j) for j in range(len(table.names))]
 
 
-def _left(found: Mapping[int, Evidence]) -> list[int]:
+def _left(found: Mapping[int, IdentifierEvidence]) -> list[int]:
     """Return the columns that may still be identifiers when more rows follow."""
     return [j for j, evidence in found.items() if _may_identify(evidence)]
 
 
-def _may_identify(evidence: Evidence) -> bool:
+def _may_identify(evidence: IdentifierEvidence) -> bool:
     if isinstance(evidence, RowNumbers):
         return evidence.direction != 0
     assert isinstance(evidence, Occurrences)
     return bool(evidence.counts.sum() < FEWEST_CELLS) or bool(evidence.reason)
 
 
-def _read(table: Table, columns: Iterable[int], n_rows: int | None) -> Iterator[tuple[int, Evidence]]:
+def _read(table: Table, columns: Iterable[int], n_rows: int | None) -> Iterator[tuple[int, IdentifierEvidence]]:
     """Yield the evidence of the first rows of a table in memory, for each column that has a suitable data type."""
     for j in columns:
         numbers = table.whole_numbers(j, n_rows)

@@ -53,7 +53,7 @@ _IN_THOUSANDS = {
 
 
 @dataclass(frozen=True)
-class Dialect:
+class TextDialect:
     """The spelling of a text file."""
 
     separator: str = ","  # the character between cells
@@ -79,7 +79,7 @@ class Dialect:
         return ", ".join(parts)
 
 
-UTF8_WITH_COMMAS = Dialect()
+UTF8_WITH_COMMAS = TextDialect()
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def doubtful_number(rows: Sequence[Sequence[str]], decimal: str) -> str:
     return next(iter(found), "")
 
 
-def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[Dialect, bool]:
+def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[TextDialect, bool]:
     """Return the dialect of a file, and whether its decimal mark is known: stated, or seen in its numbers.
 
     Raises ValueError if the file is not text, or not in the encoding that was asked for.
@@ -248,14 +248,14 @@ def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[Dialect, bool]:
         raise _not_in(encoding, path) from None
     decimal = asked.decimal or decimal_of(rows, separator)
     doubtful = "" if asked.decimal else doubtful_number(rows, decimal or ".")
-    return Dialect(separator, decimal or ".", encoding, asked.missing, doubtful), decimal is not None
+    return TextDialect(separator, decimal or ".", encoding, asked.missing, doubtful), decimal is not None
 
 
 def _not_in(encoding: str, path: Path) -> ValueError:
     return ValueError(f"cannot read {str(path)!r}: it is not {encoding} text; state its encoding")
 
 
-def common_decimal(found: Sequence[tuple[Dialect, bool]]) -> list[Dialect]:
+def common_decimal(found: Sequence[tuple[TextDialect, bool]]) -> list[TextDialect]:
     """Return dialects of files of one table; a file whose numbers show no decimal mark has that of the others."""
     known = {dialect.decimal for dialect, is_known in found if is_known}
     if len(known) != 1:
@@ -289,7 +289,7 @@ class TableFile:
     path: Path  # its name in messages
     kind: str  # of the file that is read: "csv", "tsv", "ndjson", "parquet" or "arrow"
     readable: Path  # the file that polars reads: the file itself, or a temporary copy of it
-    dialect: Dialect = UTF8_WITH_COMMAS  # how the file spells its cells, if it is CSV or TSV
+    dialect: TextDialect = UTF8_WITH_COMMAS  # how the file spells its cells, if it is CSV or TSV
     skipped: int = 0  # lines of the file above those of the copy
     _folder: Any = field(default=None, repr=False, compare=False)  # of the copy; removed with its last reference
 
@@ -396,7 +396,7 @@ def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
     texts = frame.select(pl.col(pl.String).fill_null("")).head(_ROWS).rows()
     decimal = asked.decimal or decimal_of([(), *texts], ",") or "."
     frame.write_csv(copy, decimal_comma=decimal == ",")
-    dialect = Dialect(decimal=decimal, missing=asked.missing)
+    dialect = TextDialect(decimal=decimal, missing=asked.missing)
     file = TableFile(path, "csv", copy, dialect, skipped=asked.skip_rows, _folder=folder)
     if above:
         _name(f"{path.name}: {remark_on_header(above + asked.skip_rows)}", asked.is_strict)

@@ -339,7 +339,7 @@ def _written(cuts: Sequence[float]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Labels:
+class LabelColumn:
     """A column of labels, encoded batch by batch.
 
     Attributes
@@ -452,8 +452,8 @@ class PartialLabels:
 
     mask: Array  # (n, C), booleans: whether the row may belong to the class
     classes: tuple[Any, ...]  # the class of each column of the mask
-    name: str | None = None  # as in `Labels`
-    code: Any = None  # as in `Labels`
+    name: str | None = None  # as in `LabelColumn`
+    code: Any = None  # as in `LabelColumn`
     may_miss: bool = True
     advice: str = ""
 
@@ -497,7 +497,7 @@ class KnownLabels:
         return None if self.mask is None else self.mask[rows]
 
 
-def read_teaching_labels(y: Any, table: Table) -> Labels | PartialLabels:
+def read_teaching_labels(y: Any, table: Table) -> LabelColumn | PartialLabels:
     """Open labels to learn from: one per row, or a mask (n, C) of the classes that each row may belong to.
 
     Raises the errors of `read_labels`, and ValueError if the mask has another number of rows than the table.
@@ -529,7 +529,7 @@ def _read_mask(y: Any) -> PartialLabels | None:
     return PartialLabels(frame.select(order).to_numpy(), tuple(order))
 
 
-def read_labels(y: Any, table: Table) -> Labels:
+def read_labels(y: Any, table: Table) -> LabelColumn:
     """Open labels that go with the rows of a table.
 
     Raises ValueError if y is absent, does not hold one label per row, or names a column that the table lacks.
@@ -542,11 +542,11 @@ def read_labels(y: Any, table: Table) -> Labels:
         if y not in table.names or not table.named:
             known = quote(table.names) if table.named else "no named columns"
             raise ValueError(f"the target {y!r} is not a column of X, which has {known}")
-        return Labels(table, table.names.index(y), y)
+        return LabelColumn(table, table.names.index(y), y)
     labels = _open_labels(y)
     if labels.n_rows != table.n_rows:
         raise ValueError(f"X has {table.n_rows} rows but y has {labels.n_rows} labels; give one label per row")
-    return Labels(labels)
+    return LabelColumn(labels)
 
 
 def _open_labels(y: Any) -> Table:

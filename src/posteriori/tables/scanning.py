@@ -19,8 +19,8 @@ from urllib.parse import unquote
 from posteriori.support.lazy_polars import pl
 from posteriori.tables.dialects import (
     AskedDialect,
-    Dialect,
     TableFile,
+    TextDialect,
     WrittenNumber,
     as_number,
     look_at_numbers,
@@ -54,7 +54,9 @@ _KINDS = {
 Types: TypeAlias = "dict[str, pl.DataType]"
 
 
-def lazy_text(source: Any, dialect: Dialect, types: Types | None, sampled: int | None = SAMPLED_ROWS) -> pl.LazyFrame:
+def lazy_text(
+    source: Any, dialect: TextDialect, types: Types | None, sampled: int | None = SAMPLED_ROWS
+) -> pl.LazyFrame:
     """Return text files as a lazy frame; column k without a name is called column_k, written numbers are floats."""
     read: dict[str, Any] = {
         "glob": False,

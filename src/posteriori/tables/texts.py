@@ -152,24 +152,24 @@ def _recognised(table: Table, candidates: Sequence[int]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _FirstCells:
     """The first present cells of several columns; + adds those of the rows that follow."""
 
     cells: tuple[tuple[str, ...], ...]
 
-    def __add__(self, other: _Cells) -> _Cells:
-        return _Cells(tuple((*a, *b)[:SAMPLED] for a, b in zip(self.cells, other.cells, strict=True)))
+    def __add__(self, other: _FirstCells) -> _FirstCells:
+        return _FirstCells(tuple((*a, *b)[:SAMPLED] for a, b in zip(self.cells, other.cells, strict=True)))
 
 
 @dataclass(frozen=True)
-class _Sample(Look[_Cells]):
+class _Sample(Look[_FirstCells]):
     """A task that returns the first present cells of columns of strings; none of a column that holds others."""
 
     n_columns: int
 
-    def at(self, table: Table, columns: Sequence[int]) -> _Cells:
+    def at(self, table: Table, columns: Sequence[int]) -> _FirstCells:
         rows = slice(0, min(SAMPLED, table.n_rows))
-        return _Cells(tuple(self._strings(table, j, rows) for j in columns))
+        return _FirstCells(tuple(self._strings(table, j, rows) for j in columns))
 
     @staticmethod
     def _strings(table: Table, j: int, rows: slice) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ _PLAIN = re.compile(r'(?!.*(?://|/\*))[^\s"{}()\[\];,|]+')
 
 
 @dataclass
-class _Block:
+class _ProbabilityBlock:
     """A probability block as it stands in the file, before all variables are known.
 
     Attributes
@@ -105,7 +105,7 @@ def read_bif(text: str, reading: Reading) -> BayesianNetwork:
     tokens = Tokens(text, reading, _SYNTAX)
     name = ""
     properties: list[str] = []
-    blocks: dict[str, _Block] = {}
+    blocks: dict[str, _ProbabilityBlock] = {}
     while True:
         kind, token = tokens.take()
         if kind == "end":
@@ -179,7 +179,7 @@ def _read_states(tokens: Tokens, name: str) -> list[str]:
     return states
 
 
-def _read_probability(tokens: Tokens) -> _Block:
+def _read_probability(tokens: Tokens) -> _ProbabilityBlock:
     line = tokens.line
     tokens.expect("(", "after 'probability'")
     names: list[str] = []
@@ -192,7 +192,7 @@ def _read_probability(tokens: Tokens) -> _Block:
     if not names:
         raise tokens.fail("expected the name of a variable, found ')'")
     variable, *parents = names
-    block = _Block(variable, tuple(parents), line)
+    block = _ProbabilityBlock(variable, tuple(parents), line)
     tokens.expect("{", f"after the head of the block of {variable!r}")
     while True:
         if tokens.is_next("("):

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from posteriori.networks.formats.reading import (
+    DeclaredVariable,
     Format,
-    Node,
     Reading,
     choices,
     identifiers,
@@ -147,7 +147,7 @@ def _skip_block(tokens: Tokens) -> None:
     tokens.is_next(";")
 
 
-def _declared(tokens: Tokens) -> Node:
+def _declared(tokens: Tokens) -> DeclaredVariable:
     return tokens.reading.declare(tokens.word("the name of a node"), tokens.line)
 
 
@@ -263,7 +263,7 @@ def read_dne(text: str, reading: Reading) -> BayesianNetwork:
     return reading.network(name, [f"{key} = {texts[key]}" for key in ("title", "comment") if texts.get(key)])
 
 
-def _read_netica_fields(tokens: Tokens, node: Node) -> Words:
+def _read_netica_fields(tokens: Tokens, node: DeclaredVariable) -> Words:
     """Read the fields of a node; return its comment."""
     fields = _fields(tokens)
     tokens.is_next(";")

@@ -34,7 +34,7 @@ class LineError(ValueError):
 
 
 @dataclass
-class Node:
+class DeclaredVariable:
     """A variable as it stands in a file.
 
     Attributes
@@ -87,14 +87,14 @@ class Reading:
         at most 0.001.
     max_table_size : int
         The most cells that one table may have.
-    nodes : dict from str to Node
+    nodes : dict from str to DeclaredVariable
         The variables that were declared so far.
     """
 
     shown: str
     tolerance: float | None = None
     max_table_size: int = MAX_TABLE_SIZE
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, DeclaredVariable] = field(default_factory=dict)
     _rescaled: dict[str, int] = field(default_factory=dict)
     _furthest: float = 0.0
 
@@ -104,16 +104,16 @@ class Reading:
             problem = f"{problem[:600]}…{problem[-300:]}"
         return ValueError(f"{self.shown}, line {line}: {problem}")
 
-    def declare(self, name: str, line: int) -> Node:
+    def declare(self, name: str, line: int) -> DeclaredVariable:
         """Return the node of a variable that is declared in a line; ValueError if it has no name or had one before."""
         if not name:
             raise self.fail(line, "a variable has an empty name; name it")
         if name in self.nodes:
             raise self.fail(line, f"the variable {name!r} is declared twice")
-        node = self.nodes[name] = Node(name, line, table_line=line)
+        node = self.nodes[name] = DeclaredVariable(name, line, table_line=line)
         return node
 
-    def node(self, name: str, line: int) -> Node:
+    def node(self, name: str, line: int) -> DeclaredVariable:
         """Return a variable that a line names; ValueError if it was not declared."""
         if name not in self.nodes:
             raise self.fail(line, f"there is no variable {name!r}; {closest(name, self.nodes)}")
@@ -147,7 +147,7 @@ class Reading:
         except ValueError as error:
             raise self.fail(1, str(error)) from None
 
-    def _cpt_of(self, node: Node, parents: Sequence[Node]) -> CPT:
+    def _cpt_of(self, node: DeclaredVariable, parents: Sequence[DeclaredVariable]) -> CPT:
         if len({node.name, *node.parents}) <= len(parents):
             raise ValueError(f"a variable occurs twice among {node.name!r} and its parents")
         if node.table is None:
@@ -227,12 +227,12 @@ def _rounded_up(value: float) -> float:
     return math.ceil(value / power + 1e-9) * power
 
 
-def numbers(node: Node, words: Sequence[str], line_of: Callable[[int], int] | None = None) -> Fill:
+def numbers(node: DeclaredVariable, words: Sequence[str], line_of: Callable[[int], int] | None = None) -> Fill:
     """Return what reads a table from its numbers, the node fastest and its first parent slowest.
 
     Parameters
     ----------
-    node : Node
+    node : DeclaredVariable
     words : sequence of str
     line_of : callable, optional
         From the position of a word to its line; by default that of the table.
@@ -251,7 +251,7 @@ def numbers(node: Node, words: Sequence[str], line_of: Callable[[int], int] | No
     return fill
 
 
-def choices(node: Node, words: Sequence[str], line_of: Callable[[int], int] | None = None) -> Fill:
+def choices(node: DeclaredVariable, words: Sequence[str], line_of: Callable[[int], int] | None = None) -> Fill:
     """Return what reads the table of a deterministic node from its state for each configuration, as `numbers`."""
 
     def fill(shape: tuple[int, ...]) -> Array:

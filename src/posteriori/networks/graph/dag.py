@@ -446,7 +446,7 @@ def active_trails(dag: DAG, x: str, y: str, given: str | Iterable[str] = (), lim
     return DependenceExplanation(x, y, observed, separated, trails, complete)
 
 
-class _Paths:
+class _PathSearch:
     """Paths, found one after the other; given_up says that the search ended before all were."""
 
     def __init__(self) -> None:
@@ -454,7 +454,7 @@ class _Paths:
         self.found: Iterator[tuple[str, ...]] = iter(())
 
 
-def _shortest_paths(dag: DAG, x: str, y: str, observed: tuple[str, ...], active: bool) -> _Paths:
+def _shortest_paths(dag: DAG, x: str, y: str, observed: tuple[str, ...], active: bool) -> _PathSearch:
     """Find the simple paths from x to y, shortest first, by A*: the length left is at least that of a walk.
 
     active says that only paths along which dependence flows are wanted.
@@ -468,7 +468,7 @@ def _shortest_paths(dag: DAG, x: str, y: str, observed: tuple[str, ...], active:
 
     states = [(node, heading) for node in dag.nodes for heading in ("up", "down")]
     left = _walk_lengths({state: list(steps(*state)) for state in states}, y)
-    paths = _Paths()
+    paths = _PathSearch()
 
     def search() -> Iterator[tuple[str, ...]]:
         order = itertools.count()

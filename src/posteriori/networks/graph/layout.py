@@ -36,7 +36,7 @@ def text_length(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Layout:
+class GraphLayout:
     """Positions in inches, with y upwards from 0 at the bottom.
 
     Attributes
@@ -57,7 +57,7 @@ class Layout:
 
 def layered(
     size: Mapping[str, tuple[float, float]], edges: Sequence[tuple[str, str]], across: float = 0.3, down: float = 0.55
-) -> Layout:
+) -> GraphLayout:
     """Compute a layered layout of an acyclic graph.
 
     Parameters
@@ -93,7 +93,7 @@ def layered(
         ][1:-1]
         for edge, chain in chains.items()
     }
-    return Layout(centre, way, right - left, total)
+    return GraphLayout(centre, way, right - left, total)
 
 
 def _rows_and_chains(

@@ -309,7 +309,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Skeleton:
+class TreeSkeleton:
     """The nodes of a junction tree, parents first; the root is the empty separator.
 
     A separator is the child of the smallest table that contains it, so that small tables are sums of small tables.
@@ -342,7 +342,7 @@ class Skeleton:
         return children
 
 
-def build_skeleton(triangulation: Triangulation, cardinalities: tuple[int, ...]) -> Skeleton:
+def build_skeleton(triangulation: Triangulation, cardinalities: tuple[int, ...]) -> TreeSkeleton:
     """Return the cliques of a triangulation with the separators between them.
 
     A separator becomes the child of the smallest separator that contains it, not of its clique: the sum from a large
@@ -386,7 +386,7 @@ def build_skeleton(triangulation: Triangulation, cardinalities: tuple[int, ...])
         for v in nodes[n].scope:
             smallest.setdefault(v, n)
     home = tuple(separator(frozenset([v]), smallest[v]) for v in range(len(cardinalities)))
-    return Skeleton(cardinalities, tuple(nodes), home, tuple(position))
+    return TreeSkeleton(cardinalities, tuple(nodes), home, tuple(position))
 
 
 @dataclass(frozen=True)
@@ -408,7 +408,7 @@ class CliqueTables:
     kept: tuple[Array, ...]
 
 
-def fill_tables(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> CliqueTables:
+def fill_tables(skeleton: TreeSkeleton, assigned: dict[int, list[Factor]]) -> CliqueTables:
     """Multiply factors into cliques and divide each by its message to the separator above it.
 
     Let φ_C be the product of a clique's factors and of the messages from below. Then the message upwards is
@@ -418,7 +418,7 @@ def fill_tables(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> Clique
 
     Parameters
     ----------
-    skeleton : Skeleton
+    skeleton : TreeSkeleton
     assigned : dict from int to list of Factor
         The factors of each clique, by the index of its node.
 
@@ -455,7 +455,7 @@ def fill_tables(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> Clique
     return _lay_out(skeleton, children, conditionals, log_total)
 
 
-def most_bytes(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> int:
+def most_bytes(skeleton: TreeSkeleton, assigned: dict[int, list[Factor]]) -> int:
     """Return an upper bound of the bytes that `fill_tables` takes, without allocating a table.
 
     A cell of a clique takes 16 bytes, and 4 more per child separator. The fraction of impossible cells is at least that
@@ -492,7 +492,7 @@ def _aligned(table: Array, scope: Sequence[int], axes: Sequence[int], cardinalit
 
 
 def _lay_out(
-    skeleton: Skeleton, children: list[list[int]], conditionals: dict[int, tuple[Array, Array]], log_total: float
+    skeleton: TreeSkeleton, children: list[list[int]], conditionals: dict[int, tuple[Array, Array]], log_total: float
 ) -> CliqueTables:
     """Drop the cells whose separator configuration is impossible, and renumber the others.
 

@@ -13,12 +13,12 @@ import joblib
 import numpy as np
 
 from posteriori.kernels.few_rows import LANES
-from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
+from posteriori.kernels.junction_tree import Findings, Layout, accumulate, draw, maximise, propagate
 from posteriori.networks.graph.cpt import cell_count, how_to_set
 from posteriori.networks.inference.clique_tables import (
     CliqueTables,
     Factor,
-    Skeleton,
+    TreeSkeleton,
     Triangulation,
     build_skeleton,
     fill_tables,
@@ -33,7 +33,7 @@ __all__ = ["Factor", "JunctionTree", "compile_tree"]
 T = TypeVar("T")
 
 
-def encode_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[int, Array]) -> Evidence:
+def encode_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[int, Array]) -> Findings:
     """Return the codes, the likelihoods of all variables side by side, and where each variable begins.
 
     Parameters
@@ -70,7 +70,7 @@ def encode_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[
             )
         likelihoods[:, start:stop] = likelihood
         soft_at[v], start = start, stop
-    return Evidence(codes, likelihoods, soft_at)
+    return Findings(codes, likelihoods, soft_at)
 
 
 @functools.lru_cache(maxsize=64)
@@ -78,9 +78,9 @@ def _as_array(cardinalities: tuple[int, ...]) -> Array:
     return np.array(cardinalities, np.int64)
 
 
-def take(evidence: Evidence, rows: slice) -> Evidence:
+def take(evidence: Findings, rows: slice) -> Findings:
     """Return the evidence of a slice of rows."""
-    return Evidence(evidence.codes[rows], evidence.soft[rows], evidence.soft_at)
+    return Findings(evidence.codes[rows], evidence.soft[rows], evidence.soft_at)
 
 
 def slices_of(n: int, size: int) -> Iterator[slice]:
@@ -121,7 +121,7 @@ class JunctionTree:
     Attributes
     ----------
     triangulation : Triangulation
-    skeleton : Skeleton
+    skeleton : TreeSkeleton
     tables : CliqueTables
     variables : tuple of int
         The variables of the tree among those of a network, by which codes, likelihoods and questions refer to them.
@@ -135,7 +135,7 @@ class JunctionTree:
     """
 
     triangulation: Triangulation
-    skeleton: Skeleton
+    skeleton: TreeSkeleton
     tables: CliqueTables
     variables: tuple[int, ...]
 
@@ -195,7 +195,7 @@ class JunctionTree:
         places = [self._place[v] for v in (self.variables if variables is None else variables)]
         return self._beliefs(self._evidence(codes, soft), places, n_jobs)
 
-    def _beliefs(self, evidence: Evidence, places: Sequence[int], n_jobs: int | None) -> tuple[list[Array], Array]:
+    def _beliefs(self, evidence: Findings, places: Sequence[int], n_jobs: int | None) -> tuple[list[Array], Array]:
         """Return the marginals of variables, by their places in the tree, and log p(evidence), row by row."""
         on_path = self._paths_to([self.skeleton.home[v] for v in places])
         state = self._layout.state
@@ -406,7 +406,7 @@ class JunctionTree:
         own = {self._place[v]: likelihood for v, likelihood in soft.items() if v in self._place} if soft else {}
         return (codes if codes.shape[-1] <= len(self.variables) else codes[..., self.variables]), own
 
-    def _evidence(self, codes: Array, soft: Soft) -> Evidence:
+    def _evidence(self, codes: Array, soft: Soft) -> Findings:
         return encode_evidence(self.cardinalities, *self._own(codes, soft))
 
     def _paths_to(self, nodes: Sequence[int]) -> Array:
@@ -481,7 +481,7 @@ def _renumbered(factors: Sequence[Factor], place: Mapping[int, int]) -> list[Fac
 
 
 def _require_size(
-    triangulation: Triangulation, skeleton: Skeleton, assigned: dict[int, list[Factor]], most: int
+    triangulation: Triangulation, skeleton: TreeSkeleton, assigned: dict[int, list[Factor]], most: int
 ) -> None:
     scope = triangulation.cliques[triangulation.largest].scope if triangulation.cliques else frozenset()
     largest = math.prod(skeleton.cardinalities[v] for v in scope)
@@ -501,7 +501,9 @@ def _require_size(
     )
 
 
-def _assigned(triangulation: Triangulation, skeleton: Skeleton, factors: Sequence[Factor]) -> dict[int, list[Factor]]:
+def _assigned(
+    triangulation: Triangulation, skeleton: TreeSkeleton, factors: Sequence[Factor]
+) -> dict[int, list[Factor]]:
     """Assign each factor to a clique that contains its scope; return the factors by the node of the clique."""
     assigned: dict[int, list[Factor]] = {}
     for factor in factors:

@@ -78,7 +78,7 @@ class FamilyMoments:
 
 
 @dataclass(frozen=True)
-class Families:
+class GraphFamilies:
     """The families of a graph over discrete and continuous variables.
 
     Attributes
@@ -100,7 +100,7 @@ class Families:
     moment_scopes: tuple[tuple[Scope, Scope], ...]
 
     @classmethod
-    def of(cls, dag: DAG, columns: tuple[Column, ...]) -> Families:
+    def of(cls, dag: DAG, columns: tuple[Column, ...]) -> GraphFamilies:
         """Return the families; ValueError if a discrete variable has a continuous parent."""
         discrete = tuple(v for v, column in enumerate(columns) if column.kind != "continuous")
         continuous = tuple(v for v, column in enumerate(columns) if column.kind == "continuous")
@@ -232,7 +232,7 @@ class FamilyStatistics:
 
     Attributes
     ----------
-    families : Families
+    families : GraphFamilies
     complete : JointCounts
         Counts of the discrete families over the rows without a missing cell.
     moments : tuple of FamilyMoments
@@ -241,7 +241,7 @@ class FamilyStatistics:
         The other rows.
     """
 
-    families: Families
+    families: GraphFamilies
     complete: JointCounts
     moments: tuple[FamilyMoments, ...]
     incomplete: CaseRows
@@ -294,7 +294,7 @@ class FamilyStatistics:
 class CountFamilies:
     """Factory of `FamilyStatistics`."""
 
-    families: Families
+    families: GraphFamilies
 
     def of(self, tile: Codes, numbers: Array, weight: Array) -> FamilyStatistics:
         """Return the statistics of the rows of a tile."""
@@ -322,7 +322,7 @@ class CountFamilies:
 
 def count_cases(dag: DAG, cases: Cases) -> FamilyStatistics:
     """Return the statistics of cases for a graph, in one pass."""
-    statistics: FamilyStatistics = cases.reduce(CountFamilies(Families.of(dag, cases.columns)))
+    statistics: FamilyStatistics = cases.reduce(CountFamilies(GraphFamilies.of(dag, cases.columns)))
     return statistics.merged()
 
 

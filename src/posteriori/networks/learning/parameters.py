@@ -19,9 +19,9 @@ from posteriori.networks.inference.inference import Compiled, Inference
 from posteriori.networks.learning.family_scores import require_sample_size
 from posteriori.networks.learning.family_statistics import (
     CountFamilies,
-    Families,
     FamilyMoments,
     FamilyStatistics,
+    GraphFamilies,
     regression,
     without_missing,
 )
@@ -87,7 +87,7 @@ def expected_statistics(
 
 def _add_moments(
     moments: list[FamilyMoments],
-    families: Families,
+    families: GraphFamilies,
     compiled: Compiled,
     weight: Array,
     values: dict[str, Array],

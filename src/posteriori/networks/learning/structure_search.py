@@ -29,7 +29,7 @@ from posteriori.networks.learning.constraint_based import (
     pc_stable,
 )
 from posteriori.networks.learning.family_scores import AIC, BIC, FamilyScores, Score, as_score, require_kinds
-from posteriori.networks.learning.family_statistics import CaseRows, CountFamilies, Families, FamilyStatistics
+from posteriori.networks.learning.family_statistics import CaseRows, CountFamilies, FamilyStatistics, GraphFamilies
 from posteriori.networks.learning.hill_climbing import HillClimbResult, climb
 from posteriori.networks.learning.parameters import LearningOptions, fit_tables
 from posteriori.statistics import CountTogether
@@ -181,7 +181,7 @@ def fitted(
     dag: DAG, columns: tuple[Column, ...], rows: CaseRows, options: LearningOptions, n_jobs: int | None
 ) -> tuple[Inference, float, int]:
     """Return the network of a graph by EM, the log-likelihood of the known cells in nats, and its free parameters."""
-    count = CountFamilies(Families.of(dag, columns))
+    count = CountFamilies(GraphFamilies.of(dag, columns))
     statistics: FamilyStatistics = count.of(Codes(rows.codes, rows.cardinalities), rows.numbers, rows.weight)
     learned = fit_tables(dag, statistics, options, 2**27, n_jobs)
     by_name = {table.variable: table for table in learned.cpts}

@@ -1,0 +1,169 @@
+"""Load the models of commands, and read tables with their columns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posteriori.cli.files import open_and_summarise, read_frame
+from posteriori.cli.messages import UserError, as_user_errors, warn
+from posteriori.support.suggestions import similar
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.scoring.fitted import FittedPosterior
+    from posteriori.tables import Column, Scan, Schema
+
+_ONE_LETTER = 0.85  # the similarity of a name to itself with a letter changed
+
+AnyModelPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model saved by fit or cluster, or a network: .posteriori, .bif, .net, … (also .gz).",
+        show_default=False,
+    ),
+]
+
+
+def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
+    """Load a classifier, or with `mixtures` also a mixture.
+
+    Raises
+    ------
+    UserError
+        There is no such file, or it holds another kind of model.
+    """
+    _require_file(path)
+    from posteriori.classifiers import MixtureModel
+    from posteriori.networks import BayesianNetwork
+    from posteriori.persistence import load
+
+    with as_user_errors():
+        loaded = load(path)
+    if isinstance(loaded, BayesianNetwork):
+        raise UserError(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+    if isinstance(loaded, MixtureModel) and not mixtures:
+        raise UserError(f"{str(path)!r} holds a mixture, which has no classes; this command needs a classifier")
+    model: GenerativeEstimator = loaded
+    return model
+
+
+def load_posterior(path: Path) -> FittedPosterior:
+    """Load what predicts, of a classifier or a mixture, without scikit-learn.
+
+    Raises
+    ------
+    UserError
+        There is no such file, or it holds a network.
+    """
+    _require_file(path)
+    from posteriori.scoring.fitted import load_posterior
+
+    with as_user_errors():
+        fitted = load_posterior(path)
+    if fitted is None:
+        raise UserError(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+    return fitted
+
+
+def load_any(path: Path) -> Any:
+    """Return the estimator or the network in a file.
+
+    Raises
+    ------
+    UserError
+        There is no such file, or it holds no model.
+    """
+    if not path.exists():
+        raise UserError(f"there is no file {str(path)!r}")
+    from posteriori.model_files import parse, read_file
+    from posteriori.networks import read_network
+
+    if path.suffix.lower() != ".posteriori":
+        with as_user_errors():
+            return read_network(path)
+    with as_user_errors():
+        holds_network = parse(read_file(path)[0]["content"])["model"] == "BayesianNetwork"
+        if holds_network:
+            return read_network(path)
+    return load_model(path, mixtures=True)
+
+
+def _require_file(path: Path) -> None:
+    if not path.is_file():
+        raise UserError(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
+
+
+def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = None) -> pl.DataFrame:
+    """Read a table with the column types of the training rows of a model, including its target."""
+    labels = estimator.target_
+    is_cut = hasattr(estimator, "target_cuts_")  # the file holds numbers, and the classes are intervals
+    name = None if is_cut else target or estimator.schema_.target
+    return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None, name)
+
+
+def scan_for(schema: Schema, target: Column, tables: Sequence[str], beside: Sequence[str] = ()) -> Scan:
+    """Open files with the column types of the training rows of a model, and select the columns of the model.
+
+    There is no warning of columns that are used beside the model.
+    """
+    scan, _ = open_and_summarise(tables, lambda scan: None, schema, target)
+    if not schema.named:
+        return scan
+    known, absent = known_columns([name for name in scan.names if name in schema.given or name not in beside], schema)
+    return scan.narrowed(known).with_unknown(_unknown_cells(absent, schema))
+
+
+def align(frame: pl.DataFrame, schema: Schema, beside: Sequence[str] = ()) -> pl.DataFrame:
+    """Select the columns of a model, as `known_columns` does, and those `beside` it; what is absent is unknown."""
+    import polars as pl
+
+    from posteriori.tables.polars import exactly
+
+    if not schema.named:
+        return frame
+    known, absent = known_columns([name for name in frame.columns if name not in beside], schema)
+    unknown = (pl.lit(None, dtype).alias(name) for name, dtype in _unknown_cells(absent, schema).items())
+    return frame.select(exactly(*known, *beside), *unknown)
+
+
+def known_columns(names: Sequence[str], schema: Schema) -> tuple[list[str], list[str]]:
+    """Return which columns of a table the model has, and which the table lacks; warn about both, except the target.
+
+    Raises
+    ------
+    UserError
+        The table has no column of the model, or an absent one seems to have another spelling.
+    """
+    extra = [name for name in names if name not in schema.given and name != schema.target]
+    absent = [name for name in schema.given if name not in names]
+    from posteriori.tables import quote
+
+    if absent:
+        if len(absent) == len(schema.given):
+            raise UserError("the table has no column of the model; is it another table?")
+        for name in absent:
+            if found := similar(name, extra, cutoff=_ONE_LETTER):
+                raise UserError(
+                    f"the table lacks {quote([name])}, which the model was trained on; is it {found!r}? "
+                    "Rename one, or remove the other column"
+                )
+        warn(f"the table lacks {quote(absent)}, which the model was trained on: unknown in every row")
+    if extra:
+        warn(f"ignored, because the model does not have it: {quote(extra)}")
+    return [name for name in names if name in schema.given], absent
+
+
+def _unknown_cells(names: Sequence[str], schema: Schema) -> dict[str, Any]:
+    """Return the data type of columns without a value, as an empty column of a file has it."""
+    import polars as pl
+
+    strings = {column.source for column in schema.columns if column.holds_strings}
+    return {name: pl.String() if name in strings else pl.Float64() for name in names}

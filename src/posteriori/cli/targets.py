@@ -1,0 +1,163 @@
+"""Check that a target holds classes, and read tables with their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from posteriori.cli.files import read_frame
+from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.named_columns import columns_named, features_left, without_groups
+from posteriori.support.suggestions import closest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from posteriori.tables import TargetCuts
+
+
+def target_as_classes(
+    frame: pl.DataFrame, target: str, path: Path, classes: int | None, is_class: bool
+) -> pl.DataFrame:
+    """Return a table with its target as classes, cut at quantiles with --classes; check it as `check_target` does."""
+    check_column(target, frame.schema, path.name)
+    cuts = cuts_of([frame], target, classes, is_class)
+    if cuts is not None:
+        frame = frame.with_columns(cuts.expression(target))
+    check_target(frame, target, path, is_class)
+    return frame
+
+
+def cuts_of(frames: Iterable[pl.DataFrame], target: str, classes: int | None, is_class: bool) -> TargetCuts | None:
+    """Return the quantiles at which --classes cuts the target; None without that option."""
+    if classes is None:
+        return None
+    if is_class:
+        raise UserError(
+            "--classes is for a target that is a quantity, --target-is-class for one that is not; remove one of them"
+        )
+    import polars as pl
+
+    from posteriori.tables import TargetCuts
+
+    labels = pl.concat([frame[target] for frame in frames])
+    if not labels.dtype.is_numeric():
+        raise UserError(f"--classes cuts numbers, and the target {target!r} has none; remove the option")
+    with as_user_errors():
+        return TargetCuts.of(labels, classes)
+
+
+def check_target(frame: pl.DataFrame, target: str, path: Path, is_class: bool = True) -> None:
+    """Check that a target exists, holds classes and has a label in every row; `is_class` allows any whole numbers.
+
+    Raises
+    ------
+    UserError
+        It does not; the message has a remedy.
+    """
+    check_column(target, frame.schema, path.name)
+    labels = frame[target].alias("labels")
+    if labels.dtype.is_float():
+        labels = labels.fill_nan(None)
+    counts = labels.drop_nulls().value_counts(name="rows")
+    check_labels(target, dict(zip(*counts.get_columns(), strict=True)), is_class)
+    missing = labels.is_null().arg_true().to_list()
+    if missing:
+        rows = ", ".join(map(str, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        plural = "s" if len(missing) > 1 else ""
+        raise UserError(
+            f"the label in {target!r} is missing in row{plural} {rows} (the first row is 0); fill in or drop "
+            f"{'such rows' if plural else 'the row'}"
+        )
+
+
+def check_column(target: str, types: Mapping[str, pl.DataType], table: str) -> None:
+    """Raise UserError if a target does not exist, is the only column, or has a type that classes cannot have."""
+    if target not in types:
+        raise UserError(f"{table!r} has no column {target!r}; {closest(target, types, 'columns')}")
+    if len(types) < 2:
+        raise UserError(f"{table!r} has only one column, {target!r}; a model needs a feature beside the target")
+    dtype = types[target]
+    if dtype.is_nested() or dtype.is_temporal() or str(dtype) in ("Binary", "Object"):
+        raise UserError(f"the target {target!r} is {dtype}; classes must be strings, whole numbers or true/false")
+
+
+def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -> None:
+    """Check that labels are classes.
+
+    Parameters
+    ----------
+    target : str
+    rows : mapping
+        Number of rows of each label.
+    is_class : bool, default False
+        Whether whole numbers are classes, however many there are.
+
+    Raises
+    ------
+    UserError
+        There are no labels, or they are quantities or too many.
+    """
+    from posteriori.tables.labels import looks_like_a_quantity
+
+    if not rows:
+        raise UserError(f"every label in {target!r} is missing; label the rows or choose another target")
+    check_whole(target, rows)
+    n_rows = sum(rows.values())
+    if is_class:
+        return
+    if looks_like_a_quantity(list(rows), n_rows):
+        raise UserError(
+            f"the target {target!r} holds {len(rows):,} different numbers in {n_rows:,} rows, from {min(rows)} to "
+            f"{max(rows)}, and looks like a quantity; cut it into classes with --classes 4, or add --target-is-class "
+            "if each number is a class"
+        )
+    if len(rows) > 50 and 2 * len(rows) > n_rows:
+        raise UserError(
+            f"the target {target!r} has {len(rows):,} classes in {n_rows:,} rows, too few per class "
+            "to learn from; is it an identifier or a quantity? choose another target"
+        )
+
+
+def check_whole(target: str, labels: Iterable[Any]) -> None:
+    """Raise UserError if a label is a fraction."""
+    fraction = next((label for label in labels if isinstance(label, float) and not label.is_integer()), None)
+    if fraction is not None:
+        raise UserError(
+            f"the target {target!r} holds {fraction}, so it is a quantity, not a class; cut it "
+            "into classes with --classes 4, or choose another target"
+        )
+
+
+class LabelledTable(NamedTuple):
+    """A table in memory, with its features, those of them that are categorical, and the column of groups."""
+
+    frame: pl.DataFrame
+    features: list[str]
+    categorical: list[str]
+    groups: str | None
+
+
+def read_labelled(
+    path: Path,
+    target: str,
+    *,
+    ignore: list[str] | None,
+    categorical: list[str] | None,
+    classes: int | None,
+    target_is_class: bool,
+    groups: str | None = None,
+) -> LabelledTable:
+    """Read a table whose target holds classes, and apply the options on its columns.
+
+    Raises
+    ------
+    UserError
+        The file cannot be read, an option names an unknown column, no feature is left, or the target is unsuitable.
+    """
+    frame = target_as_classes(read_frame(path, labels=target), target, path, classes, target_is_class)
+    features = features_left(frame.columns, target, ignore, path.name)
+    if groups is not None:
+        groups, features = without_groups(groups, frame.columns, features, target, path.name)
+    return LabelledTable(frame, features, columns_named(categorical, features, "--categorical"), groups)
