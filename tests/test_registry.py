@@ -34,9 +34,9 @@ def registered(monkeypatch):
     namespace = {}
     exec(entry, namespace)
     monkeypatch.setitem(MODELS, "one-dependence", namespace["ONE_DEPENDENCE"])
-    persistence._estimators.cache_clear()
+    persistence._own_estimators.cache_clear()
     yield module.OneDependenceBayes
-    persistence._estimators.cache_clear()
+    persistence._own_estimators.cache_clear()
 
 
 def command(*arguments):

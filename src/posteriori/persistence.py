@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.utils._param_validation import make_constraint
 
@@ -17,6 +17,9 @@ from posteriori.model_files import pack, parse, read_file, refuse_unknown, unpac
 from posteriori.networks.formats.files import network_of_content
 from posteriori.support.checks import require
 from posteriori.support.typing import Array
+
+Kind = TypeVar("Kind", bound=classifiers.GenerativeEstimator)
+_registered: dict[str, type[Any]] = {}
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -112,7 +115,10 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
     name = type(estimator).__name__
     if _estimators().get(name) is not type(estimator):
         kinds = ", ".join(["BayesianNetwork", *_estimators()])
-        raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({kinds})")
+        raise TypeError(
+            f"a {name} cannot be saved; posteriori saves its own models ({kinds}), and those that "
+            "posteriori.persistence.register_estimator has registered"
+        )
     if not path:  # an estimator that is a parameter of another need not be fitted
         check_is_fitted(estimator)
     content = {"model": name, "parameters": _pack(estimator.get_params(deep=False), f"{path}parameters", arrays)}
@@ -143,8 +149,50 @@ def _constraints(kind: Any) -> dict[str, list[Any]]:
     return {name: [make_constraint(one) for one in allowed] for name, allowed in kind._parameter_constraints.items()}
 
 
-@functools.cache
+def register_estimator(kind: type[Kind]) -> type[Kind]:
+    """Let `save` and `load` take an estimator of your own; a decorator of its class.
+
+    A file names the class, and holds its parameters and what it learned. `load` finds the class only where your program
+    has registered it: nothing is imported for a file.
+
+    Parameters
+    ----------
+    kind : class
+        A subclass of `posteriori.classifiers.GenerativeEstimator`.
+
+    Raises
+    ------
+    TypeError
+        It is no such class, or another one has its name.
+
+    Examples
+    --------
+    >>> from posteriori.classifiers import GenerativeEstimator
+    >>> from posteriori.persistence import register_estimator
+    >>> @register_estimator
+    ... class ClassPrior(GenerativeEstimator):
+    ...     _parameter_constraints = {"priors": [None]}
+    ...
+    ...     def __init__(self, *, priors=None):
+    ...         self.priors = priors
+    ...
+    ...     def _blocks(self, schema):
+    ...         return ()
+    """
+    if not (isinstance(kind, type) and issubclass(kind, classifiers.GenerativeEstimator)):
+        raise TypeError(f"{kind!r} is no subclass of posteriori.classifiers.GenerativeEstimator")
+    if kind.__name__ in _own_estimators():
+        raise TypeError(f"posteriori has a {kind.__name__} of its own; give the class another name")
+    _registered[kind.__name__] = kind
+    return kind
+
+
 def _estimators() -> dict[str, type[Any]]:
+    return {**_own_estimators(), **_registered}
+
+
+@functools.cache
+def _own_estimators() -> dict[str, type[Any]]:
     kinds = [getattr(classifiers, name) for name in classifiers.__all__]
     kinds += [spec.estimator_class for spec in registry.MODELS.values() if spec.generative]
     return {kind.__name__: kind for kind in kinds if not inspect.isabstract(kind)}
@@ -156,7 +204,7 @@ def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
 
 
 def _content_if_estimator(value: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any] | None:
-    known = getattr(classifiers, type(value).__name__, None) is type(value)
+    known = _estimators().get(type(value).__name__) is type(value)
     return _content_of(value, path, arrays) if known else None
 
 

@@ -14,9 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.fitted import TrainingRecord, record_of
 from posteriori.classifiers.keywords import explain_unknown_keywords
-from posteriori.classifiers.notebooks import estimator_html
+from posteriori.classifiers.notebooks import estimator_html, priors_html
 from posteriori.classifiers.rows import kept_sentences, rows_to_predict, supports_partitions
-from posteriori.classifiers.validation import GROUPS, require_in_memory, set_grouped_params, validate_grouped_params
+from posteriori.classifiers.validation import (
+    EM,
+    GROUPS,
+    Columns,
+    Labels,
+    require_in_memory,
+    set_grouped_params,
+    validate_grouped_params,
+)
 from posteriori.explain import Explanation
 from posteriori.explain.words import WordFactors, word_factors_of
 from posteriori.learning.importance import Importance, importance_under_model
@@ -101,6 +109,9 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     n_jobs: int | None
+    em: EM | None = None  # None where it is no parameter of the estimator
+    labels: Labels | None = None
+    columns: Columns | None = None
     set_params = set_grouped_params
     _validate_params = validate_grouped_params
 
@@ -526,10 +537,16 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         """Return rows to predict."""
         return rows_to_predict(self, X)
 
+    def _html_parts(self) -> list[str]:
+        """Return what a notebook shows of the fitted value, as HTML."""
+        return [priors_html(self.classes_.tolist(), self.class_prior_, self.schema_.target)]
+
     def _html_repr(self) -> str:
         """Return what a notebook shows: what was learned once fitted; before that, the diagram of scikit-learn."""
         diagram: str = super()._html_repr()
-        return estimator_html(self, diagram) if "fitted_" in vars(self) else diagram
+        if "fitted_" not in vars(self):
+            return diagram
+        return estimator_html(repr(self), self._html_parts(), self.schema_, diagram)
 
     def __sklearn_tags__(self) -> Tags:
         return takes_tables(super().__sklearn_tags__())

@@ -6,11 +6,12 @@ import logging
 import math
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.interfaces import ModelEstimator
 from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
@@ -44,15 +45,28 @@ def smoothing_of(backoff: Any, alpha: float) -> BackOff:
     return BackOff(BackOff().strength if isinstance(backoff, str) else backoff, alpha)
 
 
+class DependenceParameters(Protocol):
+    """Parameters of an estimator of dependences."""
+
+    bins: Any
+    alpha: float
+
+
 def dependence_blocks(
-    estimator: Any, schema: Schema, density: Density, *, binned: bool = True, grouped: bool = True
+    estimator: DependenceParameters,
+    schema: Schema,
+    density: Density,
+    *,
+    binned: bool = True,
+    grouped: bool = True,
+    missing: str = "at_random",
 ) -> tuple[Block, ...]:
     """Return one density over all columns, numbers cut into bins, and a density within the bins.
 
     Parameters
     ----------
     estimator : GenerativeEstimator
-        Its parameters `bins`, `alpha` and `missing`.
+        Its parameters `bins` and `alpha`.
     schema : Schema
     density : Density
         Of codes, and of numbers if they are not cut.
@@ -60,17 +74,18 @@ def dependence_blocks(
         Whether numbers are cut into bins.
     grouped : bool
         Whether dependences of columns with many categories are through groups of categories.
+    missing : str
+        Whether gaps are evidence ("informative").
     """
     cut = schema.of_kind("continuous") if binned else ()
     coded = [j for j in schema.dense if schema.columns[j].kind == "categorical" or j in cut]
     many = [position for position, j in enumerate(coded) if len(schema.columns[j].categories) > MANY_CATEGORIES]
     whole = Block(Grouped(density, tuple(many)) if many and grouped else density, schema.dense)
     within = (Block(Binned(estimator.bins), cut),) if cut else ()
-    missing = getattr(estimator, "missing", "at_random")
     return (whole, *within, *missingness_of(missing, estimator.alpha, schema))
 
 
-def backoff_of(estimator: Any) -> float | dict[str, tuple[float, ...]] | None:
+def backoff_of(estimator: ModelEstimator) -> float | dict[str, tuple[float, ...]] | None:
     """Return the pseudo-rows of the back-off: as given, or of each column by name as learned; None without back-off."""
     smoothing, schema = smoothing_in(estimator.model_.blocks), estimator.model_.schema
     if smoothing is None or not smoothing.of_columns:
@@ -171,7 +186,7 @@ class KDependenceBayes(GenerativeEstimator):
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         smoothing, rank = smoothing_of(self.backoff, self.alpha), schema.rank_by_name(schema.dense)
-        return dependence_blocks(self, schema, KDependence(self.k, smoothing, rank=rank))
+        return dependence_blocks(self, schema, KDependence(self.k, smoothing, rank=rank), missing=self.missing)
 
     backoff_ = property(backoff_of)
 
@@ -260,7 +275,9 @@ class AveragedOneDependence(GenerativeEstimator):
         self.n_jobs = n_jobs
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        return dependence_blocks(self, schema, AveragedDensity(smoothing_of(self.backoff, self.alpha)))
+        return dependence_blocks(
+            self, schema, AveragedDensity(smoothing_of(self.backoff, self.alpha)), missing=self.missing
+        )
 
     backoff_ = property(backoff_of)
 

@@ -235,7 +235,7 @@ class FittedAttributes:
         return self
 
 
-def record_of(estimator: Any) -> TrainingRecord:
+def record_of(estimator: object) -> TrainingRecord:
     """Return what a fitted estimator knows of its training rows; an empty record if it keeps none."""
     value = getattr(estimator, "fitted_", None)
     return TrainingRecord() if value is None else value.record

@@ -25,6 +25,7 @@ from posteriori.classifiers.fitted import TrainingRecord
 from posteriori.classifiers.fitted_pool import FittedPool
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.held_out_sample import HeldOutSample
+from posteriori.classifiers.notebooks import members_html
 from posteriori.classifiers.parameters import check_priors, insert_shared_docs
 from posteriori.classifiers.pool_reading import (
     TimeBudget,
@@ -717,6 +718,9 @@ class GenerativeClassifier(Classifier):
     @property
     def _model_ranges(self) -> list[ColumnRanges | None]:
         return [member._ranges for member in self.members_.values()]
+
+    def _html_parts(self) -> list[str]:
+        return [*super()._html_parts(), members_html(self.member_weights_, self.fitted_.results)]
 
     @property
     def _first(self) -> GenerativeEstimator:

@@ -16,7 +16,6 @@ from posteriori.classifiers.parameters import check_priors
 from posteriori.classifiers.rows import read_first_rows, read_further_rows, supports_partitions
 from posteriori.classifiers.updating import collect_further, warn_of_expected_sums, without_rows
 from posteriori.classifiers.validation import (
-    Columns,
     components_of,
     em_of,
     em_options_of,
@@ -64,7 +63,6 @@ class GenerativeEstimator(FittedAttributes, Classifier):
     """
 
     distributions: Any = None
-    columns: Columns | None
     priors: Any
     feature_weights: Any = None
     reads_counts: ClassVar[bool] = False
@@ -238,7 +236,7 @@ class GenerativeEstimator(FittedAttributes, Classifier):
             Weight of a row without label.
         """
         confusion = None if learned.label_model is None else learned.label_model.confusion
-        weight = unlabelled_weight if hasattr(self, "labels") else None
+        weight = unlabelled_weight if "labels" in self._parameter_constraints else None
         return Fitted(learned.model, target, learned.statistics, np.array(learned.trace), confusion, weight)
 
     def _inferred_labels(self, fitted: Fitted, source: LabelledSource) -> Array | None:
@@ -440,7 +438,7 @@ class GenerativeEstimator(FittedAttributes, Classifier):
 
     def _em_options(self) -> EMOptions:
         """Return when EM ends."""
-        return em_options_of(em_of(self), self.random_state) if hasattr(self, "em") else EMOptions()
+        return em_options_of(em_of(self), self.random_state) if "em" in self._parameter_constraints else EMOptions()
 
     # Predicting -------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol
 
 from posteriori.classifiers.fitted import Fitted
+from posteriori.classifiers.two_values import ChoosesCategories
+from posteriori.classifiers.validation import HasGroups, ReadsColumns, ReadsLabels
 from posteriori.learning.fit import FitResult, Plan, TrainingRows
 from posteriori.model import Block, GenerativeModel, Posterior, Prior
 from posteriori.sources import LabelledSource
@@ -45,13 +47,14 @@ class FittedClassifier(FittedEstimator, Protocol):
         """The classes, (C,)."""
 
 
-class ModelEstimator(FittedClassifier, Protocol):
+class ModelEstimator(HasGroups, ChoosesCategories, FittedClassifier, Protocol):
     """An estimator of one model, which reads rows and learns from their sums."""
 
     fitted_: Fitted
     distributions: Any
     priors: Any
     reads_counts: ClassVar[bool]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
     @property
     def model_(self) -> GenerativeModel:
@@ -83,12 +86,11 @@ class ModelEstimator(FittedClassifier, Protocol):
     def _fitted_with_warnings(self, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted: ...
 
 
-class PoolParameters(Protocol):
+class PoolParameters(ReadsColumns, ReadsLabels, Protocol):
     """What the parameters of a pool ask of its rows and candidates."""
 
     members: Any
     distributions: Any
-    labels: Any
     missing: str
     n_jobs: int | None
     priors: Any

@@ -122,7 +122,7 @@ def _merged(members: Sequence[Any]) -> Any:
     return merged
 
 
-def _require_sums(position: int, model: Any) -> None:
+def _require_sums(position: int, model: object) -> None:
     """Raise an error unless a model keeps sums over its rows."""
     if isinstance(model, GenerativeClassifier):
         check_is_fitted(model)

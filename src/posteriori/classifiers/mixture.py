@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.fitted import Fitted, FittedAttributes
-from posteriori.classifiers.notebooks import estimator_html
+from posteriori.classifiers.notebooks import components_html, estimator_html
 from posteriori.classifiers.parameters import insert_shared_docs
 from posteriori.classifiers.rows import (
     rows_to_predict,
@@ -497,7 +497,9 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
 
     def _html_repr(self) -> str:
         diagram: str = super()._html_repr()
-        return estimator_html(self, diagram) if self._is_fitted else diagram
+        if not self._is_fitted:
+            return diagram
+        return estimator_html(repr(self), [components_html(self.weights_)], self.schema_, diagram)
 
     def __sklearn_tags__(self) -> Tags:
         return takes_tables(super().__sklearn_tags__())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from posteriori.support.formatting import (
@@ -15,35 +16,40 @@ from posteriori.support.formatting import (
     side_by_side,
     table,
 )
+from posteriori.support.typing import Array
 from posteriori.tables import Schema
 
 _MOST_ROWS = 40
 _MOST_NAMES = 12
 
 
-def estimator_html(estimator: Any, diagram: str) -> str:
-    """Return parameters, classes or components, columns and members, and the diagram of scikit-learn, folded.
+def estimator_html(text: str, parts: Sequence[str], schema: Schema, diagram: str) -> str:
+    """Return parameters, parts of a fitted estimator, its columns, and the diagram of scikit-learn, folded.
 
     Parameters
     ----------
-    estimator : fitted estimator
+    text : str
+        The estimator with its parameters.
+    parts : sequence of str
+        HTML: `priors_html` or `components_html`, and `members_html` of a pool.
+    schema : Schema
     diagram : str
         HTML of scikit-learn.
     """
-    parts = [_shares(estimator), _columns(estimator.schema_)]
-    if hasattr(estimator, "members_"):
-        parts.append(_members(estimator))
-    return code(repr(estimator)) + side_by_side(parts) + folded("parameters, by scikit-learn", diagram)
+    return code(text) + side_by_side([*parts, _columns(schema)]) + folded("parameters, by scikit-learn", diagram)
 
 
-def _shares(estimator: Any) -> str:
-    """Return the priors of the classes, or the weights of the components of a mixture."""
-    if hasattr(estimator, "classes_"):
-        names, shares = estimator.classes_.tolist(), estimator.class_prior_.tolist()
-        title, head, many = f"classes of {estimator.schema_.target or 'the labels'}", ["class", "prior"], "classes"
-    else:
-        shares = estimator.weights_.tolist()
-        names, title, head, many = range(len(shares)), "components", ["component", "weight"], "components"
+def priors_html(classes: Sequence[Any], prior: Array, target: str | None) -> str:
+    """Return the priors of the classes as a table."""
+    return _shares(classes, prior.tolist(), f"classes of {target or 'the labels'}", ["class", "prior"], "classes")
+
+
+def components_html(weights: Array) -> str:
+    """Return the weights of the components of a mixture as a table."""
+    return _shares(range(len(weights)), weights.tolist(), "components", ["component", "weight"], "components")
+
+
+def _shares(names: Sequence[Any], shares: list[float], title: str, head: list[str], many: str) -> str:
     rows = [[str(name), probability(share)] for name, share in zip(names, shares, strict=True)][:_MOST_ROWS]
     bars = [[None, share] for share in shares[:_MOST_ROWS]]
     return f"<div>{table(title, head, rows, 1, bars)}{left_out(len(shares), many, _MOST_ROWS)}</div>"
@@ -62,12 +68,15 @@ def _columns(schema: Schema) -> str:
     return f"<div>{table('columns', ['kind', 'number', 'names'], rows, 3)}</div>"
 
 
-def _members(pool: Any) -> str:
-    """Return the weight and the held-out log-loss of each member, the heaviest first, and of the pool."""
-    results: dict[str, list[Any]] = getattr(pool, "cv_results_", {"member": [], "log_loss": []})
+def members_html(member_weights: Mapping[str, float], results: Mapping[str, list[Any]] | None) -> str:
+    """Return the weight and the held-out log-loss of each member, the heaviest first, and of the pool.
+
+    results are the cross-validated scores, if the pool has them.
+    """
+    results = results or {"member": [], "log_loss": []}
     losses = dict(zip(results["member"], results["log_loss"], strict=True))
-    weights = sorted(pool.member_weights_.items(), key=lambda item: -item[1])
-    total = sum(pool.member_weights_.values())
+    weights = sorted(member_weights.items(), key=lambda item: -item[1])
+    total = sum(member_weights.values())
     rows = [[name, number(weight, 3), _loss(losses.pop(name, None))] for name, weight in weights]
     shares: list[list[float | None]] = [[None, weight / total if total > 0 else None, None] for _, weight in weights]
     if results["member"]:

@@ -346,7 +346,10 @@ def _assemble(
 
 def _read_labels(estimator: ModelEstimator, y: Any, table: Table, complete: bool) -> LabelColumn | PartialLabels:
     return labels_to_learn(
-        read_teaching_labels(y, table), labels_of(estimator).unlabelled, hasattr(estimator, "labels"), complete
+        read_teaching_labels(y, table),
+        labels_of(estimator).unlabelled,
+        "labels" in estimator._parameter_constraints,
+        complete,
     )
 
 

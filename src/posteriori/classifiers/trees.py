@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
@@ -12,7 +12,14 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.dependence import COMMON, LEARNED_BACKOFF, backoff_of, dependence_blocks, smoothing_of
+from posteriori.classifiers.dependence import (
+    COMMON,
+    LEARNED_BACKOFF,
+    DependenceParameters,
+    backoff_of,
+    dependence_blocks,
+    smoothing_of,
+)
 from posteriori.classifiers.fitted import FittedAttributes
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
@@ -31,7 +38,15 @@ from posteriori.support.typing import Array
 from posteriori.tables import Schema, read_table
 
 
-def tree_blocks(estimator: Any, schema: Schema, one_tree: bool) -> tuple[Block, ...]:
+class TreeParametersAsked(DependenceParameters, Protocol):
+    """Parameters of an estimator of trees."""
+
+    missing: str
+    backoff: Any
+    penalty: Any
+
+
+def tree_blocks(estimator: TreeParametersAsked, schema: Schema, one_tree: bool) -> tuple[Block, ...]:
     """Return the tree density over all columns, of one tree for all classes or of one per class."""
     binned = estimator.bins is not None
     if estimator.missing == "em" and not binned:
@@ -42,7 +57,7 @@ def tree_blocks(estimator: Any, schema: Schema, one_tree: bool) -> tuple[Block, 
         )
     smoothing, rank = smoothing_of(estimator.backoff, estimator.alpha), schema.rank_by_name(schema.dense)
     density = Tree(smoothing, one_tree, estimator.penalty, estimator.missing == "em", rank=rank)
-    return dependence_blocks(estimator, schema, density, binned=binned)
+    return dependence_blocks(estimator, schema, density, binned=binned, missing=estimator.missing)
 
 
 def parents_in(model: GenerativeModel, tree: int) -> dict[str, str | None]:

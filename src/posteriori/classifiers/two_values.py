@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from posteriori.classifiers.validation import columns_of
+from posteriori.classifiers.validation import ReadsColumns, columns_of
 from posteriori.sources import LabelledSource, source_of
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema, Table
@@ -68,7 +68,13 @@ class _EndsOfColumns:
         return np.asarray(self.may_be_categories & (self.n >= FEWEST_CELLS) & (self.low < self.high))
 
 
-def takes_two_values(estimator: Any) -> bool:
+class ChoosesCategories(ReadsColumns, Protocol):
+    """An estimator that may choose columns of two values as categories."""
+
+    takes_two_values: ClassVar[bool]
+
+
+def takes_two_values(estimator: ChoosesCategories) -> bool:
     """Return whether a model chooses columns of two values as categories: "auto", which most have by default."""
     stated = columns_of(estimator).categorical_features
     return estimator.takes_two_values if stated is None else isinstance(stated, str) and stated == "auto"

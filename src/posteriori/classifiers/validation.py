@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -205,7 +205,7 @@ class Columns(ParameterGroup):
         """Whether the model chooses the categorical columns."""
         return isinstance(self.categorical_features, str) and self.categorical_features == "auto"
 
-    def require_no_text(self, estimator: Any) -> None:
+    def require_no_text(self, estimator: BaseEstimator) -> None:
         """Raise ValueError if columns of text are named, for a model that reads none."""
         if self.text is not None and not isinstance(self.text, str):
             raise ValueError(
@@ -218,19 +218,39 @@ GROUPS: dict[str, type[ParameterGroup]] = {"em": EM, "labels": Labels, "columns"
 _EXAMPLES = {"em": "max_iter=50", "labels": 'unlabelled="learn"', "columns": 'categorical_features=["zip"]'}
 
 
-def em_of(estimator: Any) -> EM:
+class HasGroups(Protocol):
+    """An estimator; a group that is no parameter of it is None."""
+
+    em: EM | None
+    labels: Labels | None
+    columns: Columns | None
+
+
+class ReadsColumns(Protocol):
+    """What the parameters of an estimator, or of a pool, ask of its columns."""
+
+    columns: Columns | None
+
+
+class ReadsLabels(Protocol):
+    """What the parameters of an estimator, or of a pool, ask of its labels."""
+
+    labels: Labels | None
+
+
+def em_of(estimator: HasGroups) -> EM:
     """Return the parameters of EM of an estimator; the defaults if it states none."""
-    return getattr(estimator, "em", None) or EM()
+    return estimator.em or EM()
 
 
-def labels_of(estimator: Any) -> Labels:
+def labels_of(estimator: ReadsLabels) -> Labels:
     """Return the parameters about labels of an estimator; the defaults if it states none."""
-    return getattr(estimator, "labels", None) or Labels()
+    return estimator.labels or Labels()
 
 
-def columns_of(estimator: Any) -> Columns:
+def columns_of(estimator: ReadsColumns) -> Columns:
     """Return the parameters about columns of an estimator; the defaults if it states none."""
-    return getattr(estimator, "columns", None) or Columns()
+    return estimator.columns or Columns()
 
 
 def set_grouped_params(estimator: _Estimator, **parameters: Any) -> _Estimator:
@@ -243,7 +263,7 @@ def set_grouped_params(estimator: _Estimator, **parameters: Any) -> _Estimator:
     return estimator
 
 
-def validate_grouped_params(estimator: Any) -> None:
+def validate_grouped_params(estimator: BaseEstimator) -> None:
     """Check the parameters of an estimator and of its groups; its method `_validate_params`."""
     for name, kind in GROUPS.items():
         given = getattr(estimator, name, None)
@@ -474,7 +494,8 @@ def columns_with_values(model: GenerativeModel, statistics: JointStatistics) -> 
 def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -> None:
     """Warn of columns without a value in any row of positive weight."""
     seen = columns_with_values(model, statistics)
-    empty = [model.schema.columns[j].name for j in model.schema.dense if not seen[j]]
+    modelled = {j for block in model.blocks for j in block.columns}
+    empty = [model.schema.columns[j].name for j in model.schema.dense if j in modelled and not seen[j]]
     if empty:
         verb = "have" if len(empty) > 1 else "has"
         warn(f"{quote(empty)} {verb} no cell with a value and will influence no prediction")

@@ -159,9 +159,9 @@ def importance_under_model(posterior: Posterior) -> Importance:
     """
     if not all(model.is_density for model in posterior.models):
         raise ValueError(
-            "there are no held-out rows to measure the feature importance on, and none can be drawn, because a member "
-            "has scores of words that are not a density, or reads no words; fit all rows at once, or add rows by "
-            "partial_fit"
+            "there are no held-out rows to measure the feature importance on, and none can be drawn, because a model "
+            "has scores of words that are not a density, or no density of some column; fit all rows at once, or add "
+            "rows by partial_fit"
         )
     rng = np.random.default_rng(0)
     gains = []

@@ -67,18 +67,17 @@ class GenerativeModel:
             block.density.check_fitted(parameters)
 
     def _check_coverage(self) -> None:
-        """Raise ValueError unless each column has one density, and each binned column one more within its bins.
+        """Raise ValueError unless each column has at most one density, and each binned column one more within its bins.
 
-        A column of counts may have none: a member of a pool without one leaves it to the others.
+        A model may leave columns out, such as a member of a pool without a density of words.
         """
         modelled = sorted(
             j for block in self.blocks if not block.shared and not block.models_missingness for j in block.columns
         )
         binned = [j for j, column in enumerate(self.schema.columns) if column.is_binned]
         within = sorted(j for block in self.blocks if block.shared for j in block.columns)
-        unread = set(self.schema.of_kind("counts")) - set(modelled)
-        wanted = [j for j in self.schema.modelled if j not in unread]
-        require(modelled == wanted, "there is not one density for each column")
+        kept = set(modelled) <= set(self.schema.modelled) and len(set(modelled)) == len(modelled)
+        require(kept, "there is not one density for each column")
         require(within == binned, "a binned column has no density within its bins, or another column has one")
         require(
             sum(block.models_missingness for block in self.blocks) <= 1, "two densities model which cells are missing"
@@ -108,10 +107,14 @@ class GenerativeModel:
         return self.of_class[-1] + 1 if self.of_class else len(self.log_prior)
 
     @property
+    def unread(self) -> tuple[int, ...]:
+        """The columns that have no density."""
+        return tuple(sorted(set(self.schema.modelled).difference(*(block.columns for block in self.blocks))))
+
+    @property
     def is_density(self) -> bool:
-        """Whether rows can be drawn: every block is a density, and every column of counts has one."""
-        unread = set(self.schema.of_kind("counts")).difference(*(block.columns for block in self.blocks))
-        return not unread and all(getattr(block.density, "is_normalised", True) for block in self.blocks)
+        """Whether rows can be drawn: every block is a density, and every column has one."""
+        return not self.unread and all(getattr(block.density, "is_normalised", True) for block in self.blocks)
 
     @property
     def class_log_prior(self) -> Array:

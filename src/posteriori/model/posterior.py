@@ -41,10 +41,9 @@ def draw_rows(
     truncated to them, and integer columns are rounded (`draw_within`); components keep their probabilities.
     """
     schema = model.schema
-    for j in set(schema.of_kind("counts")).difference(*(block.columns for block in model.blocks)):
-        raise ValueError(
-            f"the model has no distribution of {quote([schema.names[j]])}, so that no rows can be drawn; use NaiveBayes"
-        )
+    if model.unread:
+        names = quote(schema.names[j] for j in model.unread)
+        raise ValueError(f"the model has no distribution of {names}, so that no rows can be drawn; use NaiveBayes")
     columns: list[Any] = [np.empty(0)] * len(schema.columns)
     pairs = list(zip(model.blocks, model.parameters, strict=True))
     values, masks = ([pair for pair in pairs if pair[0].models_missingness == masking] for masking in (False, True))
