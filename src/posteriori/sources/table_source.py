@@ -140,7 +140,8 @@ class RowReader:
         if not categorical or self.numeric_only:
             return numbers, np.zeros((n_rows, len(categorical)), np.uint8), {}
         read = [j for j in categorical if self.positions[j] != ABSENT]
-        codes, unseen = np.zeros((n_rows, len(categorical)), self.schema.code_dtype), {}
+        codes = np.zeros((n_rows, len(categorical)), self.schema.code_dtype)
+        unseen: dict[str, int] = {}
         if read:
             columns = [self.schema.columns[j] for j in read]
             positions = [self.positions[j] for j in read]
