@@ -37,7 +37,7 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
     UserError
         There is no such file, or it holds another kind of model.
     """
-    _require_file(path)
+    _require_no_network(path)
     from posteriori.classifiers import MixtureModel
     from posteriori.networks import BayesianNetwork
     from posteriori.persistence import load
@@ -45,7 +45,7 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
     with as_user_errors():
         loaded = load(path)
     if isinstance(loaded, BayesianNetwork):
-        raise UserError(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+        raise _network_instead(path)
     if isinstance(loaded, MixtureModel) and not mixtures:
         raise UserError(f"{str(path)!r} holds a mixture, which has no classes; this command needs a classifier")
     model: GenerativeEstimator = loaded
@@ -60,13 +60,13 @@ def load_posterior(path: Path) -> FittedPosterior:
     UserError
         There is no such file, or it holds a network.
     """
-    _require_file(path)
+    _require_no_network(path)
     from posteriori.scoring.fitted import load_posterior
 
     with as_user_errors():
         fitted = load_posterior(path)
     if fitted is None:
-        raise UserError(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+        raise _network_instead(path)
     return fitted
 
 
@@ -91,6 +91,24 @@ def load_any(path: Path) -> Any:
         if holds_network:
             return read_network(path)
     return load_model(path, mixtures=True)
+
+
+def _require_no_network(path: Path) -> None:
+    _require_file(path)
+    if path.suffix.lower() == ".posteriori":  # spares the imports
+        return
+    from posteriori.networks.formats.files import FORMATS
+
+    endings = {ending for one in FORMATS for ending in one.suffixes}
+    if path.name.lower().removesuffix(".gz").endswith(tuple(endings)):
+        raise _network_instead(path)
+
+
+def _network_instead(path: Path) -> UserError:
+    return UserError(
+        f"{str(path)!r} holds a Bayesian network; a classifier is needed here (posteriori network and posteriori "
+        "query take networks)"
+    )
 
 
 def _require_file(path: Path) -> None:
