@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
+from posteriori.scoring.fitted import load_posterior
 from tests.classifiers.test_inputs import FEATURES, X, Y, fit, refused
 
 # Matching columns at prediction ------------------------------------------------------------------------------------
@@ -29,24 +30,92 @@ def test_columns_are_matched_by_name_in_any_order(constructor, columns, labels):
     assert_array_equal(twice.category_count_[0], 2 * model.category_count_[0])
 
 
-def test_missing_and_extra_columns_are_named(constructor, columns, labels):
+def test_extra_columns_are_ignored_with_a_warning(constructor, columns, labels):
+    table = constructor(columns)
+    model = fit(table, labels)
+    more = constructor(columns | {"snow": columns["sky"]})
+    if isinstance(table, np.ndarray):
+        for call in (model.predict, lambda rows: model.partial_fit(rows, labels)):
+            with refused(ValueError, "X has 5 features, but NaiveBayes is expecting 4 features as input"):
+                call(more)
+        return
+    with pytest.warns(UserWarning, match="^X has column 'snow', which NaiveBayes was not trained on; ignored$"):
+        assert_array_equal(model.predict_proba(more), model.predict_proba(table))
+
+
+def test_a_column_that_a_frame_lacks_is_unknown_in_every_row(constructor, columns, labels):
     table = constructor(columns)
     model = fit(table, labels)
     fewer = constructor({name: columns[name] for name in ("sky", "height")})
-    more = constructor(columns | {"snow": columns["sky"]})
     if isinstance(table, np.ndarray):
-        messages = [f"X has {n} features, but NaiveBayes is expecting 4 features as input" for n in (2, 5)]
-    else:
-        messages = [
-            "X lacks columns 'floors', 'windy', which NaiveBayes was trained on; add it, empty where unknown",
-        ]
-    for call in (model.predict, lambda rows: model.partial_fit(rows, labels)):
-        for rows, message in zip((fewer, more), messages, strict=False):
-            with refused(ValueError, message):
-                call(rows)
-    if not isinstance(table, np.ndarray):
-        with pytest.warns(UserWarning, match="^X has column 'snow', which NaiveBayes was not trained on; ignored$"):
-            assert_array_equal(model.predict_proba(more), model.predict_proba(table))
+        with refused(ValueError, "X has 2 features, but NaiveBayes is expecting 4 features as input"):
+            model.predict(fewer)
+        return
+    lacks = "X lacks columns 'floors', 'windy', which NaiveBayes was trained on: unknown in every row"
+    with pytest.warns(UserWarning, match=f"^{lacks}$") as caught:
+        posterior = model.predict_proba(fewer)
+    assert len(caught) == 1
+    pairs = zip(columns["sky"], columns["height"], strict=True)
+    assert_array_equal(posterior, model.predict_proba([{"sky": sky, "height": height} for sky, height in pairs]))
+    with refused(ValueError, "X lacks columns 'floors', 'windy', which NaiveBayes was trained on; add it, empty where"):
+        model.partial_fit(fewer, labels)
+    other = constructor({"sky": columns["sky"], "height": columns["height"], "snow": columns["sky"]})
+    with pytest.warns(UserWarning, match=f"^{lacks}; ignored: column 'snow', which it was not trained on$"):
+        assert_array_equal(model.predict_proba(other), posterior)
+
+
+def test_a_frame_with_a_misspelt_column_or_with_none_is_refused(constructor, columns, labels):
+    table = constructor(columns)
+    if isinstance(table, np.ndarray):
+        pytest.skip("columns of an array have no names")
+    model = fit(table, labels)
+    misspelt = constructor({{"floors": "Floor"}.get(name, name): cells for name, cells in columns.items()})
+    match = r"X lacks column 'floors', which NaiveBayes was trained on; is it 'Floor'\? Rename one, or remove the other"
+    with refused(ValueError, match):
+        model.predict(misspelt)
+    none = constructor({f"other {name}": cells for name, cells in columns.items()})
+    with refused(ValueError, "X has none of the columns that NaiveBayes was trained on; is it another table"):
+        model.predict(none)
+
+
+@pytest.mark.filterwarnings("ignore:X lacks column")
+@pytest.mark.parametrize("lacking", ["height", "day", "sky", "note"])
+def test_every_kind_of_column_may_be_lacking_in_every_method(lacking, tmp_path):
+    n = 40
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=3 * i) for i in range(n)]
+    frame = pl.DataFrame(
+        {
+            "height": np.linspace(0, 1, n),
+            "day": days,
+            "sky": ["clear", "clouds"] * (n // 2),
+            "note": [f"{'good' if i < 25 else 'bad'} text number {i}" for i in range(n)],
+        }
+    )
+    y = np.repeat(["a", "b"], n // 2)
+    model = po.NaiveBayes(columns=po.Columns(text=["note"])).fit(frame, y)
+    blank = frame.with_columns(pl.lit(None, frame.schema[lacking]).alias(lacking))
+    fewer = frame.drop(lacking)
+    expected = model.predict_proba(blank)
+    assert_array_equal(model.predict_proba(fewer), expected)
+    assert_array_equal(model.predict(fewer), model.predict(blank))
+    assert_array_equal(model.score_samples(fewer), model.score_samples(blank))
+    assert model.score(fewer, y) == model.score(blank, y)
+    assert model.explain(fewer[:5]).bayes_table(3) == model.explain(blank[:5]).bayes_table(3)
+    fewer.write_parquet(tmp_path / "fewer.parquet")
+    assert_array_equal(model.predict_proba(po.scan(tmp_path / "fewer.parquet")), expected)
+    po.save(model, tmp_path / "model.posteriori")
+    kept = load_posterior(tmp_path / "model.posteriori")
+    assert_array_equal(kept.source(fewer).map(kept.posterior.posterior), expected)
+
+
+def test_a_column_without_influence_may_be_lacking_without_a_word():
+    frame = pl.DataFrame({"customer_id": [f"c{i:04}" for i in range(60)], "height": np.linspace(0, 1, 60)})
+    with pytest.warns(UserWarning, match="customer_id"):
+        model = fit(frame, [0] * 30 + [1] * 30)
+    assert model.schema_.columns[0].is_ignored
+    assert_array_equal(model.predict_proba(frame[["height"]]), model.predict_proba(frame))
+    with refused(ValueError, "X has none of the columns that NaiveBayes was trained on"):
+        model.predict(frame[["customer_id"]])
 
 
 def test_arrays_are_matched_by_place_to_named_columns_with_a_warning():

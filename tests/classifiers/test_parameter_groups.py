@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -79,3 +80,13 @@ def test_members_of_a_pool_have_groups_of_their_own():
     one, other = pool.members_.values()
     one.set_params(columns__dates="parts")
     assert other.columns.dates == pool.columns.dates == "ignore"
+
+
+def test_text_and_keep_take_a_single_name():
+    rows = pl.DataFrame({"id": [f"c{i:03}" for i in range(40)], "note": ["red wine", "tea"] * 20, "y": ["u", "v"] * 20})
+    given = po.Columns(keep="id", text="note")
+    kinds = {column.name: column.kind for column in po.NaiveBayes(columns=given).fit(rows, "y").schema_.columns}
+    assert kinds == {"id": "categorical", "note": "counts"}
+    assert (given.keep, given.text) == ("id", "note")  # as given, for clones
+    with pytest.raises(ValueError, match="text names 'nope'"):
+        po.NaiveBayes(columns=po.Columns(text="nope")).fit(rows, "y")

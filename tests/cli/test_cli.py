@@ -126,6 +126,7 @@ REFUSALS = [
         "reads 'colour' as poisson, and it holds no numbers",
     ),
     (("fit", "small.csv", "--target", "kind", "--column", "size=poisson"), "column 'size' holds 1.5 in row 0"),
+    (("fit", "small.csv", "--target", "kind", "--column", "help"), "the kinds are text, keep, binned, categorical"),
     (("fit", "small.csv", "--target", "kind", "--column", "size=poisson", "--categorical", "size"), "choose one"),
     (
         ("fit", "small.csv", "--target", "kind", "--column", "size=binned", "--column", "size=poisson"),

@@ -4,6 +4,7 @@ import contextlib
 import io
 import logging
 import threading
+import time
 
 import numpy as np
 import polars as pl
@@ -227,4 +228,12 @@ def test_quiet_prints_no_progress(monkeypatch, tmp_path):
         assert err.getvalue() == ""
     code, _, err = run("fit", "t.parquet", "--target", "y", "--model", "nb")
     assert code == 0
-    assert "cross-validating" in err or "starting" in err or "statistics" in err
+    assert "statistics" in err or "cross-validating" in err or "scores" in err or "reading" in err
+
+
+def test_no_line_before_the_first_step(monkeypatch):
+    monkeypatch.setattr(messages, "_PERIOD", 0.001)
+    err = io.StringIO()
+    with contextlib.redirect_stderr(err), messages.work_progress():
+        time.sleep(0.1)
+    assert err.getvalue() == ""

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from posteriori.cli import facts, messages
-from posteriori.cli.tables import bar
+from posteriori.cli.tables import bar, console, new_table, print_rows
 from posteriori.support import formatting
 from tests.cli.command_line import CommandLine
 
@@ -45,6 +45,30 @@ def test_no_line_is_wider_than_the_terminal(width, monkeypatch):
         assert max(len(line.rstrip()) for line in ruled) <= width, arguments
         if arguments[0] != "explain":
             assert max(len(line.rstrip()) for line in out.splitlines()) <= width, arguments
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
+def test_numbers_are_never_cut(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    table = new_table("a heading of names", "states", *(f"score {k}" for k in range(5)), left=2)
+    numbers = [f"{k}.{k}78 ± 0.0{k}4" for k in range(5)]
+    table.add_row("a name that is as long as any that is seen", "StrongUp, WeakUp, Neutral, Down", *numbers)
+    print_rows(console(), table)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(any(one in line for line in lines) for one in numbers)
+    assert max(len(line.rstrip()) for line in lines) <= width
+    assert all(line.startswith("a ") for line in lines if "±" in line)  # every part repeats the names
+
+
+def test_every_variable_of_a_wide_network_is_named(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    states = [f"a state with a long name {k}" for k in range(5)]
+    rng = np.random.default_rng(0)
+    pl.DataFrame({name: rng.choice(states, 100) for name in ("LVFailure", "History")}).write_csv("states.csv")
+    succeeds("network", "learn", "states.csv", "-o", "states.bif")
+    out = succeeds("network", "show", "states.bif")
+    assert "LVFailure" in out
+    assert "History" in out
 
 
 def test_confusions_are_named_then_numbered_then_listed(monkeypatch):

@@ -420,6 +420,13 @@ def test_networks_are_saved_and_loaded(tmp_path, capsys):
     pl.DataFrame({"a": [0]}).write_csv(tmp_path / "table.csv")
     assert main(["predict", str(tmp_path / "net.posteriori"), str(tmp_path / "table.csv")]) == 2
     assert "holds a Bayesian network; a classifier is needed here" in capsys.readouterr().err
+    for command in (["show", "n.bif"], ["predict", "n.bif.gz", "t.csv"]):
+        file = tmp_path / command[1]
+        file.write_bytes(b"network unknown {}")
+        assert main([command[0], str(file), *command[2:]]) == 2
+        assert "classifier is needed here (posteriori network and posteriori query take networks)" in (
+            capsys.readouterr().err
+        )
 
 
 def test_a_peer_gives_the_same_posteriors(shared_data):

@@ -105,6 +105,9 @@ def accuracy_of(
 class Classifier(ClassifierMixin, BaseEstimator, ABC):
     """Classifies, explains and draws rows of the tables that posteriori reads, by a posterior.
 
+    Columns of rows to predict are matched by name where both tables have names. One that is absent is unknown in every
+    row, with a warning; a table with none of the columns, or with another one of nearly the same name, is refused.
+
     A subclass learns the models and their pool, and returns them (`_posterior`).
     """
 
@@ -174,6 +177,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x), (n, C), classes in the order of `classes_`; each row sums to 1.
 
+        Missing cells are integrated out. So is a column that a table with names lacks, with a warning that names it.
         If no class can produce a row, it is NaN, with a warning: p(x) is 0, which needs ``alpha=0`` or a number so far
         from all others that log p(x | y) overflows.
         """
@@ -244,6 +248,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like or data frame (n, d)
+            May lack columns, as in `predict_proba`.
 
         Returns
         -------

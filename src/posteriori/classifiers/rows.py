@@ -53,9 +53,9 @@ from posteriori.tables import (
     read_teaching_labels,
 )
 from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.matching import matched_places
 from posteriori.tables.pandas import PandasTable
 from posteriori.tables.polars import PolarsTable, is_polars_frame
-from posteriori.tables.reading import matched_places
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.texts import CountedText
 from posteriori.user_warnings import warn
@@ -64,11 +64,15 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 _Fitted = TypeVar("_Fitted", bound=FittedEstimator)
 
 
-def places_in(estimator: FittedEstimator, table: Table, target: str | None = None) -> tuple[int, ...]:
-    """Return the position in a table of each column of the schema of a fitted estimator."""
+def places_in(
+    estimator: FittedEstimator, table: Table, target: str | None = None, *, may_lack: bool = False
+) -> tuple[int, ...]:
+    """Return the position in a table of each column of the schema of a fitted estimator, as `matched_places` does."""
     # Names given with parameters are optional: rows without names are taken by position, without a warning.
     named = estimator._trained
-    return matched_places(table, estimator.schema_, type(estimator).__name__, target, warn_of_lost_names=named)
+    return matched_places(
+        table, estimator.schema_, type(estimator).__name__, target, warn_of_lost_names=named, may_lack=may_lack
+    )
 
 
 def rows_to_predict(estimator: FittedEstimator, X: Any) -> LabelledSource:
@@ -76,7 +80,8 @@ def rows_to_predict(estimator: FittedEstimator, X: Any) -> LabelledSource:
     check_is_fitted(estimator)
     schema = estimator.schema_
     table = read_rows(X, schema, type(estimator).__name__)
-    source = source_of(table, schema, places_in(estimator, table, schema.target), n_jobs=estimator.n_jobs)
+    places = places_in(estimator, table, schema.target, may_lack=True)
+    source = source_of(table, schema, places, n_jobs=estimator.n_jobs)
     return source.with_width(estimator._posterior.n_scores)
 
 
@@ -95,7 +100,8 @@ def supports_partitions(title: str) -> Callable[[Method], Method]:
                 return method(self, X)
             check_is_fitted(self)
             table = engine.open(X)
-            places_in(self, table, self.schema_.target)  # raises errors now instead of later, on the workers
+            # Raises errors now instead of later, on the workers.
+            places_in(self, table, self.schema_.target, may_lack=True)
             with warnings.catch_warnings():  # about the example row, which is not the user's
                 warnings.simplefilter("ignore")
                 example: Array = np.asarray(method(self, self.sample(1, random_state=0)[0]))

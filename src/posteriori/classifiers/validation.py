@@ -146,7 +146,7 @@ class Labels(ParameterGroup):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Columns(ParameterGroup):
-    """Which columns are categorical, are used or left out, and how dates and text are read.
+    """Which columns are categorical, which are kept although they identify rows, and how dates and text are read.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Columns(ParameterGroup):
         shows a third number. In a `MixtureModel` "auto" selects columns with 2 to 10 distinct values that are all whole
         numbers: codes, grades, small counts. Default: "auto", but "from_dtype" in a `MixtureModel` and in a
         `GaussianDiscriminant`, whose joint Gaussian keeps the dependence of such columns.
-    keep : list of names or indices, or "all", optional
+    keep : name, list of names or indices, or "all", optional
         Columns to model even if they identify rows. Other columns that do are ignored, with a warning: they keep
         their place in the table, and influence no prediction. A column of strings identifies rows if at least 90 %
         of new rows are expected to hold a value that no training row holds (Good 1953), a column of integers if it
@@ -172,10 +172,10 @@ class Columns(ParameterGroup):
         ``seconds`` (continuous). The part ``month`` of column ``when`` is the column ``when.month`` of the model, in
         `schema_`, explanations and `distributions`. A list names the parts to read, whatever their values, as models
         that are to be merged need it. "ignore" leaves such columns unread. `partial_fit` decides on its first call.
-    text : "auto", list of names or mapping, optional, default "auto"
+    text : "auto", name, list of names or mapping, optional, default "auto"
         Columns of text, which are cut into words and modelled by the counts of these. "auto" recognises columns of
-        strings that have 5 words per cell or more, whose cells hardly repeat and whose words do; a list names the
-        columns; a mapping gives each the settings of scikit-learn's `CountVectorizer` (``{"message":
+        strings that have 5 words per cell or more, whose cells hardly repeat and whose words do; a name or a
+        list names the columns; a mapping gives each the settings of scikit-learn's `CountVectorizer` (``{"message":
         {"ngram_range": (1, 2)}}``): analyzer, lowercase, strip_accents, ngram_range, stop_words, token_pattern, binary,
         min_df, max_df and max_features (default: the 131,072 words that most rows hold). None reads all strings as
         categories, and so does "auto" with columns that `categorical_features` or `keep` names. See docs/text.md.
@@ -195,9 +195,9 @@ class Columns(ParameterGroup):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "categorical_features": [None, str, "array-like"],
-        "keep": [None, StrOptions({"all"}), list, tuple],
+        "keep": [None, str, list, tuple],
         "dates": [StrOptions({"parts", "ignore"}), list, tuple],
-        "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
+        "text": [None, str, list, tuple, Mapping],
     }
 
     @property
@@ -249,8 +249,14 @@ def labels_of(estimator: ReadsLabels) -> Labels:
 
 
 def columns_of(estimator: ReadsColumns) -> Columns:
-    """Return the parameters about columns of an estimator; the defaults if it states none."""
-    return estimator.columns or Columns()
+    """Return the parameters about columns of an estimator, single names as lists; the defaults if it states none."""
+    stated = estimator.columns or Columns()
+    keep, text = stated.keep, stated.text
+    if isinstance(keep, str) and keep != "all":
+        stated = replace(stated, keep=[keep])
+    if isinstance(text, str) and text != "auto":
+        stated = replace(stated, text=[text])
+    return stated
 
 
 def set_grouped_params(estimator: _Estimator, **parameters: Any) -> _Estimator:

@@ -9,7 +9,16 @@ from rich.console import Console
 
 from posteriori.cli.facts import Facts, class_of_interest, labels_of, scores
 from posteriori.cli.messages import note, warn
-from posteriori.cli.tables import console, fits, label_text, new_table, print_scores, print_sentences, print_table
+from posteriori.cli.tables import (
+    console,
+    fits,
+    label_text,
+    new_table,
+    print_rows,
+    print_scores,
+    print_sentences,
+    print_table,
+)
 from posteriori.model_selection import HeldOut, in_words, metrics
 from posteriori.support.formatting import probability
 
@@ -120,7 +129,7 @@ def _print_confusion(out: Console, labels: Sequence[str], confusion: Any) -> Non
     table = new_table("most frequent mistakes: true", "predicted", "rows", left=2)
     for amount, t, p in mistakes[:_MOST_MISTAKES]:
         table.add_row(labels[t], labels[p], f"{amount:,}")
-    out.print(table)
+    print_rows(out, table)
     if len(mistakes) > _MOST_MISTAKES:
         out.print(f"and {len(mistakes) - _MOST_MISTAKES} more kinds of mistakes (all with --json)")
     out.print()

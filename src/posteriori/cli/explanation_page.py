@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from posteriori.cli.facts import Facts
-from posteriori.cli.tables import NAME, bar, console, label_text, new_table
+from posteriori.cli.tables import NAME, bar, console, label_text, new_table, print_rows
 from posteriori.explain import Explanation
 from posteriori.explain.sums import LogOdds, merge_classes
 from posteriori.support.formatting import number, probability, shortened
@@ -166,8 +166,8 @@ def _print_log_odds(out: Console, explanation: Explanation) -> None:
     amounts = [*(nats for *_, nats in entries), *(nats for words in of_words.values() for nats in words.values())]
     greatest = max((abs(nats) for nats in amounts if math.isfinite(nats)), default=0.0)
     one, other = label_text(log_odds.label), label_text(log_odds.against)
-    table = new_table("adds to the log-odds", "value", "nats", _sides(other, one))
-    table.columns[1].justify = table.columns[3].justify = "left"
+    table = new_table("adds to the log-odds", "value", "nats", _sides(other, one), left=2)
+    table.columns[3].justify = "left"
     for name, value, nats in sorted(entries, key=lambda entry: -abs(entry[2])):
         table.add_row(name, value, f"{nats:+.4f}", _signed_bar(nats, greatest))
         for word, part in itertools.islice(of_words.get(name, {}).items(), _MOST_WORDS):
@@ -176,7 +176,7 @@ def _print_log_odds(out: Console, explanation: Explanation) -> None:
     table.add_row("log-odds", "", f"{log_odds.total:+.4f}", "")
     out.print(f"{one} against {other}: log p({one} | x) − log p({other} | x)")
     out.print()
-    out.print(table)
+    print_rows(out, table)
 
 
 def _sides(left: str, right: str) -> str:

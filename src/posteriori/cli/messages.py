@@ -26,6 +26,7 @@ _ALMOST = 0.99  # the largest share that is shown before the work ends
 _ENOUGH = 0.05  # of a step, from which its own speed is known, and of all steps, from which the time left is
 _DELAY = 1.0  # seconds of work before a bar appears
 _WIDE = 120  # columns of a terminal that shows the best candidate beside the bar
+_STARTING = "starting"
 _PERIOD = 5.0  # seconds between lines, and before the first one
 
 
@@ -224,7 +225,7 @@ class WorkEstimate:
         """The name of the current step, with the number of the candidate where it has candidates."""
         current = self._current
         if current is None:
-            return "starting"
+            return _STARTING
         if current.name.endswith(_CANDIDATE):
             return f"{current.name} {min(current.done + 1, current.n)} of {current.n}"
         return current.name
@@ -308,7 +309,8 @@ def _print_lines(estimate: WorkEstimate, ended: threading.Event) -> None:
     """Print a line with the step, the share that is done and the time left, until the work ends."""
     last = ""
     while not ended.wait(_PERIOD):
-        if (line := line_of(estimate)) != last:
+        line = line_of(estimate)
+        if line not in (last, _STARTING):  # before the first step there is nothing to say
             print(line, file=sys.stderr, flush=True)
         last = line
 

@@ -11,7 +11,6 @@ import typer
 
 from posteriori.cli.files import open_and_summarise, read_frame
 from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.support.suggestions import similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.scoring.fitted import FittedPosterior
     from posteriori.tables import Column, Scan, Schema
-
-_ONE_LETTER = 0.85  # the similarity of a name to itself with a letter changed
 
 AnyModelPath = Annotated[
     Path,
@@ -40,7 +37,7 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
     UserError
         There is no such file, or it holds another kind of model.
     """
-    _require_file(path)
+    _require_no_network(path)
     from posteriori.classifiers import MixtureModel
     from posteriori.networks import BayesianNetwork
     from posteriori.persistence import load
@@ -48,7 +45,7 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
     with as_user_errors():
         loaded = load(path)
     if isinstance(loaded, BayesianNetwork):
-        raise UserError(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+        raise _network_instead(path)
     if isinstance(loaded, MixtureModel) and not mixtures:
         raise UserError(f"{str(path)!r} holds a mixture, which has no classes; this command needs a classifier")
     model: GenerativeEstimator = loaded
@@ -63,13 +60,13 @@ def load_posterior(path: Path) -> FittedPosterior:
     UserError
         There is no such file, or it holds a network.
     """
-    _require_file(path)
+    _require_no_network(path)
     from posteriori.scoring.fitted import load_posterior
 
     with as_user_errors():
         fitted = load_posterior(path)
     if fitted is None:
-        raise UserError(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+        raise _network_instead(path)
     return fitted
 
 
@@ -94,6 +91,24 @@ def load_any(path: Path) -> Any:
         if holds_network:
             return read_network(path)
     return load_model(path, mixtures=True)
+
+
+def _require_no_network(path: Path) -> None:
+    _require_file(path)
+    if path.suffix.lower() == ".posteriori":  # spares the imports
+        return
+    from posteriori.networks.formats.files import FORMATS
+
+    endings = {ending for one in FORMATS for ending in one.suffixes}
+    if path.name.lower().removesuffix(".gz").endswith(tuple(endings)):
+        raise _network_instead(path)
+
+
+def _network_instead(path: Path) -> UserError:
+    return UserError(
+        f"{str(path)!r} holds a Bayesian network; a classifier is needed here (posteriori network and posteriori "
+        "query take networks)"
+    )
 
 
 def _require_file(path: Path) -> None:
@@ -157,17 +172,18 @@ def known_columns(names: Sequence[str], schema: Schema) -> tuple[list[str], list
     extra = [name for name in names if name not in schema.given and name != schema.target]
     absent = [name for name in schema.given if name not in names]
     from posteriori.tables import quote
+    from posteriori.tables.matching import is_another_table, misspelt, without_unused
 
     if absent:
-        if len(absent) == len(schema.given):
+        if is_another_table(absent, schema):
             raise UserError("the table has no column of the model; is it another table?")
-        for name in absent:
-            if found := similar(name, extra, cutoff=_ONE_LETTER):
-                raise UserError(
-                    f"the table lacks {quote([name])}, which the model was trained on; is it {found!r}? "
-                    "Rename one, or remove the other column"
-                )
-        warn(f"the table lacks {quote(absent)}, which the model was trained on: unknown in every row")
+        if pair := misspelt(absent, extra):
+            raise UserError(
+                f"the table lacks {quote(pair[:1])}, which the model was trained on; is it {pair[1]!r}? "
+                "Rename one, or remove the other column"
+            )
+        if used := without_unused(absent, schema):
+            warn(f"the table lacks {quote(used)}, which the model was trained on: unknown in every row")
     if extra:
         warn(f"ignored, because the model does not have it: {quote(extra)}")
     return [name for name in names if name in schema.given], absent

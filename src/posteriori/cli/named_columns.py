@@ -109,6 +109,8 @@ def columns_of_kinds(values: Sequence[str] | None, features: Sequence[str]) -> d
     """
     found: dict[str, list[str]] = {}
     for value in values or []:
+        if value == "help":
+            raise UserError(f"--column takes COLUMN=KIND; the kinds are {', '.join(_kinds())}")
         names, equals, kind = value.rpartition("=")
         if not equals or not names:
             raise UserError(f"--column is {value!r}; write COLUMN=KIND, such as {value or 'A'}=text")
@@ -120,6 +122,12 @@ def columns_of_kinds(values: Sequence[str] | None, features: Sequence[str]) -> d
             if kind_of.setdefault(name, kind) != kind:
                 raise UserError(f"--column names {name!r} as {kind_of[name]} and as {kind}; choose one")
     return found
+
+
+def _kinds() -> list[str]:
+    from posteriori.densities.registry import REGISTRY
+
+    return [*NOT_OF_DENSITIES, *sorted(entry.density.name for entry in REGISTRY if entry.options is not None)]
 
 
 def kept_and_text(values: Sequence[str] | None, features: Sequence[str], of_text: bool = True) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from posteriori.cli.tables import (
     print_grid,
     print_information,
     print_parameter_count,
+    print_rows,
     print_sentences,
     print_table,
 )
@@ -105,13 +106,13 @@ def _print_words(out: Console, column: Facts) -> None:
 def _print_tree(out: Console, facts: Facts) -> None:
     """Print the edges of a tree with their conditional mutual information."""
     given = "the class" if facts["class"] is None else label_text(facts["class"])
-    table = new_table(f"feature, given {given}", "depends on", "nats", "")
-    table.columns[1].justify = table.columns[3].justify = "left"
+    table = new_table(f"feature, given {given}", "depends on", "nats", "", left=2)
+    table.columns[3].justify = "left"
     greatest = max((edge["nats"] for edge in facts["edges"]), default=0.0)
     for edge in facts["edges"]:
         child, parent = label_text(edge["child"]), label_text(edge["parent"])
         table.add_row(child, parent, f"{edge['nats']:.4f}", bar(edge["nats"], greatest))
-    out.print(table)
+    print_rows(out, table)
     out.print()
 
 

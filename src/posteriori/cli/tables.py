@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from posteriori.cli.facts import Facts, plain
 from posteriori.support.formatting import cell_text, count, escaped, listed, plural, probability, shortened
 
 _NARROWEST = 60  # columns; on a narrower terminal the lines wrap
 NAME = 32  # characters of a name
+_SHORTEST_NAME = 8  # where a table is too wide
 _MOST_ALERTS = 10  # columns
 
 
@@ -50,28 +53,82 @@ def model_text(name: str, title: str) -> str:
 
 
 def new_table(*headers: str, left: int = 1) -> Table:
-    """Return an empty table with one line per row; all columns except the first `left` ones are right-aligned."""
+    """Return an empty table with one line per row: the first `left` columns hold names, the others numbers.
+
+    Numbers are right-aligned. Only names are cut where a table is too wide (`print_rows`).
+    """
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for position, header in enumerate(headers):
         table.add_column(
             header,
             justify="left" if position < left else "right",
             no_wrap=True,
-            overflow="ellipsis",
+            overflow="ellipsis" if position < left else "crop",
             min_width=3,
         )
     return table
 
 
 def print_table(out: Console, table: Table) -> None:
-    """Print a table and an empty line."""
-    out.print(table)
+    """Print a table as `print_rows` does, and an empty line."""
+    print_rows(out, table)
     out.print()
+
+
+def print_rows(out: Console, table: Table) -> None:
+    """Print a table; where it is too wide, cut the longest names, then print the columns in several tables.
+
+    Numbers are never cut: "+0.8…" may be 0.80 or 0.89.
+    """
+    if table.expand or fits(out, table):
+        out.print(table)
+        return
+    widths = [_width_of(column) for column in table.columns]
+    names = [place for place, column in enumerate(table.columns) if column.overflow == "ellipsis"]
+    excess = _width_of_table(out, table) - out.width
+    while excess > 0 and names:
+        longest = max(names, key=widths.__getitem__)
+        if widths[longest] <= _SHORTEST_NAME:
+            break
+        widths[longest] -= 1
+        excess -= 1
+    for column, width in zip(table.columns, widths, strict=True):
+        column.min_width = column.max_width = width
+    for part in [table] if excess <= 0 else _parts_of(out, table, names):
+        out.print(part)
+
+
+def _parts_of(out: Console, table: Table, names: Sequence[int]) -> list[Table]:
+    """Return tables that fit: each has the columns of names, and some of the others."""
+    parts: list[list[int]] = [[]]
+    for place in range(len(table.columns)):
+        if place in names:
+            continue
+        if parts[-1] and _width_of_table(out, _part_of(table, [*names, *parts[-1], place])) > out.width:
+            parts.append([])
+        parts[-1].append(place)
+    return [_part_of(table, [*names, *part]) for part in parts]
+
+
+def _part_of(table: Table, places: Sequence[int]) -> Table:
+    part = new_table()
+    part.columns = [replace(table.columns[place], _index=k) for k, place in enumerate(places)]
+    part.rows = table.rows
+    return part
+
+
+def _width_of(column: Column) -> int:
+    width = max(cell_len(str(cell)) for cell in (column.header, *column.cells))
+    return max(width if column.max_width is None else min(width, column.max_width), column.min_width or 0)
+
+
+def _width_of_table(out: Console, table: Table) -> int:
+    return out.measure(table, options=out.options.update(max_width=10_000)).maximum
 
 
 def fits(out: Console, table: Table) -> bool:
     """Return whether a table fits the width of the console without cutting any cell."""
-    return out.measure(table, options=out.options.update(max_width=10_000)).maximum <= out.width
+    return _width_of_table(out, table) <= out.width
 
 
 def print_grid(
@@ -154,7 +211,7 @@ def print_information(out: Console, facts: Facts) -> None:
     for feature in features[:MOST_FEATURES]:
         nats = f"{feature['nats']:.4f} ± {feature['standard_error']:.4f}"
         table.add_row(label_text(feature["feature"]), nats, bar(feature["nats"], greatest))
-    out.print(table)
+    print_rows(out, table)
     if len(features) > MOST_FEATURES:
         out.print(f"and {plural(len(features) - MOST_FEATURES, 'more feature')}")
     rows = f"{measured['rows']:,}"

@@ -22,8 +22,9 @@ from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
 from posteriori.tables.arrays import write_column
 from posteriori.tables.blocks import BlockTable, needs_dense
+from posteriori.tables.matching import matched_places
 from posteriori.tables.messages import infinite_cell
-from posteriori.tables.reading import matched_places, takes_tables
+from posteriori.tables.reading import takes_tables
 from posteriori.tables.texts import text_columns
 from posteriori.tables.tokenizer import Tokenizer
 

@@ -18,7 +18,7 @@ from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.arrays import write_column
-from posteriori.tables.reading import matched_places
+from posteriori.tables.matching import matched_places
 
 
 class MDLPDiscretizer(TransformerMixin, BaseEstimator):

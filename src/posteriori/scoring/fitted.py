@@ -20,7 +20,7 @@ from posteriori.support.checks import check_not_negative, check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, read_rows
 from posteriori.tables.arrays import write_column
-from posteriori.tables.reading import matched_places
+from posteriori.tables.matching import matched_places
 from posteriori.user_warnings import warn
 
 _NETWORK = "BayesianNetwork"
@@ -78,7 +78,9 @@ class FittedPosterior:
         """Return rows to predict as a source; X is anything that `predict` takes."""
         schema = self.schema
         table = read_rows(X, schema, self.model)
-        positions = matched_places(table, schema, self.model, schema.target, warn_of_lost_names=self.learned)
+        positions = matched_places(
+            table, schema, self.model, schema.target, warn_of_lost_names=self.learned, may_lack=True
+        )
         source = source_of(table, schema, positions, n_jobs=self.n_jobs)
         return source.with_width(self.posterior.n_scores)
 

@@ -14,6 +14,7 @@ from posteriori.sources.table_source import ComposedSource, Labelling, RowReader
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, LabelColumn, Schema, Table
 from posteriori.tables.labels import KnownLabels
+from posteriori.tables.matching import ABSENT
 from posteriori.tables.partitioned import PartitionedTable, add
 from posteriori.tables.progress import start_progress
 
@@ -78,7 +79,8 @@ class PartitionedSource(ComposedSource):
     def _columns(self) -> Sequence[int]:
         """The columns that are read: those of the schema, then that of the labels."""
         labels = self._label_column
-        features = list(dict.fromkeys(self.positions))  # the parts of a date are read from one column
+        # The parts of a date are read from one column.
+        features = [position for position in dict.fromkeys(self.positions) if position != ABSENT]
         return features if labels is None else [*features, labels.position]
 
     @property
@@ -88,7 +90,8 @@ class PartitionedSource(ComposedSource):
         if labels is not None:  # the table is left behind: each partition takes its place
             labels = replace(labels, table=cast(Table, None), position=len(self._columns) - 1)
         labelling = replace(self.labelling, labels=labels, weight=None, folds=None)
-        places = [self._columns.index(position) for position in self.positions]
+        columns = self._columns
+        places = [ABSENT if position == ABSENT else columns.index(position) for position in self.positions]
         return PartitionReader(self.schema, places, labelling, self.reader.numeric_only)
 
     @cached_property

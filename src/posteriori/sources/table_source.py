@@ -36,6 +36,7 @@ from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.batch import Times, read_codes, read_numbers
 from posteriori.tables.blocks import TableWithCounts, no_counts
 from posteriori.tables.labels import KnownLabels
+from posteriori.tables.matching import ABSENT
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
 from posteriori.tables.progress import callback, start_progress
@@ -113,7 +114,8 @@ class RowReader:
 
     table: Table
     schema: Schema
-    positions: Sequence[int]  # the position in the table of each column of the schema
+    # the position in the table of each column of the schema; `ABSENT` for one of which every cell is missing
+    positions: Sequence[int]
     kept: CachedRows | None = None  # the cells of all rows, where they were read before
     first: int = 0  # the number of the first row, where the table is a part of a longer one: for messages
     # whether a category that the schema lacks is an error, because the schema was inferred from the first rows
@@ -137,18 +139,26 @@ class RowReader:
         categorical = self.schema.of_kind("categorical")
         if not categorical or self.numeric_only:
             return numbers, np.zeros((n_rows, len(categorical)), np.uint8), {}
-        columns = [self.schema.columns[j] for j in categorical]
-        positions = [self.positions[j] for j in categorical]
-        codes, unseen = read_codes(self.table, positions, self.schema, columns, rows, times)
+        read = [j for j in categorical if self.positions[j] != ABSENT]
+        codes = np.zeros((n_rows, len(categorical)), self.schema.code_dtype)
+        unseen: dict[str, int] = {}
+        if read:
+            columns = [self.schema.columns[j] for j in read]
+            positions = [self.positions[j] for j in read]
+            present, unseen = read_codes(self.table, positions, self.schema, columns, rows, times)
+            if len(read) == len(categorical):
+                codes = present
+            else:
+                codes[:, [categorical.index(j) for j in read]] = present
         if unseen and self.unseen_is_error:
             raise UnseenCategoryError(f"{quote(unseen)} holds a category that was taken not to occur")
         return numbers, codes, unseen
 
     def _numbers(self, rows: slice, n_rows: int, times: Times) -> Array:
-        """Return the continuous cells of some rows; columns without a value in training are missing throughout."""
+        """Return the continuous cells of some rows; columns that are absent or had no value in training are missing."""
         schema = self.schema
         continuous = schema.of_kind("continuous")
-        read = [j for j in continuous if not schema.columns[j].valueless]
+        read = [j for j in continuous if not schema.columns[j].valueless and self.positions[j] != ABSENT]
         if not read:
             return np.full((n_rows, len(continuous)), np.nan)
         columns = [schema.columns[j] for j in read]
@@ -164,16 +174,19 @@ class RowReader:
         numbers, codes, unseen = self.cells(rows)
         start = self.first + (rows.start or 0)
         assignment = labelling.assignment(rows, len(numbers))
-        bags = self._bags(rows, unseen)
+        bags = self._bags(rows, len(numbers), unseen)
         return Batch.of(self.schema, start, numbers, codes, unseen, assignment, labelling.fold(rows), bags)
 
-    def _bags(self, rows: slice, unseen: dict[str, int]) -> tuple[Bags, ...]:
+    def _bags(self, rows: slice, n_rows: int, unseen: dict[str, int]) -> tuple[Bags, ...]:
         """Return the columns of counts and text of some rows; add the number of unseen words per column to `unseen`."""
         read = []
         for j in self.schema.of_kind("counts"):
             column = self.schema.columns[j]
             if j in self.texts:
                 read.append(self.texts[j].rows(rows))
+                continue
+            if self.positions[j] == ABSENT:  # as a missing text
+                read.append(Bags.empty(n_rows, column.width))
                 continue
             if column.text is not None:
                 read.append(column.count_words(self.table.texts(self.positions[j], rows)))
@@ -195,10 +208,11 @@ class RowReader:
             yield from ((self, labelling, rows) for rows in slices)
             return
         label_column = labelling.column_of(self.table)
-        read = self.schema.of_kind("continuous") if self.numeric_only else self.schema.modelled
+        wanted = self.schema.of_kind("continuous") if self.numeric_only else self.schema.modelled
+        read = [j for j in wanted if self.positions[j] != ABSENT]
         # The parts of a date are read from one column.
         columns = list(dict.fromkeys(self.positions[j] for j in read))
-        positions = [columns.index(self.positions[j]) if j in read else -1 for j in range(len(self.positions))]
+        positions = [columns.index(self.positions[j]) if j in read else ABSENT for j in range(len(self.positions))]
         label_place = len(columns)
         columns += [] if label_column is None else [label_column.position]
         from_first_rows = isinstance(self.table, Scan) and self.table.from_first_rows
@@ -589,7 +603,7 @@ def source_of(
     table : Table
     schema : Schema
     positions : sequence of int
-        The position in the table of each column of the schema.
+        As in `RowReader`.
     labels, classes, weight, folds, unlabelled_weight, label_model
         As in `Labelling`.
     n_jobs : int, optional

@@ -26,7 +26,7 @@ from posteriori.tables.arrays import (
     plain_cell,
     whole_numbers,
 )
-from posteriori.tables.blocks import Blocks, BlockTable, check_blocks, needs_dense, open_blocks, open_sparse
+from posteriori.tables.blocks import Blocks, needs_dense, open_blocks, open_sparse
 from posteriori.tables.column_kinds import Parts, extended_dates, find_dates, find_identifiers
 from posteriori.tables.marks import marks_in
 from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
@@ -40,31 +40,6 @@ from posteriori.user_warnings import warn
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-
-
-def matched_places(
-    table: Table, schema: Schema, model: str, target: str | None = None, *, warn_of_lost_names: bool = True
-) -> tuple[int, ...]:
-    """Return the position in a table of each column of a schema; the table may also hold the target.
-
-    Other columns are ignored with a warning, where both sides have names.
-    Raises the errors of `Schema.match` and `check_blocks`.
-    """
-    if isinstance(table, BlockTable) or schema.container == "scipy":
-        check_blocks(table, schema, model)
-    if schema.named and not table.named and warn_of_lost_names:
-        warn(f"X does not have valid feature names, but {model} was fitted with feature names")
-    elif table.named and not schema.named:
-        warn(f"X has feature names, but {model} was fitted without feature names")
-    names = [name for name in table.names if name != target or target in schema.given]
-    if schema.named and table.named:
-        extra = [name for name in names if name not in schema.given]
-        if extra and len(names) - len(extra) == len(schema.given):
-            warn(f"X has {quote(extra)}, which {model} was not trained on; ignored")
-            names = [name for name in names if name in schema.given]
-    positions = schema.match(names, table.named, model)
-    of_name = {name: place for place, name in enumerate(table.names)}
-    return tuple([of_name[names[position]] for position in positions])
 
 
 _PLAIN = {float, int, type(None)}  # types of cells that NumPy converts as `object_numbers` does

@@ -17,7 +17,6 @@ from posteriori.support.formatting import number
 from posteriori.support.lazy_polars import pl
 from posteriori.support.typing import Array
 from posteriori.tables.bags import Bags
-from posteriori.tables.messages import quote
 from posteriori.tables.times import CATEGORIES, DatePart
 from posteriori.tables.tokenizer import Tokenizer
 
@@ -530,26 +529,6 @@ class Schema:
                 columns[j] = replace(columns[j], valueless=not seen[j])
         same = all(map(operator.is_, columns, self.columns))
         return self if same else replace(self, columns=tuple(columns))
-
-    def match(self, names: Sequence[str], named: bool, model: str) -> tuple[int, ...]:
-        """Return the position of each column of the schema in a table with these columns.
-
-        Columns are matched by name, in any order, where both sides have names; otherwise by position.
-        Raises ValueError if a column is absent, or the number of columns without names is another one.
-        """
-        if not (self.named and named):
-            if len(names) != len(self.given):
-                raise ValueError(
-                    f"X has {len(names)} features, but {model} is expecting {len(self.given)} features as input."
-                )
-            return self.places
-        if tuple(names) == self.given:
-            return self.places
-        position_of = {name: position for position, name in enumerate(names)}
-        absent = [name for name in self.given if name not in position_of]
-        if absent:
-            raise ValueError(f"X lacks {quote(absent)}, which {model} was trained on; add it, empty where unknown")
-        return self.spread([position_of[name] for name in self.given])
 
     def extended(self, other: Schema, mixed: Collection[int] = ()) -> Schema:
         """Return the schema that covers the rows of both tables; mixed columns may hold cells of several kinds."""

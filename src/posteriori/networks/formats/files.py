@@ -234,7 +234,8 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     if network.gaussians and not by_suffix[suffix].continuous:
         name = network.gaussians[0].variable
         raise ValueError(
-            f"{name!r} is continuous, which {suffix} cannot hold; write {_OWN} or .json, or cut it into intervals"
+            f"{name!r} is continuous, which {suffix} cannot hold; write {_OWN} or .json, or cut it into intervals "
+            "(--binned on the command line)"
         )
     try:
         content = by_suffix[suffix].write(network).encode()
