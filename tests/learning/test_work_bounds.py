@@ -339,7 +339,7 @@ def test_a_long_search_for_a_network_is_announced_and_done(kind, method, all_is_
         table[rng.random(table.shape) < 0.05] = np.nan
     said = r"the search for a graph of 4 variables on [0-9]+ distinct rows takes about .* to make it shorter, leave out"
     with pytest.warns(UserWarning, match=said):
-        po.learn_network(table, method=method)
+        po.learn_network(table, method)
 
 
 def test_a_long_bootstrap_of_networks_is_announced(all_is_long):
