@@ -369,7 +369,7 @@ def test_the_importance_of_many_pairs_is_measured_on_fewer_rows(monkeypatch):
 def test_a_long_comparison_is_announced_once_its_first_sizes_show_what_it_takes(all_is_long):
     done = []
     with pytest.warns(UserWarning, match=r"the rest of the comparison takes about") as seen:
-        po.compare(load_penguins(), "species", ["logistic"], sizes=[20, 100], repeats=3, progress=done.append)
+        po.compare(["logistic"], load_penguins(), "species", sizes=[20, 100], repeats=3, progress=done.append)
     assert len(done) == 6
     assert sum("the rest of the comparison" in str(warning.message) for warning in seen) <= 2
 
