@@ -177,7 +177,8 @@ def cross_validate(
     exact = {title: clone(model) for title, model in titled.items() if isinstance(model, GenerativeEstimator)}
     refitted = {title: model for title, model in titled.items() if title not in exact}
     held_out: dict[str, HeldOut] = {}
-    seed = int(generator(random_state).integers(2**31 - 1)) if not isinstance(random_state, Integral) else random_state
+    is_seed = isinstance(random_state, Integral)
+    seed = int(random_state) if is_seed else int(generator(random_state).integers(2**31 - 1))
     options = {"stratified": stratified, "groups": groups, "random_state": seed}
     for folded, estimators in _by_schema(exact, X, y, sample_weight, folds, options):
         plans = [estimator.training_plan(folded.source.schema, folded.target) for estimator in estimators.values()]

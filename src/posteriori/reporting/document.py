@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from posteriori.classifiers.rows import chosen_class
+from posteriori.facts.columns import ColumnFacts, facts_of_rows
 from posteriori.model_selection import HeldOut
-from posteriori.reporting.data import ColumnFacts, ReportData, check_address, check_classifier, column_facts, target_of
+from posteriori.reporting.data import ReportData, check_address, check_classifier, target_of
 from posteriori.reporting.dependences import tree_section
 from posteriori.reporting.drift import TableRows
 from posteriori.reporting.drift_page import Drift, drift_sections, drift_summary
@@ -220,7 +221,7 @@ def _model_report(
     evaluated = predict_held_out(subject, out_of_fold)
     if positive is not None or evaluated.positive is None:
         evaluated = replace(evaluated, positive=chosen)
-    facts = column_facts(estimator, X)
+    facts = facts_of_rows(estimator, X)
     title = title or f"{type(estimator).__name__}: predicting {subject.target}"
     header = summary(subject, evaluated, facts)
     sections = [one for one in _sections(subject, evaluated, facts, explorer) if one is not None]

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from posteriori.densities import column_label
+from posteriori.facts.columns import ColumnFacts
 from posteriori.model_selection import HeldOut, in_words
 from posteriori.reporting.alerts import alerts_table, find_alerts
-from posteriori.reporting.data import ColumnFacts, ReportData
+from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import seen_rows
 from posteriori.reporting.markup import (
     Html,

@@ -11,9 +11,10 @@ import numpy as np
 from posteriori.explain import Explanation
 from posteriori.explain.effects import with_cells
 from posteriori.explain.sums import merge_classes
+from posteriori.facts.columns import ColumnFacts
 from posteriori.model_selection import HeldOut
 from posteriori.plotting.reading import Feature, cells_of, posterior_of, read_batch
-from posteriori.reporting.data import ColumnFacts, ReportData, case_links, take_rows
+from posteriori.reporting.data import ReportData, case_links, take_rows
 from posteriori.reporting.held_out import importance_of
 from posteriori.reporting.markup import (
     Html,
