@@ -26,10 +26,11 @@ from posteriori.model_selection import HeldOut, in_words
 from posteriori.networks import BayesianNetwork
 from posteriori.plotting.reading import Scale, parents_of
 from posteriori.reporting.held_out import seen_rows
-from posteriori.reporting.markup import Html, HtmlPage, document_head, element
+from posteriori.reporting.markup import HtmlPage, document_head
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import generator
 from posteriori.support.formatting import cell_text
+from posteriori.support.markup import Html, element
 from posteriori.support.typing import Array
 from posteriori.tables import read_labels, read_rows
 from posteriori.tables.writing import decode

@@ -17,12 +17,13 @@ from posteriori.reporting.drift import TableRows
 from posteriori.reporting.drift_page import Drift, drift_sections, drift_summary
 from posteriori.reporting.features import features_section
 from posteriori.reporting.held_out import importance_of, predict_held_out
-from posteriori.reporting.markup import Html, HtmlPage, Section, details, element, page, paragraph
+from posteriori.reporting.markup import HtmlPage, Section, page, paragraph
 from posteriori.reporting.overview import summary, table_section
 from posteriori.reporting.rows import explained_section, labels_section, strangest_section
 from posteriori.reporting.scores import candidates_section, scores_section, weights_section
 from posteriori.reporting.trust import calibration_section, confusion_section, thresholds_section
 from posteriori.reporting.two_models import TwoModels, model_sections, models_summary
+from posteriori.support.markup import Html, details, element
 from posteriori.tables import read_table
 from posteriori.version import __version__
 

@@ -12,21 +12,10 @@ from posteriori.model_selection import HeldOut, in_words
 from posteriori.reporting.alerts import alerts_table, find_alerts
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import seen_rows
-from posteriori.reporting.markup import (
-    Html,
-    Section,
-    bar,
-    cards,
-    details,
-    element,
-    needs_groups,
-    number,
-    paragraph,
-    percent,
-    table,
-)
+from posteriori.reporting.markup import Section, bar, cards, needs_groups, number, paragraph, percent, table
 from posteriori.statistics.description import Cells
 from posteriori.support.formatting import cell_text, count, plural
+from posteriori.support.markup import Html, details, element
 from posteriori.support.typing import Array
 
 _ALL = 0.99  # the share of seen rows is an estimate
