@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -261,7 +262,8 @@ def test_a_file_of_a_network_has_no_scorer(tmp_path):
 
 def test_a_file_whose_classes_do_not_fit_is_refused(tmp_path):
     model, path = po.NaiveBayes().fit([["u"], ["v"], ["v"]], ["k", "l", "l"]), tmp_path / "model.posteriori"
-    model.target_ = po.NaiveBayes().fit([["u"], ["v"], ["v"]], ["k", "l", "m"]).target_
+    target = po.NaiveBayes().fit([["u"], ["v"], ["v"]], ["k", "l", "m"]).target_
+    model.fitted_ = replace(model.fitted_, target=target)
     po.save(model, path)
     with pytest.raises(ValueError, match="the model has not one component or more for each class"):
         po.scoring.load_scorer(path)

@@ -10,42 +10,13 @@ from typing import Any
 
 from sklearn.utils._param_validation import make_constraint
 
-from posteriori import classifiers, model, networks, registry, statistics, tables
-from posteriori.classifiers.rows import FIGURES, ROW_POSTERIORS
-from posteriori.learning import importance
+from posteriori import classifiers, networks, registry
+from posteriori.classifiers.fitted import Fitted
+from posteriori.classifiers.fitted_pool import FittedPool
 from posteriori.model_files import pack, parse, read_file, refuse_unknown, unpack, write_file
-from posteriori.model_selection.held_out_figures import HeldOutFigures
 from posteriori.networks.formats.files import network_of_content
-from posteriori.support.checks import conforms, require
+from posteriori.support.checks import require
 from posteriori.support.typing import Array
-
-# Fitted attributes of an estimator that a file may hold, and their types.
-_STATE: dict[str, Any] = {
-    "model_": model.GenerativeModel,
-    "target_": tables.Column,
-    "statistics_": statistics.JointStatistics,
-    "log_likelihood_trace_": Array,
-    "label_confusion_": Array,
-    "unlabelled_weight_": float,
-    "converged_": bool,
-    "_classes_closed": bool,
-    "one_class_": classifiers.ChowLiuClassifier,
-    "members_": dict[str, classifiers.GenerativeEstimator],
-    "member_weights_": dict[str, float],
-    "class_bias_": Array,
-    "partial_weights_": dict[str, float],
-    "partial_bias_": Array,
-    "known_cells_": model.KnownCells,
-    "training_prior_": Array,
-    "cv_results_": dict[str, list[str | float | None]],
-    "skipped_": dict[str, str],
-    "_importance": importance.Importance,
-    "target_cuts_": tables.TargetCuts,
-    "row_fingerprints_": statistics.RowFingerprints,
-    "row_posteriors_": statistics.RowPosteriors,
-    "_held_out_figures": HeldOutFigures,
-    "alerts_": list[dict[str, str | list[str]]],
-}
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -131,12 +102,6 @@ def load(path: str | os.PathLike[str]) -> Any:
             return network_of_content(content, arrays)
         estimator = _estimator_of(content, arrays)
         estimator._check_fitted()
-        if ROW_POSTERIORS in vars(estimator):
-            n_classes = vars(estimator)[ROW_POSTERIORS].class_prior.shape[1]
-            require(n_classes == len(estimator.classes_), "the out-of-fold predictions have other classes")
-        if FIGURES in vars(estimator):
-            n_classes = len(vars(estimator)[FIGURES].true)
-            require(n_classes == len(estimator.classes_), "the figures of held-out predictions have other classes")
         return estimator
 
 
@@ -150,14 +115,10 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
         raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({kinds})")
     if not path:  # an estimator that is a parameter of another need not be fitted
         check_is_fitted(estimator)
-    if "_held_out_rows" in vars(estimator):  # the file keeps the importance, not the rows that it is computed from
-        _ = estimator.importance_
-    state = {key: vars(estimator)[key] for key in _STATE if key in vars(estimator)}
-    return {
-        "model": name,
-        "parameters": _pack(estimator.get_params(deep=False), f"{path}parameters", arrays),
-        "state": {key: _pack(value, f"{path}{key}", arrays) for key, value in state.items()},
-    }
+    content = {"model": name, "parameters": _pack(estimator.get_params(deep=False), f"{path}parameters", arrays)}
+    if "fitted_" in vars(estimator):
+        content["fitted"] = _pack(estimator.fitted_.for_file(), f"{path}fitted", arrays)
+    return content
 
 
 def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
@@ -168,14 +129,11 @@ def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     allowed = _constraints(kind)
     if not all(any(one.is_satisfied_by(value) for one in allowed[name]) for name, value in parameters.items()):
         estimator._validate_params()  # raises an error that names the parameter
-    state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
-    for key, value in state.items():
-        if not conforms(value, _STATE[key]):
-            raise ValueError(f"{key} is a {type(value).__name__} of the wrong kind")
-    if "model_" in state:
-        estimator._set_model(state.pop("model_"), state.pop("target_"))
-    for key, value in state.items():
-        setattr(estimator, key, value)
+    if "fitted" in content:
+        fitted = _unpack(content["fitted"], arrays)
+        wanted = FittedPool if kind is classifiers.GenerativeClassifier else Fitted
+        require(type(fitted) is wanted, f"a {type(fitted).__name__} is no fit of a {content['model']}")
+        estimator.fitted_ = fitted.for_file()  # without what a crafted file may hold beyond it
     return estimator
 
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 from posteriori.classifiers import kept_predictions as kept
-from posteriori.classifiers.rows import ROW_POSTERIORS, record_rows
+from posteriori.classifiers.rows import record_rows
 from posteriori.datasets import load_penguins
 from posteriori.exploring.document import sampled_rows
 from posteriori.model_selection import out_of_fold
@@ -105,7 +105,7 @@ def test_texts_tell_rows_apart():
     model = po.NaiveBayes(columns=po.Columns(text=["said"]))
     held_out = out_of_fold(model, rows, "species")
     kept.keep_predictions(model, held_out, lambda places: rows.drop("species")[places])
-    assert len(np.unique(getattr(model, ROW_POSTERIORS).hashes)) == 36
+    assert len(np.unique(model.fitted_.record.posteriors.hashes)) == 36
     found = judged(model, rows[::-1])
     assert found.n_kept == 36
     assert_allclose(found.held_out.posterior, held_out.posterior[::-1], atol=1e-3)
@@ -114,11 +114,11 @@ def test_texts_tell_rows_apart():
 def test_a_model_that_changes_forgets_its_predictions():
     model, _ = fitted()
     model.partial_fit(PENGUINS[:20], "species")
-    assert not hasattr(model, ROW_POSTERIORS)
+    assert model.fitted_.record.posteriors is None
     pool = po.GenerativeClassifier(members=["nb"]).fit(PENGUINS, "species")
     kept.keep_predictions(pool, pool.out_of_fold_, lambda places: X[places])
     pool.partial_fit(PENGUINS[:20], "species")
-    assert not hasattr(pool, ROW_POSTERIORS)
+    assert pool.fitted_.record.posteriors is None
 
 
 def test_the_explorer_takes_the_predictions_of_a_file_in_any_order(tmp_path):

@@ -40,7 +40,7 @@ def test_partial_fit_learns_what_a_fit_learns_and_weighs_members_by_predictions_
     model = po.GenerativeClassifier(MEMBERS, penalty=100.0).partial_fit(X[:120], y[:120], classes=list("abcd"))
     assert model.classes_.tolist() == list("abcd")
     model = pool_of(X[:120], y[:120])
-    first = model._held_out_sample
+    first = model.fitted_.held_out_sample
     before = np.stack([one.predict_log_proba(X[120:]) for one in model.members_.values()], axis=2)
     model.partial_fit(X[120:], y[120:])
     require_members_of(model, X, y)
@@ -92,11 +92,11 @@ def test_the_kept_sample_is_bounded_and_holds_no_cells():
     X, y = table(6000)
     model = pool_of(X, y, {"nb": po.NaiveBayes()})
     for _ in range(2):
-        sample = model._held_out_sample
+        sample = model.fitted_.held_out_sample
         assert len(sample.y_true) == 5000
         assert sample.log_posterior.shape == (5000, 3, 1)
         model.partial_fit(X, y)
-    assert model._held_out_sample.weight.sum() == pytest.approx(18000)
+    assert model.fitted_.held_out_sample.weight.sum() == pytest.approx(18000)
 
 
 def test_unlearned_rows_leave_every_member_and_the_sample():
@@ -106,7 +106,8 @@ def test_unlearned_rows_leave_every_member_and_the_sample():
     model.unlearn(X[200:], y[200:])
     require_members_of(model, X[:200], y[:200], atol=1e-8)
     assert model.member_weights_ == pytest.approx(weights)
-    assert not {"_held_out_sample", "_held_out_rows", "out_of_fold_"} & set(vars(model))
+    fitted = model.fitted_
+    assert (fitted.held_out_sample, fitted.out_of_fold, fitted.record.held_out) == (None, None, None)
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match=r"'kind'|weigh"):
         model.unlearn(pl.concat([X] * 3), np.concatenate([y] * 3))

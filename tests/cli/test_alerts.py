@@ -61,10 +61,10 @@ def test_fit_and_show_list_the_alerts():
 def test_alerts_are_forgotten_with_the_rows():
     succeeds("fit", "table.csv", "-t", "y", "--model", "nb", "-q", "--force")
     model = po.load("table.posteriori")
-    assert model.alerts_
+    assert model.fitted_.record.alerts
     table = pl.read_csv("table.csv")
-    assert not hasattr(model.unlearn(table.head(100), "y"), "alerts_")
-    assert not hasattr(model.fit(table, "y"), "alerts_")
+    assert model.unlearn(table.head(100), "y").fitted_.record.alerts is None
+    assert model.fit(table, "y").fitted_.record.alerts is None
 
 
 def test_a_table_without_a_mistake_has_no_alert():

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers.rows import forget_rows
+from posteriori.classifiers.fitted import set_record
 from posteriori.datasets import load_penguins
 from posteriori.explain.sums import merge_classes
 from posteriori.model_selection import metrics
@@ -63,7 +63,7 @@ def test_evaluation_equals_the_library(model, penguins):
     estimator, table = po.load(model), load_penguins()
     components = np.searchsorted(estimator.classes_, table["species"].to_numpy())
     posterior = estimator.predict_proba(table)
-    forget_rows(estimator)  # and with them the out-of-fold predictions
+    set_record(estimator, fingerprints=None, posteriors=None, figures=None)  # and with them the out-of-fold predictions
     po.save(estimator, "alone.posteriori")
     found = json.loads(succeeds("evaluate", "alone.posteriori", penguins, "--json"))
     assert found["model"] == pytest.approx(scores_of_scikit_learn(components, posterior))

@@ -137,7 +137,7 @@ def test_a_saved_model_cuts_the_target_of_new_rows_as_its_own(kind, model, cars)
     loaded = po.load("cars.posteriori")
     found = json.loads(succeeds("evaluate", "cars.posteriori", f"more.{kind}", "--json"))
     rows = pl.read_csv("more.csv")
-    expected = (loaded.predict(rows.drop("price")) == loaded.target_cuts_.apply(rows["price"])).mean()
+    expected = (loaded.predict(rows.drop("price")) == loaded.fitted_.record.target_cuts.apply(rows["price"])).mean()
     assert found["model"]["accuracy"] == pytest.approx(expected)
     assert expected > 0.6
 

@@ -115,13 +115,13 @@ def test_held_out_importance_is_that_of_refitting_and_masking_by_hand(name):
 
 def test_the_importance_of_a_pool_is_about_the_posteriors_that_judge_it():
     model = po.GenerativeClassifier(["lda", "tan", "nb"]).fit(PENGUINS, "species")
-    held_out = model._held_out_rows
+    held_out = model.fitted_.record.held_out
     found = np.empty_like(model.out_of_fold_.log_posterior)
     for rows, predictor in held_out.folds:
         found[rows] = predictor.log_posteriors_without_each(held_out.batch.rows(rows))[0]
     assert_allclose(found, model.out_of_fold_.log_posterior, atol=1e-9)
     assert model.importance_.held_out
-    assert "_held_out_rows" not in vars(model)
+    assert model.fitted_.record.held_out is None
 
 
 def test_of_many_rows_some_of_every_class_and_fold_are_measured():
@@ -130,7 +130,7 @@ def test_of_many_rows_some_of_every_class_and_fold_are_measured():
     X = rng.normal(size=(5000, 2)) + y[:, np.newaxis]
     model = po.NaiveBayes()
     out_of_fold(model, X, y)
-    held_out = model._held_out_rows
+    held_out = model.fitted_.record.held_out
     assert len(held_out.y_true) == MOST_ROWS == model.importance_.n_rows
     assert_allclose(held_out.y_true.mean(), y.mean(), atol=1e-3)
     assert sorted(np.concatenate([rows for rows, _ in held_out.folds]).tolist()) == list(range(MOST_ROWS))

@@ -86,13 +86,13 @@ def test_a_cycle_of_parents(cycle, path):
     crafted, _ = replaced(content, "parents", {"tuple": [{"tuple": [parent]} for parent in cycle]})
     refused(path, "kdb 1", content=crafted)
     _, _, arrays = parts_of("tan")
-    arrays["model_.parameters.0.parents"] = np.array([cycle])
+    arrays["fitted.model.parameters.0.parents"] = np.array([cycle])
     refused(path, "tan", arrays=arrays, match="its own ancestor")
 
 
 def test_offsets_of_tables(path):
     _, _, arrays = parts_of("kdb")
-    arrays["model_.parameters.0.offsets"] = arrays["model_.parameters.0.offsets"] + 1
+    arrays["fitted.model.parameters.0.offsets"] = arrays["fitted.model.parameters.0.offsets"] + 1
     refused(path, "kdb", arrays=arrays, match="offsets of the tables")
 
 
@@ -103,6 +103,8 @@ def test_columns_of_a_density_that_the_table_does_not_have(columns, path):
     assert count > 0
     refused(path, "naive Bayes", content=crafted)
 
+
+STATED = ("fitted.model.", "fitted.statistics.")
 
 # Their arrays are those of another model: of naive Bayes, of a tree, of k-dependence.
 SAME_ARRAYS = {"label noise", "unlabelled", "mdlp", "dates", "tan em", "tan missing", "kdb 1", "ledoit_wolf"}
@@ -115,7 +117,7 @@ def test_every_array_of_another_type_or_shape_is_refused(name, path):
     header, content, arrays = parts_of(name)
     text = json.dumps(content)
     for key, array in arrays.items():
-        if not key.startswith(("model_", "statistics_")) or not array.size:
+        if not key.startswith(STATED) or not array.size:
             continue
         whole = np.uint64 if np.isfinite(array).all() and (array >= 0).all() else np.bool_
         for other in (
@@ -140,7 +142,7 @@ def test_every_array_of_another_type_or_shape_is_refused(name, path):
 def test_no_number_of_a_model_may_be_nan(name, path):
     header, content, arrays = parts_of(name)
     for key, array in arrays.items():
-        if key.startswith(("model_", "statistics_")) and array.dtype.kind == "f" and array.size:
+        if key.startswith(STATED) and array.dtype.kind == "f" and array.size:
             other = array.copy()
             other.flat[0] = np.nan
             fuzzed.forge(path, header, json.dumps(content), arrays | {key: other})
@@ -226,21 +228,24 @@ def test_parameters_of_estimators_are_validated(parameter, value, path):
 def test_a_model_in_an_estimator_of_another_kind(path):
     _, tree, arrays = parts_of("tan")
     _, bayes, _ = parts_of("naive Bayes")
-    refused(path, "tan", content=bayes | {"state": tree["state"]}, arrays=arrays, match="has other densities")
+    refused(path, "tan", content=bayes | {"fitted": tree["fitted"]}, arrays=arrays, match="has other densities")
 
 
 def test_members_of_a_pool_fit_together(path):
     _, content, _ = parts_of("pool")
+    fields = content["fitted"]["fields"]
     for state, value in (
-        ("members_", {"dict": []}),
-        ("members_", {"dict": [["nb", 1]]}),
-        ("member_weights_", {"dict": [["nb", 1.0]]}),
-        ("member_weights_", {"dict": [[name, -1.0] for name, _ in content["state"]["member_weights_"]["dict"]]}),
-        ("member_weights_", {"dict": [[name, 1e308] for name, _ in content["state"]["member_weights_"]["dict"]]}),
-        ("class_bias_", {"array": "no such array"}),
-        ("class_bias_", 1.0),
+        ("members", {"dict": []}),
+        ("members", {"dict": [["nb", 1]]}),
+        ("weights", {"dict": [["nb", 1.0]]}),
+        ("weights", {"dict": [[name, -1.0] for name, _ in fields["weights"]["dict"]]}),
+        ("weights", {"dict": [[name, 1e308] for name, _ in fields["weights"]["dict"]]}),
+        ("bias", {"array": "no such array"}),
+        ("bias", 1.0),
     ):
-        refused(path, "pool", content=content | {"state": content["state"] | {state: value}})
+        refused(path, "pool", content=content | {"fitted": {"type": "FittedPool", "fields": fields | {state: value}}})
+    model = parts_of("naive Bayes")[1]["fitted"]
+    refused(path, "pool", content=content | {"fitted": model})
 
 
 def test_components_that_the_model_does_not_have(path):
@@ -318,7 +323,7 @@ def test_tables_of_a_tree_lie_side_by_side(data):
 @pytest.mark.parametrize(("bound", "number"), [("highest", np.inf), ("lowest", -np.inf), ("lowest", 1e9)])
 def test_a_range_that_no_rows_can_have(bound, number, path):
     _, _, arrays = parts_of("naive Bayes")
-    key = f"statistics_.ranges.{bound}"
+    key = f"fitted.statistics.ranges.{bound}"
     arrays[key] = np.full_like(arrays[key], number)
     refused(path, "naive Bayes", arrays=arrays, match="does not run from a lower to a higher number")
 
@@ -332,14 +337,14 @@ def test_groups_of_categories_with_huge_numbers_take_no_memory(path):
 
 def test_a_file_that_does_not_say_whether_classes_are_closed_leaves_them_open(path):
     header, content, arrays = parts_of("numbers")
-    assert content["state"].pop("_classes_closed") is False
+    assert content["fitted"]["fields"].pop("classes_closed") is False
     fuzzed.forge(path, header, json.dumps(content), arrays)
     assert po.load(path).partial_fit([[0.0] * 3] * 2, [0, 2]).classes_.tolist() == [0, 1, 2]
 
 
 def test_a_mixture_without_sums_knows_no_ranges(path):
     header, content, arrays = parts_of("mixture")
-    del content["state"]["statistics_"]
+    content["fitted"]["fields"]["statistics"] = None
     fuzzed.forge(path, header, json.dumps(content), arrays)
     rows, component = po.load(path).sample(4, random_state=0)
     assert rows.height == len(component) == 4

@@ -123,6 +123,7 @@ def test_a_loaded_model_is_the_same_bit_for_bit(fitted, path):
     assert again.n_features_in_ == model.n_features_in_
     assert repr(again.get_params()) == repr(model.get_params())
     assert set(vars(again)) == set(vars(model))
+    assert type(again.fitted_) is type(model.fitted_)
     assert str(clone(again)) == str(clone(model))
 
 
@@ -240,8 +241,10 @@ def test_a_file_can_name_no_other_class_and_run_nothing(path):
         {"model": "GaussianNB"},
         {"model": "os.system"},
         {"parameters": {"type": "Path", "fields": {}}},
-        {"state": {"model_": {"type": "Popen", "fields": {"args": "true"}}, "target_": None}},
-        {"state": {}},
+        {"fitted": {"type": "Popen", "fields": {"args": "true"}}},
+        {"fitted": {"type": "Fitted", "fields": {"model": {"type": "Popen", "fields": {}}, "target": None}}},
+        {"fitted": None},
+        {"fitted": {"type": "Fitted", "fields": {}}},
         {"parameters": {"dict": [["no_such_parameter", 1]]}},
     ):
         forge(path, content=json.dumps(content | change))

@@ -147,8 +147,8 @@ def test_a_density_that_knows_only_the_protocol_is_drawn(model):
 
     schema = Schema((Column("u", "continuous"),), named=True)
     stranger = po.NaiveBayes()
-    stranger.classes_ = np.array(["a", "b", "c"])
-    stranger.model_ = GenerativeModel(schema, (Block(UnseenCategoryError(), (0,)),), np.log(np.ones(3) / 3), (None,))
+    model = GenerativeModel(schema, (Block(UnseenCategoryError(), (0,)),), np.log(np.ones(3) / 3), (None,))
+    stranger._set_model(model, Column("y", "categorical", ("a", "b", "c")))
     ax = plot_densities(stranger, "u")
     assert_allclose(areas(ax), 1.0, atol=0.02)
     x = ax.lines[0].get_xdata()

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import matplotlib as mpl
@@ -18,7 +19,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers.rows import forget_rows, record_rows
+from posteriori.classifiers.fitted import set_record
+from posteriori.classifiers.rows import record_rows
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.model_selection import metrics, out_of_fold
@@ -272,7 +274,7 @@ def test_a_pool(monkeypatch):
     information, error = pool.importance_.information, pool.importance_.standard_error
     for j in np.argsort(-information)[:3]:
         assert f"{pool.schema_.names[j]}{information[j]:.3f} ± {error[j]:.3f}" in page.text
-    del pool.out_of_fold_
+    pool.fitted_ = replace(pool.fitted_, out_of_fold=None)
     with pytest.raises(ValueError, match="give that as out_of_fold"):
         po.report(pool, PENGUINS, "species")
 
@@ -424,7 +426,7 @@ def test_training_rows_are_called_so_on_every_page(tmp_path, capsys):
     assert "These are training rows, and each was predicted by a model trained on the other folds" in trained
 
     alone = po.load(model)
-    forget_rows(alone)
+    set_record(alone, fingerprints=None, posteriors=None)
     record_rows(alone, labelled[::2].drop("species"))
     po.save(alone, tmp_path / "alone.posteriori")
     trained = _text_of("report", tmp_path / "alone.posteriori", seen, path=page)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.fitted import TrainingRecord, record_of
 from posteriori.classifiers.keywords import explain_unknown_keywords
 from posteriori.classifiers.notebooks import estimator_html
-from posteriori.classifiers.rows import forget_importance, kept_sentences, rows_to_predict, supports_partitions
+from posteriori.classifiers.rows import kept_sentences, rows_to_predict, supports_partitions
 from posteriori.classifiers.validation import GROUPS, require_in_memory, set_grouped_params, validate_grouped_params
 from posteriori.explain import Explanation
 from posteriori.explain.words import WordFactors, word_factors_of
-from posteriori.learning.importance import HeldOutRows, Importance, importance_under_model
+from posteriori.learning.importance import Importance, importance_under_model
 from posteriori.model import Posterior
 from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
@@ -103,14 +104,22 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     set_params = set_grouped_params
     _validate_params = validate_grouped_params
 
-    classes_: Array
-    target_: Column
-    _fitted_attribute: ClassVar[str]  # exists once the estimator is fitted
+    fitted_: Any  # what the fit learned: `Fitted`, or `FittedPool`
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = explain_unknown_keywords(cls.__init__, GROUPS)  # type: ignore[method-assign]
+
+    @property
+    @abstractmethod
+    def classes_(self) -> Array:
+        """The classes, (C,)."""
+
+    @property
+    @abstractmethod
+    def target_(self) -> Column:
+        """The classes, as a column."""
 
     @property
     @abstractmethod
@@ -336,15 +345,17 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         NotFittedError
             The classifier is not fitted.
         """
-        state = vars(self)
-        if "_importance" not in state and "_held_out_rows" in state:
-            self._importance = self._held_out_rows.importance()
-            self.__dict__.pop("_held_out_rows", None)
-        if "_importance" in state:
-            return self._importance
-        if "_drawn_importance" not in state:
-            self._drawn_importance = importance_under_model(self._training_posterior)
-        return self._drawn_importance
+        check_is_fitted(self)
+        record: TrainingRecord = self.fitted_.record
+        if record.held_out is not None:
+            record = record.with_importance()
+        elif record.importance is None and record.drawn is None:
+            record = replace(record, drawn=importance_under_model(self._training_posterior))
+        if record is not self.fitted_.record:
+            self.fitted_ = replace(self.fitted_, record=record)
+        found = record.drawn if record.importance is None else record.importance
+        assert found is not None
+        return found
 
     @property
     def feature_importances_(self) -> Array:
@@ -402,20 +413,8 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
             )
         return "\n".join(sentences)
 
-    def _check_importance(self, n_columns: int) -> None:
-        """Raise ValueError unless the importance, which may come from a file, is of the columns of the model."""
-        if "_importance" in self.__dict__:
-            self._importance.check_against(n_columns)
-
-    def _keep_held_out(self, rows: HeldOutRows) -> None:
-        """Keep held-out rows and the models of the folds until the first access to the importance."""
-        forget_importance(self)
-        self._held_out_rows = rows
-        if rows.is_large:
-            _ = self.importance_
-
     def __getstate__(self) -> Any:
-        if "_held_out_rows" in vars(self):
+        if record_of(self).held_out is not None:
             _ = self.importance_
         return super().__getstate__()
 
@@ -530,7 +529,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     def _html_repr(self) -> str:
         """Return what a notebook shows: what was learned once fitted; before that, the diagram of scikit-learn."""
         diagram: str = super()._html_repr()
-        return estimator_html(self, diagram) if hasattr(self, self._fitted_attribute) else diagram
+        return estimator_html(self, diagram) if "fitted_" in vars(self) else diagram
 
     def __sklearn_tags__(self) -> Tags:
         return takes_tables(super().__sklearn_tags__())

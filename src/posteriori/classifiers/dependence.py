@@ -72,7 +72,7 @@ def dependence_blocks(
 
 def backoff_of(estimator: Any) -> float | dict[str, tuple[float, ...]] | None:
     """Return the pseudo-rows of the back-off: as given, or of each column by name as learned; None without back-off."""
-    smoothing, schema = smoothing_in(estimator._fitted.blocks), estimator._fitted.schema
+    smoothing, schema = smoothing_in(estimator.model_.blocks), estimator.model_.schema
     if smoothing is None or not smoothing.of_columns:
         return None if smoothing is None else smoothing.strength
     return dict(zip((schema.names[j] for j in schema.dense), smoothing.of_columns, strict=True))
@@ -178,9 +178,9 @@ class KDependenceBayes(GenerativeEstimator):
     @property
     def parents_(self) -> dict[str, tuple[str, ...]]:
         """Parents of each column by name, the most important first."""
-        schema = self._fitted.schema
+        schema = self.model_.schema
         names = [schema.names[j] for j in schema.dense]
-        parents = coarse_parameters(self._fitted.parameters[0]).parents
+        parents = coarse_parameters(self.model_.parameters[0]).parents
         pairs = zip(names, parents, strict=True)
         return {name: tuple(names[position] for position in positions) for name, positions in pairs}
 
@@ -359,5 +359,5 @@ class FullJointClassifier(GenerativeEstimator):
     @property
     def n_cells_(self) -> int:
         """C·Π_j K_j."""
-        cardinalities: tuple[int, ...] = self._fitted.parameters[0].cardinalities
+        cardinalities: tuple[int, ...] = self.model_.parameters[0].cardinalities
         return len(self.classes_) * math.prod(cardinalities)

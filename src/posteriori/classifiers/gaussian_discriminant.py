@@ -337,12 +337,12 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     @property
     def xbar_(self) -> Array:
         """Mean of the class means, weighted by the prior, (d,)."""
-        return np.exp(self._fitted.log_prior) @ self.means_
+        return np.exp(self.model_.log_prior) @ self.means_
 
     @property
     def _directions(self) -> tuple[Array, Array]:
         parameters = self._gaussian[1]
-        weight = np.exp(self._fitted.log_prior)
+        weight = np.exp(self.model_.log_prior)
         within = MultivariateGaussianParameters(
             self.means_, np.tensordot(weight, self._covariances, axes=1)[np.newaxis]
         )
@@ -393,12 +393,12 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         return parameters
 
     def _require_one_component(self, what: str) -> None:
-        if self._fitted.of_class:
+        if self.model_.of_class:
             raise AttributeError(f"the log-odds of mixtures have no {what[2:]}; it needs one component per class")
 
     @property
     def _gaussian(self) -> tuple[Any, MultivariateGaussianParameters]:
-        for block, parameters in zip(self._fitted.blocks, self._fitted.parameters, strict=True):
+        for block, parameters in zip(self.model_.blocks, self.model_.parameters, strict=True):
             if isinstance(parameters, MultivariateGaussianParameters):
                 return block, parameters
         raise AttributeError(f"this {type(self).__name__} has no continuous column")
@@ -408,7 +408,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         """Σ_j log p(m_j = 0 | y) over the continuous columns, (C,), in nats; part of the score of a complete row."""
         continuous = self._gaussian[0].columns
         total = np.zeros(len(self.class_log_prior_))
-        for block, parameters in zip(self._fitted.blocks, self._fitted.parameters, strict=True):
+        for block, parameters in zip(self.model_.blocks, self.model_.parameters, strict=True):
             if isinstance(parameters, MissingnessParameters):
                 total += parameters.log_present[:, np.isin(block.columns, continuous)].sum(axis=1)
         return total

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -21,7 +21,10 @@ from posteriori.classifiers.candidates import (
     warn_of_left_out,
 )
 from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.fitted import TrainingRecord
+from posteriori.classifiers.fitted_pool import FittedPool
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.held_out_sample import HeldOutSample
 from posteriori.classifiers.parameters import check_priors, insert_shared_docs
 from posteriori.classifiers.pool_reading import (
     TimeBudget,
@@ -32,13 +35,12 @@ from posteriori.classifiers.pool_reading import (
     read_pool_rows,
     with_affordable_folds,
 )
-from posteriori.classifiers.pool_updates import HeldOutSample, add_rows, log_prior_ratio, remove_rows
-from posteriori.classifiers.rows import FIGURES, forget_rows
+from posteriori.classifiers.pool_updates import log_prior_ratio, with_rows, without_rows
 from posteriori.classifiers.validation import Columns, Labels, labels_of, warn_of_empty_columns, warn_of_one_class
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_bounds import POOLING, fitting_steps
-from posteriori.model import KnownCells, PartialRows, Pool, Posterior
+from posteriori.model import KnownCells, Pool, Posterior
 from posteriori.model_cost import Language
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
@@ -52,7 +54,7 @@ from posteriori.model_selection.partial_rows import fit_partial_rows
 from posteriori.registry import LANGUAGES, MODELS, find_language
 from posteriori.sources.table_source import blas
 from posteriori.statistics import ColumnRanges
-from posteriori.support.checks import check_numbers, generator, require
+from posteriori.support.checks import generator
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema
@@ -287,18 +289,8 @@ class GenerativeClassifier(Classifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    members_: dict[str, GenerativeEstimator]
-    member_weights_: dict[str, float]
-    class_bias_: Array
-    partial_weights_: dict[str, float]
-    partial_bias_: Array
-    known_cells_: KnownCells
-    training_prior_: Array
-    skipped_: dict[str, str]
-    language_note_: str
-    _held_out_sample: HeldOutSample
+    fitted_: FittedPool
     reads_counts = True
-    _fitted_attribute = "members_"
 
     # Learning ---------------------------------------------------------------------------------------------------
 
@@ -336,7 +328,7 @@ class GenerativeClassifier(Classifier):
             A candidate is left out because of its cost or because it fails, a column has no value, or there is only one
             class.
         """
-        self._fit(X, y, sample_weight, None, progress, groups)
+        self.fitted_ = self._fit(X, y, sample_weight, None, progress, groups)
         warn_of_one_class(self.target_, self.schema_.target)
         return self
 
@@ -348,7 +340,7 @@ class GenerativeClassifier(Classifier):
         classes: Any,
         progress: Callable[[int], None] | None = None,
         groups: Any = None,
-    ) -> Self:
+    ) -> FittedPool:
         begun = clock()
         self._validate_params()
         labels = labels_of(self)
@@ -357,8 +349,6 @@ class GenerativeClassifier(Classifier):
                 f"a pool has no label_noise, and a number as unlabelled_weight, but labels is {labels}; leave it out, "
                 "or choose NaiveBayes, GaussianDiscriminant or TreeAugmentedNaiveBayes"
             )
-        self.__dict__.pop("target_cuts_", None)  # of an earlier target
-        forget_rows(self)
         seed = int(generator(self.random_state).integers(2**31))
         rows, summary, common = read_pool_rows(self, X, y, sample_weight, classes)
         prior, ratio = priors_of_rows(self, rows)
@@ -366,44 +356,54 @@ class GenerativeClassifier(Classifier):
             rows, self.folds, groups=groups, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL
         )
         folded = folded.dealt_by_cells(seed)
-        estimators, too_costly = candidates_of(self, folded, summary, common)
+        estimators, skipped, too_costly = candidates_of(self, folded, summary, common)
         folded = with_affordable_folds(self, folded, estimators, seed)
         sampled = sample_of(folded)
         shape = folded.source.table.n_rows, len(folded.source.schema.columns)
         plan_steps(fitting_steps(*shape, len(folded.evaluated), len(estimators), folded.folds))
 
         fitter = CandidateFitter(folded, _repeats(folded, folded.folds, seed), sampled, progress)
-        fits = self._fit_candidates(fitter, estimators, begun)
+        chosen = self._fit_candidates(fitter, estimators, begun)
+        fits = chosen.fits
         estimators, fitted, batch = fits.estimators, fits.fitted, fits.batch
-        self.skipped_ |= fits.failed
+        skipped = skipped | chosen.skipped | fits.failed
         warn_of_left_out(too_costly, fits.failed)
         learned = _held_out_sample(fits.log_posterior, folded)
         log_posteriors = learned.log_posterior[: len(folded.y_true)]
         fold = np.tile(folded.fold, 1 + len(fitter.repeats))
         for estimator, one in zip(estimators.values(), fitted, strict=True):
-            estimator._classes_closed = classes is not None
-            estimator._keep(one.full, folded.target, rows.source.unlabelled_weight)
+            value = estimator.fitted_of(one.full, folded.target, rows.source.unlabelled_weight)
+            estimator.fitted_ = replace(value, classes_closed=classes is not None)
         # Many products of short rows, for which threads cost more than they save.
         with step(POOLING), blas().limit(limits=1, user_api="blas"):
             start_progress(POOLING, 1)
             typical = typical_weights(estimators.values())
             pool = self._with_partial_rows(self._pool_of(learned, folded, typical), fits, folded, sampled, prior)
-            self._store_fit(estimators, pool, prior, ratio)
-            kept = [m for m, name in enumerate(estimators) if name in self.members_]
-            self._held_out_sample = learned.of_members(kept).reduced()
+            result = self._weighted(estimators, pool, prior, ratio)
+            kept = [m for m, name in enumerate(estimators) if name in result.members]
             pools = [self._pool_of(learned.of_rows(fold != k), folded, typical, pool) for k in range(folded.folds)]
             pools = [replace(one, partial=pool.partial) for one in pools]
             whole = _whole_of(folded, pool) if summary.has_gaps else None
-            self._judge(folded, estimators, log_posteriors, whole, fitted, pool, pools, ratio)
-            self._keep_held_out(held_out_rows(folded, sampled, batch, _posteriors(fitted, pools)))
+            out_of_fold, results = self._judged(folded, estimators, log_posteriors, whole, fitted, pool, pools, ratio)
+            # Figures of a copy, which does not keep the posteriors beside their logs.
+            record = TrainingRecord(figures=replace(out_of_fold).figures).with_held_out(
+                held_out_rows(folded, sampled, batch, _posteriors(fitted, pools))
+            )
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
-        return self
+        return replace(
+            result,
+            results=results,
+            skipped=skipped,
+            record=record,
+            language_note=chosen.note,
+            out_of_fold=out_of_fold,
+            held_out_sample=learned.of_members(kept).reduced(),
+        )
 
     def _fit_candidates(
         self, fitter: CandidateFitter, estimators: dict[str, GenerativeEstimator], begun: float
-    ) -> CandidateFits:
+    ) -> _Chosen:
         """Fit the candidates that are of use, and keep those that the language can hold."""
-        self.language_note_ = ""
         if self.language is None:
             return self._fit_useful(fitter, estimators, begun, None)
         language = self._readable_by(fitter.folded.source.schema)
@@ -415,26 +415,24 @@ class GenerativeClassifier(Classifier):
         estimators: dict[str, GenerativeEstimator],
         begun: float,
         language: Language | None,
-    ) -> CandidateFits:
+    ) -> _Chosen:
         """Fit the cheap candidates, and those of the costly ones that are of use; or those that time allows."""
         folded = fitter.folded
         costly = {name: one for name, one in estimators.items() if self._selects and MODELS[name].is_costly}
         cheap = {name: one for name, one in estimators.items() if name not in costly}
         if self.time_budget is not None:
             fits, skipped = fit_within(TimeBudget(self.time_budget, begun), fitter, cheap | costly)
-            self.skipped_ |= skipped
-            return fits.in_order(estimators)
+            return _Chosen(fits.in_order(estimators), skipped)
         if not cheap or not costly or len(folded.y_true) < FEWEST_TRIED:
-            return fitter.fit(estimators)
-        fits = fitter.fit(cheap)
+            return _Chosen(fitter.fit(estimators), {})
+        fits, note = fitter.fit(cheap), ""
         trial = try_costly(costly, fits, folded, self._penalty(folded))
         if language is not None:
             taken = sum(language.size(one.full.model) for one in fits.fitted)
-            trial, self.language_note_ = trial.with_room(language, taken, folded.n_labelled, folded.folds)
-        self.skipped_ |= trial.skipped
-        if not trial.kept:
-            return fits
-        return fits.joined(fitter.fit(trial.kept)).in_order(estimators)
+            trial, note = trial.with_room(language, taken, folded.n_labelled, folded.folds)
+        if trial.kept:
+            fits = fits.joined(fitter.fit(trial.kept)).in_order(estimators)
+        return _Chosen(fits, trial.skipped, note)
 
     def _readable_by(self, schema: Schema) -> Language:
         """Return the language of the pool; ValueError if it cannot read some column."""
@@ -447,20 +445,21 @@ class GenerativeClassifier(Classifier):
                 raise ValueError(f"column {name!r} {reason}; leave it out (--ignore of posteriori fit)")
         return language
 
-    def _written_in(self, language: Language, fits: CandidateFits, folded: FoldedData) -> CandidateFits:
+    def _written_in(self, language: Language, chosen: _Chosen, folded: FoldedData) -> _Chosen:
         """Return the candidates that a language can hold; state what the others are worth."""
+        fits = chosen.fits
         models = {name: one.full.model for name, one in zip(fits.estimators, fits.fitted, strict=True)}
         reasons = language.reasons_against(models)
         if not reasons:
-            return fits
+            return chosen
         sentences = [f"{name!r} is left out: {reason}" for name, reason in reasons.items()]
         if len(reasons) == len(models):
             raise ValueError(f"no candidate can be written in {self.language}: {'; '.join(sentences)}")
-        self.skipped_ |= reasons
         loss, risen, error = cost_of_leaving_out(fits, reasons, folded, self._penalty(folded))
         cost = f"the log-loss of the pool, {loss:.4f}, is higher by {risen:.4f} ± {error:.4f} for it"
-        self.language_note_ = "; ".join(filter(None, [self.language_note_, *sentences, cost]))
-        return fits.in_order([name for name in fits.estimators if name not in reasons])
+        note = "; ".join(filter(None, [chosen.note, *sentences, cost]))
+        kept = fits.in_order([name for name in fits.estimators if name not in reasons])
+        return _Chosen(kept, chosen.skipped | reasons, note)
 
     def _penalty(self, folded: FoldedData) -> float:
         return self.penalty * max(1.0, _FEW_ROWS / len(folded.y_true))
@@ -496,22 +495,25 @@ class GenerativeClassifier(Classifier):
         of_rows = fits.fitted, fits.batch, folded, sampled
         return replace(pool, partial=fit_partial_rows(*of_rows, pool, self._penalty(folded), log_prior, fades=fades))
 
-    def _store_fit(
+    def _weighted(
         self, estimators: dict[str, GenerativeEstimator], pool: Pool, training_prior: Array, ratio: Array
-    ) -> None:
+    ) -> FittedPool:
+        """Return the pool of the members that have a weight."""
         kept = [m for m in range(len(estimators)) if pool.weight[m] > 0] or [int(np.argmax(pool.weight))]
         names = list(estimators)
-        self.members_ = {names[m]: estimators[names[m]] for m in kept}
-        self.member_weights_ = {names[m]: float(pool.weight[m]) for m in kept}
-        self.class_bias_ = pool.bias + ratio
         assert pool.partial is not None
-        self.partial_weights_ = {names[m]: float(pool.partial.weight[m]) for m in kept}
-        self.partial_bias_ = pool.partial.bias + ratio
-        self.known_cells_ = pool.partial.cells
-        self.training_prior_ = training_prior
-        self.unlabelled_weight_ = float(labels_of(self).unlabelled_weight)
+        return FittedPool(
+            {names[m]: estimators[names[m]] for m in kept},
+            {names[m]: float(pool.weight[m]) for m in kept},
+            pool.bias + ratio,
+            {names[m]: float(pool.partial.weight[m]) for m in kept},
+            pool.partial.bias + ratio,
+            pool.partial.cells,
+            training_prior,
+            float(labels_of(self).unlabelled_weight),
+        )
 
-    def _judge(
+    def _judged(
         self,
         folded: FoldedData,
         estimators: dict[str, GenerativeEstimator],
@@ -521,8 +523,8 @@ class GenerativeClassifier(Classifier):
         pool: Pool,
         pools: Sequence[Pool],
         ratio: Array,
-    ) -> None:
-        """Set `out_of_fold_` and `cv_results_`, the cross-validated scores of every candidate and of the pool."""
+    ) -> tuple[HeldOut, dict[str, list[str | float | None]]]:
+        """Return the out-of-fold predictions, and the scores of every candidate and of the pool."""
         pooled = np.empty(log_posteriors.shape[:2])
         for k, others in enumerate(pools):
             held_out = folded.fold == k
@@ -535,20 +537,19 @@ class GenerativeClassifier(Classifier):
             log_posteriors = np.stack(
                 [moved.log_posterior(one[:, :, np.newaxis]) for one in np.moveaxis(log_posteriors, 2, 0)], axis=2
             )
-            prior = np.broadcast_to(self.class_prior_, pooled.shape)
+            given = np.exp(np.log(check_priors(self.priors, folded.target)))
+            prior = np.broadcast_to(given, pooled.shape)
             found_out_of_fold = replace(found_out_of_fold, prior=prior)
-        self.out_of_fold_: HeldOut = found_out_of_fold
-        # Of a copy, which does not keep the posteriors beside their logs.
-        setattr(self, FIGURES, replace(found_out_of_fold).figures)
         each = [*np.exp(np.moveaxis(log_posteriors, 2, 0)), np.exp(pooled)]
-        found = [scores_of(folded.y_true, one, folded.weight, self.out_of_fold_.prior, folded.fold) for one in each]
-        self.cv_results_: dict[str, list[Any]] = {
+        found = [scores_of(folded.y_true, one, folded.weight, found_out_of_fold.prior, folded.fold) for one in each]
+        results: dict[str, list[str | float | None]] = {
             "member": [*estimators, _POOL],
             "weight": [*pool.weight.tolist(), float(pool.weight.sum())],
         } | {name: [one[name] for one in found] for name in found[0]}
         above = [loss_difference(folded.y_true, one, each[-1], folded.weight) for one in each]
-        self.cv_results_["log_loss_above_pool"] = [difference for difference, _ in above]
-        self.cv_results_["log_loss_above_pool_se"] = [error for _, error in above]
+        results["log_loss_above_pool"] = [difference for difference, _ in above]
+        results["log_loss_above_pool_se"] = [error for _, error in above]
+        return found_out_of_fold, results
 
     # Updates ----------------------------------------------------------------------------------------------------
 
@@ -590,9 +591,9 @@ class GenerativeClassifier(Classifier):
         ----------
         Dawid, Present position and potential developments: the prequential approach, JRSS A 147 (1984).
         """
-        if not hasattr(self, "members_"):
-            return self._fit(X, y, sample_weight, classes)
-        add_rows(self, X, y, classes, sample_weight)
+        is_first = "fitted_" not in vars(self)
+        learn = self._fit(X, y, sample_weight, classes) if is_first else with_rows(self, X, y, classes, sample_weight)
+        self.fitted_ = learn
         return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -622,22 +623,86 @@ class GenerativeClassifier(Classifier):
             A member leaves the pool because its statistics are not sums over rows, as after EM for missing cells. The
             weights of the others are multiplied so that their sum stays.
         """
-        remove_rows(self, X, y, sample_weight)
+        self.fitted_ = without_rows(self, X, y, sample_weight)
         return self
 
     # Fitted values ----------------------------------------------------------------------------------------------
 
     @property
-    def _posterior(self) -> Posterior:
-        models = tuple(member.model_ for member in self._fitted_members.values())
-        pool = Pool(np.array(list(self.member_weights_.values())), self.class_bias_, self._partial_rows)
-        log_prior = None if self.priors is None else np.log(check_priors(self.priors, self.target_))
-        return Posterior(models, pool, log_prior)
+    def _value(self) -> FittedPool:
+        """The fitted value; NotFittedError, which is an AttributeError too, before a fit."""
+        try:
+            value: FittedPool = self.__dict__["fitted_"]
+        except KeyError:
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first") from None
+        return value
 
     @property
-    def _partial_rows(self) -> PartialRows:
-        weight = np.array(list(self.partial_weights_.values()))
-        return PartialRows(weight, self.partial_bias_, self.known_cells_)
+    def members_(self) -> dict[str, GenerativeEstimator]:
+        """Fitted estimators by name."""
+        return self._value.members
+
+    @property
+    def member_weights_(self) -> dict[str, float]:
+        """w_m of each member, by name."""
+        return self._value.weights
+
+    @property
+    def class_bias_(self) -> Array:
+        """b_y in nats, (C,)."""
+        return self._value.bias
+
+    @property
+    def partial_weights_(self) -> dict[str, float]:
+        """v_m of each member, by name: its weight in rows of which nothing is known."""
+        return self._value.partial_weights
+
+    @property
+    def partial_bias_(self) -> Array:
+        """The biases of rows of which nothing is known, in nats, (C,)."""
+        return self._value.partial_bias
+
+    @property
+    def known_cells_(self) -> KnownCells:
+        """How much of a row is known, as a function of its known cells."""
+        return self._value.known_cells
+
+    @property
+    def training_prior_(self) -> Array:
+        """Share of each class among the training rows with a label, (C,)."""
+        return self._value.training_prior
+
+    @property
+    def unlabelled_weight_(self) -> float:
+        """Weight of a row without label."""
+        return _present(self._value.unlabelled_weight, "the weight of rows without label")
+
+    @property
+    def cv_results_(self) -> dict[str, list[Any]]:
+        """Cross-validated scores of each candidate, and of the pool, as a table."""
+        return _present(self._value.results, "cross-validated scores")
+
+    @property
+    def skipped_(self) -> dict[str, str]:
+        """Why a candidate was left out, by name."""
+        return self._value.skipped
+
+    @property
+    def language_note_(self) -> str:
+        """A sentence on what is left out for `language`, and what it costs in log-loss; empty if nothing is."""
+        return _present(self._value.language_note, "the note on its language")
+
+    @property
+    def out_of_fold_(self) -> HeldOut:
+        """Out-of-fold posteriors of the pool."""
+        return _present(self._value.out_of_fold, "out-of-fold predictions")
+
+    @property
+    def _posterior(self) -> Posterior:
+        value = self._value
+        models = tuple(member.model_ for member in value.members.values())
+        log_prior = None if self.priors is None else np.log(check_priors(self.priors, self.target_))
+        return Posterior(models, value.pool, log_prior)
 
     @property
     def _training_posterior(self) -> Posterior:
@@ -654,21 +719,15 @@ class GenerativeClassifier(Classifier):
         return [member._ranges for member in self.members_.values()]
 
     @property
-    def _fitted_members(self) -> dict[str, GenerativeEstimator]:
-        if "members_" not in vars(self):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        return self.members_
-
-    @property
     def _first(self) -> GenerativeEstimator:
-        return next(iter(self._fitted_members.values()))
+        return self._value.first
 
     @property
     def _trained(self) -> bool:
         return True
 
     @property
-    def classes_(self) -> Array:  # type: ignore[override]  # an attribute of its members
+    def classes_(self) -> Array:
         """Classes, (C,)."""
         return self._first.classes_
 
@@ -685,7 +744,7 @@ class GenerativeClassifier(Classifier):
         return names
 
     @property
-    def target_(self) -> Column:  # type: ignore[override]  # an attribute of its members
+    def target_(self) -> Column:
         """The classes, as a column."""
         return self._first.target_
 
@@ -697,29 +756,31 @@ class GenerativeClassifier(Classifier):
     @property
     def _log_prior_ratio(self) -> Array:
         """Log of p(y) under `priors` over p(y) of the training rows, (C,), in nats; part of `class_bias_`."""
-        return log_prior_ratio(self.priors, self.target_, getattr(self, "training_prior_", None))
+        return log_prior_ratio(self.priors, self.target_, self.training_prior_)
 
     def _check_fitted(self) -> None:
         """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
-        _ = self._fitted_members
-        require(
-            len(self.members_) > 0 and self.members_.keys() == self.member_weights_.keys(),
-            "members or weights are missing",
-        )
-        schema, target = self.schema_, self.target_
-        for member in self.members_.values():
-            member._check_fitted()
-            require(member.schema_.uncut() == schema, "the members are of different columns")
-            require(member.target_ == target, "the members have different classes")
-        weights = np.array(list(self.member_weights_.values()))
-        check_numbers("the weights of the members", weights, (len(self.members_),), 0.0)
-        check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
-        require(self.members_.keys() == self.partial_weights_.keys(), "the weights for partial rows are missing")
-        self._partial_rows.check_against(len(self.members_), len(self.classes_), len(schema.columns))
-        if hasattr(self, "training_prior_"):
-            check_numbers("the class prior of the training rows", self.training_prior_, (len(self.classes_),), 0.0, 1.0)
-            _ = self._log_prior_ratio  # raises an error if the priors do not fit the classes
-        self._check_importance(len(self.schema_.columns))
+        self._value.check()
+        _ = self._log_prior_ratio  # raises an error if the priors do not fit the classes
+
+
+_Part = TypeVar("_Part")
+
+
+def _present(part: _Part | None, what: str) -> _Part:
+    """Return a part of the fitted value; AttributeError if the pool has none."""
+    if part is None:
+        raise AttributeError(f"this GenerativeClassifier does not keep {what}, as after load, merge or an update")
+    return part
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The candidates of a pool."""
+
+    fits: CandidateFits
+    skipped: dict[str, str]  # why others are left out
+    note: str = ""  # what is left out for the language of the pool, and what that costs
 
 
 def _whole_of(folded: FoldedData, pool: Pool) -> Array | None:

@@ -9,22 +9,12 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.fitted import Fitted, FittedAttributes
 from posteriori.classifiers.parameters import check_priors
-from posteriori.classifiers.rows import (
-    check_model_of,
-    forget_importance,
-    forget_predictions,
-    forget_rows,
-    read_first_rows,
-    read_further_rows,
-    set_model,
-    supports_partitions,
-)
-from posteriori.classifiers.updating import collect_further, remove_rows, warn_of_expected_sums
+from posteriori.classifiers.rows import read_first_rows, read_further_rows, supports_partitions
+from posteriori.classifiers.updating import collect_further, warn_of_expected_sums, without_rows
 from posteriori.classifiers.validation import (
     Columns,
     components_of,
@@ -55,11 +45,10 @@ from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.work_bounds import WorkCounts, announce_em, announce_work, n_incomplete
 from posteriori.model import Block, FactorWeights, GenerativeModel, Posterior, Prior, bins_of
 from posteriori.sources import LabelledSource
-from posteriori.statistics import ColumnRanges, JointStatistics
-from posteriori.support.checks import check_equal, check_numbers, check_share
+from posteriori.statistics import ColumnRanges
+from posteriori.support.checks import check_equal
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Scan, Schema
-from posteriori.tables.arrays import write_column
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable
 
@@ -67,7 +56,7 @@ if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
 
 
-class GenerativeEstimator(Classifier):
+class GenerativeEstimator(FittedAttributes, Classifier):
     """A class prior times class-conditional densities, learned by adding up sufficient statistics.
 
     A subclass declares its parameters, and defines its densities and their columns (`_blocks`). `fit` reads rows
@@ -82,14 +71,6 @@ class GenerativeEstimator(Classifier):
     """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
     takes_two_values: ClassVar[bool] = True
     """Whether columns of two whole numbers are categories by default (`two_values`)."""
-
-    model_: GenerativeModel
-    statistics_: JointStatistics
-    label_confusion_: Array
-    transduction_: Array
-    unlabelled_weight_: float
-    _classes_closed: bool = False
-    _fitted_attribute = "model_"
 
     @abstractmethod
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -144,8 +125,7 @@ class GenerativeEstimator(Classifier):
         return self
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        self._learn(self._first_statistics(X, y, None, sample_weight, complete=True))
-        self._begin(None)
+        self.fitted_ = self._learn(self._first_statistics(X, y, None, sample_weight, complete=True))
         return self
 
     def _first_statistics(self, X: Any, y: Any, classes: Any, sample_weight: Any, complete: bool) -> CollectedRows:
@@ -192,8 +172,8 @@ class GenerativeEstimator(Classifier):
         if learned and not complete:
             raise ValueError(f"{learned} takes all rows at once, and partial_fit sees each once; use fit")
 
-    def _learn(self, collected: CollectedRows) -> Self:
-        """Learn the model from statistics of rows and of earlier rows, and store it."""
+    def _learn(self, collected: CollectedRows) -> Fitted:
+        """Learn the model from statistics of rows and of earlier rows."""
         source, target, blocks = collected.rows.source, collected.rows.target, collected.blocks
         prior, options, statistics = self.component_prior(target), self._em_options(), collected.statistics
         n_components = max(target.cardinality, len(prior.of_class))
@@ -204,9 +184,9 @@ class GenerativeEstimator(Classifier):
             announce_em(blocks, n_rows, n_components, 1, options.max_steps, hidden=False)
         fit = learn(source, blocks, prior, collected.past, statistics, options)
         learned = replace(fit, model=self._weighed(fit, source))
-        self._store_fit(learned, target, source.unlabelled_weight)
-        self._transduce(source.with_label_model(fit.label_model))
-        return self
+        fitted = self._fitted_with_warnings(learned, target, source.unlabelled_weight)
+        labels = self._inferred_labels(fitted, source.with_label_model(fit.label_model))
+        return replace(fitted, transduction=labels)
 
     def _weighed(
         self,
@@ -234,46 +214,42 @@ class GenerativeEstimator(Classifier):
             weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
         return replace(model, weights=weights)
 
-    def _store_fit(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> Self:
-        self._keep(learned, target, unlabelled_weight)
+    def _fitted_with_warnings(self, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted:
+        """Return the fitted value; warn of estimates that the rows do not determine."""
+        fitted = self.fitted_of(learned, target, unlabelled_weight)
         warn_not_converged(learned, self._em_options())
         if learned.model.of_class:
             warn_of_few_rows(learned.statistics.weight)
         warn_of_contradicted_labels(learned.label_model)
         warn_of_empty_columns(learned.model, learned.statistics)
-        warn_of_undetermined(learned.model, learned.statistics, self.component_classes_.tolist())
-        return self
+        warn_of_undetermined(learned.model, learned.statistics, fitted.component_classes.tolist())
+        return fitted
 
-    def _keep(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> None:
-        """Set the fitted attributes, without warnings about estimates that the rows do not determine."""
-        self.statistics_ = learned.statistics
-        self.log_likelihood_trace_ = np.array(learned.trace)
-        if hasattr(self, "labels"):
-            self.unlabelled_weight_ = unlabelled_weight
-        self._set_model(learned.model, target)
-        if hasattr(self, "label_confusion_"):
-            del self.label_confusion_
-        if learned.label_model is not None and learned.label_model.confusion is not None:
-            self.label_confusion_ = learned.label_model.confusion
+    def fitted_of(self, learned: FitResult, target: Column, unlabelled_weight: float | None = 1.0) -> Fitted:
+        """Return a learned model as a fitted value.
 
-    def _set_model(self, model: GenerativeModel, target: Column) -> Self:
-        forget_importance(self)
-        forget_predictions(self)
-        set_model(self, model, target)
-        self.classes_ = write_column(target)
-        return self
+        Parameters
+        ----------
+        learned : FitResult
+            Of a fit under `training_plan`.
+        target : Column
+            The classes.
+        unlabelled_weight : float, optional
+            Weight of a row without label.
+        """
+        confusion = None if learned.label_model is None else learned.label_model.confusion
+        weight = unlabelled_weight if hasattr(self, "labels") else None
+        return Fitted(learned.model, target, learned.statistics, np.array(learned.trace), confusion, weight)
 
-    def _transduce(self, source: LabelledSource) -> None:
-        """Set `transduction_`, the labels of the training rows, if the model infers missing or noisy labels."""
-        if hasattr(self, "transduction_"):
-            del self.transduction_
+    def _inferred_labels(self, fitted: Fitted, source: LabelledSource) -> Array | None:
+        """Return the labels of the training rows, (n,), if the model infers missing or noisy labels."""
         if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; use predict
-            return
+            return None
         if labels_of(self).ignores_unlabelled:
-            return
+            return None
         if source.labels is None or not (source.labels.may_miss or labels_of(self).label_noise is not None):
-            return
-        model = self.model_
+            return None
+        model = fitted.model
         source = source.with_schema(model.schema)
 
         def infer(batch: Batch) -> Array:
@@ -281,13 +257,8 @@ class GenerativeEstimator(Classifier):
                 best: Array = model.by_class(np.log(model.responsibilities(batch)[0])).argmax(axis=1)
             return best
 
-        self.transduction_ = self.classes_[source.map(infer)]
-
-    def _begin(self, classes: Any) -> None:
-        """Record whether the classes are declared, after the first rows; drop what is known of an earlier fit."""
-        self._classes_closed = classes is not None
-        self.__dict__.pop("target_cuts_", None)
-        forget_rows(self)
+        inferred: Array = fitted.classes[source.map(infer)]
+        return inferred
 
     # Updates ----------------------------------------------------------------------------------------------------
 
@@ -321,15 +292,17 @@ class GenerativeEstimator(Classifier):
         UserWarning
             Cells are missing that the model needs, so that the sums are expected values.
         """
-        if not hasattr(self, "model_"):
-            self._learn(self._first_statistics(X, y, classes, sample_weight, complete=False))
-            self._begin(classes)
+        if not self._is_fitted:
+            first = self._learn(self._first_statistics(X, y, classes, sample_weight, complete=False))
+            self.fitted_ = replace(first, classes_closed=classes is not None)
             return self
-        if not hasattr(self, "statistics_"):
+        before = self.fitted_
+        if before.statistics is None:
             raise ValueError("this model was built from parameters, which do not contain the number of rows; use fit")
         collected = collect_further(self, X, y, classes, sample_weight)
-        self._learn(collected)
+        learned = self._learn(collected)
         warn_of_expected_sums(type(self).__name__, collected)
+        self.fitted_ = replace(learned, classes_closed=before.classes_closed, record=before.record.of_other_model())
         return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -373,7 +346,7 @@ class GenerativeEstimator(Classifier):
         >>> model.unlearn([["v"]], ["a"]).class_count_
         array([2., 1.])
         """
-        remove_rows(self, X, y, sample_weight)
+        self.fitted_ = without_rows(self, X, y, sample_weight)
         return self
 
     # The steps of a fit, for algorithms that learn several models from one pass ---------------------------------
@@ -440,11 +413,10 @@ class GenerativeEstimator(Classifier):
             There is only one class, a component has hardly any rows, a column has no value, or the rows do not
             determine an estimate.
         """
-        self._classes_closed = False
-        self._store_fit(fit, rows.target, rows.source.unlabelled_weight)
+        fitted = self._fitted_with_warnings(fit, rows.target, rows.source.unlabelled_weight)
         warn_of_one_class(rows.target, rows.source.schema.target)
-        if held_out is not None:
-            self._keep_held_out(held_out)
+        record = fitted.record if held_out is None else fitted.record.with_held_out(held_out)
+        self.fitted_ = replace(fitted, record=record)
         return self
 
     @property
@@ -473,19 +445,8 @@ class GenerativeEstimator(Classifier):
     # Predicting -------------------------------------------------------------------------------------------------
 
     @property
-    def _fitted(self) -> GenerativeModel:
-        if "model_" not in vars(self):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        return self.model_
-
-    @property
     def _posterior(self) -> Posterior:
-        return Posterior((self._fitted,))
-
-    @property
-    def schema_(self) -> Schema:
-        """The columns: names, kinds and categories."""
-        return self._fitted.schema  # without a posterior, which would cost a one-row prediction microseconds
+        return Posterior((self.model_,))
 
     @property
     def _model_titles(self) -> tuple[str]:
@@ -494,15 +455,6 @@ class GenerativeEstimator(Classifier):
     @property
     def _model_ranges(self) -> tuple[ColumnRanges | None]:
         return (self._ranges,)
-
-    @property
-    def _ranges(self) -> ColumnRanges | None:
-        """Ranges of the columns in the training rows; None if they are unknown."""
-        return self.statistics_.ranges if self._trained else None
-
-    @property
-    def _trained(self) -> bool:
-        return hasattr(self, "statistics_")
 
     @supports_partitions("joint_log_probability")
     def predict_joint_log_proba(self, X: Any) -> Array:
@@ -522,17 +474,30 @@ class GenerativeEstimator(Classifier):
         """
         from posteriori.networks.conversion import network_of
 
-        check_is_fitted(self, "model_")
         return network_of(self.model_, self.target_)
 
     # Fitted values ----------------------------------------------------------------------------------------------
 
     @property
-    def n_iter_(self) -> int:
-        """Number of passes over the rows in training: EM steps, or 1."""
-        if not hasattr(self, "log_likelihood_trace_"):
-            raise AttributeError(f"this {type(self).__name__} has not learned from rows")
-        return max(1, len(self.log_likelihood_trace_))
+    def classes_(self) -> Array:
+        """The classes, (C,)."""
+        return self._value.classes
+
+    @property
+    def label_confusion_(self) -> Array:
+        """p(label | class), (C, C), if labels are noisy."""
+        return np.asarray(self._part(self._value.label_confusion, "has no noisy labels"))
+
+    @property
+    def transduction_(self) -> Array:
+        """The labels of the training rows, (n,), those that the model infers included."""
+        return np.asarray(self._part(self._value.transduction, "inferred no labels of training rows"))
+
+    @property
+    def unlabelled_weight_(self) -> float:
+        """Weight of a row without label."""
+        weight: float = self._part(self._value.unlabelled_weight, "has no weight of rows without label")
+        return weight
 
     @property
     def feature_weights_(self) -> Array:
@@ -546,37 +511,29 @@ class GenerativeEstimator(Classifier):
 
     @property
     def _factor_weights(self) -> FactorWeights:
-        if self._fitted.weights is None:
+        if self.model_.weights is None:
             raise AttributeError(
                 f'this {type(self).__name__} has no feature weights; fit it with feature_weights="conditional"'
             )
-        return self._fitted.weights
+        return self.model_.weights
 
     @property
     def class_count_(self) -> Array:
         """Weight of the rows of each class, (C,)."""
-        if not hasattr(self, "statistics_"):
-            raise AttributeError(f"this {type(self).__name__} has not counted any rows")
-        return np.bincount(self._fitted.of_class or range(len(self.classes_)), self.statistics_.weight)
+        statistics = self._part(self._value.statistics, "has not counted any rows")
+        return np.bincount(self.model_.of_class or range(len(self.classes_)), statistics.weight)
 
     @property
     def component_classes_(self) -> Array:
         """Class of each component, (Z,), in the order of the rows of fitted parameters."""
-        return self.classes_[list(self._fitted.of_class or range(len(self.classes_)))]
+        return self._value.component_classes
 
     def _check_fitted(self) -> None:
         """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
-        check_model_of(self)
-        self._check_importance(len(self.schema_.columns))
-        if hasattr(self, "target_cuts_"):
-            check_equal("the number of classes", len(self.target_cuts_.cuts) + 1, len(self.target_.categories))
-        if hasattr(self, "statistics_"):
-            check_equal(
-                "the parameter components_per_class",
-                self.model_.of_class,
-                components_of(em_of(self).components_per_class, self.target_),
-            )
-        if hasattr(self, "label_confusion_"):
-            n_classes = len(self.classes_)
-            check_numbers("the confusion of labels", self.label_confusion_, (n_classes, n_classes), 0.0, 1.0 + 1e-6)
-        check_share("the weight of rows without label", getattr(self, "unlabelled_weight_", 1.0))
+        fitted = self._value
+        fitted.check()
+        if fitted.statistics is None:
+            return
+        fitted.check_blocks(self._blocks(fitted.schema), type(self).__name__)
+        of_class = components_of(em_of(self).components_per_class, fitted.target)
+        check_equal("the parameter components_per_class", fitted.model.of_class, of_class)

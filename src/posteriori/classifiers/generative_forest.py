@@ -193,7 +193,7 @@ class GenerativeForest(GenerativeEstimator):
 
     @property
     def _trees(self) -> RandomTrees:
-        density = self._fitted.blocks[0].density
+        density = self.model_.blocks[0].density
         assert isinstance(density, RandomTrees)
         return density
 
@@ -240,9 +240,9 @@ class GenerativeForest(GenerativeEstimator):
         └ x0 = red    50%  stop 0.99, go 0.01
         """
         self._check_fitted()
-        check_scalar(tree, "tree", Integral, min_val=0, max_val=self._fitted.parameters[0].trees.n_trees - 1)
+        check_scalar(tree, "tree", Integral, min_val=0, max_val=self.model_.parameters[0].trees.n_trees - 1)
         check_scalar(max_depth, "max_depth", Integral, min_val=0)
-        model, block = self._fitted, self._fitted.blocks[0]
+        model, block = self.model_, self.model_.blocks[0]
         columns = [model.schema.columns[j] for j in block.columns]
         return outline_of_tree(
             model.parameters[0], columns, self.classes_.tolist(), self.class_prior_, int(tree), int(max_depth)
@@ -251,9 +251,8 @@ class GenerativeForest(GenerativeEstimator):
     @property
     def information_gain_(self) -> Array:
         """Information about the class that the splits of each column gain, in nats per row, (d,)."""
-        if not hasattr(self, "statistics_"):
-            raise AttributeError("this GenerativeForest has not counted any rows")
-        block = self._fitted.blocks[0]
-        gain = np.zeros(len(self._fitted.schema.columns))
-        gain[list(block.columns)] = self._trees.information_gain(self.statistics_.blocks[0])
+        statistics = self._part(self._value.statistics, "has not counted any rows")
+        block = self.model_.blocks[0]
+        gain = np.zeros(len(self.model_.schema.columns))
+        gain[list(block.columns)] = self._trees.information_gain(statistics.blocks[0])
         return gain

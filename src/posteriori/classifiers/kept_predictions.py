@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.rows import ROW_POSTERIORS, share_of_seen_rows
+from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.fitted import record_of, set_record
+from posteriori.classifiers.rows import share_of_seen_rows
 from posteriori.learning.folds import stratified_subsample
 from posteriori.model import log_normalised
 from posteriori.model_selection import HeldOut
@@ -21,7 +23,7 @@ MOST_KEPT = 20_000  # rows: with two classes 0.25 MB of a model file, of which t
 _MOSTLY = 0.5  # share of the rows without a kept prediction from which they count as training rows
 
 
-def keep_predictions(estimator: Any, held_out: HeldOut, cells_of: Callable[[Array], Any]) -> None:
+def keep_predictions(estimator: Classifier, held_out: HeldOut, cells_of: Callable[[Array], Any]) -> None:
     """Record out-of-fold predictions of the training rows in a fitted classifier and its model file.
 
     A table of more than 20,000 evaluated rows keeps those of a stratified subsample. `fit`, `partial_fit`, `unlearn`
@@ -45,10 +47,10 @@ def keep_predictions(estimator: Any, held_out: HeldOut, cells_of: Callable[[Arra
     record = RowPosteriors.of(
         hashes, held_out.log_posterior[chosen], held_out.fold[chosen], np.asarray(held_out.prior[first], np.float64)
     )
-    setattr(estimator, ROW_POSTERIORS, record)
+    set_record(estimator, posteriors=record)
 
 
-def kept_predictions(estimator: Any, X: Any, components: Array) -> tuple[Array, Array, Array] | None:
+def kept_predictions(estimator: Classifier, X: Any, components: Array) -> tuple[Array, Array, Array] | None:
     """Return the kept predictions of training rows among the rows X, if the model has a record of any.
 
     Parameters
@@ -63,7 +65,7 @@ def kept_predictions(estimator: Any, X: Any, components: Array) -> tuple[Array, 
         Whether each row has a prediction (n,), log p(y | x) in nats (n, C), and p(y) under the model of its fold (n,
         C). Rows without a prediction are NaN.
     """
-    record: RowPosteriors | None = getattr(estimator, ROW_POSTERIORS, None)
+    record = record_of(estimator).posteriors
     if record is None:
         return None
     labelled = np.flatnonzero(components >= 0)
@@ -103,7 +105,7 @@ class JudgedRows:
     seen: float
 
 
-def judge_rows(estimator: Any, X: Any, y_true: Array) -> JudgedRows:
+def judge_rows(estimator: Classifier, X: Any, y_true: Array) -> JudgedRows:
     """Return the predictions of labelled rows X: kept ones of training rows, and those of the model of other rows."""
     every = np.ones(len(y_true), np.bool_)
     given = HeldOut.given(estimator, y_true, estimator.predict_log_proba(X))
@@ -143,5 +145,5 @@ def _how(n_kept: int, n_judged: int) -> str:
     )
 
 
-def _hashes(estimator: Any, X: Any, components: Array) -> Array:
+def _hashes(estimator: Classifier, X: Any, components: Array) -> Array:
     return with_labels(estimator._source(X).map(hash_rows), components, estimator.target_.categories)

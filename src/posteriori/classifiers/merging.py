@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.fitted import record_of, set_record
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
@@ -93,18 +95,17 @@ def merge(models: Iterable[Any]) -> Any:
         return _with_target_cuts(merge_pools(members, merge), members)
     if isinstance(members[0], ChowLiuTree):
         tree = clone(members[0])
-        tree.one_class_ = _merged([model.one_class_ for model in members])
+        tree.fitted_ = _merged([model.classifier for model in members]).fitted_
         return tree
     return _with_target_cuts(_merged(members), members)
 
 
 def _with_target_cuts(merged: Any, members: Sequence[Any]) -> Any:
     """Give a merged model the cuts of the target of its members; return it."""
-    cuts = {getattr(model, "target_cuts_", None) for model in members}
+    cuts = {record_of(model).target_cuts for model in members}
     if len(cuts) > 1:
         raise ValueError("the targets were cut into classes at different numbers; fit all models with the same classes")
-    if None not in cuts:
-        merged.target_cuts_ = cuts.pop()
+    set_record(merged, target_cuts=cuts.pop())
     return merged
 
 
@@ -116,15 +117,15 @@ def _merged(members: Sequence[Any]) -> Any:
     merged._check_size(schema, target)
     statistics = functools.reduce(operator.add, (past_statistics(model, schema, target, blocks) for model in members))
     learned = FitResult(estimate(schema, blocks, merged.component_prior(target), statistics), statistics)
-    merged._store_fit(learned, target, getattr(members[0], "unlabelled_weight_", 1.0))
-    merged._classes_closed = all(model._classes_closed for model in members)
+    fitted = merged._fitted_with_warnings(learned, target, members[0].fitted_.unlabelled_weight)
+    merged.fitted_ = replace(fitted, classes_closed=all(model.fitted_.classes_closed for model in members))
     return merged
 
 
 def _require_sums(position: int, model: Any) -> None:
     """Raise an error unless a model keeps sums over its rows."""
     if isinstance(model, GenerativeClassifier):
-        check_is_fitted(model, "members_")
+        check_is_fitted(model)
         return
     if isinstance(model, MixtureModel) or not isinstance(model, GenerativeEstimator | ChowLiuTree):
         kind = type(model).__name__
@@ -136,8 +137,8 @@ def _require_sums(position: int, model: Any) -> None:
             f"model {position} is of type {kind}, which cannot be merged: "
             + reasons.get(kind, "give classifiers of posteriori, such as NaiveBayes, which keep sums over their rows")
         )
-    check_is_fitted(model, "one_class_" if isinstance(model, ChowLiuTree) else "model_")
-    obstacle = reason_not_mergeable(model.one_class_ if isinstance(model, ChowLiuTree) else model, "merge", _INSTEAD)
+    check_is_fitted(model)
+    obstacle = reason_not_mergeable(model.classifier if isinstance(model, ChowLiuTree) else model, "merge", _INSTEAD)
     if obstacle:
         raise ValueError(f"model {position} cannot be merged: {obstacle}")
 
@@ -190,7 +191,7 @@ def _joined_schema(members: Sequence[Any]) -> Schema:
     return schema
 
 
-def _categorical(model: Any, schema: Schema) -> set[int]:
+def _categorical(model: GenerativeEstimator, schema: Schema) -> set[int]:
     return categorical_places(columns_of(model).categorical_features, model.distributions, schema.given)
 
 

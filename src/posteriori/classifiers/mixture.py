@@ -10,17 +10,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.fitted import Fitted, FittedAttributes
 from posteriori.classifiers.notebooks import estimator_html
 from posteriori.classifiers.parameters import insert_shared_docs
 from posteriori.classifiers.rows import (
-    check_model_of,
     rows_to_predict,
-    set_model,
     supports_partitions,
     with_counted_categories,
 )
@@ -47,7 +45,6 @@ from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.table_source import blas
 from posteriori.statistics.resolution import few_whole_numbers, rounding_variance
-from posteriori.statistics.sums import ColumnRanges
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
@@ -125,7 +122,7 @@ def _continue(fit: FitResult, run: RunEM, steps: int) -> FitResult:
 
 
 @insert_shared_docs
-class MixtureModel(DensityMixin, BaseEstimator):
+class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
     r"""Mixture model: rows come from latent components, which are learned by EM.
 
     .. math:: p(x) = \sum_z p(z)\, N(x_{\mathrm{continuous}};\ \mu_z, \Sigma_z) \prod_j p(x_j \mid z)
@@ -223,10 +220,6 @@ class MixtureModel(DensityMixin, BaseEstimator):
     set_params = set_grouped_params
     _validate_params = validate_grouped_params
 
-    model_: GenerativeModel
-    target_: Column
-    _fitted_attribute = "model_"
-
     def __init__(
         self,
         n_components: int = 2,
@@ -283,13 +276,11 @@ class MixtureModel(DensityMixin, BaseEstimator):
         self._validate_params()
         with blas().limit(limits=1, user_api="blas"):  # rows are split over threads already, and the matrices are small
             best, target = self._learned(X, sample_weight)
-        self.statistics_ = best.statistics
-        self.log_likelihood_trace_ = np.array(best.trace)
-        self.converged_ = best.converged
-        self._set_model(best.model, target)
         warn_not_converged(best, EMOptions(self.tol, self.max_iter))
         warn_of_empty_columns(best.model, best.statistics)
         self._warn_of_components(best)
+        trace = np.array(best.trace)
+        self.fitted_ = Fitted(best.model, target, best.statistics, trace, converged=best.converged)
         return self
 
     def _learned(self, X: Any, sample_weight: Any) -> tuple[FitResult, Column]:
@@ -362,10 +353,6 @@ class MixtureModel(DensityMixin, BaseEstimator):
         }
         return kinds[self.covariance]
 
-    def _set_model(self, model: GenerativeModel, target: Column) -> Self:
-        set_model(self, model, target)
-        return self
-
     def _warn_of_components(self, learned: FitResult) -> None:
         warn_of_few_rows(learned.statistics.weight)
         schema = learned.model.schema
@@ -387,12 +374,12 @@ class MixtureModel(DensityMixin, BaseEstimator):
         """Return the most probable component of each row, (n,)."""
         posterior = self.predict_proba(X)
         component: Array = posterior.argmax(axis=1)
-        component[np.isnan(posterior[:, 0])] = self._fitted.log_prior.argmax()
+        component[np.isnan(posterior[:, 0])] = self.model_.log_prior.argmax()
         return component
 
     @property
     def _posterior(self) -> Posterior:
-        return Posterior((self._fitted,))
+        return Posterior((self.model_,))
 
     @property
     def _training_posterior(self) -> Posterior:
@@ -404,7 +391,7 @@ class MixtureModel(DensityMixin, BaseEstimator):
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(z | x) of each component, a dict, for services."""
-        check_is_fitted(self, "model_")
+        check_is_fitted(self)
         return Scorer(tuple(range(self.model_.n_classes)), ModelRows(self._posterior, type(self).__name__))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -418,21 +405,16 @@ class MixtureModel(DensityMixin, BaseEstimator):
         If no component can produce a row, it is NaN, with a warning: p(x) is 0, which needs ``alpha=0`` or a number so
         far from all others that log p(x | z) overflows.
         """
-        posterior = self._source(X).map(self._fitted.posterior)
+        posterior = self._source(X).map(self.model_.posterior)
         impossible = np.flatnonzero(np.isnan(posterior[:, 0]))
         if len(impossible):
             warn_of_impossible(int(impossible[0]), len(impossible), of="component")
         return posterior
 
-    @property
-    def _ranges(self) -> ColumnRanges | None:
-        """Ranges of the columns in the training rows; None if they are unknown."""
-        return self.statistics_.ranges if self._trained else None
-
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,): lower for more unusual rows."""
-        return self._source(X).map(self._fitted.log_evidence)
+        return self._source(X).map(self.model_.log_evidence)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log p(x) in nats per row."""
@@ -453,7 +435,7 @@ class MixtureModel(DensityMixin, BaseEstimator):
         respect_ranges keeps numbers within the range of the training rows, and whole if all training values were
         whole; see `NaiveBayes.sample`.
         """
-        check_is_fitted(self, "model_")
+        check_is_fitted(self)
         n = check_draw(n, len(self.schema_.columns))
         rng = generator(random_state)
         component = rng.choice(len(self.weights_), size=n, p=self.weights_)
@@ -463,26 +445,19 @@ class MixtureModel(DensityMixin, BaseEstimator):
     # Fitted values ----------------------------------------------------------------------------------------------
 
     @property
-    def schema_(self) -> Schema:
-        """The columns: names, kinds and categories."""
-        return self._fitted.schema
+    def converged_(self) -> bool:
+        """Whether EM converged."""
+        return bool(self._part(self._value.converged, "does not know whether EM converged"))
 
     @property
     def n_parameters_(self) -> int:
         """Number of free parameters."""
-        return self._fitted.n_parameters
-
-    @property
-    def n_iter_(self) -> int:
-        """Number of passes over the rows in training: EM steps, or 1."""
-        if not hasattr(self, "log_likelihood_trace_"):
-            raise AttributeError(f"this {type(self).__name__} has not learned from rows")
-        return max(1, len(self.log_likelihood_trace_))
+        return self.model_.n_parameters
 
     @property
     def weights_(self) -> Array:
         """p(z), (Z,)."""
-        return np.exp(self._fitted.log_prior)
+        return np.exp(self.model_.log_prior)
 
     @property
     def means_(self) -> Array:
@@ -508,28 +483,21 @@ class MixtureModel(DensityMixin, BaseEstimator):
         return [parameters.column(j) for j in range(len(parameters.cardinalities))]
 
     def _parameters(self, kind: str) -> Any:
-        for block, parameters in zip(self._fitted.blocks, self._fitted.parameters, strict=True):
+        for block, parameters in zip(self.model_.blocks, self.model_.parameters, strict=True):
             if block.density.kind == kind:
                 return parameters
         raise AttributeError(f"this MixtureModel has no {kind} column")
 
-    @property
-    def _fitted(self) -> GenerativeModel:
-        if "model_" not in vars(self):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        return self.model_
-
-    @property
-    def _trained(self) -> bool:
-        return hasattr(self, "statistics_")
-
     def _check_fitted(self) -> None:
         """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
-        check_model_of(self)
+        check_is_fitted(self)
+        self.fitted_.check()
+        if self.fitted_.statistics is not None:
+            self.fitted_.check_blocks(self._blocks(self.schema_), "MixtureModel")
 
     def _html_repr(self) -> str:
         diagram: str = super()._html_repr()
-        return estimator_html(self, diagram) if self._fitted_attribute in vars(self) else diagram
+        return estimator_html(self, diagram) if self._is_fitted else diagram
 
     def __sklearn_tags__(self) -> Tags:
         return takes_tables(super().__sklearn_tags__())

@@ -358,7 +358,7 @@ class NaiveBayes(GenerativeEstimator):
     @property
     def word_log_prob_(self) -> dict[str, Array]:
         """Log factor of one occurrence of each word in nats, (C, V), by the name of the column of counts or text."""
-        found = single_word_factors(self._fitted)
+        found = single_word_factors(self.model_)
         if not found:
             raise AttributeError("this NaiveBayes has no column of counts whose factor is a product over its words")
         return found
@@ -366,9 +366,8 @@ class NaiveBayes(GenerativeEstimator):
     @property
     def category_count_(self) -> list[Array]:
         """Weights of the categories of each categorical or binned column, (C, K)."""
-        if not hasattr(self, "statistics_"):
-            raise AttributeError("this NaiveBayes was made from parameters and has no counts; fit it first")
-        for block, sums in zip(self._fitted.blocks, self.statistics_.blocks, strict=True):
+        statistics = self._part(self._value.statistics, "was made from parameters and has no counts; fit it first")
+        for block, sums in zip(self.model_.blocks, statistics.blocks, strict=True):
             if block.density.kind == "categorical":
                 return [sums.column(j) for j in range(len(block.columns))]
         raise AttributeError("this NaiveBayes has no categorical column")
@@ -376,23 +375,23 @@ class NaiveBayes(GenerativeEstimator):
     @property
     def categories_(self) -> list[Array]:
         """Categories of each categorical column and bins of each binned column, in the order of `feature_log_prob_`."""
-        schema = self._fitted.schema
+        schema = self.model_.schema
         columns = [schema.columns[j] for j in schema.coded]
         return [np.array(c.labels, dtype=object) if c.is_binned else write_column(c) for c in columns]
 
     @property
     def n_categories_(self) -> list[int]:
         """Number of categories of each categorical or binned column."""
-        schema = self._fitted.schema
+        schema = self.model_.schema
         return list(schema.cardinalities(schema.coded))
 
     @property
     def cuts_(self) -> dict[str, Array]:
         """Cut points of each binned column, in data units."""
-        return {column.name: np.array(column.cuts) for column in self._fitted.schema.columns if column.is_binned}
+        return {column.name: np.array(column.cuts) for column in self.model_.schema.columns if column.is_binned}
 
     def _parameters(self, kind: type[_Parameters]) -> _Parameters:
-        for parameters in self._fitted.parameters:
+        for parameters in self.model_.parameters:
             if isinstance(parameters, kind):
                 return parameters
         raise AttributeError(f"this NaiveBayes has no column with {kind.__name__}")

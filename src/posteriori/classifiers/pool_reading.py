@@ -24,6 +24,7 @@ from posteriori.classifiers.candidates import (
 )
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
+from posteriori.classifiers.interfaces import PoolParameters
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.pool_updates import log_prior_ratio
 from posteriori.classifiers.validation import Columns, categorical_places, column_of, columns_of, labels_of
@@ -42,7 +43,7 @@ _USUAL_FOLDS = 5  # for which candidates are selected: more folds leave no candi
 
 
 def read_pool_rows(
-    pool: Any, X: Any, y: Any, sample_weight: Any, classes: Any
+    pool: PoolParameters, X: Any, y: Any, sample_weight: Any, classes: Any
 ) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
     """Return the training rows, their summary, and the parameters of all members."""
     given = columns_of(pool)
@@ -82,7 +83,7 @@ def read_pool_rows(
     return rows, summary, common
 
 
-def priors_of_rows(pool: Any, rows: TrainingRows) -> tuple[Array, Array]:
+def priors_of_rows(pool: PoolParameters, rows: TrainingRows) -> tuple[Array, Array]:
     """Return p(y) of the training rows with a label, and the log ratio of `priors` to it, both (C,)."""
     y_true, weight = rows.y_true, rows.source.weight
     known = y_true >= 0
@@ -93,27 +94,26 @@ def priors_of_rows(pool: Any, rows: TrainingRows) -> tuple[Array, Array]:
 
 
 def candidates_of(
-    pool: Any, folded: FoldedData, summary: TableSummary, common: Mapping[str, Any]
-) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
-    """Set `skipped_`; return the candidates, and the reasons of those that cost too much."""
+    pool: PoolParameters, folded: FoldedData, summary: TableSummary, common: Mapping[str, Any]
+) -> tuple[dict[str, GenerativeEstimator], dict[str, str], dict[str, str]]:
+    """Return the candidates, why others are left out, and which of these cost too much."""
     options = _options(pool, folded.source.schema, common)
-    pool.skipped_ = {}
     if not isinstance(pool.members, str):
-        return resolve_members(pool.members, options), {}
+        return resolve_members(pool.members, options), {}, {}
     selected = select_candidates(summary, options)
     if pool.time_budget is None:
         usual = replace(folded.work_counts, folds=min(folded.folds, _USUAL_FOLDS))
         plans = _plans_of(selected.estimators, folded)
         selected = selected.without(reasons_against_plans(plans, folded.source.schema, usual))
-    pool.skipped_ = selected.declined | selected.too_costly
+    skipped = selected.declined | selected.too_costly
     if not selected.estimators:
-        listed = "; ".join(f"{name}: {reason}" for name, reason in pool.skipped_.items())
+        listed = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise ValueError(f"no candidate suits this table: {listed}")
-    return selected.estimators, selected.too_costly
+    return selected.estimators, skipped, selected.too_costly
 
 
 def with_affordable_folds(
-    pool: Any, folded: FoldedData, estimators: Mapping[str, GenerativeEstimator], seed: int
+    pool: PoolParameters, folded: FoldedData, estimators: Mapping[str, GenerativeEstimator], seed: int
 ) -> FoldedData:
     """Return the rows in fewer folds, with a warning, if cross-validation exceeds the memory; announce what is long."""
     if pool.time_budget is not None:
@@ -133,7 +133,7 @@ def with_affordable_folds(
     return folded.dealt(fewer, seed)
 
 
-def _options(pool: Any, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
+def _options(pool: PoolParameters, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
     """Return what members are asked for, with the densities of the columns of numbers and of counts by name."""
     names = schema.names
     numbers, counts = (tuple(names[j] for j in schema.of_kind(kind)) for kind in ("continuous", "counts"))

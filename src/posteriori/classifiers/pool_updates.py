@@ -5,24 +5,26 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.candidates import typical_weights
+from posteriori.classifiers.fitted_pool import FittedPool
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.held_out_sample import MOST_KEPT, HeldOutSample, places_of
+from posteriori.classifiers.interfaces import FittedClassifier
 from posteriori.classifiers.parameters import check_priors
-from posteriori.classifiers.rows import forget_importance, forget_predictions
 from posteriori.classifiers.updating import reason_not_extendable, reason_not_mergeable
 from posteriori.densities import BackOff
 from posteriori.learning.backoff import smoothing_in, with_smoothing
 from posteriori.learning.fit import TrainingRows
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.importance import HeldOutRows, most_rows
-from posteriori.learning.log_linear import ROWS_PER_PARAMETER, fit_pool
+from posteriori.learning.log_linear import fit_pool
 from posteriori.model import FLOOR, FactorWeights, GenerativeModel, Pool, Posterior, log_posteriors_alone
 from posteriori.model_selection.partial_rows import bias_of_nothing, merged_cells
 from posteriori.sources.source import LabelledSource
@@ -32,70 +34,20 @@ from posteriori.tables import Column
 from posteriori.tables.batch import joined
 from posteriori.user_warnings import warn
 
-MOST_KEPT = 5000  # rows whose held-out predictions a pool keeps
 
+class UpdatablePool(FittedClassifier, Protocol):
+    """A fitted pool, as its updates read it."""
 
-@dataclass(frozen=True)
-class HeldOutSample:
-    """Predictions of rows by members that had not learned from them, from which the weights of a pool are fitted.
-
-    It holds no cell of a row. At most 5,000 rows are kept, a stratified sample whose weights represent all rows.
-    """
-
-    log_posterior: Array  # (n, C, M): in nats, clipped
-    y_true: Array  # (n,): the class index of each row
-    weight: Array  # (n,)
-    # whether the rows of the first fit are among those sampled; they are not after `load` and `merge`
-    covers_fit: bool = True
-
-    @classmethod
-    def empty(cls, n_classes: int, n_members: int) -> HeldOutSample:
-        """Return the sample of no row."""
-        return cls(np.empty((0, n_classes, n_members)), np.empty(0, np.int64), np.empty(0), covers_fit=False)
-
-    def reduced(self) -> HeldOutSample:
-        """Return a stratified sample of at most 5,000 of the rows, with weights of the same sum."""
-        chosen = stratified_subsample(self.y_true, MOST_KEPT)
-        weight = self.weight[chosen]
-        scale = self.weight.sum() / weight.sum() if weight.sum() > 0 else 1.0
-        return replace(
-            self, log_posterior=self.log_posterior[chosen], y_true=self.y_true[chosen], weight=weight * scale
-        )
-
-    def of_classes(self, past: Column, target: Column) -> HeldOutSample:
-        """Return the sample with the classes of another column; new ones have the smallest posterior."""
-        places = places_of(past, target)
-        log_posterior = np.full((len(self.y_true), len(target.categories), self.log_posterior.shape[2]), FLOOR)
-        log_posterior[:, places] = self.log_posterior
-        return replace(self, log_posterior=log_posterior, y_true=places[self.y_true])
-
-    def of_members(self, kept: Sequence[int]) -> HeldOutSample:
-        """Return the sample with some of the members."""
-        return replace(self, log_posterior=self.log_posterior[:, :, list(kept)])
-
-    def of_rows(self, rows: Array) -> HeldOutSample:
-        """Return the sample of some rows, by a mask."""
-        return replace(self, log_posterior=self.log_posterior[rows], y_true=self.y_true[rows], weight=self.weight[rows])
-
-    def joined(self, other: HeldOutSample) -> HeldOutSample:
-        """Return the sample of the rows of both."""
-        return replace(
-            self,
-            log_posterior=np.concatenate([self.log_posterior, other.log_posterior]),
-            y_true=np.concatenate([self.y_true, other.y_true]),
-            weight=np.concatenate([self.weight, other.weight]),
-        ).reduced()
+    fitted_: FittedPool
+    pool: str
+    penalty: float
+    priors: Any
 
     @property
-    def determines_weights(self) -> bool:
-        """Whether there are enough rows to replace the weights of the pool."""
-        _, n_classes, n_members = self.log_posterior.shape
-        return self.covers_fit or len(self.y_true) >= ROWS_PER_PARAMETER * (n_classes + n_members)
-
-
-def places_of(past: Column, target: Column) -> Array:
-    """Return the index of each former class among the classes, (C,)."""
-    return np.array([target.lookup[label] - 1 for label in past.categories], np.int64)
+    def _log_prior_ratio(self) -> Array: ...
+    @property
+    def _training_posterior(self) -> Posterior: ...
+    def _validate_params(self) -> None: ...
 
 
 def update_members(
@@ -150,7 +102,7 @@ def without_feature_weights(member: GenerativeEstimator) -> Any:
         plain.backoff = smoothing_in(plain.model_.blocks)
     if member.feature_weights is not None:
         plain.feature_weights = None
-        plain.model_ = replace(plain.model_, weights=None)
+        plain.fitted_ = plain.fitted_.with_model(replace(plain.model_, weights=None))
     return plain
 
 
@@ -164,7 +116,7 @@ def with_common_backoff(members: Sequence[Any]) -> Sequence[Any]:
         for one in members:
             one.backoff = common
             blocks = tuple(with_smoothing(block, lambda _: common) for block in one.model_.blocks)
-            one.model_ = replace(one.model_, blocks=blocks)
+            one.fitted_ = one.fitted_.with_model(replace(one.model_, blocks=blocks))
     return members
 
 
@@ -187,7 +139,7 @@ def with_feature_weights(plain: Any, members: Sequence[Any], shares: Sequence[fl
     plain.feature_weights = members[0].feature_weights
     varies = np.logical_or.reduce([one.model_.sharing for one in members])
     weights = FactorWeights(plain.model_.log_prior + offset, np.asarray(weight), varies=varies)
-    plain.model_ = replace(plain.model_, weights=weights)
+    plain.fitted_ = plain.fitted_.with_model(replace(plain.model_, weights=weights))
     return plain
 
 
@@ -247,8 +199,8 @@ def log_prior_ratio(priors: Any, target: Column, training_prior: Array | None) -
     return ratio
 
 
-def add_rows(pool: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
-    """Add rows to the members of a fitted pool, and fit its weights to held-out predictions if there are enough."""
+def with_rows(pool: UpdatablePool, X: Any, y: Any, classes: Any, sample_weight: Any) -> FittedPool:
+    """Return a pool whose members have learned from more rows, with weights of held-out predictions if they suffice."""
     pool._validate_params()
     new, held_out = _predicted_before(pool, X, y, classes, sample_weight)
 
@@ -257,20 +209,20 @@ def add_rows(pool: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> Non
             warnings.simplefilter("ignore")
             member.partial_fit(X, y, classes, sample_weight)
 
-    members, unable = update_members(pool.members_, reason_not_extendable, learn)
+    members, unable = update_members(pool.fitted_.members, reason_not_extendable, learn)
     past, target = pool.target_, next(iter(members.values())).target_
-    sample = getattr(pool, "_held_out_sample", None)
+    sample = pool.fitted_.held_out_sample
     if sample is None:
-        sample = HeldOutSample.empty(len(past.categories), len(pool.members_))
+        sample = HeldOutSample.empty(len(past.categories), len(pool.fitted_.members))
     sample = sample.of_classes(past, target).joined(new)
-    kept = [m for m, name in enumerate(pool.members_) if name in members]
-    _replace_members(pool, members, unable, sample.of_members(kept))
-    if held_out is not None:
-        pool._keep_held_out(held_out)
+    kept = [m for m, name in enumerate(pool.fitted_.members) if name in members]
+    updated = _with_members(pool, members, unable, sample.of_members(kept))
+    record = pool.fitted_.record.of_other_model()
+    return replace(updated, record=record if held_out is None else record.with_held_out(held_out))
 
 
 def _predicted_before(
-    pool: Any, X: Any, y: Any, classes: Any, sample_weight: Any
+    pool: UpdatablePool, X: Any, y: Any, classes: Any, sample_weight: Any
 ) -> tuple[HeldOutSample, HeldOutRows | None]:
     """Return the predictions of a sample of new rows by the members, which have not learned from them.
 
@@ -278,7 +230,7 @@ def _predicted_before(
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of categories that the members are about to learn
-        rows = pool._first.read_learned_rows(X, y, sample_weight, classes=classes, complete=False)
+        rows = pool.fitted_.first.read_learned_rows(X, y, sample_weight, classes=classes, complete=False)
         source, one = pool._source(X), Pool(np.ones(1), np.zeros(len(pool.classes_)))
         models = pool._posterior.models
         found = [source.map(Posterior((model,), one).log_posterior) for model in models]
@@ -293,7 +245,7 @@ def _predicted_before(
     return HeldOutSample(logs, rows.y_true[chosen], weight[chosen] * scale), held_out
 
 
-def _held_out(pool: Any, source: LabelledSource, rows: TrainingRows) -> HeldOutRows | None:
+def _held_out(pool: UpdatablePool, source: LabelledSource, rows: TrainingRows) -> HeldOutRows | None:
     """Return a sample of the new rows of known classes with the pool that has not learned from them; None if none.
 
     source has the new rows as the pool reads them, rows has their labels.
@@ -313,44 +265,50 @@ def _held_out(pool: Any, source: LabelledSource, rows: TrainingRows) -> HeldOutR
     return HeldOutRows(joined(list(parts)), index[rows.y_true[chosen]], weight[chosen], (everything,))
 
 
-def remove_rows(pool: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Subtract rows from the members of a fitted pool; its weights stay."""
-    check_is_fitted(pool, "members_")
+def without_rows(pool: UpdatablePool, X: Any, y: Any, sample_weight: Any) -> FittedPool:
+    """Return a pool whose members have not learned from some rows; its weights stay."""
+    check_is_fitted(pool)
     members, unable = update_members(
-        pool.members_,
+        pool.fitted_.members,
         lambda member: reason_not_mergeable(member, "unlearn", "fit the remaining rows"),
         lambda member: member.unlearn(X, y, sample_weight),
     )
-    _replace_members(pool, members, unable, None)
+    return replace(_with_members(pool, members, unable, None), record=pool.fitted_.record.of_other_rows())
 
 
-def _replace_members(
-    pool: Any, members: dict[str, GenerativeEstimator], unable: Mapping[str, str], sample: HeldOutSample | None
-) -> None:
-    """Take updated members, with weights from held-out predictions if there are enough of them."""
+def _with_members(
+    pool: UpdatablePool,
+    members: dict[str, GenerativeEstimator],
+    unable: Mapping[str, str],
+    sample: HeldOutSample | None,
+) -> FittedPool:
+    """Return a pool with updated members, with weights from held-out predictions if there are enough of them."""
+    before = pool.fitted_
     past, target = pool.target_, next(iter(members.values())).target_
-    bias = moved_bias(pool.class_bias_ - pool._log_prior_ratio, past, target)
-    weights = rescaled(pool.member_weights_, list(members))
+    bias = moved_bias(before.bias - pool._log_prior_ratio, past, target)
+    weights = rescaled(before.weights, list(members))
     prior = class_shares(members)
-    ratio = log_prior_ratio(pool.priors, target, prior)  # raises its errors before anything changes
+    ratio = log_prior_ratio(pool.priors, target, prior)
     if sample is not None and sample.determines_weights and pool.pool == "log_linear":
         typical = typical_weights(members.values())
         fitted = fit_pool(sample.log_posterior, sample.y_true, sample.weight, pool.penalty, typical=typical)
         weights, bias = dict(zip(members, fitted.weight.tolist(), strict=True)), fitted.bias
     warn_of_unable(unable)
-    forget_importance(pool)
-    forget_predictions(pool)
-    for name in ("out_of_fold_", "_held_out_sample"):
-        vars(pool).pop(name, None)
-    if sample is not None:
-        pool._held_out_sample = sample
-    pool.members_, pool.member_weights_ = members, weights
-    pool.class_bias_, pool.training_prior_ = bias + ratio, prior
-    pool.partial_weights_ = rescaled(pool.partial_weights_, list(members))
-    pool.partial_bias_ = _bias_of_nothing(pool, ratio)
+    partial = rescaled(before.partial_weights, list(members))
+    return replace(
+        before,
+        members=members,
+        weights=weights,
+        bias=bias + ratio,
+        partial_weights=partial,
+        partial_bias=_bias_of_nothing(members, partial, prior, ratio),
+        training_prior=prior,
+        held_out_sample=sample,
+        out_of_fold=None,
+    )
 
 
-def merge_pools(pools: Sequence[Any], merge_members: Callable[[Sequence[Any]], Any]) -> Any:
+def merge_pools(pools: Sequence[UpdatablePool], merge_members: Callable[[Sequence[Any]], Any]) -> Any:
     """Return the pool of the merged members; weights and biases are means over the pools, weighted by their rows.
 
     Members that are not in every pool, or that cannot be merged, leave the pool with a warning, and the weights of the
@@ -368,16 +326,16 @@ def merge_pools(pools: Sequence[Any], merge_members: Callable[[Sequence[Any]], A
     ValueError
         No member can be merged; the message lists the reasons.
     """
-    rows = np.array([next(iter(pool.members_.values())).class_count_.sum() for pool in pools])
+    rows = np.array([next(iter(pool.fitted_.members.values())).class_count_.sum() for pool in pools])
     shares = (rows / rows.sum()).tolist()
-    names = list(dict.fromkeys(name for pool in pools for name in pool.members_))
+    names = list(dict.fromkeys(name for pool in pools for name in pool.fitted_.members))
     members: dict[str, GenerativeEstimator] = {}
     unable: dict[str, str] = {}
     for name in names:
-        if not all(name in pool.members_ for pool in pools):
+        if not all(name in pool.fitted_.members for pool in pools):
             unable[name] = "not every pool has it"
             continue
-        each = [pool.members_[name] for pool in pools]
+        each = [pool.fitted_.members[name] for pool in pools]
         reason = reason_of_cells(each[0])
         if reason is not None:
             unable[name] = reason
@@ -395,29 +353,36 @@ def merge_pools(pools: Sequence[Any], merge_members: Callable[[Sequence[Any]], A
             "structure does not depend on the rows, such as GaussianDiscriminant, or NaiveBayes with bins=[…]"
         )
     result = clone(pools[0])
-    result.members_ = members
     target = next(iter(members.values())).target_
-    pairs = list(zip(shares, pools, strict=True))
-    weights = {name: sum(share * pool.member_weights_.get(name, 0.0) for share, pool in pairs) for name in names}
-    result.member_weights_ = rescaled(weights, list(members))
-    result.training_prior_ = class_shares(members)
+    pairs = [(share, pool.fitted_) for share, pool in zip(shares, pools, strict=True)]
+    weights = {name: sum(share * one.weights.get(name, 0.0) for share, one in pairs) for name in names}
+    prior = class_shares(members)
+    ratio = log_prior_ratio(result.priors, target, prior)
     bias = sum(
-        share * moved_bias(pool.class_bias_ - pool._log_prior_ratio, pool.target_, target) for share, pool in pairs
+        share * moved_bias(pool.fitted_.bias - pool._log_prior_ratio, pool.target_, target)
+        for share, pool in zip(shares, pools, strict=True)
     )
-    result.class_bias_ = bias + log_prior_ratio(result.priors, target, result.training_prior_)
-    partial = {name: sum(share * pool.partial_weights_.get(name, 0.0) for share, pool in pairs) for name in names}
-    result.partial_weights_ = rescaled(partial, list(members))
-    result.partial_bias_ = _bias_of_nothing(result, log_prior_ratio(result.priors, target, result.training_prior_))
-    result.known_cells_ = merged_cells([pool.known_cells_ for pool in pools], shares)
-    result.skipped_ = {}
+    of_partial = {name: sum(share * one.partial_weights.get(name, 0.0) for share, one in pairs) for name in names}
+    partial = rescaled(of_partial, list(members))
+    result.fitted_ = FittedPool(
+        members,
+        rescaled(weights, list(members)),
+        bias + ratio,
+        partial,
+        _bias_of_nothing(members, partial, prior, ratio),
+        merged_cells([pool.fitted_.known_cells for pool in pools], shares),
+        prior,
+    )
     warn_of_unable(unable)
     return result
 
 
-def _bias_of_nothing(pool: Any, log_ratio: Array) -> Array:
+def _bias_of_nothing(
+    members: Mapping[str, GenerativeEstimator], partial_weights: Mapping[str, float], prior: Array, log_ratio: Array
+) -> Array:
     """Return the biases with which a row without cells gets the prior of a pool, (C,), from its members and weights."""
-    alone = log_posteriors_alone([member.model_ for member in pool.members_.values()])
+    alone = log_posteriors_alone([member.model_ for member in members.values()])
     with np.errstate(divide="ignore"):
-        log_prior = np.log(pool.training_prior_)
-    weight = np.array([pool.partial_weights_[name] for name in pool.members_])
+        log_prior = np.log(prior)
+    weight = np.array([partial_weights[name] for name in members])
     return bias_of_nothing(alone, weight, log_prior) + log_ratio

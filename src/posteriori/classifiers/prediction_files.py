@@ -100,5 +100,4 @@ def _of_the_model(X: Any, schema: Schema) -> Any:
 
 def _fitted_posterior(estimator: GenerativeEstimator | MixtureModel | GenerativeClassifier) -> FittedPosterior:
     mixture, name = isinstance(estimator, MixtureModel), type(estimator).__name__
-    learned = hasattr(estimator, "statistics_") or isinstance(estimator, GenerativeClassifier)
-    return FittedPosterior(estimator._posterior, estimator.target_, name, mixture, estimator.n_jobs, learned)
+    return FittedPosterior(estimator._posterior, estimator.target_, name, mixture, estimator.n_jobs, estimator._trained)

@@ -13,6 +13,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.fitted import record_of, set_record
+from posteriori.classifiers.interfaces import FittedClassifier, FittedEstimator, ModelEstimator
 from posteriori.classifiers.two_values import takes_two_values, warn_of_third_values, with_two_values
 from posteriori.classifiers.validation import (
     categorical_places,
@@ -27,16 +29,14 @@ from posteriori.classifiers.validation import (
     stated_places,
     text_places,
 )
-from posteriori.densities import ungrouped
 from posteriori.engines import engine_of
 from posteriori.learning.fit import TrainingRows
-from posteriori.model import GenerativeModel
 from posteriori.model_selection import in_words
 from posteriori.model_selection.held_out import held_out_weight
 from posteriori.model_selection.held_out_figures import HeldOutFigures, class_index
 from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics.row_records import RowFingerprints, hash_rows
-from posteriori.support.checks import is_missing, require
+from posteriori.support.checks import is_missing
 from posteriori.support.typing import Array
 from posteriori.tables import (
     Batch,
@@ -61,24 +61,19 @@ from posteriori.tables.texts import CountedText
 from posteriori.user_warnings import warn
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-FINGERPRINTS = "row_fingerprints_"
-ROW_POSTERIORS = "row_posteriors_"  # out-of-fold predictions of training rows, recorded by the command line
-FIGURES = "_held_out_figures"  # behind the sentences on held-out predictions: of a pool, or recorded by fit
-_NO_TRACE = "the trace of log-likelihoods is not a list of numbers"
-_ALERTS = "alerts_"  # on the columns of the training rows, recorded by the command line
+_Fitted = TypeVar("_Fitted", bound=FittedEstimator)
 
 
-def places_in(estimator: Any, table: Table, target: str | None = None) -> tuple[int, ...]:
+def places_in(estimator: FittedEstimator, table: Table, target: str | None = None) -> tuple[int, ...]:
     """Return the position in a table of each column of the schema of a fitted estimator."""
     # Names given with parameters are optional: rows without names are taken by position, without a warning.
     named = estimator._trained
     return matched_places(table, estimator.schema_, type(estimator).__name__, target, warn_of_lost_names=named)
 
 
-def rows_to_predict(estimator: Any, X: Any) -> LabelledSource:
+def rows_to_predict(estimator: FittedEstimator, X: Any) -> LabelledSource:
     """Return rows under the schema of a fitted estimator."""
-    if estimator._fitted_attribute not in vars(estimator):
-        check_is_fitted(estimator, estimator._fitted_attribute)
+    check_is_fitted(estimator)
     schema = estimator.schema_
     table = read_rows(X, schema, type(estimator).__name__)
     source = source_of(table, schema, places_in(estimator, table, schema.target), n_jobs=estimator.n_jobs)
@@ -111,45 +106,29 @@ def supports_partitions(title: str) -> Callable[[Method], Method]:
     return decorate
 
 
-def _for_workers(estimator: Any) -> Any:
+def _for_workers(estimator: _Fitted) -> _Fitted:
     """Return an estimator with the same predictions, without its statistics, which may be large."""
     light = copy.copy(estimator)
     light.n_jobs = 1
-    for name in ("statistics_", "transduction_", "out_of_fold_", "_held_out_sample", "log_likelihood_trace_"):
-        vars(light).pop(name, None)
-    if hasattr(light, "members_"):
-        light.members_ = {name: _for_workers(one) for name, one in light.members_.items()}
+    light.fitted_ = light.fitted_.without_rows()
     return light
 
 
-def record_rows(estimator: Any, X: Any) -> None:
+def record_rows(estimator: FittedClassifier, X: Any) -> None:
     """Record the training rows X in a fitted classifier and its model file, as `RowFingerprints`.
 
     `fit`, `unlearn` and `merge` drop the record, and `partial_fit` keeps it.
     """
-    setattr(estimator, FINGERPRINTS, RowFingerprints.of(estimator._source(X).map(hash_rows)))
+    set_record(estimator, fingerprints=RowFingerprints.of(estimator._source(X).map(hash_rows)))
 
 
-def share_of_seen_rows(estimator: Any, X: Any) -> float:
+def share_of_seen_rows(estimator: FittedClassifier, X: Any) -> float:
     """Return the share of the rows X that the classifier was trained on, as far as its record shows; else 0."""
-    record: RowFingerprints | None = getattr(estimator, FINGERPRINTS, None)
+    record = record_of(estimator).fingerprints
     return 0.0 if record is None else record.overlap(estimator._source(X).map(hash_rows))
 
 
-def forget_rows(estimator: Any) -> None:
-    """Drop the records of training rows and the alerts on them, which are no longer those of the classifier."""
-    forget_predictions(estimator)
-    for name in (FINGERPRINTS, _ALERTS):
-        vars(estimator).pop(name, None)
-
-
-def forget_predictions(estimator: Any) -> None:
-    """Drop what is kept of held-out predictions, which are those of another model once this one has changed."""
-    for name in (ROW_POSTERIORS, FIGURES):
-        vars(estimator).pop(name, None)
-
-
-def kept_figures(estimator: Any, positive: Any = None) -> HeldOutFigures | None:
+def kept_figures(estimator: FittedClassifier, positive: Any = None) -> HeldOutFigures | None:
     """Return the figures of held-out predictions that a classifier keeps, with the class of interest; None without.
 
     Raises
@@ -157,12 +136,12 @@ def kept_figures(estimator: Any, positive: Any = None) -> HeldOutFigures | None:
     ValueError
         `positive` is not a class.
     """
-    found: HeldOutFigures | None = getattr(estimator, FIGURES, None)
+    found = record_of(estimator).figures
     chosen = chosen_class(estimator, positive)
     return None if found is None else replace(found, positive=chosen)
 
 
-def kept_sentences(estimator: Any, positive: Any = None) -> list[str]:
+def kept_sentences(estimator: FittedClassifier, positive: Any = None) -> list[str]:
     """Return the sentences on held-out predictions that a classifier keeps; none if it keeps none.
 
     Where rows were held out by another way than folds, the first sentence says which.
@@ -174,7 +153,7 @@ def kept_sentences(estimator: Any, positive: Any = None) -> list[str]:
     return [*([] if found.by_folds else [found.how]), *in_words.sentences(found, phrases)]
 
 
-def chosen_class(estimator: Any, positive: Any = None) -> int | None:
+def chosen_class(estimator: FittedClassifier, positive: Any = None) -> int | None:
     """Return the index of the class of interest: the given one, else that of the fit; None without.
 
     Raises
@@ -184,51 +163,18 @@ def chosen_class(estimator: Any, positive: Any = None) -> int | None:
     """
     if positive is not None:
         return class_index(positive, estimator.classes_.tolist())
-    found: HeldOutFigures | None = getattr(estimator, FIGURES, None)
+    found = record_of(estimator).figures
     return None if found is None else found.of_interest
 
 
-def forget_importance(estimator: Any) -> None:
-    """Drop the feature importance, and what it is computed from on first access."""
-    for name in ("_importance", "_held_out_rows", "_drawn_importance"):
-        vars(estimator).pop(name, None)
-
-
-def set_model(estimator: Any, model: GenerativeModel, target: Column) -> None:
-    """Set the model of an estimator, its classes or components, and its features."""
-    estimator.model_ = model
-    estimator.target_ = target
-    estimator.n_features_in_ = model.schema.n_features
-    if model.schema.named:
-        estimator.feature_names_in_ = np.array(model.schema.given, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
-
-
-def check_model_of(estimator: Any) -> None:
-    """Raise ValueError unless the model, the classes and the statistics of an estimator agree with each other."""
-    check_is_fitted(estimator, "model_")
-    target, model = estimator.target_, estimator.model_
-    require(target.kind == "categorical", "the target is not a column of classes")
-    require(len(target.categories) == model.n_classes, "the model has not one component or more for each class")
-    require(len(target.kinds) <= 1, "the classes are of several kinds")
-    if hasattr(estimator, "log_likelihood_trace_"):
-        require(
-            estimator.log_likelihood_trace_.shape[1:] == () and estimator.log_likelihood_trace_.ndim == 1, _NO_TRACE
-        )
-        require(estimator.log_likelihood_trace_.dtype.kind in "fi", _NO_TRACE)
-    if hasattr(estimator, "statistics_"):
-        model.check_statistics(estimator.statistics_)
-        # Files of earlier versions hold densities without groups of categories.
-        wanted, found = (
-            [(type(ungrouped(block.density)), block.columns) for block in blocks]
-            for blocks in (estimator._blocks(model.schema), model.blocks)
-        )
-        require(found == wanted, f"a {type(estimator).__name__} with these parameters has other densities")
-
-
 def read_first_rows(
-    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
+    estimator: ModelEstimator,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    complete: bool = True,
 ) -> TrainingRows:
     """Read training rows, and infer the schema and the classes from them.
 
@@ -322,7 +268,13 @@ class _SeenCategories:
 
 
 def read_further_rows(
-    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
+    estimator: ModelEstimator,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    complete: bool = True,
 ) -> TrainingRows:
     """Read rows under the schema and the classes of the fitted model, extended by new categories and classes.
 
@@ -357,7 +309,7 @@ def read_further_rows(
 
 
 def _assemble(
-    estimator: Any,
+    estimator: ModelEstimator,
     table: Table,
     schema: Schema,
     positions: Sequence[int],
@@ -392,14 +344,17 @@ def _assemble(
     return rows.with_unlabelled_weight(held_out_weight(rows, clone(estimator).training_plan(schema, target)))
 
 
-def _read_labels(estimator: Any, y: Any, table: Table, complete: bool) -> LabelColumn | PartialLabels:
+def _read_labels(estimator: ModelEstimator, y: Any, table: Table, complete: bool) -> LabelColumn | PartialLabels:
     return labels_to_learn(
         read_teaching_labels(y, table), labels_of(estimator).unlabelled, hasattr(estimator, "labels"), complete
     )
 
 
 def _extended_schema(
-    estimator: Any, table: Table, positions: Sequence[int], counted: dict[int, CountedText] | None = None
+    estimator: ModelEstimator,
+    table: Table,
+    positions: Sequence[int],
+    counted: dict[int, CountedText] | None = None,
 ) -> Schema:
     schema: Schema = estimator.model_.schema
     stated = categorical_places(columns_of(estimator).categorical_features, estimator.distributions, schema.given)
@@ -422,7 +377,7 @@ def _extended_schema(
     return extended
 
 
-def _extended_classes(estimator: Any, classes: Any, labels: LabelColumn | PartialLabels) -> Column:
+def _extended_classes(estimator: ModelEstimator, classes: Any, labels: LabelColumn | PartialLabels) -> Column:
     if classes is not None:
         declared = _declared_classes(classes, labels)
         if declared.categories != estimator.target_.categories:
@@ -430,7 +385,7 @@ def _extended_classes(estimator: Any, classes: Any, labels: LabelColumn | Partia
                 f"classes={list(classes)!r} differs from that of the first call: {list(estimator.target_.categories)}"
             )
     target: Column = estimator.target_
-    return target if estimator._classes_closed else target.extended(labels.infer())
+    return target if estimator.fitted_.classes_closed else target.extended(labels.infer())
 
 
 def _feature_positions(table: Table, labels: LabelColumn | PartialLabels) -> list[int]:

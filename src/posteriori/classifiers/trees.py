@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -12,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.dependence import COMMON, LEARNED_BACKOFF, backoff_of, dependence_blocks, smoothing_of
+from posteriori.classifiers.fitted import FittedAttributes
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.validation import (
@@ -198,12 +200,12 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
     @property
     def tree_(self) -> dict[str, str | None]:
         """Parent of each column by name; None for a root."""
-        return parents_in(self._fitted, 0)
+        return parents_in(self.model_, 0)
 
     @property
     def edge_information_(self) -> dict[tuple[str, str], float]:
         """Information of each edge (parent, child), in nats per row, minus its penalty."""
-        return edge_information_in(self._fitted, 0)
+        return edge_information_in(self.model_, 0)
 
 
 @insert_shared_docs
@@ -290,29 +292,24 @@ class ChowLiuClassifier(GenerativeEstimator):
     @property
     def tree_(self) -> dict[Any, dict[str, str | None]]:
         """For each class, the parent of each column by name; None for a root."""
-        return {name: parents_in(self._fitted, z) for z, name in enumerate(self._tree_names)}
+        return {name: parents_in(self.model_, z) for z, name in enumerate(self._tree_names)}
 
     @property
     def edge_information_(self) -> dict[Any, dict[tuple[str, str], float]]:
         """For each class, the information of each edge (parent, child), in nats per row, minus its penalty."""
-        return {name: edge_information_in(self._fitted, z) for z, name in enumerate(self._tree_names)}
+        return {name: edge_information_in(self.model_, z) for z, name in enumerate(self._tree_names)}
 
     @property
     def _tree_names(self) -> list[Any]:
         """Key of each tree: its class, or the pair of class and component number."""
-        of_class = self._fitted.of_class
+        of_class = self.model_.of_class
         labels: list[Any] = self.classes_.tolist()
         if not of_class:
             return labels
         return [(labels[c], z - of_class.index(c)) for z, c in enumerate(of_class)]
 
 
-def _of_classifier(name: str, doc: str) -> property:
-    """Return a property that reads an attribute of the fitted classifier."""
-    return property(lambda self: getattr(self._fitted, name), doc=doc)
-
-
-class ChowLiuTree(DensityMixin, BaseEstimator):
+class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
     r"""Chow-Liu tree: a density of rows without a class.
 
     .. math:: p(x) = \prod_j p(x_j \mid x_{\mathrm{parent}(j)})
@@ -361,12 +358,6 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     set_params = set_grouped_params
     _validate_params = validate_grouped_params
 
-    one_class_: ChowLiuClassifier
-    n_parameters_ = _of_classifier("n_parameters_", "Number of free parameters.")
-    n_iter_ = _of_classifier("n_iter_", "Number of passes over the rows in training: EM steps, or 1.")
-    n_features_in_ = _of_classifier("n_features_in_", "Number of columns.")
-    feature_names_in_ = _of_classifier("feature_names_in_", "Names of the columns, if they had names.")
-
     def __init__(
         self,
         *,
@@ -401,24 +392,23 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
             Weight of each row, ≥ 0.
         """
         self._validate_params()
-        return self._store_fit(self._classifier()._fit_rows, X, sample_weight)
+        return self._learn(ChowLiuClassifier._fit_rows, X, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; the tree is that of all rows, with the bins of the first call."""
         self._validate_params()
-        classifier = self.one_class_ if hasattr(self, "one_class_") else self._classifier()
-        return self._store_fit(classifier.partial_fit, X, sample_weight)
+        return self._learn(_partial_fit, X, sample_weight)
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Subtract rows from the model; see `NaiveBayes.unlearn`."""
         del y
-        check_is_fitted(self, "one_class_")
-        return self._store_fit(self.one_class_.unlearn, X, sample_weight)
+        check_is_fitted(self)
+        return self._learn(ChowLiuClassifier.unlearn, X, sample_weight)
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
-        check_is_fitted(self, "one_class_")
-        log_density: Array = self.one_class_.score_samples(X)
+        check_is_fitted(self)
+        log_density: Array = self.classifier.score_samples(X)
         return log_density
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -431,41 +421,50 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         respect_ranges keeps numbers within the range of the training rows, and whole if all training values were
         whole; see `NaiveBayes.sample`.
         """
-        check_is_fitted(self, "one_class_")
-        return self.one_class_.sample(n, random_state=random_state, respect_ranges=respect_ranges)[0]
+        check_is_fitted(self)
+        return self.classifier.sample(n, random_state=random_state, respect_ranges=respect_ranges)[0]
 
     @property
     def tree_(self) -> dict[str, str | None]:
         """Parent of each column by name, None for a root."""
-        return parents_in(self._fitted.model_, 0)
+        return parents_in(self.model_, 0)
 
     @property
     def edge_information_(self) -> dict[tuple[str, str], float]:
         """Information of each edge (parent, child), in nats per row, minus its penalty."""
-        return edge_information_in(self._fitted.model_, 0)
+        return edge_information_in(self.model_, 0)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags = self._classifier().__sklearn_tags__().input_tags
+        tags.input_tags = self.classifier.__sklearn_tags__().input_tags
         return tags
 
     @property
-    def _fitted(self) -> ChowLiuClassifier:
-        if "one_class_" not in vars(self):
-            raise AttributeError("this ChowLiuTree is not fitted yet; call fit first")
-        return self.one_class_
+    def n_parameters_(self) -> int:
+        """Number of free parameters."""
+        return self.model_.n_parameters
 
-    def _classifier(self) -> ChowLiuClassifier:
-        return ChowLiuClassifier(**self.get_params(deep=False))
+    @property
+    def classifier(self) -> ChowLiuClassifier:
+        """The same tree as a classifier with one class, fitted if this is."""
+        made = ChowLiuClassifier(**self.get_params(deep=False))
+        if self._is_fitted:
+            made.fitted_ = self.fitted_
+        return made
 
     def _check_fitted(self) -> None:
-        """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
-        check_is_fitted(self, "one_class_")
-        self.one_class_._check_fitted()
-        require(len(self.one_class_.classes_) == 1, "a tree without label has several classes")
+        """Raise ValueError unless the fitted value, which may come from a file, agrees with the parameters."""
+        check_is_fitted(self)
+        self.classifier._check_fitted()
+        require(len(self.fitted_.classes) == 1, "a tree without label has several classes")
 
-    def _store_fit(self, learn: Any, X: Any, sample_weight: Any) -> Self:
+    def _learn(self, learn: Callable[..., ChowLiuClassifier], X: Any, sample_weight: Any) -> Self:
         table = read_table(X)
         reject_target(table, "ChowLiuTree")
-        self.one_class_ = learn(X, np.zeros(table.n_rows, np.int8), sample_weight=sample_weight)
+        y = np.zeros(table.n_rows, np.int8)
+        self.fitted_ = learn(self.classifier, X, y, sample_weight=sample_weight).fitted_
         return self
+
+
+def _partial_fit(classifier: ChowLiuClassifier, X: Any, y: Any, sample_weight: Any) -> ChowLiuClassifier:
+    return classifier.partial_fit(X, y, sample_weight=sample_weight)

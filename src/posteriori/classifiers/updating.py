@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.rows import forget_rows
+from posteriori.classifiers.fitted import Fitted
+from posteriori.classifiers.interfaces import ModelEstimator
 from posteriori.classifiers.validation import columns_with_values, labels_of
 from posteriori.densities import VarianceDensity
 from posteriori.learning.cut_points import retyped, with_missing_cuts
@@ -33,7 +34,7 @@ _AGREE = "give rows, and weights, that it learned from"
 _LOST = 1e-7  # if less of a sum of squares is left, the difference has fewer than nine correct digits
 
 
-def collect_further(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> CollectedRows:
+def collect_further(estimator: ModelEstimator, X: Any, y: Any, classes: Any, sample_weight: Any) -> CollectedRows:
     """Read rows under the fitted model, and collect their statistics beside those of the earlier rows."""
     rows = estimator.read_learned_rows(X, y, sample_weight, classes=classes, complete=False)
     blocks = estimator._blocks(rows.source.schema)
@@ -66,7 +67,9 @@ def warn_of_expected_sums(name: str, collected: CollectedRows) -> None:
         )
 
 
-def past_statistics(estimator: Any, schema: Schema, target: Column, blocks: tuple[Block, ...]) -> JointStatistics:
+def past_statistics(
+    estimator: ModelEstimator, schema: Schema, target: Column, blocks: tuple[Block, ...]
+) -> JointStatistics:
     """Return the statistics of a fitted model with the columns, categories and classes of another schema."""
     old = estimator.model_
     statistics = retyped(estimator.statistics_, old.schema, old.blocks, schema, blocks)
@@ -78,7 +81,7 @@ def past_statistics(estimator: Any, schema: Schema, target: Column, blocks: tupl
     return statistics.reindexed(target.places_in(estimator.target_), moves)
 
 
-def reason_not_mergeable(estimator: Any, method: str, instead: str) -> str | None:
+def reason_not_mergeable(estimator: ModelEstimator, method: str, instead: str) -> str | None:
     """Return why the statistics of a fitted model are not sums over its rows, as a sentence; None if they are.
 
     Parameters
@@ -90,9 +93,10 @@ def reason_not_mergeable(estimator: Any, method: str, instead: str) -> str | Non
     instead : str
         The remedy, in the imperative.
     """
-    if not hasattr(estimator, "statistics_"):
+    statistics = estimator.fitted_.statistics
+    if statistics is None:
         return f"this model was built from parameters, which do not contain the number of rows; {instead}"
-    model, statistics = estimator.model_, estimator.statistics_
+    model = estimator.model_
     wanted = unrefined(estimator._blocks(model.schema))
     if wanted:
         return f"{wanted[0]} looks at all rows twice, and {method} sees only sums; {instead}"
@@ -116,21 +120,24 @@ def reason_not_mergeable(estimator: Any, method: str, instead: str) -> str | Non
     return None
 
 
-def reason_not_extendable(estimator: Any) -> str | None:
+def reason_not_extendable(estimator: ModelEstimator) -> str | None:
     """Return why a fitted model cannot learn from more rows, as a sentence; None if it can."""
     wanted = unrefined(estimator._blocks(estimator.model_.schema))
     if wanted:
         return f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; fit all rows together"
     if estimator.model_.of_class or labels_of(estimator).label_noise is not None:
         return "components_per_class and label_noise take EM over all rows; fit all rows together"
-    if not hasattr(estimator, "statistics_"):
+    if estimator.fitted_.statistics is None:
         return "this model was built from parameters, which do not contain the number of rows; use fit"
     return None
 
 
-def remove_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Subtract rows from a fitted estimator; it does not change if it cannot have learned from them."""
-    check_is_fitted(estimator, "model_")
+def without_rows(estimator: ModelEstimator, X: Any, y: Any, sample_weight: Any) -> Fitted:
+    """Return what a fitted estimator has learned from its other rows.
+
+    Raises ValueError if it cannot have learned from these.
+    """
+    check_is_fitted(estimator)
     obstacle = reason_not_mergeable(estimator, "unlearn", "fit the remaining rows")
     if obstacle:
         raise ValueError(obstacle)
@@ -147,11 +154,10 @@ def remove_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         raise ValueError("these are all the rows that the model has learned from; leave some, or fit others")
     rest = replace(rest, ranges=_ranges_of_rest(model, rest))
     learned = FitResult(estimate(model.schema, blocks, estimator.component_prior(target), rest), rest)
-    if hasattr(estimator, "transduction_"):
-        del estimator.transduction_  # its rows include those that are removed
-    estimator._store_fit(learned, target, getattr(estimator, "unlabelled_weight_", 1.0))
-    forget_rows(estimator)
+    before = estimator.fitted_
+    fitted = estimator._fitted_with_warnings(learned, target, before.unlabelled_weight)
     _warn_of_lost_digits(learned.model, target, past, rest)
+    return replace(fitted, classes_closed=before.classes_closed, record=before.record.of_other_rows())
 
 
 def _ranges_of_rest(model: GenerativeModel, rest: JointStatistics) -> ColumnRanges | None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.cli.models import align, load_model, read_for
+from posteriori.cli.models import align, load_model, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath, Positive, TablePath
 from posteriori.cli.targets import check_column, check_target
 
@@ -46,9 +46,7 @@ def evaluate(
     if target is None:
         raise UserError("the model does not know the name of its target; name the column with --target")
     check_column(target, frame.schema, table.name)
-    cuts = getattr(estimator, "target_cuts_", None)
-    if cuts is not None and frame.schema[target].is_numeric():
-        frame = frame.with_columns(cuts.expression(target))
+    frame = with_cut_target(frame, estimator, target)
     check_target(frame, target, table)
 
     from posteriori.classifiers.kept_predictions import judge_rows

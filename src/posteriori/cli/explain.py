@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import align, load_model, load_posterior, read_for
+from posteriori.cli.models import align, load_model, load_posterior, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath, TablePath
 
 if TYPE_CHECKING:
@@ -83,7 +83,4 @@ def _labels(rows: pl.DataFrame, estimator: GenerativeEstimator) -> list[Any] | N
     target = estimator.schema_.target
     if target is None or target not in rows.columns or target in estimator.schema_.given:
         return None
-    cuts = getattr(estimator, "target_cuts_", None)
-    if cuts is not None and rows.schema[target].is_numeric():
-        rows = rows.with_columns(cuts.expression(target))
-    return rows[target].to_list()
+    return with_cut_target(rows, estimator, target)[target].to_list()

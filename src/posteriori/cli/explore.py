@@ -9,7 +9,7 @@ import typer
 
 from posteriori.cli.files import page_beside
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import AnyModelPath, align, load_any, read_for
+from posteriori.cli.models import AnyModelPath, align, load_any, read_for, with_cut_target
 from posteriori.cli.options import FORMATS, Force, Positive
 from posteriori.cli.outputs import output_at
 
@@ -74,8 +74,6 @@ def _rows(loaded: Any, table: Path) -> Any:
 
     if isinstance(loaded, BayesianNetwork):
         raise UserError("rows are shown for classifiers; explore a network without rows")
-    frame = read_for(loaded, table)
-    cuts, target = getattr(loaded, "target_cuts_", None), loaded.schema_.target
-    if cuts is not None and target in frame.columns and frame.schema[target].is_numeric():
-        frame = frame.with_columns(cuts.expression(target))
+    target = loaded.schema_.target
+    frame = with_cut_target(read_for(loaded, table), loaded, target)
     return align(frame, loaded.schema_, [target] if target in frame.columns else [])

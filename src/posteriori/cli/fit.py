@@ -291,7 +291,9 @@ def _fit_and_save(
             predictions = judge_held_out(scorer, scored.estimator, rows, features, target, held)
         judged = judged._replace(predictions=replace(predictions, positive=scored.positive))
     if data.cuts is not None:
-        scored.estimator.target_cuts_ = data.cuts
+        from posteriori.classifiers.fitted import set_record
+
+        set_record(scored.estimator, target_cuts=data.cuts)
     with _saved_in_any_case(scored.estimator, data.place):
         found = {
             "command": "fit",
@@ -328,12 +330,12 @@ def _columns_to_bin(data: _TrainingTable, features: list[str]) -> Iterator[None]
 @contextmanager
 def _saved_in_any_case(estimator: Any, place: Output) -> Iterator[None]:
     """Save a fitted model, without its feature importance, if a fact about it cannot be computed."""
-    from posteriori.classifiers.rows import forget_importance
+    from posteriori.classifiers.fitted import set_record
 
     try:
         yield
     except Exception:
-        forget_importance(estimator)
+        set_record(estimator, importance=None, held_out=None, drawn=None)
         place.save(estimator)
         note(f"the model is saved to {str(place.path)!r} without its feature importance")
         raise
@@ -350,12 +352,14 @@ def _asked_for(scored: HeldOut, positive: str | None) -> HeldOut:
 
 def _facts(scored: HeldOut, rows: Scan, target: str, description: ScannedTable, judged: Judged) -> dict[str, Any]:
     """Return the facts about a fit, and set the alerts of the model."""
+    from posteriori.classifiers.fitted import set_record
     from posteriori.cli.fit_facts import find_alerts, fit_facts
 
     with as_user_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
-        scored.estimator.alerts_ = find_alerts(scored.estimator, rows, target, description)
-    return {**fit_facts(rows, description, scored, judged), "alerts": scored.estimator.alerts_}
+        alerts = find_alerts(scored.estimator, rows, target, description)
+        set_record(scored.estimator, alerts=alerts)
+    return {**fit_facts(rows, description, scored, judged), "alerts": alerts}
 
 
 def _record_rows(scored: HeldOut, rows: Scan, judged: Judged) -> None:
@@ -363,10 +367,11 @@ def _record_rows(scored: HeldOut, rows: Scan, judged: Judged) -> None:
 
     The figures behind the printed sentences are recorded, too.
     """
+    from posteriori.classifiers.fitted import set_record
     from posteriori.classifiers.kept_predictions import keep_predictions
-    from posteriori.classifiers.rows import FIGURES, record_rows
+    from posteriori.classifiers.rows import record_rows
 
-    setattr(scored.estimator, FIGURES, judged.predictions.figures)
+    set_record(scored.estimator, figures=judged.predictions.figures)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
         record_rows(scored.estimator, rows.frame.head(_RECORDED).collect(engine="streaming"))

@@ -69,10 +69,10 @@ def merge(
 
 def _warn_of_shared_rows(paths: list[Path], members: list[Any]) -> None:
     """Warn of models that were trained on the same rows, which the merged model counts several times."""
-    from posteriori.classifiers.rows import FINGERPRINTS
+    from posteriori.classifiers.fitted import record_of
 
     for (one, first), (other, second) in itertools.combinations(zip(paths, members, strict=True), 2):
-        records: list[Any] = [getattr(model, FINGERPRINTS, None) for model in (first, second)]
+        records: list[Any] = [record_of(model).fingerprints for model in (first, second)]
         share = 1.0 if one.samefile(other) else 0.0 if None in records else records[0].shared(records[1])
         if share:
             rows = "all rows" if share > _ALL else f"about {share:.0%} of the rows"

@@ -103,10 +103,22 @@ def _require_file(path: Path) -> None:
 
 def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = None) -> pl.DataFrame:
     """Read a table with the column types of the training rows of a model, including its target."""
+    from posteriori.classifiers.fitted import record_of
+
     labels = estimator.target_
-    is_cut = hasattr(estimator, "target_cuts_")  # the file holds numbers, and the classes are intervals
+    is_cut = record_of(estimator).target_cuts is not None  # the file holds numbers, and the classes are intervals
     name = None if is_cut else target or estimator.schema_.target
     return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None, name)
+
+
+def with_cut_target(frame: pl.DataFrame, estimator: GenerativeEstimator, target: str | None) -> pl.DataFrame:
+    """Return a table whose numeric target is the classes that it was cut into in training."""
+    from posteriori.classifiers.fitted import record_of
+
+    cuts = record_of(estimator).target_cuts
+    if cuts is None or target not in frame.columns or not frame.schema[target].is_numeric():
+        return frame
+    return frame.with_columns(cuts.expression(target))
 
 
 def scan_for(schema: Schema, target: Column, tables: Sequence[str], beside: Sequence[str] = ()) -> Scan:

@@ -10,7 +10,7 @@ import typer
 
 from posteriori.cli.files import STDIN, names_table, page_beside
 from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.cli.models import align, load_model, read_for
+from posteriori.cli.models import align, load_model, read_for, with_cut_target
 from posteriori.cli.options import Force, ModelPath, Positive, TablePath
 from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.targets import check_column, check_target
@@ -166,10 +166,7 @@ def _columns_of(estimator: GenerativeEstimator, frame: pl.DataFrame) -> pl.DataF
 def _read(models: Sequence[GenerativeEstimator], path: Path, target: str | None) -> pl.DataFrame:
     """Read the columns of the models and the target, if the table has it, with a numeric target cut as in training."""
     estimator = models[0]
-    frame = read_for(estimator, path, target)
-    cuts = getattr(estimator, "target_cuts_", None)
-    if cuts is not None and target in frame.columns and frame.schema[target].is_numeric():
-        frame = frame.with_columns(cuts.expression(target))
+    frame = with_cut_target(read_for(estimator, path, target), estimator, target)
     if not all(one.schema_.named for one in models):
         return frame
     others = {name for one in models[1:] for name in one.schema_.given} - set(estimator.schema_.given)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.rows import FINGERPRINTS
+from posteriori.classifiers.fitted import record_of
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.plotting.reading import cells_of
 from posteriori.reporting.charts import AFTER, BEFORE, WIDTH, chart, figure, histograms_chart, legend, rectangle
@@ -371,7 +371,7 @@ def _scores_of(drift: Drift) -> dict[str, list[tuple[float, float]]] | None:
 
 
 def _trained(drift: Drift) -> str:
-    record = getattr(drift.estimator, FINGERPRINTS, None)
+    record = record_of(drift.estimator).fingerprints
     if record is not None and (share := record.overlap(hash_rows(drift.before.batch))):
         return f"The model was trained on {percent(share)} of the rows before, so that"
     return "If the model was trained on the rows before,"

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from posteriori.classifiers.fitted import record_of
 from posteriori.classifiers.kept_predictions import judge_rows
-from posteriori.classifiers.rows import FINGERPRINTS, ROW_POSTERIORS, share_of_seen_rows
+from posteriori.classifiers.rows import share_of_seen_rows
 from posteriori.classifiers.validation import labels_of
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import HeldOut
@@ -61,7 +62,7 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOut:
 
 def _kept(subject: ReportData) -> HeldOut | None:
     """Return the out-of-fold predictions that the model keeps of the labelled rows; None unless it has all of them."""
-    if not hasattr(subject.estimator, ROW_POSTERIORS):
+    if record_of(subject.estimator).posteriors is None:
         return None
     rows = subject.labelled
     found = judge_rows(subject.estimator, subject.X[rows], subject.components[rows])
@@ -124,7 +125,7 @@ def _relation_to_training(subject: ReportData, posterior: Array) -> tuple[str, s
 
 def seen_rows(estimator: Any, X: Any) -> float | None:
     """Return the share of the rows that a model was trained on; None if it has no record of its training rows."""
-    if not hasattr(estimator, FINGERPRINTS):
+    if record_of(estimator).fingerprints is None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of unseen categories and columns, given before

@@ -158,18 +158,18 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer:
 def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior:
     """Convert the content of a file, in which an estimator is a name, its parameters and its fitted attributes."""
     name = content["model"]
-    state = content["state"]
+    fitted = content["fitted"]["fields"]
     n_jobs = dict(content["parameters"]["dict"]).get("n_jobs")
 
     def unpacked(key: str) -> Any:
-        return unpack(state[key], arrays, _posterior_of)
+        return unpack(fitted[key], arrays, _posterior_of)
 
-    if "members_" not in state:
-        posterior = Posterior((unpacked("model_"),))
-        learned = "statistics_" in state
-        ranges = unpack(state["statistics_"]["fields"].get("ranges"), arrays, _posterior_of) if learned else None
-        return FittedPosterior(posterior, unpacked("target_"), name, name == _MIXTURE, n_jobs, learned, ranges)
-    members, weights = unpacked("members_"), unpacked("member_weights_")
+    if content["fitted"]["type"] != "FittedPool":
+        posterior = Posterior((unpacked("model"),))
+        learned = fitted["statistics"] is not None
+        ranges = unpack(fitted["statistics"]["fields"].get("ranges"), arrays, _posterior_of) if learned else None
+        return FittedPosterior(posterior, unpacked("target"), name, name == _MIXTURE, n_jobs, learned, ranges)
+    members, weights = unpacked("members"), unpacked("weights")
     require(len(members) > 0 and members.keys() == weights.keys(), "members or weights are missing")
     for member in members.values():
         member.check()
@@ -177,10 +177,10 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
     for weight in weights.values():
         check_not_negative("the weight of a member", weight)
     models = tuple(model for member in members.values() for model in member.posterior.models)
-    partial_weights = unpacked("partial_weights_")
+    partial_weights = unpacked("partial_weights")
     require(members.keys() == partial_weights.keys(), "the weights for partial rows are missing")
-    partial = PartialRows(np.array(list(partial_weights.values())), unpacked("partial_bias_"), unpacked("known_cells_"))
-    pool = Pool(np.array(list(weights.values())), unpacked("class_bias_"), partial)
+    partial = PartialRows(np.array(list(partial_weights.values())), unpacked("partial_bias"), unpacked("known_cells"))
+    pool = Pool(np.array(list(weights.values())), unpacked("bias"), partial)
     target, ranges = next(iter(members.values())).target, ranges_of([member.ranges for member in members.values()])
     partial.check_against(len(models), len(target.categories), len(models[0].schema.columns))
     return FittedPosterior(Posterior(models, pool), target, name, False, n_jobs, ranges=ranges)
