@@ -20,7 +20,7 @@ import pyagrum
 import posteriori as po
 from benchmarks.timing import Row, alternately, faster, report, within
 from experiments.real_tables import shared_folder
-from posteriori.networks import DAG, learn_structure, score_structure
+from posteriori.networks import DAG, StructureSearch, learn_structure, score_structure
 
 DATA = shared_folder() / "bif"
 
@@ -86,8 +86,8 @@ def structure_rows(net: po.BayesianNetwork, n: int) -> list[Row]:
         scores = f"hill climbing, alarm, {n:.0e} rows, BIC {ours.score:,.0f} against {theirs:,.0f}".replace("e+0", "e")
         row = faster(scores, *seconds, at_least, name)
         rows.append(Row(row.work, row.ours, row.theirs, row.ratio, row.target, row.met and ours.score >= theirs))
-    several = once(lambda: learn_structure(table, restarts=10))
-    best = learn_structure(table, restarts=10).score
+    several = once(lambda: learn_structure(table, StructureSearch(restarts=10)))
+    best = learn_structure(table, StructureSearch(restarts=10)).score
     true = score_structure(net, table)
     one = once(lambda: learn_structure(table))
     work = f"the same with 10 restarts, BIC {best:,.0f}; of the graph that drew the rows {true:,.0f}"

@@ -108,7 +108,7 @@ def gaussian_curves() -> Comparison:
     X, y = draw_gaussians(20_000, 2.0, np.random.default_rng(SEED))
     models = {"LDA": "lda", NO_PENALTY: discriminative(unpenalised())}
     sizes = (12, 20, 40, 80, 160, 320, 640)
-    return po.compare(X, y, models, sizes=sizes, repeats=40, test_share=0.5, random_state=SEED)
+    return po.compare(models, X, y, sizes=sizes, repeats=40, test_share=0.5, random_state=SEED)
 
 
 # Counts under a Gaussian model ------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def count_curves() -> Comparison:
         "Gaussian naive Bayes": "nb",
     }
     sizes = (12, 25, 50, 100, 400, 1600, 6400)
-    return po.compare(X, y, models, sizes=sizes, repeats=40, test_share=0.5, random_state=SEED)
+    return po.compare(models, X, y, sizes=sizes, repeats=40, test_share=0.5, random_state=SEED)
 
 
 def least_log_loss() -> float:
@@ -172,7 +172,7 @@ def missing_curves(lost: float | None) -> Comparison:
         "logistic, medians": "logistic",
         "gradient boosting": "boosting",
     }
-    return po.compare(X, y, models, sizes=(100, 2000), repeats=5, test_share=0.5, random_state=SEED)
+    return po.compare(models, X, y, sizes=(100, 2000), repeats=5, test_share=0.5, random_state=SEED)
 
 
 # Rows without label -----------------------------------------------------------------------------------------------
@@ -246,4 +246,4 @@ def real_curves(rows: pl.DataFrame, target: str, repeats: int) -> Comparison:
         NO_PENALTY: discriminative(unpenalised()),
         "boosting": "boosting",
     }
-    return po.compare(rows, target, models, repeats=repeats, random_state=SEED)
+    return po.compare(models, rows, target, repeats=repeats, random_state=SEED)

@@ -17,7 +17,7 @@ from fuzz.estimators import is_refused
 from fuzz.tables import NAMES, ODD_NAMES, Rng, mutate_table, pick, valid_table
 from fuzz.target import Target, check_sentence, not_counted
 from posteriori.networks import CPT, Distribution, LinearGaussian
-from posteriori.networks.learning.structure import Method
+from posteriori.networks.learning.structure_search import Method
 
 SUFFIXES = (".bif", ".xmlbif", ".net", ".dne", ".xdsl", ".uai", ".json", ".posteriori")
 _TEXTS = tuple(suffix for suffix in SUFFIXES if suffix != ".posteriori")
@@ -169,13 +169,13 @@ def _learned(rng: Rng) -> po.BayesianNetwork | None:
     if rng.random() < 0.5:
         frame = mutate_table(rng, frame, target)
     names = frame.columns
-    learn = {"table": frame, "method": pick(rng, get_args(Method)), "max_parents": pick(rng, (None, 1, 2))}
+    search = po.StructureSearch(pick(rng, get_args(Method)), max_parents=pick(rng, (None, 1, 2)))
     found: list[po.BayesianNetwork] = []
     if rng.random() < 0.5:
         edges = [(one, other) for k, one in enumerate(names) for other in names[:k] if rng.random() < 0.4]
         make = lambda: found.append(po.BayesianNetwork(edges, variables=names).fit(frame))  # noqa: E731
     else:
-        make = lambda: found.append(po.learn_network(**learn))  # noqa: E731
+        make = lambda: found.append(po.learn_network(frame, search))  # noqa: E731
     return None if is_refused(make, po.BayesianNetwork) else found[0]
 
 

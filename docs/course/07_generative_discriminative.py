@@ -37,7 +37,7 @@ words = rng.random((n, d)) < share + difference * (2 * label[:, None] - 1)
 
 sizes = [20, 40, 80, 160, 320, 640, 1280]
 options = {"sizes": sizes, "repeats": 3, "random_state": 0}
-curves = po.compare(words, label, ["nb", "logistic"], **options)
+curves = po.compare(["nb", "logistic"], words, label, **options)
 po.plotting.plot_learning_curves(curves, "accuracy")
 plt.show()
 
@@ -51,7 +51,7 @@ plt.show()
 # many rows there are. Logistic regression gives each copy a third of the weight, when it has seen enough rows.
 copies = [words[:, :5] ^ (rng.random((n, 5)) < 0.02) for _ in range(2)]
 crossed = po.compare(
-    np.hstack([words, *copies]), label, ["nb", "logistic"], **options
+    ["nb", "logistic"], np.hstack([words, *copies]), label, **options
 )
 po.plotting.plot_learning_curves(crossed, "accuracy")
 plt.show()
@@ -73,9 +73,9 @@ from sklearn.datasets import load_breast_cancer
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 found = po.compare(
+    ["nb", "lda", "tan", "logistic"],
     X,
     y.map({0: "malignant", 1: "benign"}),
-    ["nb", "lda", "tan", "logistic"],
     sizes=[20, 40, 80, 160, 320],
     repeats=2,
     random_state=0,

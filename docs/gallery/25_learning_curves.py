@@ -14,9 +14,9 @@ from posteriori.datasets import load_penguins
 
 penguins = load_penguins().drop_nulls().drop("island", "sex", "year")
 found = po.compare(
+    ["nb", "lda", "logistic"],
     penguins,
     "species",
-    ["nb", "lda", "logistic"],
     sizes=[15, 30, 60, 120, 240],
     repeats=8,
     random_state=0,

@@ -18,7 +18,7 @@ _NAMES_OF = {
     "densities": "Binned Categorical Complement Compound Gaussian Multinomial Poisson PoissonRate Presence "
     "ScaledMultinomial",
     "exploring": "explore",
-    "networks": "BayesianNetwork learn_network read_network write_network",
+    "networks": "BayesianNetwork StructureSearch learn_network read_network write_network",
     "persistence": "load save",
     "reporting": "report",
     "scoring.decisions": "decide",
@@ -63,6 +63,7 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.densities import ScaledMultinomial as ScaledMultinomial
     from posteriori.exploring import explore as explore
     from posteriori.networks import BayesianNetwork as BayesianNetwork
+    from posteriori.networks import StructureSearch as StructureSearch
     from posteriori.networks import learn_network as learn_network
     from posteriori.networks import read_network as read_network
     from posteriori.networks import write_network as write_network

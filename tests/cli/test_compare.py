@@ -32,7 +32,7 @@ def test_json_says_what_the_library_says(run):
     code, out, _ = run(*FEW, "--seed", 3, "--json")
     assert code == 0
     facts = json.loads(out)
-    found = po.compare(load_penguins(), "species", ["nb", "logistic"], sizes=[10, 60], repeats=2, random_state=3)
+    found = po.compare(["nb", "logistic"], load_penguins(), "species", sizes=[10, 60], repeats=2, random_state=3)
     assert facts["generative"] == ["naive Bayes"]
     names = {"naive Bayes": "nb", "logistic regression": "logistic"}
     assert {one["model"]: one["name"] for one in facts["models"]} == names
@@ -56,9 +56,9 @@ def test_columns_can_be_left_out_and_called_categorical(run):
     code, out, _ = run(*FEW, "--ignore", "island,sex", "--categorical", "year", "--json")
     assert code == 0
     without = po.compare(
+        ["nb", "logistic"],
         load_penguins().drop("island", "sex"),
         "species",
-        ["nb", "logistic"],
         sizes=[10, 60],
         repeats=2,
         random_state=0,

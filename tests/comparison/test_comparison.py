@@ -1,6 +1,8 @@
 """Learning curves: which rows are learned from, how models are judged, and where curves cross."""
 
+import inspect
 import re
+from functools import partial
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -29,7 +31,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 import posteriori as po
-from posteriori.comparison import discriminative
+from posteriori.comparison import Comparison, discriminative
 from posteriori.comparison.models import chosen_models, is_generative, read_rows, stratified_order
 from posteriori.comparison.result import find_crossing
 from posteriori.datasets import load_penguins
@@ -48,7 +50,7 @@ def _tidy():
 
 
 def compared(seed):
-    return po.compare(PENGUINS, "species", FAST, sizes=[6, 20, 200], repeats=3, random_state=seed)
+    return po.compare(FAST, PENGUINS, "species", sizes=[6, 20, 200], repeats=3, random_state=seed)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +156,7 @@ def test_every_model_named_takes_a_mixed_table_with_gaps(constructor, columns, l
     # Variants are members of pools, and models of counts learn from rows without gaps.
     # A pool has tests of its own on such tables, and fits all of them.
     names = [name for name, spec in MODELS.items() if " " not in name and not spec.of_counts and name != "pool"]
-    found = po.compare(X, labels * 6, names, sizes=[12], repeats=1, random_state=0)
+    found = po.compare(names, X, labels * 6, sizes=[12], repeats=1, random_state=0)
     assert found.models == tuple(MODELS[name].title for name in names)
     assert found.scores.select("accuracy", "log_loss", "brier").null_count().sum_horizontal().item() == 0
     assert np.isfinite(found.scores["log_loss"].to_numpy()).all()
@@ -169,7 +171,7 @@ def test_the_seed_decides_all_but_the_times(found):
 
 def test_models_that_draw_are_seeded():
     runs = [
-        po.compare(PENGUINS, "species", {"forest": discriminative("forest")}, sizes=[30], repeats=1, random_state=0)
+        po.compare({"forest": discriminative("forest")}, PENGUINS, "species", sizes=[30], repeats=1, random_state=0)
         for _ in range(2)
     ]
     assert runs[0].scores["log_loss"].to_list() == runs[1].scores["log_loss"].to_list()
@@ -178,7 +180,7 @@ def test_models_that_draw_are_seeded():
 def test_a_class_that_training_lacks_has_probability_0():
     rng = np.random.default_rng(0)
     y = np.array(["a"] * 60 + ["b"] * 50 + ["c"] * 10)
-    found = po.compare(rng.normal(size=(120, 2)), y, ["nb", "logistic"], sizes=[2], repeats=1, random_state=0)
+    found = po.compare(["nb", "logistic"], rng.normal(size=(120, 2)), y, sizes=[2], repeats=1, random_state=0)
     share = 10 / 120
     assert found.scores["log_loss"].min() > 0.7 * share * 36
     assert found.scores["log_loss"].max() <= 36.1
@@ -187,12 +189,12 @@ def test_a_class_that_training_lacks_has_probability_0():
 def test_a_category_that_is_stated_is_one_for_every_model():
     X = pl.DataFrame({"code": [1.0, 2.0, 3.0] * 40})
     y = [row % 3 == 1 for row in range(120)]  # the middle code: no line separates it, an indicator does
-    found = po.compare(X, y, FAST, sizes=[90], repeats=1, random_state=0, categorical_features=["code"])
+    found = po.compare(FAST, X, y, sizes=[90], repeats=1, random_state=0, categorical_features=["code"])
     assert found.scores["accuracy"].to_list() == [1.0, 1.0]
 
 
 def test_warnings_of_the_models_are_kept_and_not_shown():
-    found = po.compare(PENGUINS, "species", ["qda"], sizes=[4], repeats=2, random_state=0)
+    found = po.compare(["qda"], PENGUINS, "species", sizes=[4], repeats=2, random_state=0)
     assert set(found.notes["model"]) == {"QDA"}
     assert "singular" in " ".join(found.notes["message"])
     assert found.notes["repeats"].max() <= 2
@@ -200,14 +202,14 @@ def test_warnings_of_the_models_are_kept_and_not_shown():
 
 def test_progress_adds_up():
     done = []
-    po.compare(PENGUINS, "species", FAST, sizes=[5, 10], repeats=2, progress=done.append)
+    po.compare(FAST, PENGUINS, "species", sizes=[5, 10], repeats=2, progress=done.append)
     assert sum(done) == 2 * 2 * 15
 
 
 def test_any_classifier_of_scikit_learn():
     X = np.random.default_rng(0).normal(size=(80, 3))
     models = {"theirs": GaussianNB(), "ours": po.drop_in.GaussianNB(), "wrapped": discriminative(GaussianNB())}
-    found = po.compare(X, X[:, 0] > 0, models, sizes=[40], repeats=2, random_state=0)
+    found = po.compare(models, X, X[:, 0] > 0, sizes=[40], repeats=2, random_state=0)
     assert found.generative == ("theirs", "ours")
     theirs, ours = (found.scores.filter(pl.col("model") == name)["log_loss"].to_numpy() for name in ("theirs", "ours"))
     assert_allclose(theirs, ours)
@@ -289,7 +291,7 @@ def test_few_rows_favour_naive_bayes_and_many_logistic_regression_where_features
     )
     X[:, 2:] += 0.6 * (y[:, np.newaxis] - 0.5)
     plain = {"naive Bayes": po.NaiveBayes(), "logistic": discriminative(LogisticRegression(C=np.inf, max_iter=1000))}
-    found = po.compare(X, y, plain, sizes=[10, 100, 1000], repeats=5, random_state=0)
+    found = po.compare(plain, X, y, sizes=[10, 100, 1000], repeats=5, random_state=0)
     crossing = found.crossings.filter(pl.col("measure") == "log_loss").row(0, named=True)
     assert (crossing["leads_before"], crossing["leads_after"]) == ("naive Bayes", "logistic")
     assert 10 < crossing["n_rows"] < 1000
@@ -315,7 +317,7 @@ def test_text_and_html(found):
     assert len(shown) == 3 * (len(found.sizes) + 1) * (len(found.models) + 1)
     assert set(shown) <= in_text
     assert [one.text for one in written.iter("p")][1:] == text.splitlines()[-len(list(written.iter("p"))) + 1 :]
-    once = po.compare(PENGUINS, "species", ["nb"], sizes=[20], repeats=1)
+    once = po.compare(["nb"], PENGUINS, "species", sizes=[20], repeats=1)
     assert "±" not in str(once)
     assert once.summary["log_loss_error"].to_list() == [None]
 
@@ -369,24 +371,22 @@ def test_the_picture_shows_the_means(found, measure):
 )
 def test_refusals(options, sentence):
     with pytest.raises(ValueError, match=sentence):
-        po.compare(PENGUINS, "species", **{"models": ["nb"], **options})
+        po.compare(**{"models": ["nb"], "X": PENGUINS, "y": "species", **options})
 
 
 def test_refusals_of_tables_and_models(found):
     with pytest.raises(ValueError, match="one class only"):
-        po.compare(PENGUINS, ["a"] * 344, ["nb"])
+        po.compare(["nb"], PENGUINS, ["a"] * 344)
     with pytest.raises(ValueError, match="label of row 0"):
-        po.compare(PENGUINS, [None, *PENGUINS["species"][1:]], ["nb"])
+        po.compare(["nb"], PENGUINS, [None, *PENGUINS["species"][1:]])
     with pytest.raises(ValueError, match="column 'x1' holds inf in row 3"):
-        po.compare(np.array([[0.0, np.inf if row == 3 else 0.0] for row in range(20)]), [0, 1] * 10, ["nb"])
+        po.compare(["nb"], np.array([[0.0, np.inf if row == 3 else 0.0] for row in range(20)]), [0, 1] * 10)
     with pytest.raises(ValueError, match="no column beside"):
-        po.compare(PENGUINS.select("species"), "species", ["nb"])
+        po.compare(["nb"], PENGUINS.select("species"), "species")
     with pytest.raises(TypeError, match="has no predict_proba"):
-        po.compare(PENGUINS, "species", [LinearSVC()])
-    with pytest.raises(TypeError, match="give a list of names and classifiers"):
-        po.compare(PENGUINS, "species", "nb")
+        po.compare([LinearSVC()], PENGUINS, "species")
     with pytest.raises(ValueError, match=r"'LogisticRegression' cannot learn from 10 of the rows: .*discriminative"):
-        po.compare(PENGUINS, "species", [LogisticRegression()])
+        po.compare([LogisticRegression()], PENGUINS, "species")
     with pytest.raises(ValueError, match="measure is 'f1'"):
         found.plot("f1")
     with pytest.raises(ValueError, match="classifier is 'svm'"):
@@ -416,6 +416,30 @@ def test_an_unknown_keyword_of_cross_validate_ends_in_a_sentence(keyword, advice
         po.cross_validate("nb", [[1.0], [2.0]], [0, 1], **{keyword: 3})
 
 
+def test_comparisons_take_their_common_arguments_in_one_order_with_the_same_defaults():
+    of_curves, of_folds = (inspect.signature(one).parameters for one in (po.compare, po.cross_validate))
+    common = [name for name in of_curves if name in of_folds]
+    expected = ["models", "X", "y", "categorical_features", "keep", "dates", "text", "random_state", "progress"]
+    assert common == [name for name in of_folds if name in of_curves] == expected
+    for name in common:
+        assert of_curves[name].replace(annotation=None) == of_folds[name].replace(annotation=None)
+
+
+@pytest.mark.parametrize("judge", [partial(po.compare, sizes=[20], repeats=1), partial(po.cross_validate, folds=2)])
+def test_comparisons_take_one_model_and_seeds_of_any_kind_and_refuse_a_table_as_model(judge):
+    def titles_of(models, **seed):
+        found = judge(models, PENGUINS, "species", **seed)
+        return (found.models if isinstance(found, Comparison) else found.table["model"]), found
+
+    for one in ("nb", ["nb"], {"naive Bayes": po.NaiveBayes()}):
+        assert list(titles_of(one)[0]) == ["naive Bayes"]
+    for seed in (3, np.random.default_rng(3), np.random.RandomState(3)):
+        assert list(titles_of(["nb", "lda"], random_state=seed)[0]) == ["naive Bayes", "LDA"]
+    for table in (PENGUINS, np.zeros((4, 2)), [[1.0], [2.0]]):
+        with pytest.raises(TypeError, match="give probabilistic classifiers, before the table"):
+            judge(table, "species", ["nb"])
+
+
 def test_titles():
     assert list(chosen_models(["nb", discriminative("logistic")], {})) == ["naive Bayes", "logistic regression"]
     assert list(chosen_models([discriminative(GaussianNB())], {})) == ["GaussianNB"]
@@ -436,7 +460,7 @@ def test_text_is_read_as_tf_idf_by_logistic_regression_and_left_out_by_trees():
     assert_allclose(model.predict_proba(frame), theirs.predict_proba(features), rtol=1e-6)
     assert model.predict_proba(frame[:1].with_columns(message=pl.lit(None, pl.String))).shape == (1, 2)
 
-    result = po.compare(frame, y, ["nb", "logistic", "boosting"], sizes=[12, 60], repeats=1, random_state=0)
+    result = po.compare(["nb", "logistic", "boosting"], frame, y, sizes=[12, 60], repeats=1, random_state=0)
     best = dict(result.summary.filter(n_rows=60).select("model", "accuracy").iter_rows())
     assert best["naive Bayes"] > 0.8
     assert best["logistic regression"] > 0.8

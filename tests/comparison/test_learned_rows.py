@@ -60,7 +60,7 @@ class Witness(GaussianNB):
 def test_rows_of_a_smaller_size_are_among_those_of_a_greater_and_test_rows_among_none():
     Witness.seen.clear()
     X = pl.DataFrame({"row": np.arange(100.0)})
-    po.compare(X, np.arange(100) % 2, {"a": Witness()}, sizes=[5, 20, 60], repeats=2, random_state=0)
+    po.compare({"a": Witness()}, X, np.arange(100) % 2, sizes=[5, 20, 60], repeats=2, random_state=0)
     calls = Witness.seen[2:]  # after the one that is not timed
     for repeat in (calls[:6], calls[6:]):
         learned, evaluated = [rows for what, rows in repeat[::2]], [rows for what, rows in repeat[1::2]]

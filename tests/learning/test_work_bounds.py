@@ -339,7 +339,7 @@ def test_a_long_search_for_a_network_is_announced_and_done(kind, method, all_is_
         table[rng.random(table.shape) < 0.05] = np.nan
     said = r"the search for a graph of 4 variables on [0-9]+ distinct rows takes about .* to make it shorter, leave out"
     with pytest.warns(UserWarning, match=said):
-        po.learn_network(table, method=method)
+        po.learn_network(table, method)
 
 
 def test_a_long_bootstrap_of_networks_is_announced(all_is_long):
@@ -369,7 +369,7 @@ def test_the_importance_of_many_pairs_is_measured_on_fewer_rows(monkeypatch):
 def test_a_long_comparison_is_announced_once_its_first_sizes_show_what_it_takes(all_is_long):
     done = []
     with pytest.warns(UserWarning, match=r"the rest of the comparison takes about") as seen:
-        po.compare(load_penguins(), "species", ["logistic"], sizes=[20, 100], repeats=3, progress=done.append)
+        po.compare(["logistic"], load_penguins(), "species", sizes=[20, 100], repeats=3, progress=done.append)
     assert len(done) == 6
     assert sum("the rest of the comparison" in str(warning.message) for warning in seen) <= 2
 

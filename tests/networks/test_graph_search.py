@@ -1,5 +1,7 @@
 """The graph of a network from rows: scores, hill climbing and the tree of Chow and Liu."""
 
+import dataclasses
+import inspect
 import itertools
 import math
 import re
@@ -15,7 +17,16 @@ from numpy.testing import assert_allclose
 from scipy.special import gammaln
 
 import posteriori as po
-from posteriori.networks import AIC, BIC, DAG, BDeu, learn_structure, score_structure
+from posteriori.networks import (
+    AIC,
+    BIC,
+    DAG,
+    BDeu,
+    StructureSearch,
+    bootstrap_structure,
+    learn_structure,
+    score_structure,
+)
 from posteriori.networks.learning.cases import open_cases
 from posteriori.networks.learning.family_scores import FamilyScores
 from posteriori.networks.learning.family_statistics import CaseRows
@@ -69,9 +80,9 @@ def test_graphs_of_the_same_independences_have_the_same_score(score):
 
 def test_a_score_of_another_name_or_kind_is_refused():
     with pytest.raises(ValueError, match=r"score is 'bick'; did you mean 'bic'\?"):
-        learn_structure(pl.DataFrame(DAYS), score="bick")
+        StructureSearch(score="bick")
     with pytest.raises(TypeError, match="give 'bic', 'aic', 'bdeu', 'k2', 'bge' or BDeu"):
-        learn_structure(pl.DataFrame(DAYS), score=3)
+        StructureSearch(score=3)
     with pytest.raises(ValueError, match="must be a number of rows above 0"):
         BDeu(-1)
 
@@ -92,7 +103,8 @@ def test_hill_climbing_finds_an_acyclic_summit_within_the_constraints(seed, scor
     allowed = None if rng.random() < 0.5 else [pair for pair in pairs if rng.random() < 0.8 or pair in required]
     most = max([2, *(sum(v == name for _, v in required) for name in names)])
     limits = {"required": required, "forbidden": forbidden, "allowed": allowed, "max_parents": most}
-    found = learn_structure(frame, score=score, tabu=tabu, restarts=restarts, random_state=seed, **limits)
+    search = StructureSearch(score=score, tabu=tabu, restarts=restarts, **limits)
+    found = learn_structure(frame, search, random_state=seed)
     edges = set(found.dag.edges)  # a DAG refuses cycles
     assert edges >= set(required)
     assert edges.isdisjoint(forbidden)
@@ -100,7 +112,7 @@ def test_hill_climbing_finds_an_acyclic_summit_within_the_constraints(seed, scor
     assert max(map(len, found.dag.parents.values())) <= most
     # The sum of its moves is what its score is when counted again, and no neighbour within the constraints has more.
     assert_allclose(found.score, score_structure(found.dag, frame, score), rtol=1e-12)
-    again = learn_structure(frame, score=score, tabu=tabu, restarts=restarts, random_state=seed, n_jobs=1, **limits)
+    again = learn_structure(frame, search, random_state=seed, n_jobs=1)
     assert (again.dag, again.score, again.trace) == (found.dag, found.score, found.trace)
     for u, v in pairs:
         for changed in (edges ^ {(u, v)}, (edges - {(u, v)}) | {(v, u)} if (u, v) in edges else edges):
@@ -151,7 +163,7 @@ def test_hill_climbing_moves_as_plain_tabu_search_does(seed, tabu):
     cases = open_cases(frame, None, {}, None, 1)
     scores = FamilyScores(cases.columns, cases.reduce(CaseRows), BIC(), 1)
     expected = plain_tabu_search(scores, tabu)
-    found = learn_structure(frame, tabu=tabu)
+    found = learn_structure(frame, StructureSearch(tabu=tabu))
     assert_allclose(found.trace, expected, rtol=1e-9)
     assert_allclose(found.score, max(expected), rtol=1e-9)
 
@@ -175,7 +187,7 @@ def test_many_rows_give_a_network_back_up_to_equivalence(seed):
     dag = random_dag(rng, names, 0.4)
     truth = random_tables(rng, dag, states)
     rows = truth.sample(100_000, random_state=rng)
-    found = po.learn_network(rows, restarts=5)
+    found = po.learn_network(rows, po.StructureSearch(restarts=5))
     assert score_structure(found, rows) >= score_structure(truth.dag, rows) - 1e-6
     assert skeleton_and_colliders(found.dag) == skeleton_and_colliders(truth.dag)
     gap = found.log_likelihood(rows).mean() - truth.log_likelihood(rows).mean()
@@ -203,7 +215,7 @@ def test_many_rows_give_a_network_back_up_to_equivalence(seed):
 def test_constraints_that_contradict_each_other_are_refused(limits, message):
     frame = pl.DataFrame({"a": ["x", "y"], "b": ["x", "y"], "c": ["x", "y"]})
     with pytest.raises(ValueError, match=re.escape(message)):
-        po.learn_network(frame, **limits)
+        po.learn_network(frame, po.StructureSearch(**limits))
 
 
 def test_a_score_refuses_missing_cells_and_a_tree_takes_them():
@@ -215,13 +227,37 @@ def test_a_score_refuses_missing_cells_and_a_tree_takes_them():
     assert len(net.log_likelihood_trace_) > 1
 
 
+@pytest.mark.parametrize("learn", [po.learn_network, learn_structure, bootstrap_structure])
+def test_a_search_is_one_value_that_serves_many_tables(learn):
+    """Constraints may be iterators, which are read once; a method alone is a search with its defaults."""
+    search = StructureSearch(
+        required=iter([["wet", "rain"]]), tiers=(tier for tier in [["wet"], ["rain"]]), score="aic"
+    )
+    assert search == StructureSearch(required=[("wet", "rain")], tiers=[["wet"], ["rain"]], score="aic")
+    assert repr(search) == "StructureSearch(score='aic', required=(('wet', 'rain'),), tiers=(('wet',), ('rain',)))"
+    assert (repr(StructureSearch()), repr(StructureSearch("pc"))) == (
+        "StructureSearch()",
+        "StructureSearch(method='pc')",
+    )
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        search.tabu = 3
+    for _ in range(2):
+        found = learn(pl.DataFrame(DAYS), search)
+        dag = found.averaged(0.5) if learn is bootstrap_structure else found if learn is po.learn_network else found.dag
+        assert dag.edges == (("wet", "rain"),)
+    taken = set(inspect.signature(learn).parameters)
+    assert not taken & {one.name for one in dataclasses.fields(StructureSearch)}
+    with pytest.raises(ValueError, match=r"method is \['pc'\]; "):
+        learn(pl.DataFrame(DAYS), ["pc"])
+
+
 # Chow-Liu -------------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10_000))
 def test_no_tree_is_more_likely_than_that_of_chow_and_liu(seed):
     frame = random_cases(np.random.default_rng(seed), 60, (2, 3, 2, 3))
-    found = po.learn_network(frame, "chow_liu", root="v2", alpha=1e-12)
+    found = po.learn_network(frame, po.StructureSearch("chow_liu", root="v2"), alpha=1e-12)
     assert found.dag.parents["v2"] == ()
     trees = []
     for edges in itertools.combinations(itertools.combinations(frame.columns, 2), 3):
@@ -239,4 +275,4 @@ def test_a_penalised_tree_leaves_out_edges_that_are_not_worth_their_parameters()
     a = rng.integers(0, 2, 1000)
     frame = pd.DataFrame({"a": a, "b": a ^ (rng.random(1000) < 0.1), "c": rng.integers(0, 3, 1000)})
     assert len(po.learn_network(frame, "chow_liu").edges) == 2
-    assert po.learn_network(frame, "chow_liu", score="bic").edges == (("a", "b"),)
+    assert po.learn_network(frame, po.StructureSearch("chow_liu", score="bic")).edges == (("a", "b"),)

@@ -123,7 +123,7 @@ def test_a_graph_over_measurements(method):
     net.add_gaussian("b")
     net.add_gaussian("c", 1.0, {"a": 1.0, "b": -1.0}, 0.5)
     net.add_gaussian("d", 0.0, {"c": 0.7}, 0.5)
-    learned = po.learn_network(net.sample(2000, random_state=0), method, significance=0.01)
+    learned = po.learn_network(net.sample(2000, random_state=0), po.StructureSearch(method, significance=0.01))
     assert set(learned.edges) == set(net.edges)
     assert_allclose(learned.cpt("c").coefficients, [1.0, -1.0], atol=0.1)
 
@@ -136,7 +136,7 @@ def test_a_graph_over_both_kinds():
     net.add_gaussian("y", 0.0, {"x": 1.0}, 0.5)
     rows = net.sample(1500, random_state=0)
     assert set(po.learn_network(rows).edges) == set(net.edges)
-    assert ("y", "x") in po.learn_network(rows, required=[("y", "x")]).edges
+    assert ("y", "x") in po.learn_network(rows, po.StructureSearch(required=[("y", "x")])).edges
     for options, message in (
         ({"score": "bge"}, "BGe takes measurements only"),
         ({"score": "bdeu"}, "takes categories only"),
@@ -145,7 +145,7 @@ def test_a_graph_over_both_kinds():
         ({"required": [("x", "d")]}, "from measurements to states"),
     ):
         with pytest.raises(ValueError, match=message):
-            po.learn_network(rows, **options)
+            po.learn_network(rows, po.StructureSearch(**options))
     gaps = with_gaps(rows.select("x", "y"), 0.1, 0)
     for method in ("pc", "mmhc"):
         with pytest.raises(ValueError, match="takes partial correlations of complete rows"):

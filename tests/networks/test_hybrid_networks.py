@@ -19,8 +19,8 @@ from posteriori.networks import (
     Measurement,
 )
 from posteriori.networks.learning.cases import open_cases
+from posteriori.networks.learning.completion import complete_rows
 from posteriori.networks.learning.family_statistics import CaseRows
-from posteriori.networks.learning.structure_search import complete_rows
 
 STATES = ("a", "b", "c")
 

@@ -10,7 +10,14 @@ from scipy.special import gammaln
 from scipy.stats import multivariate_t
 
 import posteriori as po
-from posteriori.networks import DAG, cpdag, learn_structure, score_structure, structural_hamming_distance
+from posteriori.networks import (
+    DAG,
+    StructureSearch,
+    cpdag,
+    learn_structure,
+    score_structure,
+    structural_hamming_distance,
+)
 from posteriori.networks.learning.family_scores import BDeu, BGe
 
 WITHOUT = "{} is not installed; make oracles installs it"
@@ -158,7 +165,7 @@ def test_pc_finds_the_skeleton_of_pgmpy(seed, test, theirs):
     rows = net.sample(1500, random_state=seed)
     options = {"ci_test": theirs, "significance_level": 0.01, "n_jobs": 1, "show_progress": False}
     peer = estimators.PC(rows.to_pandas()).estimate(variant="stable", return_type="skeleton", **options)[0]
-    found = learn_structure(rows, "pc", test=test, significance=0.01)
+    found = learn_structure(rows, StructureSearch("pc", test=test, significance=0.01))
     assert {frozenset(edge) for edge in found.dag.edges} == {frozenset(edge) for edge in peer.edges()}
 
 

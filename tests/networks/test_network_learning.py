@@ -278,7 +278,7 @@ def test_sampling_and_learning_is_a_round_trip(shared_data):
         error = np.abs(net.cpt(cpt.variable).probabilities - cpt.probabilities)
         bound = 5 * np.sqrt(cpt.probabilities * (1 - cpt.probabilities) / (200_000 * parents[..., None] + 1e-300))
         assert (error <= bound + 2 / (200_000 * parents[..., None] + 2)).all()
-    found = po.learn_network(rows, restarts=3)
+    found = po.learn_network(rows, po.StructureSearch(restarts=3))
     assert score_structure(found, rows) >= score_structure(truth, rows) - 1e-6
 
 

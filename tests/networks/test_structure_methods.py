@@ -17,6 +17,7 @@ from posteriori.networks import (
     DAG,
     K2,
     PartialDAG,
+    StructureSearch,
     bootstrap_structure,
     cpdag,
     learn_structure,
@@ -25,6 +26,7 @@ from posteriori.networks import (
 )
 from posteriori.networks.graph.equivalence import consistent_extension
 from posteriori.networks.learning.cases import open_cases
+from posteriori.networks.learning.completion import complete_rows
 from posteriori.networks.learning.constraint_based import (
     CategoricalTests,
     EdgeConstraints,
@@ -32,7 +34,6 @@ from posteriori.networks.learning.constraint_based import (
     pc_stable,
 )
 from posteriori.networks.learning.family_statistics import CaseRows
-from posteriori.networks.learning.structure_search import complete_rows
 
 
 def all_dags(names):
@@ -147,13 +148,14 @@ def test_methods_find_a_common_effect(method):
     net.add_cpt("c", [[[0.9, 0.1], [0.4, 0.6]], [[0.3, 0.7], [0.1, 0.9]]], states=["0", "1"])
     net.add_cpt("d", {"0": {"0": 0.8, "1": 0.2}, "1": {"0": 0.15, "1": 0.85}})
     rows = net.sample(5000, random_state=0)
-    found = learn_structure(rows, method, significance=0.01)
+    found = learn_structure(rows, StructureSearch(method, significance=0.01))
     assert set(found.dag.edges) == set(net.edges)
     assert found.n_tests > 0
     tiers = [["d"], ["a", "b", "c"]]  # wrong on purpose: d comes first
-    for u, v in learn_structure(rows, method, tiers=tiers).dag.edges:
+    for u, v in learn_structure(rows, StructureSearch(method, tiers=tiers)).dag.edges:
         assert v != "d", (u, v)
-    forced = learn_structure(rows, method, required=[("a", "d")], forbidden=[("a", "c"), ("c", "a")]).dag.edges
+    search = StructureSearch(method, required=[("a", "d")], forbidden=[("a", "c"), ("c", "a")])
+    forced = learn_structure(rows, search).dag.edges
     assert ("a", "d") in forced
     assert not {("a", "c"), ("c", "a")} & set(forced)
 
@@ -234,18 +236,18 @@ def test_bootstrap_strengths_and_their_average():
 
 def test_constraints_of_tiers_are_checked():
     frame = pl.DataFrame({"a": ["x", "y"] * 10, "b": ["x", "y"] * 10})
-    assert learn_structure(frame, tiers=[["b"], ["a"]]).dag.edges == (("b", "a"),)
+    assert learn_structure(frame, StructureSearch(tiers=[["b"], ["a"]])).dag.edges == (("b", "a"),)
     for tiers, error, message in (
         ([["a"], ["a", "b"]], ValueError, "in two tiers"),
         ([["a"], ["c"]], ValueError, "no variable"),
         (["a", "b"], TypeError, "list of variables"),
     ):
         with pytest.raises(error, match=message):
-            learn_structure(frame, tiers=tiers)
+            learn_structure(frame, StructureSearch(tiers=tiers))
     with pytest.raises(ValueError, match="in a later tier"):
-        learn_structure(frame, tiers=[["b"], ["a"]], required=[("a", "b")])
+        learn_structure(frame, StructureSearch(tiers=[["b"], ["a"]], required=[("a", "b")]))
     with pytest.raises(ValueError, match="significance is 2"):
-        learn_structure(frame, "pc", significance=2)
+        StructureSearch("pc", significance=2)
     with pytest.raises(ValueError, match=r"method is 'pcc'; did you mean 'pc'\?"):
         learn_structure(frame, "pcc")
 
@@ -264,4 +266,4 @@ def test_numbers_whose_squares_overflow_are_refused_by_name(gap):
 @pytest.mark.parametrize("test", ["g2", "chi2"])
 def test_variables_that_no_row_has_together_show_no_dependence(test):
     rows = pl.DataFrame({"a": ["u", "v", "u", "v", None, None], "b": [None, None, None, None, "x", "y"]})
-    assert learn_structure(rows, "pc", test=test).dag.edges == ()
+    assert learn_structure(rows, StructureSearch("pc", test=test)).dag.edges == ()

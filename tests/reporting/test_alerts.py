@@ -5,8 +5,9 @@ import polars as pl
 import pytest
 
 import posteriori as po
+from posteriori.facts.columns import facts_of_rows
 from posteriori.reporting.alerts import alerts_table, find_alerts
-from posteriori.reporting.data import ReportData, column_facts
+from posteriori.reporting.data import ReportData
 
 N = 600
 
@@ -37,7 +38,7 @@ def rows():
 def alerts():
     table = rows()
     model = po.NaiveBayes().fit(table, "y")
-    return find_alerts(ReportData.of(model, table, "y"), column_facts(model, table))
+    return find_alerts(ReportData.of(model, table, "y"), facts_of_rows(model, table))
 
 
 def test_each_alert_is_found_and_no_other(alerts):
@@ -58,7 +59,7 @@ def test_each_alert_is_found_and_no_other(alerts):
 def test_a_table_sorted_by_class_does_not_drift_for_this_reason():
     table = rows().select("plain", "category", "outcome", "y").sort("y")
     model = po.NaiveBayes().fit(table, "y")
-    kinds = {one.kind for one in find_alerts(ReportData.of(model, table, "y"), column_facts(model, table))}
+    kinds = {one.kind for one in find_alerts(ReportData.of(model, table, "y"), facts_of_rows(model, table))}
     assert kinds == {"predicts the class alone"}
 
 
@@ -76,5 +77,5 @@ def test_copies_of_large_numbers_are_found():
     table = pl.DataFrame({"x": x, "copy": x, "y": ["a", "b"] * 20})
     model = po.NaiveBayes().fit(table, "y")
     later = table.with_columns(pl.col("x", "copy") * 1e200)
-    found = find_alerts(ReportData.of(model, later, "y"), column_facts(model, later))
+    found = find_alerts(ReportData.of(model, later, "y"), facts_of_rows(model, later))
     assert ("x", "copy") in {one.columns for one in found if one.kind == "duplicates"}

@@ -30,6 +30,7 @@ from posteriori.reporting.held_out import predict_held_out
 from posteriori.reporting.markup import percent
 from posteriori.reporting.rows import choose_examples
 from posteriori.reporting.scores import candidates_section, weights_section
+from posteriori.support.markup import element
 
 PENGUINS = load_penguins()
 BEFORE_TREE = ["calibration", "confusion", "thresholds", "features"]
@@ -313,10 +314,8 @@ def test_columns_of_noise_are_said_to_tell_nothing():
 
 
 def test_markup_is_kept_and_text_is_escaped():
-    inner = markup.element("b", "<&>")
-    assert markup.element("p", inner, "<", 1, None, title='"<') == (
-        '<p title="&quot;&lt;"><b>&lt;&amp;&gt;</b>&lt;1</p>'
-    )
+    inner = element("b", "<&>")
+    assert element("p", inner, "<", 1, None, title='"<') == ('<p title="&quot;&lt;"><b>&lt;&amp;&gt;</b>&lt;1</p>')
 
 
 def test_figures_have_ids_of_their_own_and_text_as_it_is():

@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
+from posteriori.facts.columns import facts_of_rows
 from posteriori.reporting import markup
-from posteriori.reporting.data import column_facts, take_rows
+from posteriori.reporting.data import take_rows
 from tests.reporting.test_report import PENGUINS, Page, check
 
 MODELS = {
@@ -125,7 +126,7 @@ def test_facts_of_columns_are_those_of_the_cells():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"n": 1e9 + rng.normal(size=3000), "c": rng.choice(["u", "v", None], 3000)})
     X.loc[::7, "n"] = np.nan
-    number, category = column_facts(po.NaiveBayes().fit(X, rng.integers(2, size=3000)), X)
+    number, category = facts_of_rows(po.NaiveBayes().fit(X, rng.integers(2, size=3000)), X)
     assert (number.cells.missing, category.cells.missing) == tuple(X.isna().sum())
     found = [number.cells.mean, number.cells.sd, number.cells.lowest, number.cells.highest]
     assert_allclose(found, X["n"].agg(["mean", "std", "min", "max"]), rtol=1e-12)

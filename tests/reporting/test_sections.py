@@ -10,12 +10,13 @@ from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.facts.columns import facts_of_rows
 from posteriori.plotting.canvas import histogram_edges
 from posteriori.plotting.reading import Scale, read_batch
 from posteriori.reporting import features, markup
 from posteriori.reporting.charts import Panel, nice_ticks, scale_ticks
 from posteriori.reporting.column_charts import ColumnChart
-from posteriori.reporting.data import ReportData, column_facts
+from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import importance_of, predict_held_out
 from posteriori.reporting.rows import explained_section, labels_section, smallest_changes, strangest_section
 from posteriori.reporting.scores import scores_section
@@ -163,7 +164,7 @@ def test_a_model_of_text_lists_the_words_of_each_class():
     assert "Words of message: the most characteristic of 14 words" in written
     assert re.search(r"ham at \(× [\d.]+, 16\); me \(× [\d.]+, 16\); meet", written)
     assert "of it win × " in text(explained_section(subject, evaluated))
-    strangest_section(subject, column_facts(subject.estimator, rows))  # no cell of words is unusual
+    strangest_section(subject, facts_of_rows(subject.estimator, rows))  # no cell of words is unusual
 
 
 def test_with_several_classes_the_words_against_each_are_listed():

@@ -99,9 +99,9 @@ def compare(
     total = len(names) * repeats * sum(set(chosen))
     with as_user_errors(), numbers_as_classes(), progress_bar("comparing", total, not quiet) as progress:
         comparison = measure(
+            names,
             frame.select(exactly(*data.features, target)),
             target,
-            names,
             sizes=chosen,
             repeats=repeats,
             test_share=_TEST_SHARE,

@@ -11,6 +11,8 @@ import numpy as np
 from posteriori.classifiers.rows import kept_figures, kept_sentences
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
 from posteriori.explain.words import CharacteristicWord, characteristic_words
+from posteriori.facts.columns import distributions
+from posteriori.facts.members import main_member
 from posteriori.learning.importance import mutual_information
 from posteriori.model import log_marginal_of_codes
 from posteriori.model_selection import HeldOut, metrics
@@ -45,14 +47,6 @@ def candidate_facts(estimator: Any) -> list[Facts]:
 def verdict_on_pool(estimator: Any) -> str:
     """Return a sentence on a candidate with a lower log-loss than the pool; an empty string if there is none."""
     return pool_verdict(getattr(estimator, "cv_results_", {}))
-
-
-def main_member(estimator: Any) -> GenerativeEstimator:
-    """Return the member of a pool with the greatest weight, or the model itself if it is not a pool."""
-    main: GenerativeEstimator = estimator
-    if hasattr(estimator, "members_"):
-        main = estimator.members_[max(estimator.member_weights_, key=estimator.member_weights_.__getitem__)]
-    return main
 
 
 def labels_of(estimator: GenerativeEstimator) -> list[Any]:
@@ -155,11 +149,10 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     if hasattr(estimator, "members_"):
         return pool_facts(estimator)
     model = estimator.model_
-    name_of = model.column_densities
     columns: list[Facts] = [
-        {"name": column.name, "kind": column.shown_kind, "distribution": name_of.get(j)}
+        {"name": column.name, "kind": column.shown_kind, "distribution": distribution}
         | ({"reason": column.reason} if column.is_ignored else {})
-        for j, column in enumerate(model.schema.columns)
+        for column, distribution in zip(model.schema.columns, distributions(estimator), strict=True)
     ]
     words = characteristic_words(model, getattr(estimator, "statistics_", None))
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
@@ -221,7 +214,7 @@ def pool_facts(estimator: Any) -> Facts:
     return {
         "model": type(estimator).__name__,
         "target": estimator.schema_.target,
-        "rows": float(main_member(estimator).statistics_.weight.sum()),
+        "rows": float(main_member(estimator)[1].statistics_.weight.sum()),
         "classes": labels_of(estimator),
         "prior": estimator.class_prior_,
         "bias": estimator.class_bias_,

@@ -37,10 +37,11 @@ from posteriori.cli.tables import (
     print_table,
 )
 from posteriori.densities import column_label
+from posteriori.facts.columns import ColumnFacts, facts_of_rows, facts_of_scan
 from posteriori.model_selection import in_words
 from posteriori.model_selection.metrics import compare_with_prior
 from posteriori.reporting import alerts
-from posteriori.reporting.data import ReportData, column_facts
+from posteriori.reporting.data import ReportData
 from posteriori.support.formatting import number, plural
 from posteriori.tables import Column, Schema, quote
 from posteriori.tables.dialects import is_written_number
@@ -55,9 +56,8 @@ if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.cli.hold_out import Judged
     from posteriori.model_selection import HeldOut
-    from posteriori.statistics.description import Cells, ScannedTable
+    from posteriori.statistics.description import ScannedTable
     from posteriori.tables import Scan
-    from posteriori.tables.times import DatePart
 
 
 _FEWEST_ROWS = 10  # with fewer rows, a row counter or as many categories as rows may be chance
@@ -231,7 +231,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
             {"class": label, "rows": description.labels.get(category, 0)}
             for label, category in zip(labels_of(estimator), estimator.target_.categories, strict=True)
         ],
-        "columns": _column_facts(scan, description, estimator),
+        "columns": _columns(facts_of_scan(estimator, scan, description), description.n_rows),
         "hints": list(hints(scan, description, schema)),
         "cross_validation": {
             "folds": scored.folds,
@@ -267,23 +267,20 @@ def _scores(scored: HeldOut) -> Facts:
     }
 
 
-def _column_facts(scan: Scan, description: ScannedTable, estimator: GenerativeEstimator) -> list[Facts]:
+def _columns(facts: Sequence[ColumnFacts], n_rows: int) -> list[Facts]:
     """Return kind, distribution, missing cells and values of each feature."""
-    pooled = hasattr(estimator, "members_")
-    name_of = {} if pooled else estimator.model_.column_densities
-    marked = scan.marked_cells()
-    facts = []
-    for j, column in enumerate(estimator.schema_.columns):
-        cells = description.columns[column.source].cells
+    columns = []
+    for one in facts:
+        column, cells = one.column, one.cells
         found: Facts = {
             "name": column.name,
             "kind": column.shown_kind,
-            "distribution": None if column.is_ignored else name_of.get(j, "pooled"),
+            "distribution": one.distribution,
             "missing": cells.missing,
-            "missing_share": cells.missing / description.n_rows,
+            "missing_share": cells.missing / n_rows,
         }
-        if column.source in marked:
-            found["read_as_missing"] = marked[column.source]
+        if one.marks:
+            found["read_as_missing"] = dict(one.marks)
         if column.part is not None:
             found["part_of"] = column.source
         if column.is_ignored:
@@ -294,22 +291,11 @@ def _column_facts(scan: Scan, description: ScannedTable, estimator: GenerativeEs
         elif column.kind == "counts":
             found["n_words"] = column.width
         else:
-            found |= _moments(cells, column.part)
+            found |= {"mean": cells.mean, "sd": cells.sd, "min": cells.lowest, "max": cells.highest}
             if column.cuts is not None:
                 found["cuts"] = list(column.cuts)
-        facts.append(found)
-    return facts
-
-
-def _moments(cells: Cells, part: DatePart | None) -> Facts:
-    """Return mean, spread and range of a column of numbers, or of the days or seconds of a column of times."""
-    zero, unit = (0, 1) if part is None else (part.zero, part.unit)
-
-    def scaled(value: float | None, start: int = zero) -> float | None:
-        return None if value is None else (value - start) / unit
-
-    lowest, highest = scaled(cells.lowest), scaled(cells.highest)
-    return {"mean": scaled(cells.mean), "sd": scaled(cells.sd, 0), "min": lowest, "max": highest}
+        columns.append(found)
+    return columns
 
 
 def find_alerts(estimator: GenerativeEstimator, rows: Scan, target: str, description: ScannedTable) -> list[Facts]:
@@ -322,7 +308,7 @@ def find_alerts(estimator: GenerativeEstimator, rows: Scan, target: str, descrip
     with numbers_as_classes():
         subject = ReportData.of(estimator, sample, target)
     class_counts = [description.labels.get(label, 0) for label in estimator.target_.categories]
-    found = alerts.find_alerts(subject, column_facts(estimator, sample), class_counts)
+    found = alerts.find_alerts(subject, facts_of_rows(estimator, sample), class_counts)
     return [
         *(
             {"columns": [name], "kind": "constant", "text": "All observed cells hold the same value."}

@@ -203,12 +203,11 @@ def learn(
     if binned:
         frame = _binned(frame)
 
-    from posteriori.networks import learn_network, write_network
+    from posteriori.networks import StructureSearch, learn_network, write_network
 
     is_tree = method is SearchName.chow_liu
     with as_user_errors():
-        net = learn_network(
-            frame,
+        search = StructureSearch(
             cast(Any, method.value.replace("-", "_")),
             score=None if is_tree else score.value,
             max_parents=None if is_tree else max_parents,
@@ -217,6 +216,7 @@ def learn(
             tiers=parse_tiers(tiers),
             significance=significance,
         )
+        net = learn_network(frame, search)
         with place.writing() as path:
             write_network(net, path)
     found = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from posteriori.learning.folds import assign_folds
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.model_selection.held_out_predictions import HeldOut, TrainableEstimator, results_of
 from posteriori.model_selection.metrics import area_under_curve, scores_of
+from posteriori.support.checks import generator
 from posteriori.support.formatting import table as html_table
 from posteriori.support.typing import Array
 from posteriori.tables import check_weights
@@ -103,7 +105,7 @@ def cross_validate(
     keep: Any = None,
     dates: Any = "parts",
     text: Any = "auto",
-    random_state: int = 0,
+    random_state: Any = 0,
     progress: Callable[[int], None] | None = None,
 ) -> CrossValidation:
     """Compare models by k-fold cross-validation.
@@ -115,10 +117,8 @@ def cross_validate(
 
     Parameters
     ----------
-    models : classifier, sequence of names and classifiers, or mapping from titles to these
-        Names are those of the registry, as in `compare`: "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb",
-        "aode", "forest", "logistic", "boosting", "random forest", and those of the candidates of
-        `GenerativeClassifier`.
+    models : name, classifier, sequence or mapping of these, or None
+        As in `compare`.
     X, y, sample_weight : as in `NaiveBayes.fit`
     folds : int, array-like (n,) or splitter, default 5
         The number of folds, the fold of each row, or an object of scikit-learn whose test rows are disjoint and cover
@@ -127,7 +127,7 @@ def cross_validate(
         Whether to spread every class evenly over the folds.
     groups : array-like (n,), optional
         The group of each row, such as the patient. Rows of one group are in the same fold.
-    categorical_features : "from_dtype", mask, indices or names
+    categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric, for models given by name and for those of
         scikit-learn.
     keep : list of names or indices, or "all", optional
@@ -138,7 +138,7 @@ def cross_validate(
     text : "auto", list of names or mapping, optional, default "auto"
         Columns of text, as in `NaiveBayes`; for models given by name that read text. Logistic regression reads text as
         tf-idf; other models that are refitted leave it out, with a warning.
-    random_state : int, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Seed of the shuffle of the rows before they are assigned to folds.
     progress : callable, optional
         Called with numbers of finished rows. Their sum is at most twice the number of rows per model.
@@ -173,13 +173,13 @@ def cross_validate(
     common = {"categorical_features": categorical_features, "keep": keep, "dates": dates, "text": text}
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         del common["categorical_features"]  # the pool has another default
-    if isinstance(models, str) or not isinstance(models, Mapping | Sequence):
-        models = [models]
     titled = chosen_models(models, common)
     exact = {title: clone(model) for title, model in titled.items() if isinstance(model, GenerativeEstimator)}
     refitted = {title: model for title, model in titled.items() if title not in exact}
     held_out: dict[str, HeldOut] = {}
-    options = {"stratified": stratified, "groups": groups, "random_state": random_state}
+    is_seed = isinstance(random_state, Integral)
+    seed = int(random_state) if is_seed else int(generator(random_state).integers(2**31 - 1))
+    options = {"stratified": stratified, "groups": groups, "random_state": seed}
     for folded, estimators in _by_schema(exact, X, y, sample_weight, folds, options):
         plans = [estimator.training_plan(folded.source.schema, folded.target) for estimator in estimators.values()]
         log_posterior, fitted, _ = judge_and_sample(plans, folded, progress)
@@ -187,7 +187,7 @@ def cross_validate(
     if refitted:
         rows = read_rows(X, y, categorical_features, keep, dates, text, reads_counts=True)
         given = check_weights(sample_weight, len(rows.y_true))
-        fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, seed=random_state)
+        fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, seed=seed)
         for title, model in refitted.items():
             learner = clone(model)
             held_out[title] = _refitted(title, learner, rows_for(title, learner, rows, text), fold, given, progress)

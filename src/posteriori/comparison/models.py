@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -229,7 +230,7 @@ def chosen_models(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
 
     Parameters
     ----------
-    models : None, sequence of names and classifiers, or mapping of a title to a name or classifier
+    models : None, name, classifier, sequence of these, or mapping of a title to one of these
         Names are those of `posteriori.registry.MODELS`; None for `posteriori.registry.COMPARED`.
 
     Raises
@@ -242,24 +243,25 @@ def chosen_models(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
     if models is None:
         models = COMPARED
     if isinstance(models, str) or not isinstance(models, Mapping | Sequence):
-        raise TypeError(
-            f"models is {models!r}; give a list of names and classifiers, or a mapping from titles to these"
-        )
+        models = [models]
     if isinstance(models, Mapping):
         pairs = [(str(title), _titled_model(model, common)[1]) for title, model in models.items()]
     else:
         pairs = [_titled_model(model, common) for model in models]
     if not pairs:
         raise ValueError("models is empty; name at least one")
+    for title, model in pairs:
+        if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
+            raise TypeError(
+                f"{title!r} has no predict_proba: {reprlib.repr(model)}; give probabilistic classifiers, before the "
+                "table"
+            )
     titles = [title for title, _ in pairs]
     repeated = [title for position, title in enumerate(titles) if title in titles[:position]]
     if repeated:
         raise ValueError(
             f"two models have the title {repeated[0]!r}; give a mapping from distinct titles to the models"
         )
-    for title, model in pairs:
-        if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
-            raise TypeError(f"{title!r} has no predict_proba: {model!r}; give a probabilistic classifier")
     return dict(pairs)
 
 

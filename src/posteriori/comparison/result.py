@@ -156,7 +156,7 @@ class Comparison:
     >>> import posteriori as po
     >>> from posteriori.datasets import load_penguins
     >>> table = load_penguins()
-    >>> comparison = po.compare(table, "species", models=["nb", "lda"], sizes=[50, 200], repeats=2)
+    >>> comparison = po.compare(["nb", "lda"], table, "species", sizes=[50, 200], repeats=2)
     >>> comparison.scores.columns
     ['model', 'n_rows', 'repeat', 'accuracy', 'log_loss', 'brier', 'fit_seconds', 'predict_seconds']
     >>> comparison.generative, comparison.discriminative

@@ -39,9 +39,9 @@ _MANY = 1000  # rows, below which the time of a fit hardly depends on them
 
 
 def compare(
+    models: Any,
     X: Any,
     y: Any,
-    models: Any = None,
     *,
     sizes: Sequence[int] | None = None,
     repeats: int = 5,
@@ -50,7 +50,7 @@ def compare(
     keep: Any = None,
     dates: Any = "parts",
     text: Any = "auto",
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Comparison:
@@ -62,16 +62,16 @@ def compare(
 
     Parameters
     ----------
-    X : array-like or data frame (n, d)
-        As in the `fit` of any classifier here; cells may be missing.
-    y : array-like (n,) or str
-        The label of each row, or the name of the column of X that holds the labels.
-    models : sequence of names or classifiers, or mapping, optional
+    models : name, classifier, sequence or mapping of these, or None
         Names are "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode", "forest", "logistic", "boosting",
         "random forest" and those of the candidates of `GenerativeClassifier`. A mapping gives the titles of the models
         in tables and plots. A classifier, of this library or of scikit-learn, receives a polars frame whose numbers are
         floats and whose categories are strings. `discriminative` adds the usual preprocessing to a classifier that does
-        not accept such a frame. Default: the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting.
+        not accept such a frame. None: the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting.
+    X : array-like or data frame (n, d)
+        As in the `fit` of any classifier here; cells may be missing.
+    y : array-like (n,) or str
+        The label of each row, or the name of the column of X that holds the labels.
     sizes : sequence of int, optional
         Numbers of training rows, at least 2; default: `training_sizes`.
     repeats : int, default 5
@@ -88,7 +88,7 @@ def compare(
     text : "auto", list of names or mapping, optional, default "auto"
         Columns of text, as in `NaiveBayes`: read by naive Bayes and the pool as counts of words, by logistic regression
         as tf-idf. Other models leave them out, with a warning in `Comparison.notes`.
-    random_state : int, Generator or RandomState, optional
+    random_state : int, Generator, RandomState or None, default 0
         Seed of the divisions, and of models that are random and have no seed.
     n_jobs : int, default 1
         The number of threads of each fit: of BLAS, OpenMP, and models with `n_jobs=None`. With few rows one thread is
@@ -127,7 +127,7 @@ def compare(
     >>> import posteriori as po
     >>> from posteriori.datasets import load_penguins
     >>> result = po.compare(
-    ...     load_penguins(), "species", ["nb", "logistic"], sizes=[10, 200], repeats=2, random_state=0
+    ...     ["nb", "logistic"], load_penguins(), "species", sizes=[10, 200], repeats=2, random_state=0
     ... )
     >>> result.scores.select("model", "n_rows", "repeat").head(2).rows()
     [('naive Bayes', 10, 0), ('logistic regression', 10, 0)]

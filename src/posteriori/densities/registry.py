@@ -118,7 +118,7 @@ def find_stored_class(name: str) -> type[Any] | None:
     return next((kind for kind in stored_classes() if kind.__name__ == name), None)
 
 
-def column_label(distribution: str, default: str) -> str:
+def column_label(distribution: str | None, default: str) -> str:
     """Return what a column of numbers is called under the density of this name; the default if nothing special."""
     return next((entry.label for entry in REGISTRY if entry.density.name == distribution and entry.label), default)
 

@@ -18,22 +18,24 @@ import numpy as np
 from posteriori.classifiers.kept_predictions import kept_predictions
 from posteriori.classifiers.rows import chosen_class, kept_sentences, share_of_seen_rows
 from posteriori.classifiers.validation import labels_to_learn
+from posteriori.facts.ranges import drawn_ranges, known_ranges, range_of
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.export import javascript_object, joined, page_json
-from posteriori.model import GenerativeModel, draw_rows
+from posteriori.model import draw_rows
 from posteriori.model_selection import HeldOut, in_words
 from posteriori.networks import BayesianNetwork
 from posteriori.plotting.reading import Scale, parents_of
 from posteriori.reporting.held_out import seen_rows
-from posteriori.reporting.markup import Html, HtmlPage, document_head, element
+from posteriori.reporting.markup import HtmlPage, document_head
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import generator
 from posteriori.support.formatting import cell_text
+from posteriori.support.markup import Html, element
 from posteriori.support.typing import Array
-from posteriori.tables import Schema, read_labels, read_rows
+from posteriori.tables import read_labels, read_rows
 from posteriori.tables.writing import decode
 
-_DRAWN = 500  # rows of a model without ranges
+_DRAWN = 500  # rows, by which the axis of a column is chosen
 _FEW_NUMBERS = 25  # whole numbers of a column
 _SEED = 0  # the same page for the same model and rows
 
@@ -46,9 +48,9 @@ def column_ranges(estimator: Any, rows: Any = None) -> dict[str, list[Any]]:
     `sampled_rows`, or by rows drawn from the model.
     """
     schema, models = estimator._posterior.schema, estimator._posterior.models
-    ranges = _ranges_of(estimator)
+    ranges = known_ranges(estimator)
     if ranges is None:
-        ranges = _drawn_ranges(schema, models[0])
+        ranges = drawn_ranges(schema, models[0])
     found: dict[str, list[Any]] = {
         column.name: [float(low), float(high), bool(whole), None]
         for column, low, high, whole in zip(schema.columns, ranges.lowest, ranges.highest, ranges.whole, strict=True)
@@ -82,31 +84,6 @@ def _drawn_tables(estimator: Any, ranges: ColumnRanges) -> list[list[Any]]:
         except (ValueError, NotImplementedError):  # it has no distribution of some columns
             continue
     return tables
-
-
-def _ranges_of(estimator: Any) -> ColumnRanges | None:
-    """Return the ranges of the training rows of a model, or of the first member of a pool that has them."""
-    members = list(getattr(estimator, "members_", {}).values()) or [estimator]
-    return next((one._ranges for one in members if one._ranges is not None), None)
-
-
-def _drawn_ranges(schema: Schema, model: GenerativeModel) -> ColumnRanges:
-    rng = generator(_SEED)
-    component = rng.choice(model.n_components, size=_DRAWN, p=np.exp(model.log_prior) / np.exp(model.log_prior).sum())
-    columns = draw_rows(model, component, rng)
-    lowest, highest = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
-    whole = np.zeros(len(columns), np.bool_)
-    for j in schema.of_kind("continuous"):
-        lowest[j], highest[j], present = _range_of(columns[j])
-        whole[j] = len(present) > 0 and bool((present == np.rint(present)).all())
-    return ColumnRanges(lowest, highest, whole)
-
-
-def _range_of(cells: Any) -> tuple[float, float, Array]:
-    """Return the lowest and the highest number of a column, inf and −inf without one, and its present numbers."""
-    numbers = np.asarray(cells, np.float64)  # None becomes NaN
-    present = numbers[~np.isnan(numbers)]
-    return present.min(initial=np.inf), present.max(initial=-np.inf), present
 
 
 def dependences(estimator: Any, names: list[str]) -> list[dict[str, Any]]:
@@ -215,9 +192,9 @@ def _lacks_some(held_out: Array, labels: Array) -> bool:
 
 def _same_ranges(estimator: Any, cells: Array) -> bool:
     """Return whether the numbers of the rows have the ranges of the training rows, as they have if they are these."""
-    schema, ranges = estimator._posterior.schema, _ranges_of(estimator)
+    schema, ranges = estimator._posterior.schema, known_ranges(estimator)
     return ranges is not None and all(
-        _range_of(cells[:, j])[:2] == (ranges.lowest[j], ranges.highest[j]) for j in schema.of_kind("continuous")
+        range_of(cells[:, j])[:2] == (ranges.lowest[j], ranges.highest[j]) for j in schema.of_kind("continuous")
     )
 
 

@@ -31,7 +31,7 @@ from posteriori.networks.inference.sampling import Estimate
 from posteriori.networks.learning.bootstrap import ArcStrength, bootstrap_structure
 from posteriori.networks.learning.family_scores import AIC, BIC, K2, BDeu, BGe
 from posteriori.networks.learning.structure import learn_network, learn_structure, score_structure
-from posteriori.networks.learning.structure_search import LearnedStructure
+from posteriori.networks.learning.structure_search import LearnedStructure, StructureSearch
 from posteriori.networks.network import BayesianNetwork
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "NetworkClassifier",
     "PartialDAG",
     "Sensitivity",
+    "StructureSearch",
     "Trail",
     "Triple",
     "active_trails",

@@ -60,7 +60,7 @@ def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes
     >>> import posteriori as po
     >>> from posteriori.datasets import load_penguins
     >>> table = load_penguins()
-    >>> comparison = po.compare(table, "species", models=["nb", "lda"], sizes=[50, 200], repeats=2)
+    >>> comparison = po.compare(["nb", "lda"], table, "species", sizes=[50, 200], repeats=2)
     >>> ax = po.plotting.plot_learning_curves(comparison)
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('rows learned from', 'log-loss on held-out rows (nats per row)')

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2, chi2_contingency, f, rankdata
 
+from posteriori.facts.columns import ColumnFacts
 from posteriori.plotting.reading import Scale, cells_of, evenly, read_batch
-from posteriori.reporting.data import ColumnFacts, ReportData, take_rows
-from posteriori.reporting.markup import Html, details, joined, number, numbers, paragraph, percent, table
+from posteriori.reporting.data import ReportData, take_rows
+from posteriori.reporting.markup import number, numbers, paragraph, percent, table
 from posteriori.support.formatting import count, listed, plural
+from posteriori.support.markup import Html, details, joined
 from posteriori.support.typing import Array
 from posteriori.tables.spellings import spelled_alike
 

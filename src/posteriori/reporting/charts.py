@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori.plotting.canvas import histogram_edges
 from posteriori.plotting.reading import Scale
-from posteriori.reporting.markup import Html, element
+from posteriori.support.markup import Html, element
 from posteriori.support.typing import Array
 
 WIDTH = 440.0

@@ -13,8 +13,8 @@ from posteriori.plotting.canvas import class_colours, class_names, histogram_edg
 from posteriori.plotting.effects import effect_of, effect_points
 from posteriori.plotting.reading import Feature, Scale, cells_of, evenly
 from posteriori.reporting.charts import WIDTH, Panel, chart, n_bins, rectangle
-from posteriori.reporting.markup import Html, element
 from posteriori.support.formatting import cell_text, plural, shorten
+from posteriori.support.markup import Html, element
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 

@@ -1,4 +1,4 @@
-"""Input of a report: a fitted classifier, labelled rows, summaries of columns, and links to rows."""
+"""Input of a report: a fitted classifier, labelled rows, and links to rows."""
 
 from __future__ import annotations
 
@@ -15,62 +15,13 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.validation import labels_of, labels_to_learn
+from posteriori.facts.members import main_member
 from posteriori.model import GenerativeModel
-from posteriori.statistics import Counts
-from posteriori.statistics.description import Cells, NumericColumns
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
-from posteriori.tables import Assignment, Batch, Column, read_labels, read_table
+from posteriori.tables import read_labels, read_table
 from posteriori.tables.blocks import Blocks
 from posteriori.tables.writing import decode
-
-
-@dataclass(frozen=True)
-class ColumnFacts:
-    """Summary of one feature."""
-
-    column: Column
-    # name of the density of the column; "pooled" for a pool; the kind of a column without numbers and categories
-    distribution: str
-    # number of missing cells, 0 for an ignored column; mean, standard deviation and range of a numeric column
-    cells: Cells
-    counts: Array | None = None  # (K,): number of rows of each category
-
-
-@dataclass(frozen=True)
-class _ColumnTally:
-    numbers: NumericColumns
-    counts: Counts
-
-    @classmethod
-    def of(cls, batch: Batch) -> _ColumnTally:
-        one_component = Assignment(np.zeros(len(batch), np.int32), np.ones(len(batch)), 1)
-        return cls(NumericColumns.of(batch), Counts.of(batch.codes, one_component))
-
-    def __add__(self, other: _ColumnTally) -> _ColumnTally:
-        return _ColumnTally(self.numbers + other.numbers, self.counts + other.counts)
-
-
-def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
-    """Summarize the features of a fitted estimator in a table, in one pass; all columns of a pool are "pooled"."""
-    schema, tally = estimator.schema_, estimator._source(X).reduce(_ColumnTally.of)
-    pooled = hasattr(estimator, "members_")
-    name_of = {} if pooled else estimator.model_.column_densities
-    continuous = schema.of_kind("continuous")
-    facts = []
-    for j, column in enumerate(schema.columns):
-        if column.kind not in ("continuous", "categorical"):
-            facts.append(ColumnFacts(column, column.kind, Cells(0, 0)))
-            continue
-        distribution = name_of.get(j, "pooled")
-        if column.kind == "continuous":
-            facts.append(ColumnFacts(column, distribution, tally.numbers.column(continuous.index(j))))
-            continue
-        position = schema.coded.index(j)
-        missing = round(tally.counts.missing(position)[0])
-        cells = Cells(tally.numbers.n_rows - missing, missing)
-        facts.append(ColumnFacts(column, distribution, cells, tally.counts.column(position)[0]))
-    return facts
 
 
 @dataclass(frozen=True)
@@ -96,11 +47,11 @@ class ReportData:
         ValueError
             A label is not one of the classes, or is missing and the estimator does not learn from rows without label.
         """
-        name, main_member = check_classifier(estimator)
+        name, member = check_classifier(estimator)
         table = read_table(X)
         unlabelled = labels_of(estimator).unlabelled
         labels = labels_to_learn(read_labels(y, table), unlabelled, True, True)
-        return cls(estimator, main_member, name, X, labels.components(main_member.target_, slice(0, table.n_rows)))
+        return cls(estimator, member, name, X, labels.components(member.target_, slice(0, table.n_rows)))
 
     @property
     def model(self) -> GenerativeModel:
@@ -179,12 +130,10 @@ def check_classifier(estimator: Any) -> tuple[str | None, Any]:
         The estimator is not a classifier of this library.
     """
     check_is_fitted(estimator)
-    members = dict(getattr(estimator, "members_", {}))
-    name = max(members, key=lambda one: float(estimator.member_weights_[one])) if members else None
-    main_member = estimator if name is None else members[name]
-    if not (hasattr(estimator, "classes_") and isinstance(getattr(main_member, "model_", None), GenerativeModel)):
+    name, member = main_member(estimator)
+    if not (hasattr(estimator, "classes_") and isinstance(getattr(member, "model_", None), GenerativeModel)):
         raise TypeError(f"a {type(estimator).__name__} cannot be reported on; give a classifier of posteriori")
-    return name, main_member
+    return name, member
 
 
 def target_of(estimator: Any, X: Any) -> str | None:

@@ -10,9 +10,10 @@ import numpy as np
 from posteriori.plotting import plot_tree
 from posteriori.plotting.reading import Parents, parents_of
 from posteriori.reporting.data import ReportData
-from posteriori.reporting.markup import Html, Section, bar, details, element, joined, number, paragraph, scrolled, table
+from posteriori.reporting.markup import Section, bar, number, paragraph, scrolled, table
 from posteriori.reporting.pictures import draw_own
 from posteriori.support.formatting import cell_text, listed, plural
+from posteriori.support.markup import Html, details, element, joined
 
 _MOST_NODES = 40  # of a figure; a wide one has one column per line
 _MOST_TREES = 3

@@ -9,19 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from posteriori.classifiers.rows import chosen_class
+from posteriori.facts.columns import ColumnFacts, facts_of_rows
 from posteriori.model_selection import HeldOut
-from posteriori.reporting.data import ColumnFacts, ReportData, check_address, check_classifier, column_facts, target_of
+from posteriori.reporting.data import ReportData, check_address, check_classifier, target_of
 from posteriori.reporting.dependences import tree_section
 from posteriori.reporting.drift import TableRows
 from posteriori.reporting.drift_page import Drift, drift_sections, drift_summary
 from posteriori.reporting.features import features_section
 from posteriori.reporting.held_out import importance_of, predict_held_out
-from posteriori.reporting.markup import Html, HtmlPage, Section, details, element, page, paragraph
+from posteriori.reporting.markup import HtmlPage, Section, page, paragraph
 from posteriori.reporting.overview import summary, table_section
 from posteriori.reporting.rows import explained_section, labels_section, strangest_section
 from posteriori.reporting.scores import candidates_section, scores_section, weights_section
 from posteriori.reporting.trust import calibration_section, confusion_section, thresholds_section
 from posteriori.reporting.two_models import TwoModels, model_sections, models_summary
+from posteriori.support.markup import Html, details, element
 from posteriori.tables import read_table
 from posteriori.version import __version__
 
@@ -220,7 +222,7 @@ def _model_report(
     evaluated = predict_held_out(subject, out_of_fold)
     if positive is not None or evaluated.positive is None:
         evaluated = replace(evaluated, positive=chosen)
-    facts = column_facts(estimator, X)
+    facts = facts_of_rows(estimator, X)
     title = title or f"{type(estimator).__name__}: predicting {subject.target}"
     header = summary(subject, evaluated, facts)
     sections = [one for one in _sections(subject, evaluated, facts, explorer) if one is not None]

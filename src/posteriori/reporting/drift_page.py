@@ -27,15 +27,12 @@ from posteriori.reporting.drift import (
     merge_rare_states,
 )
 from posteriori.reporting.markup import (
-    Html,
     Section,
     affordable,
     bar,
     cards,
-    element,
     fixed,
     gallery,
-    joined,
     number,
     numbers,
     p_text,
@@ -48,6 +45,7 @@ from posteriori.reporting.markup import (
 )
 from posteriori.statistics.row_records import hash_rows
 from posteriori.support.formatting import count, listed, plural, shortened
+from posteriori.support.markup import Html, element, joined
 from posteriori.support.typing import Array
 
 _TOP = 20.0  # pixels

@@ -15,22 +15,10 @@ from posteriori.plotting.reading import cells_of, read_batch
 from posteriori.reporting.charts import figure, legend
 from posteriori.reporting.column_charts import MOST_SHADES, ColumnChart, plot_density_strips
 from posteriori.reporting.data import ReportData, take_rows
-from posteriori.reporting.markup import (
-    Html,
-    Section,
-    affordable,
-    bar,
-    element,
-    fixed,
-    gallery,
-    joined,
-    paragraph,
-    scrolled,
-    table,
-    times,
-)
+from posteriori.reporting.markup import Section, affordable, bar, fixed, gallery, paragraph, scrolled, table, times
 from posteriori.reporting.pictures import draw
 from posteriori.support.formatting import count, plural, shorten, shortened
+from posteriori.support.markup import Html, element, joined
 
 if TYPE_CHECKING:
     from posteriori.support.typing import Array

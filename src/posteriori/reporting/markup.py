@@ -1,8 +1,7 @@
-"""HTML of reports: escaped markup, typographic numbers, and the complete page."""
+"""Pages with a style sheet: their parts, typographic numbers, and the complete document."""
 
 from __future__ import annotations
 
-import html
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 from posteriori.support import formatting
 from posteriori.support.atomic_write import write_whole
 from posteriori.support.formatting import plural
+from posteriori.support.markup import Html, details, element, table_of_cells
 
 _NARROW = "\N{NARROW NO-BREAK SPACE}"
 
@@ -167,10 +167,8 @@ class HtmlPage:
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, so that its style and the style of the notebook do not mix."""
-        return (
-            f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" '
-            'style="width:100%;height:80vh;border:1px solid #ddd"></iframe>'
-        )
+        look = "width:100%;height:80vh;border:1px solid #ddd"
+        return element("iframe", srcdoc=self.html, title=self.title, style=look)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.title!r}, {len(self.html):,} characters; save(path) writes it)"
@@ -179,49 +177,8 @@ class HtmlPage:
 _SHORT = 16  # rows
 _MOST_PICTURES = 6  # unfolded
 _BUDGET = 1_100_000  # bytes of pictures
-_VOID = frozenset({"br", "link", "meta"})
 # Second line of defence: if a cell were ever taken for markup, the browser would load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-
-
-class Html(str):
-    """Text that is markup. Plain strings are escaped, this type is not."""
-
-    __slots__ = ()
-
-
-def escaped(content: Any) -> Html:
-    """Return markup unchanged, and anything else as escaped text.
-
-    Examples
-    --------
-    >>> escaped("<script>"), escaped(Html("<b>"))
-    ('&lt;script&gt;', '<b>')
-    """
-    return content if isinstance(content, Html) else Html(html.escape(str(content)))
-
-
-def joined(contents: Iterable[Any]) -> Html:
-    """Concatenate contents; escape those that are not markup, and skip None."""
-    return Html("".join(escaped(one) for one in contents if one is not None))
-
-
-def element(name: str, /, *contents: Any, **attributes: Any) -> Html:
-    """Return an element. Attributes that are None are omitted; ``_`` in a name becomes ``-``, a final ``_`` is dropped.
-
-    Examples
-    --------
-    >>> element("td", "a < b", class_="number", aria_label=None)
-    '<td class="number">a &lt; b</td>'
-    """
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    if name in _VOID:
-        return Html(f"<{name}{written}>")
-    return Html(f"<{name}{written}>{joined(contents)}</{name}>")
 
 
 def table(
@@ -255,13 +212,8 @@ def table(
         element("th", cell, scope="col", class_="text" if position in text else None)
         for position, cell in enumerate(head)
     )
-    content = element(
-        "table",
-        element("caption", caption),
-        element("thead", element("tr", *headers)),
-        element("tbody", *(element("tr", *cells(row)) for row in rows)),
-        class_="stacks" if stacks else class_,
-    )
+    look = "stacks" if stacks else class_
+    content = table_of_cells(element("caption", caption), headers, map(cells, rows), class_=look)
     rows_written = content.count("<tr>")
     class_of_box = "scroll short" if rows_written <= _SHORT else "scroll"  # a short table stays on one printed page
     return scrolled(content, caption, class_of_box)
@@ -326,11 +278,6 @@ def cards(facts: Iterable[tuple[str, str, str]]) -> Html:
         element("div", element("dt", name), element("dd", value, element("small", note))) for name, value, note in facts
     )
     return element("dl", *boxes, class_="cards")
-
-
-def details(summary: str, *contents: Any) -> Html:
-    """Return content that is collapsed until it is opened."""
-    return element("details", element("summary", summary), *contents)
 
 
 def paragraph(*contents: Any, class_: str | None = None) -> Html:

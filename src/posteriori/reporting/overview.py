@@ -7,25 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from posteriori.densities import column_label
+from posteriori.facts.columns import ColumnFacts
 from posteriori.model_selection import HeldOut, in_words
 from posteriori.reporting.alerts import alerts_table, find_alerts
-from posteriori.reporting.data import ColumnFacts, ReportData
+from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import seen_rows
-from posteriori.reporting.markup import (
-    Html,
-    Section,
-    bar,
-    cards,
-    details,
-    element,
-    needs_groups,
-    number,
-    paragraph,
-    percent,
-    table,
-)
+from posteriori.reporting.markup import Section, bar, cards, needs_groups, number, paragraph, percent, table
 from posteriori.statistics.description import Cells
 from posteriori.support.formatting import cell_text, count, plural
+from posteriori.support.markup import Html, details, element
 from posteriori.support.typing import Array
 
 _ALL = 0.99  # the share of seen rows is an estimate

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from posteriori.plotting.canvas import INK
-from posteriori.reporting.markup import Html, escaped
+from posteriori.support.markup import Html, as_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +90,7 @@ def inlined(svg: str, label: str, name: str, width: float) -> Html:
     body = re.sub(r"<[^>]+>", lambda tag: _tidy(tag[0], name, used), body[body.index(">") + 1 :])
     look = f'{box[0] if box else ""} style="max-width:{width:.0f}px"'
     body = re.sub(r"\s*\n\s*", "\n", body)
-    return Html(f'<svg {look} role="img" aria-label="{escaped(label)}">{body}')
+    return Html(f'<svg {look} role="img" aria-label="{as_html(label)}">{body}')
 
 
 def _tidy(tag: str, name: str, used: set[str]) -> str:

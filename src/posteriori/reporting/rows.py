@@ -11,24 +11,14 @@ import numpy as np
 from posteriori.explain import Explanation
 from posteriori.explain.effects import with_cells
 from posteriori.explain.sums import merge_classes
+from posteriori.facts.columns import ColumnFacts
 from posteriori.model_selection import HeldOut
 from posteriori.plotting.reading import Feature, cells_of, posterior_of, read_batch
-from posteriori.reporting.data import ColumnFacts, ReportData, case_links, take_rows
+from posteriori.reporting.data import ReportData, case_links, take_rows
 from posteriori.reporting.held_out import importance_of
-from posteriori.reporting.markup import (
-    Html,
-    Section,
-    details,
-    element,
-    number,
-    numbers,
-    paragraph,
-    percent,
-    table,
-    tables,
-    times,
-)
+from posteriori.reporting.markup import Section, number, numbers, paragraph, percent, table, tables, times
 from posteriori.support.formatting import cell_text, count, listed, plural, shortened
+from posteriori.support.markup import Html, details, element
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 

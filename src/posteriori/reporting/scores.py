@@ -11,8 +11,9 @@ from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve, compare_with_prior, pool_verdict
 from posteriori.registry import describe_model, seen_by
 from posteriori.reporting.data import ReportData
-from posteriori.reporting.markup import Html, Section, bar, element, number, paragraph, percent, table
+from posteriori.reporting.markup import Section, bar, number, paragraph, percent, table
 from posteriori.support.formatting import cell_text, plural
+from posteriori.support.markup import Html, element
 
 # Optional measures of a candidate in display order: heading, and whether the value is a share of 1.
 _MEASURES = {

@@ -14,9 +14,10 @@ from posteriori.plotting.canvas import class_colours
 from posteriori.plotting.reading import Scale, evenly
 from posteriori.reporting.charts import Panel, chart, figure, legend
 from posteriori.reporting.data import ReportData
-from posteriori.reporting.markup import Html, Section, bar, details, element, joined, number, paragraph, percent, table
+from posteriori.reporting.markup import Section, bar, number, paragraph, percent, table
 from posteriori.reporting.pictures import draw
 from posteriori.support.formatting import count
+from posteriori.support.markup import Html, details, element, joined
 from posteriori.support.typing import Array
 
 _THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)

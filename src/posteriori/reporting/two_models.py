@@ -18,11 +18,8 @@ from posteriori.reporting.data import ReportData
 from posteriori.reporting.drift import SIGNIFICANT
 from posteriori.reporting.held_out import seen_rows
 from posteriori.reporting.markup import (
-    Html,
     Section,
     bar,
-    details,
-    element,
     fixed,
     number,
     p_text,
@@ -34,6 +31,7 @@ from posteriori.reporting.markup import (
     tables,
 )
 from posteriori.support.formatting import count, plural
+from posteriori.support.markup import Html, details, element
 from posteriori.support.typing import Array
 
 _MOST_ROWS = 10  # on each side

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from posteriori.support.markup import Html, details, element, table_of_cells
 
 UNDEFINED = "–"
 _LONGEST_NAME = 24  # characters in a figure
@@ -203,36 +204,25 @@ _CAPTION = (
 )
 
 
-def text(content: Any) -> str:
-    """Return content as escaped text.
-
-    Examples
-    --------
-    >>> text("<b>")
-    '&lt;b&gt;'
-    """
-    return html.escape(str(content))
-
-
 def paragraph(content: Any) -> str:
     """Return a paragraph of escaped text."""
-    return f'<p style="margin: 2px 4px 6px;">{text(content)}</p>'
+    return element("p", content, style="margin: 2px 4px 6px;")
 
 
 def code(content: Any) -> str:
     """Return escaped text in letters of one width, with its line breaks."""
     style = "margin: 2px 4px 6px; padding: 0; background: none; color: inherit; white-space: pre-wrap;"
-    return f'<pre style="{style}">{text(content)}</pre>'
+    return element("pre", content, style=style)
 
 
 def folded(summary: str, content: str) -> str:
     """Return HTML that is shown on a click on its summary."""
-    return f'<details><summary style="cursor: pointer;">{text(summary)}</summary>{content}</details>'
+    return details(summary, Html(content), style="cursor: pointer;")
 
 
 def scrolling(content: str) -> str:
     """Return HTML that scrolls sideways if it is wider than the page."""
-    return f'<div style="overflow-x: auto; max-width: 100%;">{content}</div>'
+    return element("div", Html(content), style="overflow-x: auto; max-width: 100%;")
 
 
 def left_out(n: int, what: str, most: int) -> str:
@@ -256,27 +246,23 @@ def table(
         For each cell of each row, the share of the cell that a bar fills; None for no bar.
     """
 
-    def cell(name: str, content: str, position: int, share: float | None = None) -> str:
+    def cell(name: str, content: str, position: int, share: float | None = None) -> Html:
         side = "left" if position < n_left else "right"
         bar = ""
         if share is not None and share == share:
             end = f"{100.0 * min(max(share, 0.0), 1.0):.1f}%"
             bar = f" background: linear-gradient(90deg, {_BLUE} {end}, transparent {end}); min-width: 7em;"
-        scope = ' scope="col"' if name == "th" else ""
-        return f'<{name}{scope} style="{_CELL} text-align: {side};{bar}">{text(content)}</{name}>'
+        scope = "col" if name == "th" else None
+        return element(name, content, scope=scope, style=f"{_CELL} text-align: {side};{bar}")
 
     lines = []
     for number, row in enumerate(rows):
         of_row = [None] * len(row) if shares is None else shares[number]
-        lines.append("".join(cell("td", one, k, share) for k, (one, share) in enumerate(zip(row, of_row, strict=True))))
-    titles = "".join(cell("th", one, k) for k, one in enumerate(head))
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return (
-        f'<table style="{_TABLE}"><caption style="{_CAPTION}">{text(caption)}</caption>'
-        f"<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
-    )
+        lines.append([cell("td", one, k, share) for k, (one, share) in enumerate(zip(row, of_row, strict=True))])
+    titles = [cell("th", one, k) for k, one in enumerate(head)]
+    return table_of_cells(element("caption", caption, style=_CAPTION), titles, lines, style=_TABLE)
 
 
 def side_by_side(parts: Iterable[str]) -> str:
     """Return parts in lines, as many beside each other as the page is wide."""
-    return f'<div style="display: flex; flex-wrap: wrap; gap: 6px 24px;">{"".join(parts)}</div>'
+    return element("div", *map(Html, parts), style="display: flex; flex-wrap: wrap; gap: 6px 24px;")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from posteriori.support.formatting import percent, probability, shorten
+from posteriori.support.markup import as_html
 from posteriori.support.typing import Array
 
 LETTER, LINE, PAD = 0.085, 0.2, 0.09  # inches, at the font size below
@@ -246,7 +246,7 @@ def network_svg(beliefs: Mapping[str, Mapping[str, float]], edges: Sequence[tupl
         drawn.append(_node(corner, (_PIXELS * width, _PIXELS * height), name, states, beliefs[name]))
     width, height = (_PIXELS * (length + 2.0 * _MARGIN) for length in (layout.width, layout.height))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(title)}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{as_html(title)}" '
         f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.1f} {height:.1f}" '
         f'font-family="system-ui, sans-serif" font-size="{_LETTERS:g}" fill="currentColor">{"".join(drawn)}</svg>'
     )
@@ -272,7 +272,7 @@ def _arrow(ends: Sequence[Point], title: str) -> str:
         way += f"C{xa:.1f} {middle:.1f} {xb:.1f} {middle:.1f} {xb:.1f} {yb:.1f}"
     head = f"M{x:.1f} {y:.1f}l{-half:g} {-2.0 * half:g}h{2.0 * half:g}z"
     return (
-        f'<g opacity="0.6"><title>{html.escape(title)}</title>'
+        f'<g opacity="0.6"><title>{as_html(title)}</title>'
         f'<path d="{way}" fill="none" stroke="currentColor"/><path d="{head}"/></g>'
     )
 
@@ -284,7 +284,7 @@ def _node(corner: Point, size: Point, name: str, shown: Mapping[str, float], sta
     y = top + _PIXELS * (PAD + LINE / 2.0) if shown else top + height / 2.0
     weight = ' font-weight="600"' if shown else ""
     parts = [
-        f'<g><title>{html.escape(tip)}</title><rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
+        f'<g><title>{as_html(tip)}</title><rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
         f'height="{height:.1f}" rx="5" fill="{_PAPER}" stroke="currentColor" stroke-opacity="0.5"/>',
         _letters(left + width / 2.0, y, shorten(name), f'text-anchor="middle"{weight}'),
     ]
@@ -300,4 +300,4 @@ def _node(corner: Point, size: Point, name: str, shown: Mapping[str, float], sta
 
 
 def _letters(x: float, y: float, text: str, more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y + 0.35 * _LETTERS:.1f}" {more}>{html.escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y + 0.35 * _LETTERS:.1f}" {more}>{as_html(text)}</text>'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +13,8 @@ from posteriori.networks.graph.dag import DAG
 from posteriori.networks.graph.equivalence import any_extension, consistent_extension, cpdag, direct_implied
 from posteriori.networks.inference.printing import aligned
 from posteriori.networks.learning.cases import open_cases
-from posteriori.networks.learning.constraint_based import Edges
 from posteriori.networks.learning.family_statistics import CaseRows
-from posteriori.networks.learning.structure_search import as_search
+from posteriori.networks.learning.structure_search import BoundSearch, Method, StructureSearch
 from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 
@@ -103,19 +102,9 @@ class ArcStrength:
 
 def bootstrap_structure(
     table: Any,
-    method: str = "hill_climbing",
+    search: Method | StructureSearch = "hill_climbing",
     *,
     n_graphs: int = 100,
-    score: Any = None,
-    required: Edges = (),
-    forbidden: Edges = (),
-    allowed: Edges | None = None,
-    tiers: Iterable[Iterable[str]] | None = None,
-    max_parents: int | None = None,
-    tabu: int = 15,
-    test: str = "g2",
-    significance: float = 0.05,
-    max_given: int | None = None,
     states: Mapping[str, Sequence[Any]] | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -124,14 +113,11 @@ def bootstrap_structure(
 
     Parameters
     ----------
-    table, method, score, required, forbidden, allowed, tiers, max_parents, tabu :
-        As in `learn_network`.
-    test, significance, max_given, states, n_jobs :
-        As in `learn_network`.
+    table, search, states, n_jobs : as in `learn_network`
     n_graphs : int, default 100
         The number of resampled tables.
     random_state : int, RandomState, Generator or None, default 0
-        Seed of the resampling.
+        Seed of the resampling and of restarts.
 
     Returns
     -------
@@ -166,24 +152,16 @@ def bootstrap_structure(
     cases = open_cases(table, None, known, None, n_jobs, continuous=())
     rows: CaseRows = cases.reduce(CaseRows)
     names = tuple(column.name for column in cases.columns)
-    constraints = {
-        "allowed": allowed,
-        "forbidden": forbidden,
-        "required": required,
-        "max_parents": max_parents,
-        "tiers": tiers,
-    }
-    options = {"tabu": tabu, "test": test, "significance": significance, "max_given": max_given, "n_jobs": n_jobs}
-    search = as_search(names, method, score, constraints, **options)
-    search.announce_work(cases.columns, rows, int(n_graphs))
+    bound = BoundSearch.of(search, names, None, n_jobs)
+    bound.announce_work(cases.columns, rows, int(n_graphs))
     rng = generator(random_state)
     joined, directed = np.zeros((len(names),) * 2), np.zeros((len(names),) * 2)
     for _ in range(n_graphs):
-        found = replace(search, random_state=rng).run(cases.columns, resampled(rows, rng))
+        found = replace(bound, random_state=rng).run(cases.columns, resampled(rows, rng))
         class_ = (found.partial if found.partial is not None else cpdag(found.dag)).matrix()
         # A direction that a constraint sets is known, even if the rows do not determine it.
-        class_ &= search.constraints.permitted | search.constraints.required | ~class_.T
-        class_ &= ~search.constraints.required.T
+        class_ &= bound.constraints.permitted | bound.constraints.required | ~class_.T
+        class_ &= ~bound.constraints.required.T
         either = class_ | class_.T
         joined += either
         directed += np.where(class_ & class_.T, 0.5, class_)

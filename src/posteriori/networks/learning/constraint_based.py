@@ -49,7 +49,7 @@ class EdgeConstraints:
         max_parents: int | None = None,
         tiers: Iterable[Iterable[str]] | None = None,
     ) -> EdgeConstraints:
-        """Check constraints by name and return them as matrices.
+        """Check constraints against the variables and return them as matrices.
 
         Raises
         ------
@@ -57,14 +57,14 @@ class EdgeConstraints:
             They name no variable or contradict each other: an edge is required and not allowed, the required edges
             form a cycle, or a variable has more required parents than max_parents.
         """
-        needed = _edges(required, names, "required")
-        banned = _edges(forbidden, names, "forbidden")
+        needed = _among(required, names, "required")
+        banned = _among(forbidden, names, "forbidden")
         for u, v in needed:
             if (u, v) in banned:
                 raise ValueError(f"the edge {u!r} → {v!r} is required and forbidden; leave it out of one")
         permitted = np.ones((len(names), len(names)), np.bool_)
         if allowed is not None:
-            listed = _edges(allowed, names, "allowed")
+            listed = _among(allowed, names, "allowed")
             for u, v in needed:
                 if (u, v) not in listed:
                     raise ValueError(f"the edge {u!r} → {v!r} is required but not among the allowed ones; add it there")
@@ -82,42 +82,56 @@ class EdgeConstraints:
         except ValueError as error:
             raise ValueError(f"in the required edges: {error}") from None
         most = len(names) if max_parents is None else max_parents
-        if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
-            raise ValueError(f"max_parents is {max_parents!r}; it must be a whole number of at least 0")
         for name, parents in dag.parents.items():
             if len(parents) > most:
                 raise ValueError(
                     f"{name!r} has {len(parents)} required parents, more than max_parents = {most}; raise it, or "
                     "require fewer"
                 )
-        return cls(_matrix(needed, names), permitted, int(most))
+        return cls(_matrix(needed, names), permitted, most)
 
 
-def _edges(edges: Any, names: Sequence[str], parameter: str) -> tuple[tuple[str, str], ...]:
+def as_edges(edges: Any, parameter: str) -> tuple[tuple[str, str], ...]:
+    """Return each edge once, as a pair; TypeError for what is no pair, and ValueError for an edge to itself."""
     pairs = tuple(dict.fromkeys(tuple(edge) if not isinstance(edge, str) else (edge,) for edge in edges))
     for pair in pairs:
         if len(pair) != 2:
             raise TypeError(f"{parameter} holds {pair!r}, which is no edge; an edge is a pair (parent, child)")
-        for name in pair:
-            if name not in names:
-                raise ValueError(f"{parameter} names {name!r}, which is no variable; {closest(name, names)}")
         if pair[0] == pair[1]:
             raise ValueError(f"{parameter} has an edge from {pair[0]!r} to itself; leave it out")
     return pairs
 
 
+def as_tiers(tiers: Iterable[Iterable[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return the variables of each tier; TypeError for a tier that is a string, ValueError for a variable in two."""
+    listed = []
+    for tier in tiers:
+        if isinstance(tier, str):
+            raise TypeError(f"the tier {tier!r} is a string; give each tier as a list of variables")
+        listed.append(tuple(tier))
+    seen: set[str] = set()
+    for name in itertools.chain.from_iterable(listed):
+        if name in seen:
+            raise ValueError(f"{name!r} is in two tiers; leave it out of one")
+        seen.add(name)
+    return tuple(listed)
+
+
+def _among(edges: Edges, names: Sequence[str], parameter: str) -> Sequence[tuple[str, str]]:
+    """Return the edges; ValueError if one names no variable."""
+    pairs = tuple(edges)
+    for name in itertools.chain.from_iterable(pairs):
+        if name not in names:
+            raise ValueError(f"{parameter} names {name!r}, which is no variable; {closest(name, names)}")
+    return pairs
+
+
 def _against(tiers: Iterable[Iterable[str]], names: Sequence[str]) -> Array:
     """Return the edges from a later tier to an earlier one; variables in no tier are free."""
-    tier: dict[str, int] = {}
-    for k, listed in enumerate(tiers):
-        if isinstance(listed, str):
-            raise TypeError(f"the tier {listed!r} is a string; give each tier as a list of variables")
-        for name in listed:
-            if name not in names:
-                raise ValueError(f"tiers names {name!r}, which is no variable; {closest(name, names)}")
-            if name in tier:
-                raise ValueError(f"{name!r} is in two tiers; leave it out of one")
-            tier[name] = k
+    tier = {name: k for k, listed in enumerate(tiers) for name in listed}
+    for name in tier:
+        if name not in names:
+            raise ValueError(f"tiers names {name!r}, which is no variable; {closest(name, names)}")
     level = np.array([tier.get(name, -1) for name in names])
     known = level >= 0
     return (level[:, np.newaxis] > level) & known[:, np.newaxis] & known

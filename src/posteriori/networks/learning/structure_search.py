@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,13 +18,16 @@ from posteriori.networks.graph.equivalence import PartialDAG, any_extension, con
 from posteriori.networks.graph.linear_gaussian import LinearGaussian
 from posteriori.networks.graph.naming import require_variable
 from posteriori.networks.inference.inference import Inference
-from posteriori.networks.inference.questions import root_of
+from posteriori.networks.learning.completion import complete_rows
 from posteriori.networks.learning.constraint_based import (
     CategoricalTests,
     EdgeConstraints,
+    Edges,
     IndependenceTests,
     PartialCorrelationTests,
+    as_edges,
     as_statistic,
+    as_tiers,
     max_min_candidates,
     pc_stable,
 )
@@ -41,140 +44,7 @@ from posteriori.support.typing import Array
 from posteriori.tables import Codes, Column
 from posteriori.user_warnings import warn
 
-_MOST_COMPLETIONS = 4096  # of one row; rows with more are completed by draws
-_DRAWS = 64
-_MOST_ROWS = 1 << 23  # of all completions together
-
-Part = tuple[Array, Array, Array]  # codes from 0, numbers and weights of rows
-
-
-@dataclass(frozen=True)
-class Completion:
-    """Complete rows whose weights are expected counts.
-
-    Attributes
-    ----------
-    rows : CaseRows
-    n_drawn : int
-        The number of rows that were completed by draws, because they have too many completions to list.
-    """
-
-    rows: CaseRows
-    n_drawn: int
-
-
-def complete_rows(rows: CaseRows, inference: Inference, rng: np.random.Generator) -> Completion:
-    """Replace each incomplete row by its completions x, with the weight of the row times p(x | its known cells).
-
-    Any sum over the result is then an expected count under the network (Friedman 1998, equation 3), whatever the
-    family. Missing states are listed; a row with more than 4096 completions is replaced by 64 draws. Given the states,
-    missing numbers are normal, and 2h points with their mean and covariance stand for h of them: scores depend on no
-    other moments.
-
-    Parameters
-    ----------
-    rows : CaseRows
-    inference : Inference
-        The current network.
-    rng : Generator
-
-    References
-    ----------
-    Friedman (1998), The Bayesian structural EM algorithm, UAI 14. Julier & Uhlmann (1997), A new extension of the
-    Kalman filter to nonlinear systems, SPIE 3068: the points.
-    """
-    codes, numbers, weight = rows.codes.astype(np.int64) - 1, rows.numbers, rows.weight
-    missing = np.concatenate([codes < 0, np.isnan(numbers)], axis=1)
-    complete: Array = np.asarray(~missing.any(axis=1))
-    parts: list[Part] = [(codes[complete], numbers[complete], weight[complete])] if complete.any() else []
-    n_drawn = 0
-    for pattern, members in _by_pattern(missing, complete):
-        absent = np.flatnonzero(pattern[: codes.shape[1]])
-        n_completions = math.prod(rows.cardinalities[v] for v in absent.tolist())
-        n_points = max(1, 2 * int(pattern[codes.shape[1] :].sum()))
-        if n_completions <= _MOST_COMPLETIONS and n_completions * n_points * len(members) <= _MOST_ROWS:
-            listed = _listed(codes[members], numbers[members], weight[members], absent, n_completions, inference)
-            parts += [_with_points(*part, inference) for part in listed]
-        else:
-            n_drawn += len(members)
-            parts += [
-                _with_points(*_drawn(codes[[i]], numbers[[i]], float(weight[i]), inference, rng), inference)
-                for i in members.tolist()
-            ]
-    dtype = rows.codes.dtype
-    kept = tuple(((c + 1).astype(dtype), x, w) for c, x, w in parts if len(w))
-    return Completion(CaseRows(rows.cardinalities, kept), n_drawn)
-
-
-def _by_pattern(missing: Any, complete: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield each pattern of missing cells with the rows that have it."""
-    incomplete = np.flatnonzero(~complete)
-    if not len(incomplete):
-        return
-    patterns, number = np.unique(missing[incomplete], axis=0, return_inverse=True)
-    for k, pattern in enumerate(patterns):
-        yield pattern, incomplete[number.ravel() == k]
-
-
-def _listed(
-    codes: Array, numbers: Array, weight: Array, absent: Array, n_completions: int, inference: Inference
-) -> Iterator[Part]:
-    """Yield all completions of the states of rows with one pattern, some rows at a time."""
-    cardinalities = inference.tables.cardinalities
-    digits = np.zeros((1, 0), np.int64)
-    if len(absent):
-        places = np.unravel_index(np.arange(n_completions), [cardinalities[v] for v in absent])
-        digits = np.stack(places, axis=1)
-    step = max(1, (1 << 18) // n_completions)
-    for start in range(0, len(codes), step):
-        some = slice(start, start + step)
-        n = len(weight[some])
-        full, known = (np.repeat(cells[some], n_completions, axis=0) for cells in (codes, numbers))
-        full[:, absent] = np.tile(digits, (n, 1))
-        log_joint = inference.log_likelihood(full, known, n_jobs=1).reshape(n, n_completions)
-        share = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
-        share *= (weight[some] / share.sum(axis=1))[:, np.newaxis]
-        each = share.ravel()
-        kept = each > 1e-12 * each.max()
-        yield full[kept], known[kept], each[kept]
-
-
-def _drawn(codes: Array, numbers: Array, weight: float, inference: Inference, rng: np.random.Generator) -> Part:
-    """Return draws of the states of a row."""
-    compiled, _, values = next(iter(inference.batches(numbers, everything=True)))
-    soft, _ = compiled.likelihoods(values, 1)
-    alone = {v: likelihood[0] for v, likelihood in soft.items()}
-    draws = compiled.tables.everything().sample(compiled.padded(codes)[0], _DRAWS, rng, alone)
-    return draws[:, : codes.shape[1]], np.repeat(numbers, _DRAWS, axis=0), np.full(_DRAWS, weight / _DRAWS)
-
-
-def _with_points(codes: Array, numbers: Array, weight: Array, inference: Inference) -> Part:
-    """Return complete rows: points in place of the numbers that all these rows lack."""
-    hidden = np.flatnonzero(np.isnan(numbers).any(axis=0)) if len(numbers) else np.zeros(0, np.int64)
-    if not len(hidden):
-        return codes, numbers, weight
-    place = {name: k for k, name in enumerate(inference.continuous)}
-    values = {name: numbers[:, k] for name, k in place.items() if k not in hidden}
-    compiled, n = inference.compiled(values, everything=True), len(weight)
-    mean, spreads = numbers.copy(), []
-    for component in compiled.components:
-        if not component.hidden:
-            continue
-        configuration = np.zeros(n, np.int64)
-        for name, states in component.discrete.items():
-            configuration = configuration * len(states) + codes[:, inference.tables.position[name]]
-        own = np.array([place[name] for name in component.hidden], np.int64)
-        for q in np.unique(configuration).tolist():
-            rows = np.flatnonzero(configuration == q)
-            some = {name: cells[rows] for name, cells in values.items()}
-            mean[np.ix_(rows, own)] = component.hidden_mean(some)[:, q] if some else component.hidden_mean(some)[0, q]
-        roots = np.stack([root_of(one) for one in component.hidden_covariance])[configuration]
-        for j in range(len(own)):
-            shift = np.zeros_like(numbers)
-            shift[:, own] = np.sqrt(len(hidden)) * roots[:, :, j]
-            spreads += [shift, -shift]
-    points = np.concatenate([mean + shift for shift in spreads])
-    return np.tile(codes, (len(spreads), 1)), points, np.tile(weight / len(spreads), len(spreads))
+Method = Literal["hill_climbing", "chow_liu", "pc", "mmhc"]
 
 
 def fitted(
@@ -193,7 +63,6 @@ def fitted(
     return inference, float(rows.weight @ log_likelihood), sum(table.n_parameters for table in learned.cpts)
 
 
-METHODS = ("hill_climbing", "chow_liu", "pc", "mmhc")
 _ABBREVIATED = {"hc": "hill_climbing", "tabu": "hill_climbing", "greedy": "hill_climbing", "tree": "chow_liu"}
 _MOST_STEPS = 20  # of structural EM
 # Seconds on one core, as `python -m benchmarks.costs` measures them.
@@ -233,44 +102,142 @@ class LearnedStructure:
     partial: PartialDAG | None = None
 
 
-@dataclass(frozen=True)
-class Search:
-    """A method of structure learning with its options; see `learn_network` for their meaning."""
+@dataclass(frozen=True, repr=False)
+class StructureSearch:
+    """How the graph of a network is searched for: the method, its score or test, and constraints on the edges.
 
-    method: str
-    score: Score | None
-    constraints: EdgeConstraints
+    Parameters
+    ----------
+    method : {"hill_climbing", "chow_liu", "pc", "mmhc"}, default "hill_climbing"
+        Hill climbing adds, deletes or reverses the edge that raises the score most, until none does; with missing cells
+        it alternates with EM (structural EM). Chow-Liu is the tree of largest total mutual information, which is the
+        tree of maximum likelihood. PC-stable deletes the edges between variables that tests find independent given
+        others, and directs what the tests determine (by PC-Max). MMHC is hill climbing among the pairs that tests
+        leave.
+    score : {"bic", "aic", "bdeu", "k2", "bge"} or Score, optional
+        The score to maximise: by default BIC, and for trees the likelihood alone. With "bic" or "aic" a tree loses the
+        edges that are not worth their parameters. ``BDeu(equivalent_sample_size=…)`` sets the prior. Columns of
+        measurements are continuous variables, by "bic" or "aic", or "bge" if all columns are.
+    required, forbidden, allowed : sequence of pairs (parent, child), optional
+        Edges that must be present, that must be absent, and the only ones that may be present. Not for trees.
+    tiers : sequence of sequences of str, optional
+        Groups of variables in the order of time: no edge leads from a later group to an earlier one.
+    max_parents : int, optional
+        For hill climbing and MMHC: the most parents of a variable.
+    tabu : int, default 15
+        After a move of hill climbing the edge between its two variables stays fixed for this many moves (at most half
+        the number of pairs of variables), unless its change gives the best graph so far. The search continues after a
+        local optimum, stops after 3·tabu moves without a better graph, and returns the best graph. 0 stops at the
+        first local optimum.
+    restarts : int, default 0
+        How often random moves perturb the best graph, to climb again from there.
+    root : str, optional
+        The root of the tree; by default the first column.
+    test : {"g2", "chi2", "mutual_information"}, default "g2"
+        For PC and MMHC: the test of conditional independence. The mutual information is G²/2n, so that both give the
+        same graph. Missing cells: each test takes the rows that have its variables.
+    significance : float, default 0.05
+        For PC and MMHC: pairs with a larger p-value count as independent.
+    max_given : int, optional
+        For PC and MMHC: the most variables to condition on; by default all neighbours, and 3 in MMHC.
+
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range, or the method does not take it. Names of variables and contradictions of
+        constraints are checked when there is a table.
+
+    References
+    ----------
+    Friedman (1998), The Bayesian structural EM algorithm, UAI 14.
+    Colombo & Maathuis (2014), Order-independent constraint-based causal structure learning, JMLR 15.
+    Tsamardinos, Brown & Aliferis (2006), The max-min hill-climbing structure learning algorithm, Machine Learning 65.
+    Chow & Liu (1968), Approximating discrete probability distributions with dependence trees, IEEE Trans. IT 14.
+    Glover (1989), Tabu search, part I, ORSA Journal on Computing 1.
+    Koller & Friedman (2009), Probabilistic Graphical Models, section 18.4.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> search = po.StructureSearch("pc", significance=0.01)
+    >>> search
+    StructureSearch(method='pc', significance=0.01)
+    >>> from posteriori.datasets import load_penguins
+    >>> po.networks.learn_structure(load_penguins().select("species", "island"), search).partial
+    species — island
+    """
+
+    method: Method = "hill_climbing"
+    _: KW_ONLY
+    score: Any = None
+    required: Edges = ()
+    forbidden: Edges = ()
+    allowed: Edges | None = None
+    tiers: Iterable[Iterable[str]] | None = None
+    max_parents: int | None = None
     tabu: int = 15
     restarts: int = 0
     root: str | None = None
     test: str = "g2"
     significance: float = 0.05
     max_given: int | None = None
-    random_state: Any = 0
-    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            meant = _ABBREVIATED.get(self.method, self.method)
-            raise ValueError(f"method is {self.method!r}; {closest(meant, METHODS)}")
-        for name, value in (("tabu", self.tabu), ("restarts", self.restarts), ("max_given", self.max_given)):
-            if value is None and name == "max_given":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 0")
+        methods = get_args(Method)
+        if self.method not in methods:
+            meant = _ABBREVIATED.get(str(self.method), str(self.method))
+            raise ValueError(f"method is {self.method!r}; {closest(meant, methods)}")
+        counts = {"max_parents": self.max_parents, "max_given": self.max_given}
+        given = {name: count for name, count in counts.items() if count is not None}
+        for name, count in {"tabu": self.tabu, "restarts": self.restarts, **given}.items():
+            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+                raise ValueError(f"{name} is {count!r}; it must be a whole number of at least 0")
         if not 0 < self.significance < 1:
             raise ValueError(f"significance is {self.significance!r}; it must be between 0 and 1")
         as_statistic(self.test)
-        if self.root is not None and self.method != "chow_liu":
-            raise ValueError("root is given, but only a tree has one; use method='chow_liu', or leave it out")
-        if self.method == "chow_liu":
-            d = len(self.constraints.permitted)
-            if self.constraints.required.any() or not self.constraints.permitted.sum() == d * (d - 1):
-                raise ValueError("a Chow-Liu tree takes no constraints on its edges; use method='hill_climbing'")
-            if self.constraints.max_parents < 1:
-                raise ValueError(
-                    "max_parents is 0, but every node of a tree has one parent; use method='hill_climbing'"
-                )
+        if self.score is not None:
+            as_score(self.score)
+        # A search may serve several tables, and iterators are read once.
+        for name in ("required", "forbidden", "allowed"):
+            if (listed := getattr(self, name)) is not None:
+                object.__setattr__(self, name, as_edges(listed, name))
+        if self.tiers is not None:
+            object.__setattr__(self, "tiers", as_tiers(self.tiers))
+        if self.method != "chow_liu":
+            if self.root is not None:
+                raise ValueError("root is given, but only a tree has one; use method='chow_liu', or leave it out")
+        elif self.required or self.forbidden or self.allowed is not None or self.tiers:
+            raise ValueError("a Chow-Liu tree takes no constraints on its edges; use method='hill_climbing'")
+        elif self.max_parents == 0:
+            raise ValueError("max_parents is 0, but every node of a tree has one parent; use method='hill_climbing'")
+
+    def __repr__(self) -> str:
+        values = {one.name: (getattr(self, one.name), one.default) for one in fields(self)}
+        changed = ", ".join(f"{name}={value!r}" for name, (value, default) in values.items() if value != default)
+        return f"StructureSearch({changed})"
+
+
+@dataclass(frozen=True)
+class BoundSearch:
+    """A search that is bound to the variables of a table; see `StructureSearch` for what `asked` means."""
+
+    asked: StructureSearch
+    score: Score | None
+    constraints: EdgeConstraints
+    random_state: Any
+    n_jobs: int | None
+
+    @classmethod
+    def of(
+        cls, search: Method | StructureSearch, names: tuple[str, ...], random_state: Any, n_jobs: int | None
+    ) -> BoundSearch:
+        """Return the search among variables of these names; ValueError for an edge among others."""
+        asked = search if isinstance(search, StructureSearch) else StructureSearch(search)
+        score = None if asked.score is None else as_score(asked.score)
+        constraints = EdgeConstraints.of(
+            names, asked.allowed, asked.forbidden, asked.required, asked.max_parents, asked.tiers
+        )
+        return cls(asked, score, constraints, random_state, n_jobs)
 
     def run(self, columns: tuple[Column, ...], rows: CaseRows) -> LearnedStructure:
         """Return the graph that the method finds on rows.
@@ -285,16 +252,18 @@ class Search:
         if numeric.any():
             self._require_numeric(names, numeric, rows)
         require_kinds(self.score or BIC(), columns)
-        if self.method == "chow_liu":
+        if self.asked.method == "chow_liu":
             return self._tree(columns, rows)
         permitted = self.constraints.permitted & ~(numeric[:, np.newaxis] & ~numeric)
         search = replace(self, constraints=replace(self.constraints, permitted=permitted))
-        if self.method == "pc":
+        if self.asked.method == "pc":
             return search._by_tests(columns, rows)
         constraints, n_tests = search.constraints, 0
-        if self.method == "mmhc":
+        if self.asked.method == "mmhc":
             tests = self._tests(columns, rows)
-            candidates = max_min_candidates(tests, self.significance, 3 if self.max_given is None else self.max_given)
+            candidates = max_min_candidates(
+                tests, self.asked.significance, 3 if self.asked.max_given is None else self.asked.max_given
+            )
             constraints = replace(constraints, permitted=permitted & (candidates | constraints.required))
             n_tests = tests.n_tests
         if rows.has_gaps:
@@ -309,28 +278,28 @@ class Search:
         """
         d, n_rows = len(columns), len(rows.weight)
         n_states = sum(column.kind != "continuous" for column in columns)
-        per_visit = _PER_TEST if self.method in ("pc", "mmhc") else _PER_VISIT
+        per_visit = _PER_TEST if self.asked.method in ("pc", "mmhc") else _PER_VISIT
         seconds = n_states**2 * n_rows * per_visit
-        if self.method == "hill_climbing":
+        if self.asked.method == "hill_climbing":
             is_normal = getattr(self.score, "is_normal", False)
             per_pair = _PER_MARGINAL if is_normal else _PER_FAMILY + n_rows * _PER_REGRESSION
             seconds += (d * d - n_states**2) * per_pair
-        work = Work(times * seconds * (_OF_GAPS if rows.has_gaps and self.method == "hill_climbing" else 1))
+        work = Work(times * seconds * (_OF_GAPS if rows.has_gaps and self.asked.method == "hill_climbing" else 1))
         searches = "the search" if times == 1 else f"the {times:,} searches"
         what = f"{searches} for a graph of {d:,} variables on {n_rows:,} distinct rows"
         work.announce(what, "leave out columns, or take a sample of the rows")
 
     def _require_numeric(self, names: tuple[str, ...], numeric: Array, rows: CaseRows) -> None:
         """Raise ValueError unless the method takes these columns, of which some are continuous."""
-        if self.method == "chow_liu" or (self.method != "hill_climbing" and not numeric.all()):
+        if self.asked.method == "chow_liu" or (self.asked.method != "hill_climbing" and not numeric.all()):
             raise ValueError(
-                f"column {names[int(np.argmax(numeric))]!r} holds numbers, and method={self.method!r} takes "
-                f"{'categories only' if self.method == 'chow_liu' else 'columns of one kind'}; use "
+                f"column {names[int(np.argmax(numeric))]!r} holds numbers, and method={self.asked.method!r} takes "
+                f"{'categories only' if self.asked.method == 'chow_liu' else 'columns of one kind'}; use "
                 "method='hill_climbing', or cut numbers into intervals"
             )
-        if self.method != "hill_climbing" and rows.has_gaps:
+        if self.asked.method != "hill_climbing" and rows.has_gaps:
             raise ValueError(
-                f"cells are missing, and method={self.method!r} takes partial correlations of complete rows; use "
+                f"cells are missing, and method={self.asked.method!r} takes partial correlations of complete rows; use "
                 "method='hill_climbing', or drop such rows"
             )
         impossible = np.argwhere(self.constraints.required & numeric[:, np.newaxis] & ~numeric)
@@ -341,20 +310,22 @@ class Search:
     def _tests(self, columns: tuple[Column, ...], rows: CaseRows) -> IndependenceTests:
         if columns[0].kind == "continuous":
             return PartialCorrelationTests(*rows.covariance())
-        return CategoricalTests.of(rows.categories, self.test)
+        return CategoricalTests.of(rows.categories, self.asked.test)
 
     def _climb(
         self, columns: tuple[Column, ...], rows: CaseRows, constraints: EdgeConstraints, start: Array | None
     ) -> tuple[HillClimbResult, FamilyScores]:
         scores = FamilyScores(columns, rows, self.score or BIC(), self.n_jobs)
         rng = generator(self.random_state)
-        return climb(scores, constraints, int(self.tabu), int(self.restarts), rng, start), scores
+        return climb(scores, constraints, int(self.asked.tabu), int(self.asked.restarts), rng, start), scores
 
     def _tree(self, columns: tuple[Column, ...], rows: CaseRows) -> LearnedStructure:
         names = tuple(column.name for column in columns)
-        if self.root is not None:
-            require_variable(self.root, names)
-        parents = tree_parents(rows.categories, self.score, 0 if self.root is None else names.index(self.root))
+        if self.asked.root is not None:
+            require_variable(self.asked.root, names)
+        parents = tree_parents(
+            rows.categories, self.score, 0 if self.asked.root is None else names.index(self.asked.root)
+        )
         dag = DAG(names, tuple((names[u], names[v]) for v, u in enumerate(parents) if u >= 0))
         if rows.has_gaps:
             return LearnedStructure(dag, None)
@@ -369,7 +340,7 @@ class Search:
         self, names: tuple[str, ...], tests: IndependenceTests, scores: FamilyScores | None
     ) -> LearnedStructure:
         """Return the graph of PC, and a directed graph of its class."""
-        matrix = pc_stable(tests, self.constraints, self.significance, self.max_given)
+        matrix = pc_stable(tests, self.constraints, self.asked.significance, self.asked.max_given)
         edges = consistent_extension(matrix)
         if edges is None or (edges & ~(self.constraints.permitted | self.constraints.required)).any():
             edges = any_extension(matrix, self.constraints.permitted | self.constraints.required)
@@ -424,12 +395,6 @@ class Search:
                 "another random_state may give another graph"
             )
         return LearnedStructure(best[1], best[0], tuple(trace), n_families)
-
-
-def as_search(names: tuple[str, ...], method: str, score: Any, constraints: dict[str, Any], **options: Any) -> Search:
-    """Return the search of these options; ValueError for one that is out of its range."""
-    chosen = None if score is None else as_score(score)
-    return Search(method, chosen, EdgeConstraints.of(names, **constraints), **options)
 
 
 def _dag(names: tuple[str, ...], edges: Array) -> DAG:
