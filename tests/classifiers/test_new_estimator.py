@@ -53,7 +53,7 @@ def test_it_is_saved_written_in_sql_reported_and_explained(model, tmp_path):
     assert_allclose(found, 124 / 344)
     assert "ClassPrior" in po.report(model, PENGUINS, "species").html
     assert_allclose(model.explain(rows).log_prior, np.log(COUNTS / 344))
-    with pytest.raises(ValueError, match="no distribution of columns 'island', .* so that no rows can be drawn"):
+    with pytest.raises(ValueError, match=r"no distribution of columns 'island', .* so that no rows can be drawn"):
         model.sample()
 
 
