@@ -168,6 +168,16 @@ def test_hidden_cells_are_predicted_better_than_by_the_weights_of_whole_rows():
     assert -model.predict_log_proba(rows)[truth].mean() < 0.95 * of_whole_rows
 
 
+def test_a_class_of_one_row_does_not_silence_the_members():
+    """The models without the fold of that row know no such class, and no weight lets them predict it."""
+    plain = po.GenerativeClassifier(["nb", "tan 5"]).fit(PENGUINS, "species")
+    stranger = PENGUINS.head(1).with_columns(pl.lit("Humboldt").alias("species"))
+    model = po.GenerativeClassifier(["nb", "tan 5"]).fit(pl.concat([PENGUINS, stranger]), "species")
+    for name, weight in plain.partial_weights_.items():
+        assert model.partial_weights_[name] == pytest.approx(weight, abs=0.2)
+        assert weight > 0.1
+
+
 @pytest.mark.parametrize("parameters", [{"missing": "informative"}, {"pool": "best"}])
 def test_where_gaps_are_evidence_or_one_member_stays_no_row_is_partial(parameters):
     model = po.GenerativeClassifier(["nb", "tan 5"], **parameters).fit(PENGUINS, "species")

@@ -81,8 +81,10 @@ def fit_partial_rows(
         hidden = [_hidden(some, (places[0][chosen_rows], places[1]), c) for c in range(copies)]
         log_posteriors = np.concatenate([_predicted(fitted, fold, kept, one) for one in hidden])
         share = np.concatenate([cells.whole(known_cells(one)) for one in hidden])
+        y_true = folded.y_true[sampled][chosen_rows]
         of_weight = weight[chosen_rows] * (weight.sum() / max(float(weight[chosen_rows].sum()), 1e-300))
-        of_rows = np.tile(of_weight / copies, copies), np.tile(folded.y_true[sampled][chosen_rows], copies)
+        of_weight = np.where(_lacks_class(fitted[kept[0]], fold, y_true), 0.0, of_weight)
+        of_rows = np.tile(of_weight / copies, copies), np.tile(y_true, copies)
         trials = []
         for power in _POWERS:
             g = (share**power)[:, np.newaxis]
@@ -95,6 +97,15 @@ def fit_partial_rows(
     of_all = np.zeros(len(pool.weight))
     of_all[kept] = chosen
     return PartialRows(of_all, bias_of_nothing(alone, chosen, log_prior), cells)
+
+
+def _lacks_class(member: CrossFitted, fold: Array, y_true: Array) -> Array:
+    """Return which rows are of a class that the models without their fold have no row of, (n,).
+
+    No member can predict such a row, however little its weight is: it would take the weights of all to 0.
+    """
+    lacks = {k: np.isneginf(member.without[k].model.class_log_prior) for k in np.unique(fold).tolist()}
+    return np.array([lacks[k][y] for k, y in zip(fold.tolist(), y_true.tolist(), strict=True)], np.bool_)
 
 
 def bias_of_nothing(alone: Array, weight: Array, log_prior: Array) -> Array:
