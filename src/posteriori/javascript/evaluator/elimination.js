@@ -32,6 +32,8 @@ export class FamilyTables {
     const { codes } = tile;
     const factors = new Float64Array(this.nComponents * this.d);
     let before = new Float64Array(this.nComponents);
+    const dropped = this.withoutCategories();
+    this.plan(codes, this.order, dropped); // what is dropped is the same for all factors of a row
     this.order.forEach((j, step) => {
       if (codes[j] === 0) return;
       const { parents } = this.families[j];
@@ -40,7 +42,7 @@ export class FamilyTables {
         for (let z = 0; z < this.nComponents; z++) factors[z * this.d + j] = this.table[slot * this.nComponents + z];
         return;
       }
-      const { summed } = this.parts(codes, this.order.slice(0, step + 1));
+      const { summed } = this.parts(codes, this.order.slice(0, step + 1), dropped);
       for (let z = 0; z < this.nComponents; z++) {
         factors[z * this.d + j] = before[z] === -Infinity ? 0 : summed[z] - before[z];
       }
@@ -54,26 +56,32 @@ export class FamilyTables {
   }
 
   /** Return the factors of the first columns without hidden members, and the log sum of the others, (Z,) each. */
-  parts(codes, columns) {
-    const dropped = new Set(this.cardinalities.flatMap((k, j) => (k === 0 ? [j] : [])));
+  parts(codes, columns, dropped = this.withoutCategories()) {
+    const { hidden, open, closed, order } = this.plan(codes, columns, dropped);
+    const known = new Float64Array(this.nComponents);
+    for (const family of closed) {
+      const slot = this.slotOf(family, codes);
+      for (let z = 0; z < this.nComponents; z++) known[z] += this.table[slot * this.nComponents + z];
+    }
+    const summed = known.map((_, z) => this.eliminate(order, open, hidden, codes, z));
+    return { known, summed };
+  }
+
+  /** Plan the elimination of the hidden columns; columns whose tables would be too large are added to `dropped`. */
+  plan(codes, columns, dropped) {
     for (;;) {
       const hidden = this.hiddenColumns(codes, columns, dropped);
       const active = columns.filter((j) => codes[j] > 0 || hidden.has(j)).map((j) => this.families[j]);
       const [open, closed] = [[], []];
       for (const family of active) (family.members.some((i) => hidden.has(i)) ? open : closed).push(family);
-      const plan = planElimination(hidden, open, this.cardinalities, this.mostEach);
-      if (plan.tooLarge !== undefined) {
-        dropped.add(plan.tooLarge); // its children take the tables given their other parents
-        continue;
-      }
-      const known = new Float64Array(this.nComponents);
-      for (const family of closed) {
-        const slot = this.slotOf(family, codes);
-        for (let z = 0; z < this.nComponents; z++) known[z] += this.table[slot * this.nComponents + z];
-      }
-      const summed = known.map((_, z) => this.eliminate(plan.order, open, hidden, codes, z));
-      return { known, summed };
+      const { order, tooLarge } = planElimination(hidden, open, this.cardinalities, this.mostEach);
+      if (tooLarge === undefined) return { hidden, open, closed, order };
+      dropped.add(tooLarge); // its children take the tables given their other parents
     }
+  }
+
+  withoutCategories() {
+    return new Set(this.cardinalities.flatMap((k, j) => (k === 0 ? [j] : [])));
   }
 
   /** Return the missing columns with a present descendant: the others sum to 1. */
