@@ -398,7 +398,7 @@ def test_a_registered_name_is_accepted_and_its_model_is_read_back(name, tmp_path
         X = X.astype(str).astype(object)
     y = np.arange(60) % 2
     model = po.NaiveBayes(distributions=dict.fromkeys(range(2), name), bins=3).fit(X, y)
-    assert name in {block.density.name for block in model._fitted.blocks}
+    assert name in {block.density.name for block in model.model_.blocks}
     po.save(model, tmp_path / "model.posteriori")
     assert_array_equal(po.load(tmp_path / "model.posteriori").predict_proba(X), model.predict_proba(X))
 

@@ -160,7 +160,7 @@ def test_dense_columns_and_a_block_are_the_same_model():
     block = po.NaiveBayes(distributions={"events": PoissonRate("hours")}).fit(rows, Y)
     assert_allclose(block.predict_log_proba(rows), dense.predict_log_proba(FRAME), rtol=1e-9)
     assert_allclose(block.score_samples(rows), dense.score_samples(FRAME), rtol=1e-9)
-    assert dense._fitted.given[1:] == ((0,),) * V  # each count is conditional on the hours
+    assert dense.model_.given[1:] == ((0,),) * V  # each count is conditional on the hours
     assert_allclose(
         block.explain(rows).log_factors.sum(axis=2), dense.explain(FRAME).log_factors.sum(axis=2), rtol=1e-9
     )
@@ -185,7 +185,7 @@ def test_drawn_rows_have_events_in_proportion_to_their_exposure():
     rows, labels = model.sample(6000, random_state=0)
     again = po.NaiveBayes(distributions=RATES).fit(rows, labels)
     (rate,), (expected,) = (
-        [parameters.rate for parameters in one._fitted.parameters if hasattr(parameters, "rate")]
+        [parameters.rate for parameters in one.model_.parameters if hasattr(parameters, "rate")]
         for one in (again, model)
     )
     assert_allclose(rate, expected, rtol=0.1, atol=0.01)
