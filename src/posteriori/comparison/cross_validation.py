@@ -21,7 +21,7 @@ from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.model_selection.held_out_predictions import HeldOut, TrainableEstimator, results_of
 from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.support.checks import generator
-from posteriori.support.formatting import table as html_table
+from posteriori.support.markup import table as html_table
 from posteriori.support.typing import Array
 from posteriori.tables import check_weights
 
