@@ -1,4 +1,4 @@
-"""Keywords of other libraries, and the parameters of classifiers that do the same."""
+"""Keywords of other libraries, and the parameters of classifiers and mixtures that do the same."""
 
 from posteriori.support.keywords import Wanted
 
@@ -24,5 +24,13 @@ OF_CLASSIFIERS: Wanted = {
     "cv": (("folds", "use folds=…"), ("n_jobs", "use po.cross_validate(model, X, y, folds=…)")),
     "n_splits": (("folds", "use folds=…"),),
     "verbose": (("n_jobs", 'logging.basicConfig(level="INFO") prints each step of fit'),),
+    "seed": (("random_state", "use random_state=…"),),
+}
+
+OF_MIXTURES: Wanted = {
+    "covariance_type": (("covariance", 'use covariance=…, "diagonal" in place of "diag"'),),
+    "reg_covar": (("pseudo_rows", "use pseudo_rows=…"),),
+    "categorical": (("columns", "use columns=po.Columns(categorical_features=…)"),),
+    "verbose": (("n_jobs", "leave it out, log_likelihood_trace_ has the progress of EM"),),
     "seed": (("random_state", "use random_state=…"),),
 }
