@@ -62,8 +62,8 @@ def _predict(model, n, d, missing=False):
 
 def _mixture(n, d, n_components, covariance, n_init=5, max_iter=10):
     X, _ = table(n, d, 3)
-    steps = _TEN_STEPS | {"max_iter": max_iter}
-    model = po.MixtureModel(n_components, covariance=covariance, n_init=n_init, random_state=0, n_jobs=1, **steps)
+    em = po.EM(**(_TEN_STEPS | {"max_iter": max_iter}))
+    model = po.MixtureModel(n_components, covariance=covariance, n_init=n_init, em=em, random_state=0, n_jobs=1)
     starts = f"{n_init} starts" if n_init > 1 else "1 start"
     few = "" if max_iter == 10 else f" of {max_iter} steps"
     return f"MixtureModel({n_components}), {covariance}, {starts}{few}, {n:,} × {d}", lambda: model.fit(X)

@@ -26,7 +26,8 @@ def mixture_row(n: int, covariance: str, at_least: float, rng: np.random.Generat
     z = rng.integers(0, N_COMPONENTS, n)
     X = rng.normal(size=(n, 20)) + rng.normal(0, 0.6, (N_COMPONENTS, 20))[z]
     start = np.where(rng.random(n) < 0.5, z, rng.integers(0, N_COMPONENTS, n))
-    ours = po.MixtureModel(N_COMPONENTS, covariance=covariance, start=start, pseudo_rows=0.0, max_iter=N_STEPS, tol=0.0)
+    steps = po.EM(max_iter=N_STEPS, tol=0.0)
+    ours = po.MixtureModel(N_COMPONENTS, covariance=covariance, start=start, pseudo_rows=0.0, em=steps)
     theirs = started(X, start, covariance)
     seconds = alternately(lambda: ours.fit(X), lambda: theirs.fit(X), 3)
     assert ours.n_iter_ == theirs.n_iter_ == N_STEPS

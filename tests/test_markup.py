@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import posteriori as po
-from posteriori.support import formatting
-from posteriori.support.markup import Html, as_html, details, element, table_of_cells
+from posteriori.support.markup import Html, as_html, code, details, element, folded, paragraph, table, table_of_cells
 
 
 class Reader(HTMLParser):
@@ -39,13 +38,13 @@ def test_any_text_is_read_back_from_an_element_and_its_attribute(text):
 def test_folded_content_and_tables_are_the_same_for_pages_and_notebooks_but_for_their_look():
     inner = element("b", "x < y")
     assert details("more", inner) == "<details><summary>more</summary><b>x &lt; y</b></details>"
-    shown = formatting.folded("<more>", inner)
+    shown = folded("<more>", inner)
     assert shown == details("<more>", inner, style="cursor: pointer;")
     assert table_of_cells(element("caption", "c"), [element("th", "h")], [[element("td", "<")]], class_="k") == (
         '<table class="k"><caption>c</caption><thead><tr><th>h</th></tr></thead>'
         "<tbody><tr><td>&lt;</td></tr></tbody></table>"
     )
-    for written in (formatting.table("<c>", ["<h>"], [["<x>"]]), formatting.paragraph("<p>"), formatting.code("<q>")):
+    for written in (table("<c>", ["<h>"], [["<x>"]]), paragraph("<p>"), code("<q>")):
         assert isinstance(written, Html)
         assert not set(written.split("<")[1:]) & {"c>", "h>", "x>", "p>", "q>"}
 

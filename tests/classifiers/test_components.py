@@ -91,7 +91,8 @@ def test_classes_of_several_components_are_mixtures_of_their_own_rows():
     model = po.GaussianDiscriminant(
         pooling="per_class", em=po.EM(components_per_class={"outer": 2}, n_init=2, tol=1e-10), random_state=0
     ).fit(table, y)
-    mixture = po.MixtureModel(2, pseudo_rows=0.0, n_init=2, tol=1e-10, random_state=0).fit(table.filter(y == "outer"))
+    em = po.EM(tol=1e-10, max_iter=500)
+    mixture = po.MixtureModel(2, pseudo_rows=0.0, n_init=2, em=em, random_state=0).fit(table.filter(y == "outer"))
     density = model.predict_joint_log_proba(table)[:, 1] - model.class_log_prior_[1]
     assert_allclose(density, mixture.score_samples(table), atol=1e-5)
 

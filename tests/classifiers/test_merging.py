@@ -219,7 +219,12 @@ def refusals():
     ):
         parts = [clone(kind).fit(x[rows], y[rows]) for rows in (slice(0, 30), slice(30, 60))]
         yield name, parts, ValueError, r"column 'x0' is cut into bins at other points in model 1.*bins=\["
-    yield "mixture", [po.MixtureModel(2, tol=10.0, n_init=1, random_state=0).fit(x)], TypeError, "learned by EM"
+    yield (
+        "mixture",
+        [po.MixtureModel(2, em=po.EM(tol=10.0), n_init=1, random_state=0).fit(x)],
+        TypeError,
+        "learned by EM",
+    )
     network = BayesianNetwork([("a", "b")])
     yield "network", [network], TypeError, "keeps probabilities"
     yield "stranger", [object()], TypeError, "give classifiers of posteriori"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
@@ -64,7 +65,8 @@ def test_the_same_start_leads_where_scikit_learns_does(covariance, steps):
     X, z = blobs(0, apart=1.5)
     start = np.where(np.random.default_rng(1).random(len(z)) < 0.5, z, 0)
     theirs = started(X, start, covariance, max_iter=steps, tol=0.0).fit(X)
-    ours = po.MixtureModel(3, covariance=covariance, start=start, pseudo_rows=0.0, max_iter=steps, tol=0.0).fit(X)
+    em = po.EM(max_iter=steps, tol=0.0)
+    ours = po.MixtureModel(3, covariance=covariance, start=start, pseudo_rows=0.0, em=em).fit(X)
     assert_allclose(ours.weights_, theirs.weights_, rtol=1e-6)
     assert_allclose(ours.means_, theirs.means_, rtol=1e-6, atol=1e-6)
     assert_allclose(ours.covariances_, theirs.covariances_, rtol=1e-6, atol=1e-8)
@@ -84,7 +86,13 @@ def test_the_same_start_leads_where_scikit_learns_does(covariance, steps):
 def test_no_step_lowers_the_likelihood(seed, covariance, cells, k):
     table, _ = mixed(seed, n=150, cells=cells)
     model = po.MixtureModel(
-        k, covariance=covariance, pseudo_rows=0.0, alpha=0.0, n_init=1, max_iter=15, tol=0.0, random_state=seed
+        k,
+        covariance=covariance,
+        pseudo_rows=0.0,
+        alpha=0.0,
+        n_init=1,
+        em=po.EM(max_iter=15, tol=0.0),
+        random_state=seed,
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "a covariance is singular")
@@ -173,7 +181,7 @@ def test_what_collapses_is_told():
     with pytest.warns(UserWarning, match=r"components with hardly a row: 1 \(0 rows\)"):
         po.MixtureModel(2, start=np.zeros(63, int)).fit(X)
     with pytest.warns(ConvergenceWarning, match="EM stopped after 1 steps") as caught:
-        po.MixtureModel(2, max_iter=1, random_state=0).fit(X)
+        po.MixtureModel(2, em=po.EM(max_iter=1), random_state=0).fit(X)
     assert caught[0].filename == __file__
 
 
@@ -185,11 +193,52 @@ def test_what_cannot_be_is_refused_in_one_sentence():
         po.MixtureModel(2, start=[0, 1, 0, 1, 7]).fit(X)
     with pytest.raises(ValueError, match="infinit"):
         po.MixtureModel(2).fit([[1.0], [np.inf], [2.0]])
+    for em, message in (
+        (po.EM(components_per_class=2), r"em states components_per_class, which .* use MixtureModel\(n_components=…\)"),
+        (po.EM(components_per_class=2, n_init=3), r"em states components_per_class and n_init, .*\(n_init=…\) instead"),
+        (po.EM(tol=-1.0), "'tol' parameter of EM"),
+        ({"tol": 1.0}, "it takes a po.EM, such as"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            po.MixtureModel(2, em=em).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "advice"),
+    [
+        ("tol", r"use em=po.EM\(tol=…\)"),
+        ("max_iter", r"use em=po.EM\(max_iter=…\)"),
+        ("covariance_type", "use covariance=…"),
+        ("categorical_features", r"use columns=po.Columns\(categorical_features=…\)"),
+        ("n_component", "did you mean 'n_components'"),
+    ],
+)
+def test_an_unknown_keyword_names_the_parameter_that_takes_it(keyword, advice):
+    with pytest.raises(TypeError, match=f"MixtureModel has no parameter '{keyword}'; {advice}"):
+        po.MixtureModel(**{keyword: 1})
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_mixture_takes_the_limits_of_em_and_500_steps_without_any():
+    X, _ = blobs(3, apart=0.5)
+    model = po.MixtureModel(3, n_init=1, random_state=0, pseudo_rows=0.0)
+    traces = [
+        clone(model).set_params(em=em).fit(X).log_likelihood_trace_
+        for em in (None, po.EM(max_iter=500, tol=1e-5), po.EM(max_iter=4), po.EM(tol=0.1))
+    ]
+    assert_array_equal(traces[0], traces[1])
+    assert_array_equal(traces[2], traces[0][:4])
+    assert len(traces[3]) < len(traces[0])
+    changed = clone(model).set_params(em__tol=0.0)
+    assert (changed.em.max_iter, changed.em.tol) == (500, 0.0)
+    assert_array_equal(changed.fit(X).log_likelihood_trace_[: len(traces[0])], traces[0])
+    assert clone(model).set_params(em=po.EM(max_iter=7), em__tol=0.5).em.max_iter == 7
+    assert model.em is None
 
 
 def test_mixtures_are_drawn_from_and_saved(tmp_path):
     table, _ = mixed(7)
-    model = po.MixtureModel(3, random_state=0).fit(table)
+    model = po.MixtureModel(3, em=po.EM(tol=1e-6, max_iter=500), random_state=0).fit(table)
     drawn, z = model.sample(4000, random_state=0)
     assert drawn.columns == table.columns
     again = po.MixtureModel(3, start=z).fit(drawn)
@@ -199,6 +248,7 @@ def test_mixtures_are_drawn_from_and_saved(tmp_path):
     assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
     assert loaded.n_iter_ == model.n_iter_
     assert loaded.converged_
+    assert (loaded.em.tol, loaded.em.max_iter) == (1e-6, 500)
 
 
 def test_numbers_whose_squares_overflow_are_refused_by_name():

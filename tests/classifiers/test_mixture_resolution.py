@@ -108,7 +108,13 @@ def test_a_raised_covariance_is_the_likeliest_that_is_large_enough(seed, d):
 def test_the_bound_holds_and_no_step_lowers_the_likelihood(seed, covariance, cells, k):
     X = graded(seed, cells=cells)
     model = po.MixtureModel(
-        k, covariance=covariance, pseudo_rows=0.0, alpha=0.0, n_init=1, max_iter=40, tol=0.0, random_state=seed
+        k,
+        covariance=covariance,
+        pseudo_rows=0.0,
+        alpha=0.0,
+        n_init=1,
+        em=po.EM(max_iter=40, tol=0.0),
+        random_state=seed,
     ).fit(X)
     trace = model.log_likelihood_trace_
     assert np.isfinite(trace).all()

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from posteriori import kernels
 from posteriori.kernels.back_off import halfway, share_of, with_pseudo_rows
+from posteriori.kernels.left_out_counts import smoothed, without
 
 
 def test_pseudo_rows_count_as_rows_of_the_lower_order_table():
@@ -45,3 +46,18 @@ def test_compiled_tables_follow_the_equation(strength):
             pooled = shrunk(cells[:, a].sum(0), strength, overall)
             given = shrunk(cells[z, a], strength, halfway(single, pooled))
             assert_allclose(np.exp(table[z, 1 + a, 0, 1:]), given, rtol=1e-13)
+
+
+def test_without_a_row_the_same_equation_holds_or_pseudo_counts_for_each_category():
+    lower, strength, k, alpha = 0.3, 2.5, 4, 0.5
+    for count, total in [(3.0, 7.0), (0.0, 0.0)]:
+        backed_off = smoothed(count, total, lower, strength, k, alpha, True)
+        assert backed_off == share_of(with_pseudo_rows(count, strength, lower), total + strength, lower)
+        assert smoothed(count, total, lower, strength, k, alpha, False) == (count + alpha) / (total + k * alpha)
+    assert smoothed(0.0, 0.0, lower, 0.0, k, 0.0, True) == smoothed(0.0, 0.0, lower, 0.0, k, 0.0, False) == lower
+
+
+def test_a_difference_that_is_rounding_error_is_0():
+    assert without(3.0, 1.0) == 2.0
+    assert without(0.1 + 0.2, 0.3) == 0.0
+    assert without(1.0, 1.5) == 0.0

@@ -139,7 +139,9 @@ CASES["gda weighted"] = Case(
 )
 CASES["full joint"] = Case("full joint", lambda: po.classifiers.FullJointClassifier(bins=2, **_QUICK))
 CASES["mixture"] = Case(
-    "mixture", lambda: po.MixtureModel(2, n_init=2, random_state=0, max_iter=20, tol=0.0, n_jobs=1), has_labels=False
+    "mixture",
+    lambda: po.MixtureModel(2, n_init=2, random_state=0, em=po.EM(max_iter=20, tol=0.0), n_jobs=1),
+    has_labels=False,
 )
 _FEW_MEMBERS = ["nb predictive", "qda predictive", "tan 5", "aode 8 bins", "cells"]
 CASES["pool"] = replace(

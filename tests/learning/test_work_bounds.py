@@ -209,7 +209,7 @@ def test_long_em_is_announced_and_done(all_is_long):
     said = r"EM of [0-9]+ starts? and at least 2 steps each takes about .*; to make it shorter, ask for fewer"
     few = {"max_iter": 2, "tol": 1e9}
     with pytest.warns(UserWarning, match=said):
-        po.MixtureModel(n_components=2, n_init=2, **few).fit(X)
+        po.MixtureModel(n_components=2, n_init=2, em=po.EM(**few)).fit(X)
     with pytest.warns(UserWarning, match=said), pytest.warns(UserWarning, match="the fit takes"):
         po.NaiveBayes(em=po.EM(components_per_class=2, **few)).fit(X, y)
     X[::3, 0] = np.nan

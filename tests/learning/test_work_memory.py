@@ -32,7 +32,7 @@ def _folds(name, folds):
 
 def _mixture(X, y):
     del y
-    po.MixtureModel(60, covariance="full", n_init=1, max_iter=2, random_state=0, n_jobs=1).fit(X)
+    po.MixtureModel(60, covariance="full", n_init=1, em=po.EM(max_iter=2), random_state=0, n_jobs=1).fit(X)
 
 
 def _pool(X, y):

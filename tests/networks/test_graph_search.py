@@ -87,6 +87,20 @@ def test_a_score_of_another_name_or_kind_is_refused():
         BDeu(-1)
 
 
+@pytest.mark.parametrize("learn", [po.learn_network, learn_structure, bootstrap_structure], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("setting", ["required", "score", "max_parents", "method"])
+def test_a_setting_of_the_search_as_a_keyword_is_an_error_that_names_the_search(learn, setting):
+    advice = f"{learn.__name__} has no parameter {setting!r}; use search=po.StructureSearch({setting}=…)"
+    with pytest.raises(TypeError, match=f"^{re.escape(advice)}$"):
+        learn(pl.DataFrame({"a": ["u", "v"], "b": ["p", "q"]}), **{setting: None})
+
+
+def test_a_keyword_of_nearly_the_same_name_is_an_error_that_names_it():
+    with pytest.raises(TypeError, match="learn_network has no parameter 'statess'; did you mean 'states'"):
+        po.learn_network(pl.DataFrame({"a": ["u", "v"]}), statess={})
+    assert list(inspect.signature(po.learn_network).parameters)[:2] == ["table", "search"]
+
+
 # Hill climbing --------------------------------------------------------------------------------------------------
 
 

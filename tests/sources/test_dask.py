@@ -278,7 +278,7 @@ def test_blocks_may_be_of_unknown_length(numbers):
 
 def test_the_mixture_takes_arrays(numbers):
     X = numbers[0][:1500]
-    models = [po.MixtureModel(2, n_init=1, random_state=0, max_iter=3, tol=1.0) for _ in range(2)]
+    models = [po.MixtureModel(2, n_init=1, random_state=0, em=po.EM(max_iter=3, tol=1.0)) for _ in range(2)]
     models[0].fit(da.from_array(X, chunks=(700, 3)))
     np.testing.assert_allclose(models[0].means_, models[1].fit(X).means_, rtol=1e-9)
     assert models[0].predict(da.from_array(X, chunks=(700, 3))).compute().tolist() == models[1].predict(X).tolist()

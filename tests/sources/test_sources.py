@@ -167,8 +167,8 @@ def test_dates_are_read_as_in_memory(source, assert_same, frame):
 def test_the_discriminant_and_the_mixture_are_those_of_memory(source, assert_same, frame):
     numbers = frame.select("height", "width", "rooms")
     rows = source(numbers)
-    model = po.MixtureModel(2, n_init=1, random_state=0, max_iter=3, tol=1.0).fit(rows)
-    other = po.MixtureModel(2, n_init=1, random_state=0, max_iter=3, tol=1.0).fit(numbers)
+    model = po.MixtureModel(2, n_init=1, random_state=0, em=po.EM(max_iter=3, tol=1.0)).fit(rows)
+    other = po.MixtureModel(2, n_init=1, random_state=0, em=po.EM(max_iter=3, tol=1.0)).fit(numbers)
     assert_same(model.predict(rows), other.predict(numbers))
     y = frame["y"]
     fitted = po.GaussianDiscriminant().fit(rows, y)

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.fitted import TrainingRecord, record_of
-from posteriori.classifiers.keywords import explain_unknown_keywords
+from posteriori.classifiers.keywords import OF_CLASSIFIERS
 from posteriori.classifiers.notebooks import estimator_html, priors_html
 from posteriori.classifiers.rows import kept_sentences, rows_to_predict, supports_partitions
 from posteriori.classifiers.validation import (
@@ -34,6 +34,7 @@ from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_draw, generator
+from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, check_weights, read_labels
 from posteriori.tables.reading import takes_tables
@@ -123,7 +124,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
-            cls.__init__ = explain_unknown_keywords(cls.__init__, GROUPS)  # type: ignore[method-assign]
+            cls.__init__ = explain_unknown_keywords(cls.__init__, GROUPS, OF_CLASSIFIERS)  # type: ignore[method-assign]
 
     @property
     @abstractmethod

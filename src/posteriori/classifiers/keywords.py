@@ -1,20 +1,8 @@
-"""Unknown keywords: each error names the place where the library takes what was meant."""
+"""Keywords of other libraries, and the parameters of classifiers and mixtures that do the same."""
 
-from __future__ import annotations
+from posteriori.support.keywords import Wanted
 
-import functools
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
-
-from posteriori.support.suggestions import closest
-
-Call = TypeVar("Call", bound=Callable[..., Any])
-Wanted = Mapping[str, tuple[tuple[str, str], ...]]
-
-# Keywords of other libraries: for each the parameters that do the same, in order of preference, and how to write it. A
-# constructor names the first that it has.
-_OF_CLASSIFIERS: Wanted = {
+OF_CLASSIFIERS: Wanted = {
     "class_weight": (("priors", 'use priors="uniform" for equal classes, or fit(X, y, sample_weight=…)'),),
     "class_prior": (("priors", "use priors=…"),),
     "prior": (("priors", "use priors=…"),),
@@ -39,39 +27,10 @@ _OF_CLASSIFIERS: Wanted = {
     "seed": (("random_state", "use random_state=…"),),
 }
 
-
-def explain_unknown_keywords(call: Call, groups: Mapping[str, type], wanted: Wanted = _OF_CLASSIFIERS) -> Call:
-    """Return a function or constructor whose TypeError for an unknown keyword names the right place in one sentence.
-
-    Its signature stays that of `call`: `inspect.signature` and scikit-learn's `clone` follow ``__wrapped__``.
-
-    Parameters
-    ----------
-    call : function, or the method `__init__` of a class
-    groups : mapping from the name of a parameter to the class of its value
-        A keyword that is a parameter of such a value belongs there.
-    wanted : mapping
-        The advice for keywords of other libraries.
-    """
-    known = [name for name in inspect.signature(call).parameters if name != "self"]
-
-    @functools.wraps(call)
-    def checked(*args: Any, **keywords: Any) -> Any:
-        for name in keywords:
-            if name not in known:
-                title = type(args[0]).__name__ if call.__name__ == "__init__" else call.__name__
-                raise TypeError(f"{title} has no parameter {name!r}; {_advice(name, known, groups, wanted)}")
-        return call(*args, **keywords)
-
-    return cast(Call, checked)
-
-
-def _advice(name: str, known: Sequence[str], groups: Mapping[str, type], wanted: Wanted) -> str:
-    """Return what to write in place of an unknown keyword."""
-    for group, kind in groups.items():
-        if group in known and name in inspect.signature(kind).parameters:
-            return f"use {group}=po.{kind.__name__}({name}=…)"
-    for parameter, advice in wanted.get(name, ()):
-        if parameter in known:
-            return advice
-    return closest(name, known, "parameters")
+OF_MIXTURES: Wanted = {
+    "covariance_type": (("covariance", 'use covariance=…, "diagonal" in place of "diag"'),),
+    "reg_covar": (("pseudo_rows", "use pseudo_rows=…"),),
+    "categorical": (("columns", "use columns=po.Columns(categorical_features=…)"),),
+    "verbose": (("n_jobs", "leave it out, log_likelihood_trace_ has the progress of EM"),),
+    "seed": (("random_state", "use random_state=…"),),
+}

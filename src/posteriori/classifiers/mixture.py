@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.fitted import Fitted, FittedAttributes
+from posteriori.classifiers.keywords import OF_MIXTURES
 from posteriori.classifiers.notebooks import components_html, estimator_html
 from posteriori.classifiers.parameters import insert_shared_docs
 from posteriori.classifiers.rows import (
@@ -23,6 +25,8 @@ from posteriori.classifiers.rows import (
     with_counted_categories,
 )
 from posteriori.classifiers.validation import (
+    EM,
+    GROUPS,
     PSEUDO_COUNT,
     Columns,
     categorical_places,
@@ -47,6 +51,8 @@ from posteriori.sources.table_source import blas
 from posteriori.statistics.resolution import few_whole_numbers, rounding_variance
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.constraints import N_JOBS
+from posteriori.support.formatting import listed
+from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.reading import takes_tables
@@ -121,6 +127,11 @@ def _continue(fit: FitResult, run: RunEM, steps: int) -> FitResult:
     return replace(rest, trace=fit.trace + rest.trace)
 
 
+def _default_em() -> EM:
+    """Return what `em` is for a mixture that states none: more steps than for a classifier."""
+    return EM(max_iter=500)
+
+
 @insert_shared_docs
 class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
     r"""Mixture model: rows come from latent components, which are learned by EM.
@@ -150,10 +161,10 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
     start : array-like (n,), optional
         Initial component, 0, …, Z − 1, of each row; replaces the `n_init` initializations.
     .. shared:: columns
-    tol : float, default 1e-5
-        EM stops when the log-likelihood grows by at most `tol` nats per row.
-    max_iter : int, default 500
-        Maximum number of EM steps. EM warns if it stops there without having converged.
+    em : EM, optional
+        When EM stops: ``po.EM(tol=1e-4, max_iter=1000)``. Default: ``po.EM(max_iter=500)``; a `po.EM` of your own has
+        200 steps unless it states another number. `components_per_class` and `n_init` in it are refused: they are for
+        classifiers, and a mixture has `n_components` and `n_init` of its own.
     random_state : int, RandomState, Generator or None
         Seed of the initializations.
     n_jobs : int, optional
@@ -212,14 +223,12 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "start": [None, "array-like"],
         "columns": [None, Columns],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "em": [None, EM],
         "random_state": ["random_state", np.random.Generator],
         "n_jobs": N_JOBS,
     }
-    set_params = set_grouped_params
-    _validate_params = validate_grouped_params
 
+    @partial(explain_unknown_keywords, groups=GROUPS, wanted=OF_MIXTURES)
     def __init__(
         self,
         n_components: int = 2,
@@ -231,8 +240,7 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         n_init: int = 10,
         start: Any = None,
         columns: Columns | None = None,
-        tol: float = 1e-5,
-        max_iter: int = 500,
+        em: EM | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -244,10 +252,33 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         self.n_init = n_init
         self.start = start
         self.columns = columns
-        self.tol = tol
-        self.max_iter = max_iter
+        self.em = em
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters; ``em__tol=1e-3`` sets one of `em`, and keeps the others."""
+        if self.em is None and "em" not in parameters and any(name.startswith("em__") for name in parameters):
+            parameters = {"em": _default_em(), **parameters}
+        return set_grouped_params(self, **parameters)
+
+    def _validate_params(self) -> None:
+        """Raise ValueError that names a parameter of a wrong type or value, or one of `em` that is of classifiers."""
+        validate_grouped_params(self)
+        if self.em is None:
+            return
+        own = {"components_per_class": "n_components", "n_init": "n_init"}
+        stated = {name: getattr(self.em, name) for name in own if getattr(self.em, name) != getattr(EM(), name)}
+        if stated:
+            instead = listed([f"MixtureModel({own[name]}=…)" for name in stated])
+            raise InvalidParameterError(
+                f"em states {listed(list(stated))}, which a mixture does not take from it; use {instead} instead"
+            )
+
+    @property
+    def _limits(self) -> EMOptions:
+        em = self.em or _default_em()
+        return EMOptions(em.tol, em.max_iter)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the components; a previous fit is discarded.
@@ -264,19 +295,19 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            There are fewer rows than components, or a cell is infinite.
+            There are fewer rows than components, a cell is infinite, or `em` states `components_per_class` or `n_init`.
 
         Warns
         -----
         ConvergenceWarning
-            EM reached `max_iter` without converging.
+            EM reached `em.max_iter` without converging.
         UserWarning
             A component has very few rows, or a covariance is singular.
         """
         self._validate_params()
         with blas().limit(limits=1, user_api="blas"):  # rows are split over threads already, and the matrices are small
             best, target = self._learned(X, sample_weight)
-        warn_not_converged(best, EMOptions(self.tol, self.max_iter))
+        warn_not_converged(best, self._limits)
         warn_of_empty_columns(best.model, best.statistics)
         self._warn_of_components(best)
         trace = np.array(best.trace)
@@ -288,18 +319,18 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         source, target = self._read_training_rows(X, sample_weight)
         (rows,) = sampled(source, self._blocks(source.schema))
         blocks = self._blocks(source.schema, rounding_variance(rows.numbers).tolist())
-        n_starts = self.n_init if self.start is None else 1
-        announce_em(blocks, source.table.n_rows, self.n_components, n_starts, self.max_iter, hidden=True)
+        n_starts, limits = self.n_init if self.start is None else 1, self._limits
+        announce_em(blocks, source.table.n_rows, self.n_components, n_starts, limits.max_steps, hidden=True)
         hidden, prior = source.reduce(Collect(blocks)), Prior(self.prior_alpha)
 
         def climb(start: GenerativeModel, max_steps: int) -> FitResult:
-            return learn(source, blocks, prior, None, hidden, EMOptions(self.tol, max_steps), start)
+            return learn(source, blocks, prior, None, hidden, replace(limits, max_steps=max_steps), start)
 
         starts = [
             first_model(source.schema, blocks, prior, begun.reduce(Collect(blocks)))
             for begun in self._starts(source, rows)
         ]
-        return best_of(starts, climb, self.max_iter), target
+        return best_of(starts, climb, limits.max_steps), target
 
     def _read_training_rows(self, X: Any, sample_weight: Any) -> tuple[LabelledSource, Column]:
         table = read_table(X)

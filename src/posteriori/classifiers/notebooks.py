@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from posteriori.support.formatting import (
-    UNDEFINED,
-    code,
-    folded,
-    left_out,
-    number,
-    paragraph,
-    probability,
-    side_by_side,
-    table,
-)
+from posteriori.support.formatting import UNDEFINED, number, probability
+from posteriori.support.markup import code, folded, left_out, paragraph, side_by_side, table
 from posteriori.support.typing import Array
 from posteriori.tables import Schema
 

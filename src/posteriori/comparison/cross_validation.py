@@ -13,7 +13,6 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.classifiers import GenerativeEstimator
-from posteriori.classifiers.keywords import explain_unknown_keywords
 from posteriori.comparison.models import Rows, chosen_models, read_rows, rows_for, with_all_classes
 from posteriori.comparison.result import text_table
 from posteriori.learning.folds import assign_folds
@@ -21,7 +20,8 @@ from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.model_selection.held_out_predictions import HeldOut, TrainableEstimator, results_of
 from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.support.checks import generator
-from posteriori.support.formatting import table as html_table
+from posteriori.support.keywords import explain_unknown_keywords
+from posteriori.support.markup import table as html_table
 from posteriori.support.typing import Array
 from posteriori.tables import check_weights
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from posteriori.support.formatting import paragraph, side_by_side
-from posteriori.support.formatting import table as html_table
+from posteriori.support.markup import paragraph, side_by_side
+from posteriori.support.markup import table as html_table
 from posteriori.support.typing import Array
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import polars as pl
 
 from posteriori.explain.words import WordFactors
 from posteriori.model import GenerativeModel, log_normalised, log_sum
-from posteriori.support.formatting import cell_text, exponential, paragraph, plural, shortened, table
+from posteriori.support.formatting import cell_text, exponential, plural, shortened
+from posteriori.support.markup import paragraph, table
 from posteriori.support.typing import Array
 from posteriori.tables import quote
 

@@ -52,17 +52,12 @@ from posteriori.kernels.forests import (
     weigh_edges,
 )
 from posteriori.kernels.forward_sums import LEAST
-from posteriori.kernels.left_out import (
-    SmoothedCounts,
-    averaged_left_out,
-    chain_left_out,
-    families_left_out,
-    follow_paths,
-    sum_out_left_out,
-    sweep_cells,
-    sweep_paths,
-    tree_left_out,
-)
+from posteriori.kernels.learned_pseudo_rows import follow_paths, sweep_cells, sweep_paths
+from posteriori.kernels.left_out_averaged import averaged_left_out
+from posteriori.kernels.left_out_counts import SmoothedCounts
+from posteriori.kernels.left_out_covariances import chain_left_out
+from posteriori.kernels.left_out_families import families_left_out, sum_out_left_out
+from posteriori.kernels.left_out_trees import tree_left_out
 from posteriori.kernels.missing_parents import sum_out_families
 from posteriori.kernels.missing_patterns import fill_patterns
 from posteriori.kernels.quasi_newton import times_inverse_hessian

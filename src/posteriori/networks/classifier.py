@@ -18,7 +18,7 @@ from posteriori.networks.graph.naming import require_variable
 from posteriori.networks.notebooks import network_html
 from posteriori.scoring import Scorer
 from posteriori.support.constraints import N_JOBS
-from posteriori.support.formatting import code, folded
+from posteriori.support.markup import code, folded
 from posteriori.support.typing import Array
 from posteriori.tables.reading import takes_tables
 

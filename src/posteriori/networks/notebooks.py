@@ -10,7 +10,8 @@ import numpy as np
 
 from posteriori.networks.graph.layout import network_svg
 from posteriori.networks.inference.printing import heading, number
-from posteriori.support.formatting import folded, left_out, paragraph, scrolling, shorten, side_by_side, table
+from posteriori.support.formatting import shorten
+from posteriori.support.markup import folded, left_out, paragraph, scrolling, side_by_side, table
 from posteriori.support.typing import Array
 
 _MOST_ROWS = 40

@@ -1,14 +1,12 @@
-"""Numbers, counts, cells and tables as text and HTML, for the terminal, reports, figures and notebooks."""
+"""Numbers, counts, cells and labels as text, for the terminal, reports, figures and notebooks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
-from posteriori.support.markup import Html, details, element, table_of_cells
 
 UNDEFINED = "–"
 _LONGEST_NAME = 24  # characters in a figure
@@ -193,76 +191,3 @@ def shortened(text: str, longest: int) -> str:
 def shorten(value: Any) -> str:
     """Return a name, a cell or a label as text that is short enough for a figure."""
     return cell_text(value, longest=_LONGEST_NAME)
-
-
-_BLUE = "rgba(0, 114, 178, 0.45)"
-_LINE = "1px solid rgba(128, 128, 128, 0.35)"
-_CELL = f"padding: 2px 10px 2px 4px; border: 0; border-bottom: {_LINE}; background: none;"
-_TABLE = "border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 0 0 8px;"
-_CAPTION = (
-    "text-align: left; caption-side: top; font-weight: 600; color: inherit; padding: 2px 4px 4px; white-space: nowrap;"
-)
-
-
-def paragraph(content: Any) -> str:
-    """Return a paragraph of escaped text."""
-    return element("p", content, style="margin: 2px 4px 6px;")
-
-
-def code(content: Any) -> str:
-    """Return escaped text in letters of one width, with its line breaks."""
-    style = "margin: 2px 4px 6px; padding: 0; background: none; color: inherit; white-space: pre-wrap;"
-    return element("pre", content, style=style)
-
-
-def folded(summary: str, content: str) -> str:
-    """Return HTML that is shown on a click on its summary."""
-    return details(summary, Html(content), style="cursor: pointer;")
-
-
-def scrolling(content: str) -> str:
-    """Return HTML that scrolls sideways if it is wider than the page."""
-    return element("div", Html(content), style="overflow-x: auto; max-width: 100%;")
-
-
-def left_out(n: int, what: str, most: int) -> str:
-    """Return the sentence after the first lines of a longer table; empty if all of its n lines are shown."""
-    return paragraph(f"… and {n - most:,} more {what}") if n > most else ""
-
-
-def table(
-    caption: str,
-    head: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    n_left: int = 1,
-    shares: Sequence[Sequence[float | None]] | None = None,
-) -> str:
-    """Return a table; the first n_left columns are text to the left, the others numbers to the right.
-
-    Parameters
-    ----------
-    n_left : int, default 1
-    shares : sequences of float or None, optional
-        For each cell of each row, the share of the cell that a bar fills; None for no bar.
-    """
-
-    def cell(name: str, content: str, position: int, share: float | None = None) -> Html:
-        side = "left" if position < n_left else "right"
-        bar = ""
-        if share is not None and share == share:
-            end = f"{100.0 * min(max(share, 0.0), 1.0):.1f}%"
-            bar = f" background: linear-gradient(90deg, {_BLUE} {end}, transparent {end}); min-width: 7em;"
-        scope = "col" if name == "th" else None
-        return element(name, content, scope=scope, style=f"{_CELL} text-align: {side};{bar}")
-
-    lines = []
-    for number, row in enumerate(rows):
-        of_row = [None] * len(row) if shares is None else shares[number]
-        lines.append([cell("td", one, k, share) for k, (one, share) in enumerate(zip(row, of_row, strict=True))])
-    titles = [cell("th", one, k) for k, one in enumerate(head)]
-    return table_of_cells(element("caption", caption, style=_CAPTION), titles, lines, style=_TABLE)
-
-
-def side_by_side(parts: Iterable[str]) -> str:
-    """Return parts in lines, as many beside each other as the page is wide."""
-    return element("div", *map(Html, parts), style="display: flex; flex-wrap: wrap; gap: 6px 24px;")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from posteriori.networks.graph.equivalence import any_extension, consistent_exte
 from posteriori.networks.inference.printing import aligned
 from posteriori.networks.learning.cases import open_cases
 from posteriori.networks.learning.family_statistics import CaseRows
-from posteriori.networks.learning.structure_search import BoundSearch, Method, StructureSearch
+from posteriori.networks.learning.structure_search import SETTINGS, BoundSearch, Method, StructureSearch
 from posteriori.support.checks import generator
+from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
 
 _DECIDED = 2 / 3  # the share of graphs that decides the direction of an edge
@@ -100,6 +102,7 @@ class ArcStrength:
         return "\n".join(aligned(rows, 2))
 
 
+@partial(explain_unknown_keywords, groups=SETTINGS, wanted={})
 def bootstrap_structure(
     table: Any,
     search: Method | StructureSearch = "hill_climbing",

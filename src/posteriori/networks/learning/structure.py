@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from posteriori.networks.graph.cpt import check_states
@@ -10,10 +11,18 @@ from posteriori.networks.graph.dag import DAG
 from posteriori.networks.learning.cases import open_cases
 from posteriori.networks.learning.family_scores import as_score, complete_scores
 from posteriori.networks.learning.family_statistics import CaseRows
-from posteriori.networks.learning.structure_search import BoundSearch, LearnedStructure, Method, StructureSearch
+from posteriori.networks.learning.structure_search import (
+    SETTINGS,
+    BoundSearch,
+    LearnedStructure,
+    Method,
+    StructureSearch,
+)
 from posteriori.networks.network import BayesianNetwork
+from posteriori.support.keywords import explain_unknown_keywords
 
 
+@partial(explain_unknown_keywords, groups=SETTINGS, wanted={})
 def learn_network(
     table: Any,
     search: Method | StructureSearch = "hill_climbing",
@@ -82,6 +91,7 @@ def learn_network(
     return net.fit(table, alpha=alpha, equivalent_sample_size=equivalent_sample_size, **how)
 
 
+@partial(explain_unknown_keywords, groups=SETTINGS, wanted={})
 def learn_structure(
     table: Any,
     search: Method | StructureSearch = "hill_climbing",

@@ -217,6 +217,10 @@ class StructureSearch:
         return f"StructureSearch({changed})"
 
 
+# An error about an unknown keyword of a function names the parameter that takes it.
+SETTINGS = {"search": StructureSearch}
+
+
 @dataclass(frozen=True)
 class BoundSearch:
     """A search that is bound to the variables of a table; see `StructureSearch` for what `asked` means."""
