@@ -458,3 +458,17 @@ def test_every_warning_names_the_line_of_the_user(kind):
             call()
         assert any(message in str(one.message) for one in caught), message
         assert {one.filename for one in caught} == {__file__}, message
+
+
+@pytest.mark.parametrize("frame", [FRAME, FRAME.to_pandas()], ids=["polars", "pandas"])
+def test_labels_that_are_also_a_feature_are_named(frame):
+    advice = "the column 'rain' of X holds the labels y, so the model learns .* fit\\(X, 'rain'\\), or drop"
+    with pytest.warns(UserWarning, match=advice):
+        fit(frame, frame["rain"])
+    with pytest.warns(UserWarning, match=advice):
+        po.GenerativeClassifier(["nb"], folds=2).fit(frame, frame["rain"])
+    reversed_labels = frame["rain"].to_numpy()[::-1]
+    fit(frame, reversed_labels)
+    fit(frame, frame.assign(rain=reversed_labels)["rain"] if hasattr(frame, "assign") else frame["rain"].reverse())
+    fit(frame[["height", "sky"]], frame["rain"])
+    fit(frame, "rain")
