@@ -64,7 +64,7 @@ def test_bins_without_a_column_in_bins_are_named():
     (line,) = [line for line in said.splitlines() if "bins" in line]
     assert line.startswith("note: --set bins=5 has no effect, because nb cuts no column into bins here; add --column ")
     kinds = shlex.split(line.partition("; add ")[2])
-    for options in ([*kinds, "--model", "nb"], ["--model", "tan"], ["--model", "nb weighted"]):
+    for options in ([*kinds, "--model", "nb"], ["--model", "tan"], ["--model", "binned weighted"]):
         code, _, said = COMMAND_LINE.run(*FIT, *options, "--set", "bins=5", "--force")
         assert code == 0
         assert "has no effect" not in said
