@@ -510,7 +510,7 @@ def _hold_out_options(share: float | None, by: str | None) -> HoldOutOptions | N
 
 def fit(
     table: TablePaths,
-    target: Target,
+    target: Target = "",
     categorical: Categorical = None,
     columns: Column = None,
     ignore: Ignore = None,
