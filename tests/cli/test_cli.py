@@ -100,6 +100,11 @@ def test_no_arguments_show_the_help_and_version_the_version():
     assert succeeds("--version") == f"posteriori {po.__version__}\n"
 
 
+def test_the_help_of_each_language_names_the_command_of_the_other():
+    assert "For a database: posteriori sql." in " ".join(succeeds("export", "--help").split())
+    assert "For JavaScript: posteriori export." in " ".join(succeeds("sql", "--help").split())
+
+
 def test_help_is_quick_since_nothing_heavy_is_imported():
     code = (
         "import sys; from posteriori.cli import main; main(['--help']); "
