@@ -40,6 +40,7 @@ from posteriori.densities import column_label
 from posteriori.facts.columns import ColumnFacts, facts_of_rows, facts_of_scan
 from posteriori.model_selection import in_words
 from posteriori.model_selection.metrics import compare_with_prior
+from posteriori.registry import in_seen_words, seen_by
 from posteriori.reporting import alerts
 from posteriori.reporting.data import ReportData
 from posteriori.support.formatting import number, plural
@@ -352,10 +353,10 @@ def print_fit(facts: Facts) -> None:
     if facts["candidates"]:
         print_candidates(out, facts["candidates"], facts["pool_verdict"])
     if facts["language_note"]:
-        out.print(facts["language_note"])
+        out.print(in_seen_words(facts["language_note"]))
     reasons: dict[str, list[str]] = {}
     for name, reason in facts["left_out"].items():
-        reasons.setdefault(reason, []).append(name)
+        reasons.setdefault(in_seen_words(reason), []).append(seen_by(name))
     for reason, names in reasons.items():
         out.print(f"left out: {', '.join(names)} ({reason})")
     _print_verdict(out, found, spelled_alike(entry["class"] for entry in facts["classes"]))
