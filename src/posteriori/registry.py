@@ -265,7 +265,7 @@ _SPECS = (
         options=_EM_OPTIONS | {"binned", "counts"},
         decline=decline_without_others,
         in_pool=True,
-        sees="one column at a time, weighted",
+        sees="one weighted column at a time",
         stands_in_for=("kdb weighted",),
     ),
     ModelSpec(
@@ -343,7 +343,7 @@ _SPECS = (
         _NAIVE_BAYES,
         {"distributions": "scaled", **_WEIGHTED},
         **_COUNTS,
-        sees="words, on a log scale",
+        sees="words on a log scale",
     ),
     ModelSpec(
         "scaled 0.1",
@@ -352,7 +352,7 @@ _SPECS = (
         _NAIVE_BAYES,
         {"distributions": "scaled", **_WEIGHTED, "alpha": 0.1},
         **_COUNTS,
-        sees="words, on a log scale, little smoothing",
+        sees="lightly smoothed words on a log scale",
     ),
     ModelSpec(
         "complement",
@@ -372,7 +372,7 @@ _SPECS = (
         {"distributions": "complement", **_WEIGHTED, "alpha": 0.1},
         decline=decline_two_classes,
         **_COUNTS,
-        sees="words of the other classes, little smoothing",
+        sees="lightly smoothed words of the other classes",
     ),
     ModelSpec(
         "compound",
@@ -485,6 +485,13 @@ def describe_model(name: str) -> str:
 def seen_by(name: str) -> str:
     """Return how a model sees a table, in plain words (`ModelSpec.sees`); its name if the registry has no words."""
     return MODELS[name].sees or name if name in MODELS else name
+
+
+def in_seen_words(sentence: str) -> str:
+    """Return a sentence in which quoted names of models are what these see (`seen_by`)."""
+    for name in MODELS:
+        sentence = sentence.replace(repr(name), repr(seen_by(name)))
+    return sentence
 
 
 def names_with(option: str) -> str:

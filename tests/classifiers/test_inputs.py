@@ -145,7 +145,9 @@ BAD_COLUMNS = {
     "long cell": (pd.DataFrame({"c": [list(range(999)), 2]}), TypeError, r"holds a list \(\[0, 1.*\.\.\.\]\)"),
     "tuple": (pd.DataFrame({"c": [(1,), (2,)]}), TypeError, r"column 'c' holds a tuple \(\(1,\)\)"),
     "bytes": (pd.DataFrame({"c": [b"a", b"b"]}), TypeError, r"column 'c' holds a bytes \(b'a'\)"),
-    "decimal": (pd.DataFrame({"c": [decimal.Decimal(1), 2]}), TypeError, "column 'c' holds a Decimal"),
+    "quantiles": (pd.DataFrame({"c": pd.qcut([1, 2], 2)}), TypeError, r"'c' holds intervals \(.*\.astype\(.string.\)"),
+    "intervals": (pd.DataFrame({"c": pd.IntervalIndex.from_breaks([1, 2, 3])}), TypeError, "'c' holds intervals"),
+    "interval objects": (np.array([[pd.Interval(0, 1)], ["a"]], dtype=object), TypeError, "'x0' holds intervals"),
     "complex object": (np.array([[1j], [2]], dtype=object), TypeError, "column 'x0' holds a complex"),
     "strings and numbers": (
         np.array([["a"], [1]], dtype=object),
@@ -166,6 +168,35 @@ def test_columns_of_neither_numbers_strings_nor_booleans(table, error, match):
 def test_polars_decimals_are_numbers():
     frame = pl.DataFrame({"c": [decimal.Decimal("1.5"), None, decimal.Decimal("2.5")]})
     assert fit(frame, [0, 0, 0]).theta_.tolist() == [[2.0]]
+
+
+_DECIMALS = [decimal.Decimal("0.1"), None, decimal.Decimal("2.5"), decimal.Decimal("NaN")] * 5
+_OBJECTS = {
+    "pandas": pd.DataFrame({"c": _DECIMALS}),
+    "polars objects": pl.DataFrame({"c": pl.Series(_DECIMALS, dtype=pl.Object)}),
+    "array": np.array(_DECIMALS, dtype=object)[:, np.newaxis],
+}
+
+
+@pytest.mark.parametrize("table", _OBJECTS.values(), ids=_OBJECTS)
+def test_decimal_objects_are_numbers_as_columns_of_numbers_are(table):
+    numbers = np.array([0.1, np.nan, 2.5, np.nan] * 5)[:, np.newaxis]
+    as_is = fit(table, Y)
+    assert as_is.schema_.columns[0].kind == "continuous"
+    assert_array_equal(as_is.predict_proba(table), fit(numbers, Y).predict_proba(numbers))
+    codes = po.Columns(categorical_features=[0])
+    as_codes = fit(table, Y, columns=codes)
+    assert as_codes.categories_[0].tolist() == [0.1, 2.5]
+    assert_array_equal(as_codes.predict_proba(table), fit(numbers, Y, columns=codes).predict_proba(numbers))
+
+
+def test_labels_may_be_decimals_and_the_advice_on_intervals_works():
+    labels = pd.Series([decimal.Decimal(label) for label in Y.tolist()])
+    assert fit(X, labels).classes_.tolist() == [0, 1]
+    quantiles = pd.DataFrame({"c": pd.qcut([*range(19), np.nan], 3)})
+    assert fit(quantiles.astype("string"), Y).schema_.columns[0].cardinality == 3
+    with pytest.raises(TypeError, match=r"holds intervals .*\.astype"):
+        fit(X, quantiles["c"])
 
 
 # Which columns are categorical, and of which distribution -----------------------------------------------------------
@@ -458,3 +489,17 @@ def test_every_warning_names_the_line_of_the_user(kind):
             call()
         assert any(message in str(one.message) for one in caught), message
         assert {one.filename for one in caught} == {__file__}, message
+
+
+@pytest.mark.parametrize("frame", [FRAME, FRAME.to_pandas()], ids=["polars", "pandas"])
+def test_labels_that_are_also_a_feature_are_named(frame):
+    advice = "the column 'rain' of X holds the labels y, so the model learns .* fit\\(X, 'rain'\\), or drop"
+    with pytest.warns(UserWarning, match=advice):
+        fit(frame, frame["rain"])
+    with pytest.warns(UserWarning, match=advice):
+        po.GenerativeClassifier(["nb"], folds=2).fit(frame, frame["rain"])
+    reversed_labels = frame["rain"].to_numpy()[::-1]
+    fit(frame, reversed_labels)
+    fit(frame, frame.assign(rain=reversed_labels)["rain"] if hasattr(frame, "assign") else frame["rain"].reverse())
+    fit(frame[["height", "sky"]], frame["rain"])
+    fit(frame, "rain")

@@ -100,6 +100,11 @@ def test_no_arguments_show_the_help_and_version_the_version():
     assert succeeds("--version") == f"posteriori {po.__version__}\n"
 
 
+def test_the_help_of_each_language_names_the_command_of_the_other():
+    assert "For a database: posteriori sql." in " ".join(succeeds("export", "--help").split())
+    assert "For JavaScript: posteriori export." in " ".join(succeeds("sql", "--help").split())
+
+
 def test_help_is_quick_since_nothing_heavy_is_imported():
     code = (
         "import sys; from posteriori.cli import main; main(['--help']); "
@@ -146,7 +151,9 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--output", "no/m.posteriori"), "no folder 'no'"),
     (("fit", "small.csv", "--target", "kind", "--output", "small.csv"), "suffix of a table"),
     (("fit", "small.csv", "--target", "kind", "--output", "."), "is a folder"),
-    (("fit", "small.csv"), "missing option '--target' / '-t' (see posteriori fit --help)"),
+    (("fit", "small.csv"), "the classes: --target NAME; 'small.csv' has 'colour', 'size' and 'kind'"),
+    (("cv", "wide.csv"), "'wide.csv' has " + ", ".join(f"'c{j}'" for j in range(12)) + " and 3 more"),
+    (("compare", "small.cvs"), "there is no file 'small.cvs'"),
     (("fit",), "missing argument"),
     (("fit", "small.csv", "--target", "kind", "--nonsense"), "no such option"),
     (("nonsense",), "no such command"),
@@ -204,6 +211,7 @@ def pitfalls(model):
     for kind in ("parquet", "arrow", "ndjson", "xlsx"):
         write(f"garbage.{kind}", "nonsense\n" * 9)
     write("single.csv", "y\na\nb\n")
+    write("wide.csv", ",".join(f"c{j}" for j in range(15)) + "\n" + ",".join("1" * 15) + "\n")
     write("onerow.csv", "x,y\n1,a\n")
     write("unlabelled.csv", "x,y\n1,\n2,NA\n")
     write("infinite.csv", "x,y\n1,a\ninf,b\n2,a\n3,b\n")

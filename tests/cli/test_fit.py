@@ -234,11 +234,14 @@ def test_one_hint_names_all_columns_with_the_same_words_or_marks():
 
 def test_whole_numbers_that_look_like_codes_get_a_hint():
     odd, even = [10, 20, 31, 45], [2, 4, 6, 8]
-    rows = [f"{odd[i % 4]},{even[i % 4]},{i % 3},{(0, 1, 2, 3, 8)[i % 5]},{'ab'[i % 2]}" for i in range(60)]
-    write("t.csv", "product,cylinders,sales_zone,children,y\n" + "\n".join(rows))
+    rows = [
+        f"{odd[i % 4]},{even[i % 4]},{i % 3},{(0, 1, 2, 3, 8)[i % 5]},{i % 5 + 1},{i % 4},{'ab'[i % 2]}"
+        for i in range(60)
+    ]
+    write("t.csv", "product,cylinders,sales_zone,children,score,ethnicClass,y\n" + "\n".join(rows))
     (hint,) = json.loads(succeeds("fit", "t.csv", "--target", "y", "--json", "--model", "nb"))["hints"]
-    assert hint.startswith("columns 'product', 'sales_zone' have few whole numbers")
-    assert hint.endswith("add --categorical product,sales_zone")
+    assert hint.startswith("columns 'product', 'sales_zone', 'ethnicClass' have few whole numbers")
+    assert hint.endswith("add --categorical product,sales_zone,ethnicClass")
 
 
 def test_a_progress_bar_only_where_somebody_looks(monkeypatch):

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from posteriori.registry import seen_by
 from posteriori.sql import translation
 from tests.cli.command_line import CommandLine
 
@@ -41,6 +42,7 @@ def test_the_page_and_the_facts_say_what_is_left_out_and_what_it_costs(monkeypat
         page = " ".join(line.succeeds("fit", "rows.csv", "-t", "label", "--for", "sql", *details).split())
         assert "characters of the SELECT (limit 200,000 for all)" in page
         assert "the log-loss of the pool, " in page
+        assert f"{seen_by('forest mixed')!r} is left out" in page
     note = json.loads(line.succeeds("fit", "rows.csv", "-t", "label", "--for", "sql", "--json"))["language_note"]
     assert "'forest mixed' is left out" in note
 

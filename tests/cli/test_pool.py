@@ -70,6 +70,21 @@ def test_the_pool_takes_options_of_its_members():
     assert (code, "it goes with --model pool" in err) == (2, True)
 
 
+def test_candidates_left_out_are_named_by_what_they_see(fitted):
+    page = " ".join(succeeds("fit", "penguins.csv", "--target", "species", "-o", "l.posteriori", "--details").split())
+    reasons = po.load("l.posteriori").skipped_
+    assert "'rda predictive' sees the table alike" in reasons.values()
+    (line,) = re.findall(r"left out: ([^()]*) \('gently curved boundaries' sees the table alike\)", page)
+    assert "straight boundaries" in line
+    assert not any(f"{name}," in line for name in reasons)
+
+
+def test_what_models_see_is_told_apart_in_a_list():
+    seen = [spec.sees for spec in MODELS.values() if spec.sees]
+    assert len(set(seen)) == len(seen) > 10
+    assert not any("," in words for words in seen)
+
+
 def test_the_time_budget_is_one_of_the_pool():
     arguments = ("fit", "penguins.csv", "--target", "species", "--output", "b.posteriori", "--force", "--json")
     assert json.loads(succeeds(*arguments, "--set", "time_budget=1e-6"))["model"] == "pool"

@@ -57,3 +57,15 @@ def test_the_help_of_column_names_no_kind_that_is_refused(command):
     text = " ".join(succeeds(command, "--help").split())
     assert "--column" in text
     assert "binned" not in text
+
+
+def test_bins_without_a_column_in_bins_are_named():
+    *_, said = COMMAND_LINE.run(*FIT, "--model", "nb", "--set", "bins=5")
+    (line,) = [line for line in said.splitlines() if "bins" in line]
+    assert line.startswith("note: --set bins=5 has no effect, because nb cuts no column into bins here; add --column ")
+    kinds = shlex.split(line.partition("; add ")[2])
+    for options in ([*kinds, "--model", "nb"], ["--model", "tan"], ["--model", "binned weighted"]):
+        code, _, said = COMMAND_LINE.run(*FIT, *options, "--set", "bins=5", "--force")
+        assert code == 0
+        assert "has no effect" not in said
+    assert "has no effect" not in COMMAND_LINE.run(*FIT, "--model", "nb", "--force")[2]

@@ -209,3 +209,35 @@ def test_a_damaged_file_is_named_where_its_target_is_cut(cars):
     data[50 : len(data) // 2] = b"\x07" * (len(data) // 2 - 50)
     (cars / "cars.parquet").write_bytes(data)
     assert "cannot read 'cars.parquet'" in refused("fit", "cars.parquet", "--target", "price", "--classes", "2")
+
+
+@pytest.fixture
+def partly_labelled(cars):
+    """Fit a model of the fuel to cars.csv, and take the labels of five rows of more.csv; return the folder."""
+    succeeds("fit", "cars.csv", "--target", "fuel", "-o", "m.posteriori")
+    frame = pl.read_csv("more.csv").with_row_index()
+    frame.with_columns(fuel=pl.when(pl.col("index") % 80 != 7).then("fuel")).drop("index").write_csv("more.csv")
+    pl.read_csv("more.csv").drop_nulls("fuel").write_csv("labelled.csv")
+    return cars
+
+
+def test_rows_without_a_label_are_left_out_of_scores_and_counted(partly_labelled):
+    code, out, err = run("evaluate", "m.posteriori", "more.csv", "--json")
+    facts, alone = json.loads(out), json.loads(succeeds("evaluate", "m.posteriori", "labelled.csv", "--json"))
+    assert code == 0
+    assert "note: 5 rows without a label in 'fuel' are left out, of 400\n" in err
+    assert (facts.pop("rows_without_label"), facts.pop("rows"), facts.pop("table")) == (5, 395, "more.csv")
+    assert (alone.pop("rows_without_label"), alone.pop("rows"), alone.pop("table")) == (0, 395, "labelled.csv")
+    assert facts == alone
+    _, out, err = run("cv", "more.csv", "-t", "fuel", "--models", "nb", "--json")
+    assert json.loads(out)["rows"] == 395
+    assert "5 rows without a label" in err
+
+
+def test_reports_leave_them_out_and_the_explorer_shows_them(partly_labelled):
+    code, _, err = run("report", "m.posteriori", "more.csv", "-o", "page.html")
+    assert code == 0
+    assert "5 rows without a label in 'fuel' are left out, of 400; row numbers on the page count the others" in err
+    succeeds("explore", "m.posteriori", "more.csv", "-o", "rows.html")
+    pl.read_csv("more.csv").with_columns(fuel=pl.lit(None, pl.String)).write_csv("none.csv")
+    assert "every label in 'fuel' is missing" in refused("evaluate", "m.posteriori", "none.csv")

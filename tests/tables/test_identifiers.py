@@ -97,6 +97,11 @@ def test_named_columns_are_kept(parameters, ignored):
     assert _quietly(po.NaiveBayes(**parameters).fit, _table(), "y").schema_.of_kind("ignored") == ignored
 
 
+def test_the_reason_names_equal_steps():
+    with pytest.warns(IgnoredColumnWarning, match=r"it numbers the rows, from 3 to 360 in steps of 3\)"):
+        po.NaiveBayes().fit(_table().drop("name").with_columns(id=3 + 3 * pl.int_range(N)), "y")
+
+
 def test_keep_of_an_unknown_column():
     with pytest.raises(ValueError, match="keep"):
         po.NaiveBayes(columns=po.Columns(keep=["nobody"])).fit(_table(), "y")
@@ -117,6 +122,7 @@ def test_few_rows_are_no_evidence():
         np.sort(np.random.default_rng(0).normal(size=N)),  # sorted measurements
         np.arange(N) * 1.0,  # whole numbers as floats
         np.sort(np.random.default_rng(0).choice(100_000, N, replace=False)),  # sorted integers far apart
+        [*(3 * np.arange(N - 1)).tolist(), 3 * N],  # one step is longer
         np.random.default_rng(0).permutation(N),  # ranks
         1990 + np.arange(N) // 3,  # sorted years that repeat
         [None, *range(N - 2), 3],  # out of order at the end
@@ -136,6 +142,8 @@ def test_what_is_no_identifier(column):
         np.arange(N)[::-1].copy(),
         [None, *range(N - 1)],
         1000 + 2 * np.arange(N),
+        3 + 3 * np.arange(N),
+        -7 * np.arange(N),
         pl.Series([f"{k}" for k in range(N)]).cast(pl.Categorical),
         [None] * (N - 20) + [f"{k}" for k in range(20)],
         ["twice", "twice", *(f"{k}" for k in range(N - 2))],
@@ -279,7 +287,10 @@ def test_occurrences_add_up(cells, cut):
 
 
 @given(
-    numbers=st.lists(st.integers(-30, 30), max_size=30) | st.permutations(range(4)), cuts=st.lists(st.integers(0, 30))
+    numbers=st.lists(st.integers(-30, 30), max_size=30)
+    | st.permutations(range(4))
+    | st.builds(range, st.integers(-9, 9), st.integers(10, 30), st.integers(1, 4)).map(list),
+    cuts=st.lists(st.integers(0, 30)),
 )
 def test_row_numbers_add_up(numbers, cuts):
     whole = RowNumbers.of(np.array(numbers, np.int64))
@@ -289,6 +300,8 @@ def test_row_numbers_add_up(numbers, cuts):
     if len(numbers) > 1:
         ascending = all(a < b for a, b in itertools.pairwise(numbers))
         assert (whole.direction == 1) == ascending
+        steps = {b - a for a, b in itertools.pairwise(numbers)}
+        assert whole.step == (steps.pop() if len(steps) == 1 else 0)
 
 
 def test_a_random_subset_of_many_values_estimates_the_share_of_unseen_values():

@@ -53,6 +53,7 @@ from posteriori.tables import (
     read_teaching_labels,
 )
 from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.labels import warn_of_labels_among_features
 from posteriori.tables.matching import matched_places
 from posteriori.tables.pandas import PandasTable
 from posteriori.tables.polars import PolarsTable, is_polars_frame
@@ -206,6 +207,7 @@ def read_first_rows(
     estimator._validate_params()
     table = read_table(X)
     labels = _read_labels(estimator, y, table, complete)
+    warn_of_labels_among_features(y, table)
     columns = _feature_positions(table, labels)
     names = [table.names[j] for j in columns]
     given = columns_of(estimator)

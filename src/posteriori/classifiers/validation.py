@@ -162,9 +162,9 @@ class Columns(ParameterGroup):
         Columns to model even if they identify rows. Other columns that do are ignored, with a warning: they keep
         their place in the table, and influence no prediction. A column of strings identifies rows if at least 90 %
         of new rows are expected to hold a value that no training row holds (Good 1953), a column of integers if it
-        numbers the rows: strictly ascending or descending, with at most every second number absent. Columns with fewer
-        than 20 cells, columns that `categorical_features` or `distributions` name, and the columns of a table that has
-        no others are not ignored. `partial_fit` decides on its first call.
+        numbers the rows: strictly ascending or descending, in equal steps or with at most every second number absent.
+        Columns with fewer than 20 cells, columns that `categorical_features` or `distributions` name, and the columns
+        of a table that has no others are not ignored. `partial_fit` decides on its first call.
     dates : "parts", "ignore" or list of parts, default "parts"
         How columns of dates, times of day and durations are read. A date becomes the parts of it that have several
         values in the training rows: ``days`` since the first one (continuous), ``year``, ``month`` and ``weekday``

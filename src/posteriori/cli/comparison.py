@@ -40,7 +40,7 @@ _MEASURES = {"accuracy": "accuracy", "log_loss": "log-loss (nats per row)", "fit
 
 def compare(
     table: TablePath,
-    target: Target,
+    target: Target = "",
     models: Annotated[list[str] | None, models_option(COMPARED)] = None,
     categorical: Categorical = None,
     columns: TextOrKeep = None,

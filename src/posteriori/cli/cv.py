@@ -41,7 +41,7 @@ _SHOWN = {
 
 def cv(
     table: TablePath,
-    target: Target,
+    target: Target = "",
     models: Annotated[list[str] | None, models_option(CROSS_VALIDATED)] = None,
     folds: Annotated[int, typer.Option(metavar="N", min=2, help="Number of folds.")] = 5,
     groups: Annotated[

@@ -12,7 +12,7 @@ import typer
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.models import align, load_model, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath, Positive, TablePath
-from posteriori.cli.targets import check_column, check_target
+from posteriori.cli.targets import check_column, labelled_rows
 
 
 def evaluate(
@@ -46,8 +46,8 @@ def evaluate(
     if target is None:
         raise UserError("the model does not know the name of its target; name the column with --target")
     check_column(target, frame.schema, table.name)
-    frame = with_cut_target(frame, estimator, target)
-    check_target(frame, target, table)
+    read = with_cut_target(frame, estimator, target)
+    frame = labelled_rows(read, target, table)
 
     from posteriori.classifiers.kept_predictions import judge_rows
     from posteriori.classifiers.rows import chosen_class, share_of_seen_rows
@@ -80,6 +80,7 @@ def evaluate(
         "command": "evaluate",
         "table": str(table),
         "target": target,
+        "rows_without_label": read.height - frame.height,
         "share_of_training_rows": max(seen, found.n_kept / frame.height),
         "out_of_fold_rows": found.n_kept,
         "outside_of_training_range": {

@@ -36,7 +36,7 @@ def export(
     """Write a model for JavaScript: pages and services then score rows without Python.
 
     The evaluator computes p(class | row), log p(row), each factor of the sum, and the marginals of a network, with any
-    cells missing. Its numbers are those of Python up to rounding.
+    cells missing. Its numbers are those of Python up to rounding. For a database: posteriori sql.
 
     Example:
 
@@ -85,6 +85,7 @@ def sql(
     The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
     integrated out. In SQLite and DuckDB numbers may be text. The probabilities are those of predict --proba. The rows
     are in no order: name their key with --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode.
+    For JavaScript: posteriori export.
 
     Example:
 

@@ -99,6 +99,7 @@ class _TableReading:
         self.notes: set[str] = set()
 
 
+_MOST_COLUMNS = 12  # in the error for a command without a target
 _SWITCHES = ("strict", "keep_spelling")
 _CURRENT: ContextVar[_TableReading | None] = ContextVar("reading", default=None)
 
@@ -126,6 +127,8 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
         reading.as_written = (*named, *([target] if target else []))
         token = _CURRENT.set(reading)
         try:
+            if target == "":
+                raise _without_target(given["table"])
             with spellings_kept():  # `merge_spellings` gives them one, or a hint names them
                 command(*arguments, **given)
         finally:
@@ -140,6 +143,17 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
     del run.__wrapped__
     run.__annotations__ = {name: one.annotation for name, one in run.__signature__.parameters.items()}
     return cast(Callable[..., None], run)
+
+
+def _without_target(table: Any) -> UserError:
+    """Return the error for a command without its --target, which lists the columns to choose from."""
+    from posteriori.support.formatting import listed
+
+    tables = table if isinstance(table, list) else [str(table)]
+    with as_user_errors():
+        names = open_as_written(tables).names
+    columns = listed([repr(name) for name in names], _MOST_COLUMNS)
+    return UserError(f"name the column that holds the classes: --target NAME; {title_of(tables)!r} has {columns}")
 
 
 def asked_dialect() -> AskedDialect:

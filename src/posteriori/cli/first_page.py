@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from posteriori.cli.facts import Facts
 from posteriori.cli.tables import console, label_text, print_sentences
+from posteriori.registry import in_seen_words
 from posteriori.support.formatting import listed, percent, plural
 
 _MOST_NOTES = 4  # hints and alerts
@@ -104,7 +105,7 @@ def print_first_page(facts: Facts) -> None:
         out.print(f"and {plural(len(notes) - _MOST_NOTES, 'more note')}")
     out.print()
     if facts["language_note"]:
-        out.print(facts["language_note"], soft_wrap=True)
+        out.print(in_seen_words(facts["language_note"]), soft_wrap=True)
     out.print(what_is_saved(facts), soft_wrap=True)
     if facts["report"]:
         out.print(f"report: {facts['report']}", soft_wrap=True)

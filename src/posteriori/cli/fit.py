@@ -283,8 +283,8 @@ def _fit_and_save(
             seed = estimator.get_params().get("random_state") or 0
             held = choose_rows(data.scan, target, data.hold_out, data.groups, left_out, seed)
             scorer = _fit_to_others(spec, estimator, rows, target, folds, groups, held)
-        scored = _cross_validate(spec, estimator, rows, target, folds, groups)
-    scored = _asked_for(scored, request.positive)
+        scored = _asked_for(_cross_validate(spec, estimator, rows, target, folds, groups), request.positive)
+    _say_unused_bins(request, spec, scored.estimator)
     judged = Judged(scored, held, numbered=not n_unlabelled)
     if held is not None:
         with as_user_errors():
@@ -313,6 +313,16 @@ def _fit_and_save(
             shown = rows if held is None else rows.at(held.judged)
             write_report(judged.predictions, shown.frame.collect(), target, path, f"{target} in {request.title}")
     return found
+
+
+def _say_unused_bins(request: FitRequest, spec: ModelSpec, fitted: Any) -> None:
+    """Say on stderr that --set bins has no effect if the model has no column in bins, and how a column gets some."""
+    columns = fitted.schema_.columns
+    if "bins" not in request.settings or any(column.cuts is not None for column in columns):
+        return
+    numbers = list(dict.fromkeys(column.source for column in columns if column.kind == "continuous"))
+    how = f"; add --column {shlex.quote(','.join(numbers) + '=binned')}" if "binned" in spec.options and numbers else ""
+    note(f"--set bins={request.settings['bins']} has no effect, because {spec.name} cuts no column into bins here{how}")
 
 
 @contextmanager
@@ -500,7 +510,7 @@ def _hold_out_options(share: float | None, by: str | None) -> HoldOutOptions | N
 
 def fit(
     table: TablePaths,
-    target: Target,
+    target: Target = "",
     categorical: Categorical = None,
     columns: Column = None,
     ignore: Ignore = None,

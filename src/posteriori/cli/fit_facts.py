@@ -40,6 +40,7 @@ from posteriori.densities import column_label
 from posteriori.facts.columns import ColumnFacts, facts_of_rows, facts_of_scan
 from posteriori.model_selection import in_words
 from posteriori.model_selection.metrics import compare_with_prior
+from posteriori.registry import in_seen_words, seen_by
 from posteriori.reporting import alerts
 from posteriori.reporting.data import ReportData
 from posteriori.support.formatting import number, plural
@@ -132,7 +133,8 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
 def _codes(scan: Scan, description: ScannedTable, schema: Schema) -> list[str]:
     """Return the columns of 3 to 10 whole numbers, in the first rows, that look like codes by their name or steps.
 
-    Most steps between codes are other than 1 and not all equal. Counts begin with steps of 1.
+    Most steps between codes are other than 1 and not all equal. Counts begin with steps of 1. Other numbers from 1 on
+    without a gap get no hint: of 27 such columns in public tables, 17 are counts or ordered scores, which numbers suit.
     """
     names = [
         column.name
@@ -149,7 +151,7 @@ def _codes(scan: Scan, description: ScannedTable, schema: Schema) -> list[str]:
         numbers = cells[0].to_list()
         steps = [high - low for low, high in itertools.pairwise(numbers)]
         has_gaps = len(set(steps)) > 1 and 2 * sum(step > 1 for step in steps) > len(steps)
-        words = set(re.split(r"[\W_]+", cells.name.lower()))
+        words = {word.lower() for word in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", cells.name)}  # "EthnicClass", too
         if len(numbers) in _CODES and (has_gaps or not words.isdisjoint(_CODE_NAMES)):
             found.append(cells.name)
     return found
@@ -351,10 +353,10 @@ def print_fit(facts: Facts) -> None:
     if facts["candidates"]:
         print_candidates(out, facts["candidates"], facts["pool_verdict"])
     if facts["language_note"]:
-        out.print(facts["language_note"])
+        out.print(in_seen_words(facts["language_note"]))
     reasons: dict[str, list[str]] = {}
     for name, reason in facts["left_out"].items():
-        reasons.setdefault(reason, []).append(name)
+        reasons.setdefault(in_seen_words(reason), []).append(seen_by(name))
     for reason, names in reasons.items():
         out.print(f"left out: {', '.join(names)} ({reason})")
     _print_verdict(out, found, spelled_alike(entry["class"] for entry in facts["classes"]))

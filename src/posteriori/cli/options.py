@@ -30,7 +30,17 @@ TablePaths = Annotated[
     typer.Argument(metavar="TABLE", help=f"Files, a glob or a folder: {FORMATS}.", show_default=False),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by fit.", show_default=False)]
-Target = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column that holds the classes.")]
+# Without it, `with_text_options` raises an error that lists the columns, which the parser does not know.
+Target = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="NAME",
+        help="The column that holds the classes.  [required]",
+        show_default=False,
+    ),
+]
 Categorical = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B", help="Columns of codes: numbers that are categories."),

@@ -13,7 +13,7 @@ from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.models import align, load_model, read_for, with_cut_target
 from posteriori.cli.options import Force, ModelPath, Positive, TablePath
 from posteriori.cli.outputs import Output, output_at
-from posteriori.cli.targets import check_column, check_target
+from posteriori.cli.targets import check_column, labelled_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,7 +102,7 @@ def report(
         if target is None:
             raise UserError("the model does not know the name of its target; name the column with --target")
         check_column(target, frame.schema, table.name)
-        check_target(frame, target, table)
+        frame = labelled_rows(frame, target, table, consequence="; row numbers on the page count the others")
 
     if positive is not None and against is not None:
         raise UserError("--positive is not used with --against; remove one of them")

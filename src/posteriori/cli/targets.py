@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from posteriori.cli.files import read_frame
-from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.messages import UserError, as_user_errors, note
 from posteriori.cli.named_columns import columns_named, features_left, without_groups
 from posteriori.support.suggestions import closest
 
@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 def target_as_classes(
     frame: pl.DataFrame, target: str, path: Path, classes: int | None, is_class: bool
 ) -> pl.DataFrame:
-    """Return a table with its target as classes, cut at quantiles with --classes; check it as `check_target` does."""
+    """Return the labelled rows of a table with its target as classes, cut at quantiles with --classes."""
     check_column(target, frame.schema, path.name)
     cuts = cuts_of([frame], target, classes, is_class)
     if cuts is not None:
         frame = frame.with_columns(cuts.expression(target))
-    check_target(frame, target, path, is_class)
-    return frame
+    return labelled_rows(frame, target, path, is_class)
 
 
 def cuts_of(frames: Iterable[pl.DataFrame], target: str, classes: int | None, is_class: bool) -> TargetCuts | None:
@@ -48,13 +47,24 @@ def cuts_of(frames: Iterable[pl.DataFrame], target: str, classes: int | None, is
         return TargetCuts.of(labels, classes)
 
 
-def check_target(frame: pl.DataFrame, target: str, path: Path, is_class: bool = True) -> None:
-    """Check that a target exists, holds classes and has a label in every row; `is_class` allows any whole numbers.
+def labelled_rows(
+    frame: pl.DataFrame, target: str, path: Path, is_class: bool = True, consequence: str = ""
+) -> pl.DataFrame:
+    """Return the rows with a label, and say on stderr how many have none; `is_class` allows any whole numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    target : str
+    path : Path
+    is_class : bool, default True
+    consequence : str, default ""
+        What else follows for the user if rows are left out.
 
     Raises
     ------
     UserError
-        It does not; the message has a remedy.
+        The target does not exist, holds no classes, or has no label at all; the message has a remedy.
     """
     check_column(target, frame.schema, path.name)
     labels = frame[target].alias("labels")
@@ -62,14 +72,14 @@ def check_target(frame: pl.DataFrame, target: str, path: Path, is_class: bool = 
         labels = labels.fill_nan(None)
     counts = labels.drop_nulls().value_counts(name="rows")
     check_labels(target, dict(zip(*counts.get_columns(), strict=True)), is_class)
-    missing = labels.is_null().arg_true().to_list()
-    if missing:
-        rows = ", ".join(map(str, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-        plural = "s" if len(missing) > 1 else ""
-        raise UserError(
-            f"the label in {target!r} is missing in row{plural} {rows} (the first row is 0); fill in or drop "
-            f"{'such rows' if plural else 'the row'}"
-        )
+    missing = labels.null_count()
+    if not missing:
+        return frame
+    from posteriori.support.formatting import plural
+
+    without = plural(missing, "row") + f" without a label in {target!r} " + ("is" if missing == 1 else "are")
+    note(f"{without} left out, of {frame.height:,}{consequence}")
+    return frame.filter(labels.is_not_null())
 
 
 def check_column(target: str, types: Mapping[str, pl.DataType], table: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve, compare_with_prior, pool_verdict
-from posteriori.registry import describe_model, seen_by
+from posteriori.registry import describe_model, in_seen_words, seen_by
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import Section, bar, number, paragraph, percent, table
 from posteriori.support.formatting import cell_text, plural
@@ -128,7 +128,10 @@ def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mappin
         items = (element("li", element("strong", name), f": {what}") for name, what in described.items())
         contents.append(element("ul", *items))
     if left_out:
-        reasons = (element("li", element("strong", name), f": {reason}") for name, reason in left_out.items())
+        reasons = (
+            element("li", element("strong", seen_by(name)), f": {in_seen_words(reason)}")
+            for name, reason in left_out.items()
+        )
         contents += [paragraph("Skipped:"), element("ul", *reasons)]
     return Section("candidates", "Candidate models", lead, tuple(contents))
 

@@ -8,6 +8,7 @@ import itertools
 import reprlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.support.checks import is_missing
 from posteriori.support.typing import Array
-from posteriori.tables.messages import unusable
+from posteriori.tables.messages import holds_intervals, unusable
 from posteriori.tables.schema import Cell, Column, Schema, categorical_column, kind_of
 from posteriori.tables.times import TimeType, times_of_array, type_of_array, type_of_objects
 
@@ -189,6 +190,10 @@ def plain_cell(cell: Any, name: str) -> Cell:
         cell = cell.item()
     if isinstance(cell, str | bool | int | float):
         return cell
+    if isinstance(cell, Decimal):
+        return float(cell)
+    if type(cell).__name__ == "Interval":  # of pandas, which is not imported here
+        raise holds_intervals(name, str(cell))
     raise TypeError(
         f"column {name!r} holds a {type(cell).__name__} ({reprlib.repr(cell)}); "
         "cells must be numbers, strings or booleans"
@@ -227,10 +232,10 @@ def object_numbers(cells: list[Any], column: Column, start: int) -> Array:
     Raises TypeError if a cell is not a number, a string or a boolean, and ValueError if a cell is not a number, or
     is too large for a float.
     """
-    if not all(issubclass(kind, Real | np.bool_) for kind in set(map(type, cells))):
+    if not all(issubclass(kind, Real | Decimal | np.bool_) for kind in set(map(type, cells))):
         cells = [np.nan if is_missing(cell) else cell for cell in cells]
         for row, cell in enumerate(cells, start):
-            if not isinstance(cell, Real | np.bool_):
+            if not isinstance(cell, Real | Decimal | np.bool_):
                 plain_cell(cell, column.name)
                 raise ValueError(
                     f"column {column.name!r} was numeric in training but holds {cell!r} in row {row}; convert it"
@@ -258,6 +263,8 @@ def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
     unmatched = np.flatnonzero(codes == 0)
     if len(unmatched) == cells.count(None):
         return codes, 0
+    if any(isinstance(cells[i], Decimal) for i in unmatched):  # Decimal("0.1") is not the category 0.1
+        return encode_objects([float(cell) if isinstance(cell, Decimal) else cell for cell in cells], column)
     unseen = [cell for cell in (cells[i] for i in unmatched) if not is_missing(cell)]
     column.require_kinds({kind_of(plain_cell(cell, column.name)) for cell in unseen})
     return codes, len(unseen)
@@ -301,7 +308,7 @@ def hash_strings(cells: list[Any]) -> Array | None:
 
 
 def _is_number(kind: type[Any]) -> bool:
-    return issubclass(kind, Real) and not issubclass(kind, bool | np.bool_)
+    return issubclass(kind, Real | Decimal) and not issubclass(kind, bool | np.bool_)
 
 
 @dataclass(frozen=True)

@@ -298,7 +298,8 @@ class Occurrences:
 class RowNumbers:
     """Whether a column of whole numbers numbers the rows.
 
-    Its numbers then ascend or descend strictly, and at most every second number of their range is absent.
+    Its numbers then ascend or descend strictly. Either at most every second number of their range is absent, or all
+    steps are equal, as of a counter that is shared among servers.
     """
 
     n: int  # the number of present cells
@@ -306,6 +307,7 @@ class RowNumbers:
     last: int = 0  # the last of them
     # 1 if they ascend strictly, −1 if they descend strictly, 0 if neither. Of a single cell it is 2.
     direction: int = 2
+    step: int | None = None  # from each cell to the next one; 0 if it changes, None if there is none
 
     @classmethod
     def of(cls, numbers: Array) -> RowNumbers:
@@ -317,7 +319,10 @@ class RowNumbers:
             return cls(1, first, last)
         ascends = bool((numbers[1:] > numbers[:-1]).all())
         descends = not ascends and bool((numbers[1:] < numbers[:-1]).all())
-        return cls(len(numbers), first, last, 1 if ascends else -1 if descends else 0)
+        step = int(numbers[1]) - first
+        # The second condition excludes steps that overflow.
+        is_equal = bool((np.diff(numbers) == step).all()) and last - first == step * (len(numbers) - 1)
+        return cls(len(numbers), first, last, 1 if ascends else -1 if descends else 0, step if is_equal else 0)
 
     def __add__(self, other: RowNumbers) -> RowNumbers:
         if not self.n or not other.n:
@@ -325,15 +330,23 @@ class RowNumbers:
             return replace(some, direction=0) if 0 in (self.direction, other.direction) else some
         between = (other.first > self.last) - (other.first < self.last)
         parts = {one.direction for one in (self, other) if one.direction != 2} | {between}
-        return RowNumbers(self.n + other.n, self.first, other.last, parts.pop() if len(parts) == 1 else 0)
+        steps = {one.step for one in (self, other) if one.step is not None} | {other.first - self.last}
+        return RowNumbers(
+            self.n + other.n,
+            self.first,
+            other.last,
+            parts.pop() if len(parts) == 1 else 0,
+            steps.pop() if len(steps) == 1 else 0,
+        )
 
     @property
     def reason(self) -> str:
         """Why the column is an identifier of these rows; empty if it is not."""
         width = abs(self.last - self.first) + 1
-        if self.n < FEWEST_CELLS or self.direction not in (1, -1) or width > 2 * self.n:
+        if self.n < FEWEST_CELLS or self.direction not in (1, -1) or not (self.step or width <= 2 * self.n):
             return ""
-        return f"it numbers the rows, from {self.first} to {self.last}"
+        steps = f" in steps of {abs(self.step)}" if self.step and abs(self.step) > 1 else ""
+        return f"it numbers the rows, from {self.first} to {self.last}{steps}"
 
 
 def find_identifiers(table: Table, columns: Sequence[int]) -> dict[int, Column]:

@@ -549,6 +549,28 @@ def read_labels(y: Any, table: Table) -> LabelColumn:
     return LabelColumn(labels)
 
 
+def warn_of_labels_among_features(y: Any, table: Table) -> None:
+    """Warn if a series of labels is also a column of X, by name and by values: the model would read the answer.
+
+    Only columns of data frames in memory are compared, and only those of the same name.
+    """
+    if isinstance(y, str | np.ndarray) or not isinstance(table, PandasTable | PolarsTable) or not table.named:
+        return
+    import narwhals as nw
+
+    series = nw.from_native(y, pass_through=True, allow_series=True)
+    if not isinstance(series, nw.Series) or series.name not in table.names:
+        return
+    column = nw.from_native(table.frame, eager_only=True)[:, table.names.index(series.name)]
+    # As lists, strings and categories compare; a missing cell equals none.
+    if column.drop_nulls().to_list() == series.drop_nulls().to_list():
+        name = series.name
+        warn(
+            f"the column {name!r} of X holds the labels y, so the model learns to predict {name!r} from itself; give "
+            f"the name of the column in place of y, fit(X, {name!r}), or drop the column from X"
+        )
+
+
 def _open_labels(y: Any) -> Table:
     if not isinstance(y, np.ndarray):
         import narwhals as nw

@@ -32,9 +32,16 @@ def infinite_cell(name: str, value: float, row: int) -> ValueError:
 
 def unusable(name: str, dtype: str) -> TypeError:
     """Return the error for a column that holds no numbers and no categories."""
+    if dtype.startswith("interval["):
+        return holds_intervals(name, dtype)
     return TypeError(
         f"column {name!r} is {dtype}; turn it into a number or a category (a date into its year, say) or drop it"
     )
+
+
+def holds_intervals(name: str, found: str) -> TypeError:
+    """Return the error for intervals of pandas, as `pd.cut` and `pd.qcut` make them."""
+    return TypeError(f'column {name!r} holds intervals ({found}); make strings of them with .astype("string")')
 
 
 def not_numeric(name: str, dtype: str) -> ValueError:

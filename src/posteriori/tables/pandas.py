@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -160,7 +161,7 @@ class PandasTable:
         """Return the distinct cells of column j that are present."""
         present = self._column(j).dropna()
         try:
-            cells: list[Any] = present.unique().tolist()
+            cells = [float(cell) if isinstance(cell, Decimal) else cell for cell in present.unique().tolist()]
         except TypeError:  # an unhashable cell, which `plain_cell` names
             return [plain_cell(cell, self.names[j]) for cell in present]
         return cells
