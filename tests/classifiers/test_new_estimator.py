@@ -57,6 +57,14 @@ def test_it_is_saved_written_in_sql_reported_and_explained(model, tmp_path):
         model.sample()
 
 
+def test_it_is_a_member_of_a_pool(tmp_path):
+    pool = po.GenerativeClassifier({"prior": ClassPrior(), "nb": "nb"}, folds=2).fit(PENGUINS, "species")
+    losses = dict(zip(pool.cv_results_["member"], pool.cv_results_["log_loss"], strict=True))
+    assert_allclose(losses["prior"], -(COUNTS / 344) @ np.log(COUNTS / 344), atol=0.01)
+    po.save(pool, tmp_path / "pool.posteriori")
+    assert_allclose(po.load(tmp_path / "pool.posteriori").predict_proba(PENGUINS), pool.predict_proba(PENGUINS))
+
+
 def test_only_a_class_of_ones_own_is_registered():
     with pytest.raises(TypeError, match="is no subclass of"):
         register_estimator(dict)
