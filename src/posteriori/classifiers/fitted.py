@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -235,12 +235,18 @@ class FittedAttributes:
         return self
 
 
+class _Keeps(Protocol):
+    """A fitted estimator."""
+
+    fitted_: Any
+
+
 def record_of(estimator: object) -> TrainingRecord:
     """Return what a fitted estimator knows of its training rows; an empty record if it keeps none."""
     value = getattr(estimator, "fitted_", None)
     return TrainingRecord() if value is None else value.record
 
 
-def set_record(estimator: Any, **changed: Any) -> None:
+def set_record(estimator: _Keeps, **changed: Any) -> None:
     """Change what a fitted estimator knows of its training rows."""
     estimator.fitted_ = replace(estimator.fitted_, record=replace(estimator.fitted_.record, **changed))

@@ -16,7 +16,7 @@ from posteriori.tables import Scan, Schema
 
 
 def predict_to(
-    estimator: Any,
+    estimator: GenerativeEstimator | MixtureModel | GenerativeClassifier,
     X: Any,
     path: str | os.PathLike[str],
     proba: bool = False,

@@ -36,7 +36,7 @@ class Walk(NamedTuple):
     entered: np.ndarray  # bool (d,)
 
 
-class Product(NamedTuple):
+class EventProduct(NamedTuple):
     """The axes of the table that an event sums over: one for each hidden column, those of its groups and its own."""
 
     column: np.ndarray  # (a,) the number of each axis
@@ -61,7 +61,7 @@ def allocate_walk(d):
         np.empty(d, np.int64),
         np.zeros(d, np.bool_),
         np.zeros(d, np.bool_),
-    ), Product(
+    ), EventProduct(
         np.empty(d, np.int64),
         np.empty(d, np.int64),
         np.empty(d, np.int64),
