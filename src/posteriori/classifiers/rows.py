@@ -78,7 +78,8 @@ def places_in(
 
 def rows_to_predict(estimator: FittedEstimator, X: Any) -> LabelledSource:
     """Return rows under the schema of a fitted estimator."""
-    check_is_fitted(estimator)
+    if "fitted_" not in vars(estimator):  # the check of scikit-learn takes longer than one row
+        check_is_fitted(estimator)
     schema = estimator.schema_
     table = read_rows(X, schema, type(estimator).__name__)
     places = places_in(estimator, table, schema.target, may_lack=True)
