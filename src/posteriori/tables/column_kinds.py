@@ -320,8 +320,8 @@ class RowNumbers:
         ascends = bool((numbers[1:] > numbers[:-1]).all())
         descends = not ascends and bool((numbers[1:] < numbers[:-1]).all())
         step = int(numbers[1]) - first
-        # The second condition excludes steps that overflow.
-        is_equal = bool((np.diff(numbers) == step).all()) and last - first == step * (len(numbers) - 1)
+        # Whether the ends fit costs nothing, and then no difference overflows.
+        is_equal = last - first == step * (len(numbers) - 1) and bool((np.diff(numbers) == step).all())
         return cls(len(numbers), first, last, 1 if ascends else -1 if descends else 0, step if is_equal else 0)
 
     def __add__(self, other: RowNumbers) -> RowNumbers:
