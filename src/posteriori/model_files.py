@@ -86,6 +86,12 @@ def parse(content: str) -> Content:
     return parsed
 
 
+def check_is_fitted_content(content: Content) -> None:
+    """Raise ValueError if a file holds no fitted value, as those of early states, with loose attributes."""
+    if "fitted" not in content:
+        raise ValueError("it holds no fitted value, as a file of an early state of this version; fit the model again")
+
+
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the members of a JSON object; raise ValueError if a name occurs twice."""
     members = dict(pairs)

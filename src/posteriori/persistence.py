@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import make_constraint
 from posteriori import classifiers, networks, registry
 from posteriori.classifiers.fitted import Fitted
 from posteriori.classifiers.fitted_pool import FittedPool
-from posteriori.model_files import pack, parse, read_file, refuse_unknown, unpack, write_file
+from posteriori.model_files import check_is_fitted_content, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.files import network_of_content
 from posteriori.support.checks import require
 from posteriori.support.typing import Array
@@ -103,6 +103,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         content = parse(metadata["content"])
         if content["model"] == "BayesianNetwork":
             return network_of_content(content, arrays)
+        check_is_fitted_content(content)
         estimator = _estimator_of(content, arrays)
         estimator._check_fitted()
         return estimator

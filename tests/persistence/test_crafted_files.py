@@ -342,6 +342,15 @@ def test_a_file_that_does_not_say_whether_classes_are_closed_leaves_them_open(pa
     assert po.load(path).partial_fit([[0.0] * 3] * 2, [0, 2]).classes_.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("read", [po.load, po.scoring.load_scorer])
+def test_a_file_of_an_early_state_is_refused_with_the_remedy(read, path):
+    header, content, arrays = parts_of("numbers")
+    del content["fitted"]
+    fuzzed.forge(path, header, json.dumps(content | {"state": {}}), arrays)
+    with pytest.raises(ValueError, match=r"holds no fitted value, .* fit the model again"):
+        read(path)
+
+
 def test_a_mixture_without_sums_knows_no_ranges(path):
     header, content, arrays = parts_of("mixture")
     content["fitted"]["fields"]["statistics"] = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -149,6 +149,14 @@ class Fitted:
         require(found == asked, f"a {name} with these parameters has other densities")
 
 
+def fitted_value(estimator: Any) -> Any:
+    """Return what an estimator has learned; NotFittedError, which is an AttributeError too, before a fit."""
+    try:
+        return estimator.__dict__["fitted_"]
+    except KeyError:
+        raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet; call fit first") from None
+
+
 class FittedAttributes:
     """The attributes of an estimator of one model, which read `fitted_`."""
 
@@ -157,12 +165,8 @@ class FittedAttributes:
 
     @property
     def _value(self) -> Fitted:
-        """The fitted value; NotFittedError, which is an AttributeError too, before a fit."""
-        try:
-            value: Fitted = self.__dict__["fitted_"]
-        except KeyError:
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first") from None
-        return value
+        """The fitted value."""
+        return cast(Fitted, fitted_value(self))
 
     @property
     def _is_fitted(self) -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.candidates import (
@@ -21,7 +20,7 @@ from posteriori.classifiers.candidates import (
     warn_of_left_out,
 )
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.fitted import TrainingRecord
+from posteriori.classifiers.fitted import TrainingRecord, fitted_value
 from posteriori.classifiers.fitted_pool import FittedPool
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.held_out_sample import HeldOutSample
@@ -631,12 +630,8 @@ class GenerativeClassifier(Classifier):
 
     @property
     def _value(self) -> FittedPool:
-        """The fitted value; NotFittedError, which is an AttributeError too, before a fit."""
-        try:
-            value: FittedPool = self.__dict__["fitted_"]
-        except KeyError:
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first") from None
-        return value
+        """The fitted value."""
+        return cast(FittedPool, fitted_value(self))
 
     @property
     def members_(self) -> dict[str, GenerativeEstimator]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from posteriori.kernels.compiling import use_numba
 from posteriori.model import GenerativeModel, PartialRows, Pool, Posterior
-from posteriori.model_files import Content, parse, read_file, refuse_unknown, unpack
+from posteriori.model_files import Content, check_is_fitted_content, parse, read_file, refuse_unknown, unpack
 from posteriori.scoring.out_of_range import ranges_of
 from posteriori.scoring.posterior import ModelRows, Scorer
 from posteriori.sources import LabelledSource, source_of
@@ -104,6 +104,7 @@ def load_posterior(path: Path) -> FittedPosterior | None:
         content = parse(metadata["content"])
         if content["model"] == _NETWORK:
             return None
+        check_is_fitted_content(content)
         fitted = _posterior_of(content, arrays)
         fitted.check()
         return fitted
