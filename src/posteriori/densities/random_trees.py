@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
@@ -14,10 +13,12 @@ from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity
 from posteriori.densities.families import check_rank
 from posteriori.densities.tree_growing import (
+    CELLS_PER_THREAD,
     FOLDS,
     DealtRows,
     Growth,
     WeighedTrees,
+    in_threads,
     leaf_values,
     mean_scores,
     smoothed_prior,
@@ -64,12 +65,16 @@ def conditional_changes(
     """
     if len(prior) < 2:
         return np.empty((0, 0), np.float32)
-    groups = _groups(dealt, trees, counts, strengths, prior)
-    with ThreadPoolExecutor(threads_for(len(groups), n_jobs)) as threads:
-        least = sum(threads.map(_FoldTrees.start, groups))
+    rows, folds = dealt.rows, dealt.fold_of_trees(trees.n_trees)
+    weighed = WeighedTrees.of(trees, counts)
+    each = np.unique(folds)
+    most = len(rows.codes) * trees.n_trees / CELLS_PER_THREAD
+    with in_threads(threads_for(len(each), n_jobs, most)) as map_folds:
+        groups = list(map_folds(lambda k: _FoldTrees.of(dealt, weighed, k, strengths, prior), each.tolist()))
+        least = sum(map_folds(_FoldTrees.start, groups))
         found = [np.empty((0, 0), np.float32)]
         for pace in _PACES:
-            loss = sum(threads.map(partial(_FoldTrees.improve, pace=pace), groups))
+            loss = sum(map_folds(partial(_FoldTrees.improve, pace=pace), groups))
             if not loss < least:
                 break
             found = [group.change() for group in groups]
@@ -100,6 +105,37 @@ class _FoldTrees:
     theta: Array  # (leaves, Z): what is added to (log p(y | leaf)) / T
     given: Array  # (leaves, Z): log p(y | leaf) − log p_t(y)
     posterior: Array  # (n, Z)
+
+    @classmethod
+    def of(cls, dealt: DealtRows, weighed: WeighedTrees, fold: int, strengths: Array, prior: Array) -> _FoldTrees:
+        """Return the trees that leave out a fold."""
+        rows, n_classes = dealt.rows, len(prior)
+        part = weighed.take(*np.searchsorted(dealt.fold_of_trees(weighed.trees.n_trees), [fold, fold + 1]).tolist())
+        trees = part.trees
+        leaf = np.empty((trees.n_trees, len(rows.codes)), np.int32)
+        kernels.leaves_of_rows(rows.codes, trees.nodes, trees.roots, trees.sides, trees.ordered, part.share, leaf)
+        per_tree = np.add.reduceat((trees.nodes[:, 0] < 0).astype(np.int64), trees.roots[:-1])
+        is_in_fold = dealt.fold == fold
+        place = np.empty((trees.n_leaves, n_classes), np.int64)
+        left_out = np.empty((0, n_classes))
+        for _ in range(2):  # first to count the pairs
+            n_pairs = kernels.leave_one_out(part.weight, trees.nodes, strengths, prior, place, left_out)
+            left_out = left_out if len(left_out) == n_pairs else np.empty((n_pairs, n_classes))
+        return cls(
+            leaf,
+            rows.component,
+            np.where(is_in_fold, 0.0, rows.weight),
+            np.where(is_in_fold, rows.weight, 0.0),
+            part.leaf_distributions(strengths, prior),
+            part.leaf_shares(),
+            np.concatenate([[0], np.cumsum(per_tree)]),
+            np.log(prior),
+            place,
+            left_out,
+            np.zeros((trees.n_leaves, n_classes)),
+            np.empty((trees.n_leaves, n_classes)),
+            np.empty((len(rows.codes), n_classes)),
+        )
 
     def change(self) -> Array:
         """Return what is added to log p(y | leaf), (leaves, Z), in steps of 1/256 nat, which take a third of the space.
@@ -146,48 +182,6 @@ class _FoldTrees:
     def _loss(self) -> float:
         judged = np.flatnonzero(self.held_out)
         return float(-self.held_out[judged] @ np.log(self.posterior[judged, self.component[judged]]))
-
-
-def _groups(
-    dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strengths: Array, prior: Array
-) -> list[_FoldTrees]:
-    """Return the trees that leave out each fold."""
-    rows, folds = dealt.rows, dealt.fold_of_trees(trees.n_trees)
-    weighed = WeighedTrees.of(trees, counts)
-    log_p, share = weighed.leaf_distributions(strengths, prior), weighed.leaf_shares()
-    n_rows, n_classes = len(rows.codes), len(prior)
-    groups = []
-    for k in np.unique(folds).tolist():
-        first, last = np.searchsorted(folds, [k, k + 1]).tolist()
-        part, numbers = trees.take(first, last)
-        nodes = slice(trees.roots[first], trees.roots[last])
-        leaf = np.empty((part.n_trees, n_rows), np.int32)
-        kernels.leaves_of_rows(rows.codes, part.nodes, part.roots, part.sides, part.ordered, weighed.share[nodes], leaf)
-        per_tree = np.add.reduceat((part.nodes[:, 0] < 0).astype(np.int64), part.roots[:-1])
-        is_in_fold = dealt.fold == k
-        place = np.empty((part.n_leaves, n_classes), np.int64)
-        left_out = np.empty((0, n_classes))
-        for _ in range(2):  # first to count the pairs
-            n_pairs = kernels.leave_one_out(weighed.weight[nodes], part.nodes, strengths, prior, place, left_out)
-            left_out = left_out if len(left_out) == n_pairs else np.empty((n_pairs, n_classes))
-        groups.append(
-            _FoldTrees(
-                leaf,
-                rows.component,
-                np.where(is_in_fold, 0.0, rows.weight),
-                np.where(is_in_fold, rows.weight, 0.0),
-                log_p[numbers],
-                share[numbers],
-                np.concatenate([[0], np.cumsum(per_tree)]),
-                np.log(prior),
-                place,
-                left_out,
-                np.zeros((part.n_leaves, n_classes)),
-                np.empty((part.n_leaves, n_classes)),
-                np.empty((n_rows, n_classes)),
-            )
-        )
-    return groups
 
 
 @dataclass(frozen=True)
@@ -429,7 +423,7 @@ class RandomTrees(BaseDensity):
         counts, outside = dealt.count(trees)
         learned, prior = self, smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
         if self.strength is None:
-            found = dealt.strengths(trees, replace(counts, leaves=outside), prior)
+            found = dealt.strengths(trees, replace(counts, leaves=outside), prior, self.n_jobs)
             learned = replace(self, of_weights=tuple(map(tuple, found.tolist())))
         if self.leaf_weights == "conditional":
             changed = conditional_changes(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +29,7 @@ _MOST_PATHS = 1 << 13  # of rows in trees, for the strength of each level
 _MOST_TREES, FEWEST_TREES = 100, 25
 _ROWS_OF_TREES = 1_000_000  # rows times trees
 _MOST_JUDGED = 5_000  # rows, for the factors
+CELLS_PER_THREAD = 50_000  # rows in trees, or weights in nodes; with fewer, a thread costs more than it saves
 _MOST_CELLS = 1 << 24  # of the table of leaves and classes of all trees; larger nodes become leaves beyond
 _FEW_COLUMNS = 10  # tried per node by random cuts, although the table has fewer than 100 columns
 _WHOLE = np.concatenate([[0.0], np.arange(1, 4096) * np.log(np.arange(1, 4096))])
@@ -137,7 +140,10 @@ class DealtRows:
                 )
             )
 
-        return join_trees(rows.cardinalities, ordered, _in_threads(grown, n_trees, n_jobs))
+        first = grown(0)  # compiles the kernel
+        most = n_trees * len(rows.hashes) / CELLS_PER_THREAD
+        with in_threads(threads_for(n_trees, n_jobs, most)) as map_trees:
+            return join_trees(rows.cardinalities, ordered, [first, *map_trees(grown, range(1, n_trees))])
 
     def count(self, trees: TreeStructure) -> tuple[LeafCounts, Array]:
         """Return the counts of all rows, and in each leaf those of the rows outside the fold of its tree."""
@@ -146,7 +152,7 @@ class DealtRows:
         codes = Codes(rows.codes, rows.cardinalities)
         return CountLeaves(trees).with_folds(codes, assignment, self.fold, self.fold_of_trees(trees.n_trees))
 
-    def strengths(self, trees: TreeStructure, counts: LeafCounts, prior: Array) -> Array:
+    def strengths(self, trees: TreeStructure, counts: LeafCounts, prior: Array, n_jobs: int | None) -> Array:
         """Return the pseudo-rows of back-off of inner nodes and of leaves, by the size of the weight, (2, L).
 
         Those of greatest likelihood of the rows in the trees that did not see them, each tree by itself, are multiplied
@@ -163,13 +169,13 @@ class DealtRows:
         if not len(judged):
             return np.ones((2, 1))
         weighed = WeighedTrees.of(trees, counts)
-        own = self._of_single_trees(weighed, judged, folds, prior)
         parts = []
         for k in np.unique(folds).tolist():
             mine = judged[self.fold[judged] == k]
-            first, last = np.searchsorted(folds, [k, k + 1]).tolist()
             if len(mine):
-                parts.append((self.rows.take(mine), first, last))
+                parts.append((self.rows.take(mine), weighed.take(*np.searchsorted(folds, [k, k + 1]).tolist())))
+        n_paths = len(judged) * len(folds) // self.folds
+        own = _of_single_trees(parts, max(-(-n_paths // _MOST_PATHS), 1), prior)
         losses: dict[tuple[int, int], float] = {}
 
         def scaled(quarters: tuple[int, int]) -> Array:
@@ -179,49 +185,32 @@ class DealtRows:
             if not set(quarters) <= set(_FACTORS):
                 return np.inf
             if quarters not in losses:
-                losses[quarters] = self._loss(weighed, scaled(quarters), parts, prior)
+                strengths = scaled(quarters)
+                whole, half = sum(map_parts(lambda part: _losses(*part, strengths, prior), parts)).tolist()
+                losses[quarters] = float(whole - max(half - whole, 0.0) * (1.0 - 1.0 / self.folds))
             return losses[quarters]
 
         best = 0, 0
-        for both, leaves in ((2, 0), (-2, 0), (0, -4), (0, -2), (0, 2), (1, 0), (-1, 0)):
-            while loss((best[0] + both, best[1] + both + leaves)) < loss(best):
-                best = best[0] + both, best[1] + both + leaves
+        with in_threads(threads_for(len(parts), n_jobs, weighed.weight.size / CELLS_PER_THREAD)) as map_parts:
+            for both, leaves in ((2, 0), (-2, 0), (0, -4), (0, -2), (0, 2), (1, 0), (-1, 0)):
+                while loss((best[0] + both, best[1] + both + leaves)) < loss(best):
+                    best = best[0] + both, best[1] + both + leaves
         return scaled(best)
 
-    def _of_single_trees(self, weighed: WeighedTrees, judged: Array, folds: Array, prior: Array) -> Array:
-        """Return the strengths with the greatest likelihood of the judged rows by trees that did not see them, (L,)."""
-        trees, n_paths = weighed.trees, len(judged) * len(folds) // self.folds
-        paths, step = [], max(-(-n_paths // _MOST_PATHS), 1)
-        for k in np.unique(folds).tolist():
-            mine = judged[self.fold[judged] == k][::step]
-            first, last = np.searchsorted(folds, [k, k + 1]).tolist()
-            if len(mine):
-                paths.append(Paths.of(weighed, self.rows.take(mine), trees.roots[first : last + 1], prior))
 
-        def sweep(strengths: Array) -> tuple[float, Array, Array]:
-            by_prior, exposure = np.zeros(strengths.shape), np.zeros(strengths.shape)
-            total = sum([each.sweep(strengths[0], by_prior[0], exposure[0]) for each in paths])
-            return total, by_prior, exposure
+def _of_single_trees(parts: Sequence[tuple[CodedRows, WeighedTrees]], step: int, prior: Array) -> Array:
+    """Return the strengths with the greatest likelihood of some rows by trees that did not see them, (L,).
 
-        return maximise(sweep, (1, LEVELS), _MODE, _TOLERANCE)
+    They are every `step`-th row of each part.
+    """
+    paths = [Paths.of(weighed, rows.take(np.arange(0, len(rows.codes), step)), prior) for rows, weighed in parts]
 
-    def _loss(
-        self, weighed: WeighedTrees, strengths: Array, parts: Sequence[tuple[CodedRows, int, int]], prior: Array
-    ) -> float:
-        """Return the log-loss of rows by as many trees as there are, but none that saw the row.
+    def sweep(strengths: Array) -> tuple[float, Array, Array]:
+        by_prior, exposure = np.zeros(strengths.shape), np.zeros(strengths.shape)
+        total = sum([each.sweep(strengths[0], by_prior[0], exposure[0]) for each in paths])
+        return total, by_prior, exposure
 
-        `parts` holds the rows of each fold, and from which tree to before which the trees did not see them.
-        """
-        given_node = weighed.smoothed(strengths, prior, leaves_only=True)
-        is_leaf = weighed.trees.nodes[:, 0] < 0
-        given = np.exp(given_node, where=is_leaf[:, np.newaxis], out=np.zeros_like(given_node))
-        smoothed = _Smoothed(weighed.share, np.exp(weighed.log_edge), given, prior)
-        values = leaf_values(weighed.trees, given_node, prior, True)
-        total = np.zeros(2)
-        for rows, first, last in parts:
-            total += _losses(weighed.trees, smoothed, values, rows, first, last)
-        whole, half = total.tolist()
-        return float(whole - max(half - whole, 0.0) * (1.0 - 1.0 / self.folds))
+    return maximise(sweep, (1, LEVELS), _MODE, _TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -258,6 +247,19 @@ class WeighedTrees:
             log_edge,
         )
         return cls(trees, weight, share, log_edge, mass)
+
+    @cached_property
+    def edge(self) -> Array:
+        """What the edge into a node multiplies p(x) by, (nodes,)."""
+        return np.asarray(np.exp(self.log_edge))
+
+    def take(self, first: int, last: int) -> WeighedTrees:
+        """Return the trees from first to before last."""
+        nodes = slice(self.trees.roots[first], self.trees.roots[last])
+        trees = self.trees.take(first, last)[0]
+        return replace(
+            self, trees=trees, weight=self.weight[nodes], share=self.share[nodes], log_edge=self.log_edge[nodes]
+        )
 
     def smoothed(self, strengths: Array, prior: Array, leaves_only: bool = False) -> Array:
         """Return log p(y | node) − log p(y) in nats, (nodes, Z), with p(y) of the tree."""
@@ -309,9 +311,9 @@ class Paths:
     root: Array
 
     @classmethod
-    def of(cls, weighed: WeighedTrees, rows: CodedRows, roots: Array, prior: Array) -> Paths:
-        """Return the paths of all these rows in the trees with these roots; the last root ends the last tree."""
-        trees, n_trees = weighed.trees, len(roots) - 1
+    def of(cls, weighed: WeighedTrees, rows: CodedRows, prior: Array) -> Paths:
+        """Return the paths of all these rows in all these trees."""
+        trees, n_trees = weighed.trees, weighed.trees.n_trees
         starts = np.zeros(len(rows.codes) * n_trees + 1, np.int64)
         size = 0
         for _ in range(2):  # the first pass counts the nodes
@@ -320,7 +322,7 @@ class Paths:
                 rows.codes,
                 rows.component,
                 trees.nodes,
-                roots,
+                trees.roots,
                 trees.sides,
                 trees.ordered,
                 weighed.weight,
@@ -405,15 +407,21 @@ class _Smoothed:
     geometric: bool = True
 
 
-def _losses(trees: TreeStructure, smoothed: _Smoothed, values: Array, rows: CodedRows, first: int, last: int) -> Array:
-    """Return the summed log-loss of some rows by the trees from first to before last, and by half of them."""
-    middle, prior = (first + last) // 2, smoothed.prior
-    bounds = [(first, middle), (middle, last)] if middle > first else [(first, last)]
+def _losses(rows: CodedRows, weighed: WeighedTrees, strengths: Array, prior: Array) -> Array:
+    """Return the summed log-loss of some rows by trees that did not see them, and by half of these trees."""
+    trees, n_trees = weighed.trees, weighed.trees.n_trees
+    given_node = weighed.smoothed(strengths, prior, leaves_only=True)
+    is_leaf = trees.nodes[:, 0] < 0
+    given = np.exp(given_node, where=is_leaf[:, np.newaxis], out=np.zeros_like(given_node))
+    smoothed = _Smoothed(weighed.share, weighed.edge, given, prior)
+    values = leaf_values(trees, given_node, prior, True)
+    middle = n_trees // 2
+    bounds = [(0, middle), (middle, n_trees)] if middle > 0 else [(0, n_trees)]
     scores = np.zeros((1 + len(bounds), len(rows.codes), len(prior)))
     for position, (low, high) in enumerate(bounds, start=1):
         scores[position, :, 1:] = mean_scores(trees, smoothed, values, rows.codes, slice(low, high))
     for (low, high), of_half in zip(bounds, scores[1:], strict=True):
-        scores[0] += of_half * ((high - low) / (last - first))
+        scores[0] += of_half * ((high - low) / n_trees)
     scores += np.log(prior)
     log_evidence = np.empty(scores.shape[:2])
     kernels.log_evidence(scores.reshape(-1, len(prior)), log_evidence.ravel())
@@ -440,17 +448,16 @@ def join_trees(
     return TreeStructure(cardinalities, ordered, roots, joined, share, sides)
 
 
-def threads_for(n: int, n_jobs: int | None) -> int:
-    """Return the number of threads for n pieces of work; None or less than 1 is one per core."""
-    return min(n, (os.cpu_count() or 1) if n_jobs is None or n_jobs < 1 else n_jobs)
+def threads_for(n: int, n_jobs: int | None, most: float = math.inf) -> int:
+    """Return the number of threads for n pieces of work, from 1 to `most`; `n_jobs` None or below 1 is one per core."""
+    return max(1, min(n, (os.cpu_count() or 1) if n_jobs is None or n_jobs < 1 else n_jobs, int(min(most, n))))
 
 
-def _in_threads(
-    work: Callable[[int], tuple[Array, Array, Array]], n: int, n_jobs: int | None
-) -> list[tuple[Array, Array, Array]]:
-    n_threads = threads_for(n, n_jobs)
-    first = work(0)  # compiles the kernel
+@contextmanager
+def in_threads(n_threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Yield `map` that works in so many threads, and yields results in the order of the work."""
     if n_threads == 1:
-        return [first, *map(work, range(1, n))]
+        yield map
+        return
     with ThreadPoolExecutor(n_threads) as threads:
-        return [first, *threads.map(work, range(1, n))]
+        yield threads.map

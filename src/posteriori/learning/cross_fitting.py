@@ -47,7 +47,7 @@ from posteriori.tables import Batch, Schema
 from posteriori.tables.batch import joined
 from posteriori.tables.progress import start_candidates, step, without_passes
 
-_ENOUGH_CELLS = 100_000  # of rows and columns; below this, starting threads costs more than it saves
+_ENOUGH_FACTORS = 150_000  # of rows, columns and classes; below this, starting threads costs more than it saves
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ def cross_fit(
             for excluded, schema, ready in zip([*range(folds), None], of_plan, of_subsets, strict=True)
         )
         fits.append(_PlanFit(plan, whole, tuple(parts)))
-    is_small = len(fold) * len(source.schema.columns) < _ENOUGH_CELLS
+    is_small = len(fold) * len(source.schema.columns) * n_classes < _ENOUGH_FACTORS
     fitted, grown = iter(_fit_all(fits, 1 if is_small else n_threads(source.n_jobs))), iter(forests)
     return [next(grown if one else fitted) for one in by_trees]
 

@@ -21,12 +21,14 @@ from posteriori.model import (
     log_posteriors_alone,
 )
 from posteriori.model_selection.folded_data import FoldedData
+from posteriori.sources.table_source import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
 _ROWS = 500  # of which cells are hidden: some of more rows, and copies of fewer
 _MOST_COPIES = 4  # of a row, each with another share of its cells hidden
 _POWERS = (1.0, 2.0, 4.0, 8.0)  # of the known share; members that separate the classes fade faster
+_ENOUGH_FACTORS = 50_000  # of rows, columns and classes; below this, starting threads costs more than it saves
 _FREQUENT = 0.05  # share of the training rows that have a pattern of known cells
 
 
@@ -79,7 +81,8 @@ def fit_partial_rows(
         copies = int(np.clip(_ROWS // max(len(chosen_rows), 1), 1, _MOST_COPIES))
         some, fold = batch.rows(chosen_rows), folded.fold[sampled][chosen_rows]
         hidden = [_hidden(some, (places[0][chosen_rows], places[1]), c) for c in range(copies)]
-        log_posteriors = np.concatenate([_predicted(fitted, fold, kept, one) for one in hidden])
+        n_jobs = folded.source.n_jobs
+        log_posteriors = np.concatenate([_predicted(fitted, fold, kept, one, n_jobs) for one in hidden])
         share = np.concatenate([cells.whole(known_cells(one)) for one in hidden])
         y_true = folded.y_true[sampled][chosen_rows]
         of_weight = weight[chosen_rows] * (weight.sum() / max(float(weight[chosen_rows].sum()), 1e-300))
@@ -184,13 +187,21 @@ def _uniform(hashes: Array) -> Array:
     return (hashes >> np.uint64(11)).astype(np.float64) / float(1 << 53)
 
 
-def _predicted(fitted: Sequence[CrossFitted], fold: Array, kept: Sequence[int] | Array, batch: Batch) -> Array:
+def _predicted(
+    fitted: Sequence[CrossFitted], fold: Array, kept: Sequence[int] | Array, batch: Batch, n_jobs: int | None
+) -> Array:
     """Return log p(y | x) in nats of rows by the models of the members without their folds, (n, C, M), clipped."""
     n_classes = fitted[kept[0]].full.model.n_classes
     found = np.empty((len(batch), n_classes, len(kept)))
-    for k in np.unique(fold):
-        rows = np.flatnonzero(fold == k)
-        held_out = batch.rows(rows)
-        for place, m in enumerate(kept):
-            found[rows, :, place] = fitted[m].without[k].log_posterior(held_out)
+    rows = {k: np.flatnonzero(fold == k) for k in np.unique(fold).tolist()}
+    held_out = {k: batch.rows(of_fold) for k, of_fold in rows.items()}
+
+    def predict(task: tuple[int, int]) -> None:
+        k, place = task
+        found[rows[k], :, place] = fitted[kept[place]].without[k].log_posterior(held_out[k])
+
+    is_small = len(batch) * len(batch.schema.columns) * n_classes < _ENOUGH_FACTORS
+    tasks = [(k, place) for place in range(len(kept)) for k in rows]
+    for _ in in_order(tasks, predict, 1 if is_small else n_threads(n_jobs)):
+        pass
     return clip_log_posteriors(found)
