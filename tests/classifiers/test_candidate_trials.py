@@ -63,7 +63,7 @@ def test_a_large_table_is_tried_on_a_sample(monkeypatch, rule, kept):
     monkeypatch.setattr(candidate_trials, "_MOST_TRIED", 700)
     monkeypatch.setattr(candidate_trials, "_FEWEST_SAMPLED", 2000)
     monkeypatch.setattr(candidate_trials, "_MOST_SAMPLED", 2000)
-    monkeypatch.setattr(candidate_trials, "_LEAST_GAIN_ON_SAMPLE", 0.05)  # far above chance, far below a rule
+    monkeypatch.setattr(candidate_trials, "_LEAST_GAIN_OF_MANY", 0.05)  # far above chance, far below a rule
     model = po.GenerativeClassifier().fit(*rule(3000, 0))
     assert ("forest mixed" in model.cv_results_["member"]) == kept
     assert "on 2,000 rows" in model.skipped_.get("forest mixed", "on 2,000 rows")

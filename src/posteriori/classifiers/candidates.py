@@ -415,13 +415,14 @@ class CandidateFitter:
 
 
 FEWEST_TRIED = 500  # rows; on fewer, a trial saves nothing
-_MOST_TRIED = 5000  # rows that are tried whole
+_MOST_TRIED = 20_000  # rows that are tried whole: twenty trees cost less than all candidates on a sample
 _FEWEST_SAMPLED, _MOST_SAMPLED, _SAMPLED_CELLS = 2000, 5000, 100_000  # of the trial on larger tables
 _TREES, _FOLDS = 20, 5  # of a trial: four trees did not see a row
 _TYPICAL_OF_FOREST = 4.0
-_LEAST_GAIN = 0.008  # of the log-loss of the pool, for a candidate to be fitted to all rows
+_FEW_ROWS = 5000
+_LEAST_GAIN = 0.008  # of the log-loss of the pool, for a candidate to be fitted to all rows, of a trial on few rows
 # The gain grows with the rows: on adult it is −0.7 % of 2,000 rows, 0.3 % of 5,000, 0.6 % of 10,000, and 1.0 % of all.
-_LEAST_GAIN_ON_SAMPLE = 0.004
+_LEAST_GAIN_OF_MANY = 0.004  # of a trial on more rows, or on a sample
 _WEIGHT_PER_STRENGTH, _MOST_WEIGHT = 0.2, 20.0  # least weight of a node, in units of the strength of the back-off
 
 
@@ -495,8 +496,8 @@ def try_costly(
 
     Each of them is a forest. It is fitted with 20 trees, of which four did not see a row. A pool of the other
     candidates and of these small forests shows the gain, on held-out rows: with its standard error it must reach 0.8 %
-    of the log-loss. On more than 5,000 rows all candidates are fitted to a sample of 100,000 cells, 2,000 to 5,000
-    rows, where 0.4 % is enough.
+    of the log-loss; on more than 5,000 rows 0.4 %. On more than 20,000 rows all candidates are fitted to a sample of
+    100,000 cells, 2,000 to 5,000 rows.
 
     Parameters
     ----------
@@ -508,10 +509,10 @@ def try_costly(
         Of the weights of the pool.
     """
     log_posterior = others.log_posterior[: len(folded.y_true)]
-    is_whole = folded.n_labelled <= _MOST_TRIED
+    n_labelled = folded.n_labelled
     with warnings.catch_warnings(), without_passes():
         warnings.simplefilter("ignore")
-        if not is_whole:
+        if n_labelled > _MOST_TRIED:
             folded = folded.sample(_sample_size(folded))
             log_posterior = _held_out([clone(one) for one in others.estimators.values()], folded)[0]
         n = len(folded.y_true)
@@ -525,7 +526,7 @@ def try_costly(
     of_all = _mean(without, folded)
     gain, error = _mean(lowered, folded), _standard_error(lowered, folded)
     figures = f"in a trial with {_TREES} trees on {n:,} rows"
-    least = _LEAST_GAIN if is_whole else _LEAST_GAIN_ON_SAMPLE
+    least = _LEAST_GAIN if n_labelled <= _FEW_ROWS else _LEAST_GAIN_OF_MANY
     if gain + error < least * of_all:
         lower = f"the costly candidates lower the log-loss of the pool, {of_all:.4f}, by {gain:.4f} ± {error:.4f}"
         return Trial({}, dict.fromkeys(costly, f"{figures}, {lower}; it takes {least:.1%}"))
