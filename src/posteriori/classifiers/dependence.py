@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Protocol
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.interfaces import ModelEstimator
 from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
@@ -85,7 +84,7 @@ def dependence_blocks(
     return (whole, *within, *missingness_of(missing, estimator.alpha, schema))
 
 
-def backoff_of(estimator: ModelEstimator) -> float | dict[str, tuple[float, ...]] | None:
+def backoff_of(estimator: GenerativeEstimator) -> float | dict[str, tuple[float, ...]] | None:
     """Return the pseudo-rows of the back-off: as given, or of each column by name as learned; None without back-off."""
     smoothing, schema = smoothing_in(estimator.model_.blocks), estimator.model_.schema
     if smoothing is None or not smoothing.of_columns:

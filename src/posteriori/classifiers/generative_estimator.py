@@ -3,53 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.fitted import Fitted, FittedAttributes
-from posteriori.classifiers.parameters import check_priors
-from posteriori.classifiers.rows import read_first_rows, read_further_rows, supports_partitions
-from posteriori.classifiers.updating import collect_further, warn_of_expected_sums, without_rows
-from posteriori.classifiers.validation import (
-    components_of,
-    em_of,
-    em_options_of,
-    labels_of,
-    warn_of_contradicted_labels,
-    warn_of_empty_columns,
-    warn_of_few_rows,
-    warn_of_one_class,
-    warn_of_undetermined,
-)
-from posteriori.learning.cut_points import binned_schema
-from posteriori.learning.fit import (
-    Collect,
-    CollectedRows,
-    EMOptions,
-    FitResult,
-    Plan,
-    TrainingRows,
-    learn,
-    needs_em,
-    unrefined,
-    warn_not_converged,
-    without_groups,
-)
+from posteriori.classifiers.fitting import add_rows, checked_fit, fitted_of, learn_rows
+from posteriori.classifiers.request import Request
+from posteriori.classifiers.rows import supports_partitions
+from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
+from posteriori.classifiers.updating import remove_rows
+from posteriori.classifiers.validation import columns_of, em_of, labels_of, warn_of_one_class
+from posteriori.learning.fit import FitResult, Plan, TrainingRows
 from posteriori.learning.importance import HeldOutRows
-from posteriori.learning.work_bounds import WorkCounts, announce_em, announce_work, n_incomplete
-from posteriori.model import Block, FactorWeights, GenerativeModel, Posterior, Prior, bins_of
-from posteriori.sources import LabelledSource
+from posteriori.model import Block, FactorWeights, Posterior, Prior
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_equal
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Scan, Schema
-from posteriori.tables.messages import UnseenCategoryError
-from posteriori.tables.polars import LazyTable
+from posteriori.tables import Column, Schema
 
 if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
@@ -58,13 +31,15 @@ if TYPE_CHECKING:
 class GenerativeEstimator(FittedAttributes, Classifier):
     """A class prior times class-conditional densities, learned by adding up sufficient statistics.
 
-    A subclass declares its parameters, and defines its densities and their columns (`_blocks`). `fit` reads rows
-    (`training_rows.py`), collects their statistics, learns the model, and stores it, in this order below.
+    A subclass declares its parameters, and defines its densities and their columns (`_blocks`). `fit` reads what the
+    parameters ask (`request.py`), learns from the statistics of rows (`fitting.py`), and sets the fitted value.
     """
 
     distributions: Any = None
     priors: Any
     feature_weights: Any = None
+    backoff: Any = None
+    random_state: Any = None
     reads_counts: ClassVar[bool] = False
     """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
     takes_two_values: ClassVar[bool] = True
@@ -118,145 +93,34 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         UserWarning
             There is only one class, or the rows do not determine an estimate.
         """
-        self._fit_rows(X, y, sample_weight)
+        self.fitted_ = learn_rows(self._checked_request(), X, y, sample_weight)
         warn_of_one_class(self.target_, self.schema_.target)
         return self
 
-    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        self.fitted_ = self._learn(self._first_statistics(X, y, None, sample_weight, complete=True))
-        return self
+    def fit_request(self) -> Request:
+        """Return what the parameters ask of a fit."""
+        return Request(
+            type(self).__name__,
+            columns_of(self),
+            labels_of(self),
+            em_of(self) if "em" in self._parameter_constraints else None,
+            "labels" in self._parameter_constraints,
+            self.distributions,
+            self.priors,
+            self.feature_weights,
+            isinstance(self.backoff, str),
+            self.reads_counts,
+            self.takes_two_values,
+            self.random_state,
+            self.n_jobs,
+            self._blocks,
+            self._check_size,
+        )
 
-    def _first_statistics(self, X: Any, y: Any, classes: Any, sample_weight: Any, complete: bool) -> CollectedRows:
-        """Read the rows of a first fit, and collect their statistics."""
-        head_sample = X.head_sample() if isinstance(X, Scan) else None
-        if head_sample is not None:
-            try:
-                return self._collect_statistics(head_sample, y, classes, sample_weight, complete)
-            except UnseenCategoryError:  # later rows have categories that the first rows do not show
-                pass
-        return self._collect_statistics(X, y, classes, sample_weight, complete)
-
-    def _collect_statistics(self, X: Any, y: Any, classes: Any, sample_weight: Any, complete: bool) -> CollectedRows:
-        """Read rows, choose the cut points of binned columns, and collect the statistics."""
-        rows = self.read_training_rows(X, y, sample_weight, classes=classes, complete=complete)
-        plan = self.training_plan(rows.source.schema, rows.target)
-        blocks = plan.blocks
-        self._check_plan(rows.source, blocks, complete)
-        announce_work([plan], rows.source.schema, WorkCounts(rows.source.table.n_rows, 0, rows.target.cardinality))
-        if rows.source.label_model is not None:  # groups are chosen from counts of known components
-            blocks = without_groups(blocks)
-        source, bins = rows.source, bins_of(blocks)
-        if bins:  # cut points are chosen by the recorded labels, as if these were the components
-            source = source.with_schema(binned_schema(source.with_label_model(None), bins, self.n_jobs))
-        self._check_size(source.schema, rows.target)
-        return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)))
-
-    def _check_plan(self, source: LabelledSource, blocks: tuple[Block, ...], complete: bool) -> None:
-        """Raise ValueError if more rows follow and the plan needs all, or labels are hidden and it needs them."""
-        wanted = unrefined(blocks)
-        if wanted and not complete:
-            raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
-        if wanted and source.label_model is not None:
-            raise ValueError(
-                f"{wanted[0]} needs known labels, and components_per_class, label_noise and a mask hide them; leave "
-                "one of them out"
-            )
-        learned = self.leaves_rows_out
-        if learned and source.label_model is not None:
-            raise ValueError(
-                f"{learned} leaves each row out of its class, and components_per_class, label_noise and a mask hide "
-                "the class; leave one of them out"
-            )
-        if learned and not complete:
-            raise ValueError(f"{learned} takes all rows at once, and partial_fit sees each once; use fit")
-
-    def _learn(self, collected: CollectedRows) -> Fitted:
-        """Learn the model from statistics of rows and of earlier rows."""
-        source, target, blocks = collected.rows.source, collected.rows.target, collected.blocks
-        prior, options, statistics = self.component_prior(target), self._em_options(), collected.statistics
-        n_components = max(target.cardinality, len(prior.of_class))
-        if statistics.hidden > 0:
-            announce_em(blocks, source.table.n_rows, n_components, options.n_starts, options.max_steps, hidden=True)
-        elif needs_em(blocks, statistics):
-            n_rows = n_incomplete(blocks, statistics.blocks, source.table.n_rows)
-            announce_em(blocks, n_rows, n_components, 1, options.max_steps, hidden=False)
-        fit = learn(source, blocks, prior, collected.past, statistics, options)
-        learned = replace(fit, model=self._weighed(fit, source))
-        fitted = self._fitted_with_warnings(learned, target, source.unlabelled_weight)
-        labels = self._inferred_labels(fitted, source.with_label_model(fit.label_model))
-        return replace(fitted, transduction=labels)
-
-    def _weighed(
-        self,
-        learned: FitResult,
-        source: LabelledSource,
-        to_observed_codes: Callable[[Batch], Batch] | None = None,
-        start: FactorWeights | None = None,
-        sample: Batch | None = None,
-    ) -> GenerativeModel:
-        """Return the learned model, with a learned back-off and learned factor weights if the estimator has them."""
-        model = learned.model
-        if self._learns_backoff and source.classes is not None:
-            from posteriori.learning.backoff import learn_backoff
-
-            model = learn_backoff(source, learned, self.component_prior(source.classes), to_observed_codes, sample)
-        if self.feature_weights is None:
-            return model
-        if self.feature_weights == "cells":
-            from posteriori.learning.cells import learn_cells
-
-            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample)
-        else:
-            from posteriori.learning.weights import learn_weights
-
-            weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
-        return replace(model, weights=weights)
-
-    def _fitted_with_warnings(self, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted:
-        """Return the fitted value; warn of estimates that the rows do not determine."""
-        fitted = self.fitted_of(learned, target, unlabelled_weight)
-        warn_not_converged(learned, self._em_options())
-        if learned.model.of_class:
-            warn_of_few_rows(learned.statistics.weight)
-        warn_of_contradicted_labels(learned.label_model)
-        warn_of_empty_columns(learned.model, learned.statistics)
-        warn_of_undetermined(learned.model, learned.statistics, fitted.component_classes.tolist())
-        return fitted
-
-    def fitted_of(self, learned: FitResult, target: Column, unlabelled_weight: float | None = 1.0) -> Fitted:
-        """Return a learned model as a fitted value.
-
-        Parameters
-        ----------
-        learned : FitResult
-            Of a fit under `training_plan`.
-        target : Column
-            The classes.
-        unlabelled_weight : float, optional
-            Weight of a row without label.
-        """
-        confusion = None if learned.label_model is None else learned.label_model.confusion
-        weight = unlabelled_weight if "labels" in self._parameter_constraints else None
-        return Fitted(learned.model, target, learned.statistics, np.array(learned.trace), confusion, weight)
-
-    def _inferred_labels(self, fitted: Fitted, source: LabelledSource) -> Array | None:
-        """Return the labels of the training rows, (n,), if the model infers missing or noisy labels."""
-        if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; use predict
-            return None
-        if labels_of(self).ignores_unlabelled:
-            return None
-        if source.labels is None or not (source.labels.may_miss or labels_of(self).label_noise is not None):
-            return None
-        model = fitted.model
-        source = source.with_schema(model.schema)
-
-        def infer(batch: Batch) -> Array:
-            with np.errstate(divide="ignore"):
-                best: Array = model.by_class(np.log(model.responsibilities(batch)[0])).argmax(axis=1)
-            return best
-
-        inferred: Array = fitted.classes[source.map(infer)]
-        return inferred
+    def _checked_request(self) -> Request:
+        """Return what the parameters ask of a fit; ValueError that names a parameter of a wrong type or value."""
+        self._validate_params()
+        return self.fit_request()
 
     # Updates ----------------------------------------------------------------------------------------------------
 
@@ -290,17 +154,8 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         UserWarning
             Cells are missing that the model needs, so that the sums are expected values.
         """
-        if not self._is_fitted:
-            first = self._learn(self._first_statistics(X, y, classes, sample_weight, complete=False))
-            self.fitted_ = replace(first, classes_closed=classes is not None)
-            return self
-        before = self.fitted_
-        if before.statistics is None:
-            raise ValueError("this model was built from parameters, which do not contain the number of rows; use fit")
-        collected = collect_further(self, X, y, classes, sample_weight)
-        learned = self._learn(collected)
-        warn_of_expected_sums(type(self).__name__, collected)
-        self.fitted_ = replace(learned, classes_closed=before.classes_closed, record=before.record.of_other_model())
+        before = self.fitted_ if self._is_fitted else None
+        self.fitted_ = add_rows(self._checked_request(), before, X, y, sample_weight, classes)
         return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -344,7 +199,8 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         >>> model.unlearn([["v"]], ["a"]).class_count_
         array([2., 1.])
         """
-        self.fitted_ = without_rows(self, X, y, sample_weight)
+        before = self._value
+        self.fitted_ = remove_rows(self._checked_request(), before, X, y, sample_weight)
         return self
 
     # The steps of a fit, for algorithms that learn several models from one pass ---------------------------------
@@ -353,13 +209,14 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
     ) -> TrainingRows:
         """Read training rows, and infer the schema and the classes from them; see `read_first_rows`."""
-        return read_first_rows(self, X, y, sample_weight, classes=classes, complete=complete)
+        return read_first_rows(self._checked_request(), X, y, sample_weight, classes=classes, complete=complete)
 
     def read_learned_rows(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
     ) -> TrainingRows:
         """Read rows under the fitted model, extended by new categories and classes; see `read_further_rows`."""
-        return read_further_rows(self, X, y, sample_weight, classes=classes, complete=complete)
+        request = self._checked_request()
+        return read_further_rows(request, self._value, X, y, sample_weight, classes=classes, complete=complete)
 
     def training_plan(self, schema: Schema, target: Column) -> Plan:
         """Return the plan of a fit to rows of a schema.
@@ -377,16 +234,21 @@ class GenerativeEstimator(FittedAttributes, Classifier):
             The densities and their columns, the prior of the components, when EM stops, and how factor weights are
             learned if the estimator has them.
         """
-        weighed = self._weighed if self.leaves_rows_out else None
-        cells = self.feature_weights == "cells"
-        return Plan(
-            self._blocks(schema),
-            self.component_prior(target),
-            self._em_options(),
-            weighed,
-            labels_of(self).may_miss,
-            cells,
-        )
+        return self.fit_request().plan(schema, target)
+
+    def fitted_of(self, learned: FitResult, target: Column, unlabelled_weight: float | None = 1.0) -> Fitted:
+        """Return a learned model as a fitted value.
+
+        Parameters
+        ----------
+        learned : FitResult
+            Of a fit under `training_plan`.
+        target : Column
+            The classes.
+        unlabelled_weight : float, optional
+            Weight of a row without label.
+        """
+        return fitted_of(self.fit_request(), learned, target, unlabelled_weight)
 
     def store_fit(self, fit: FitResult, rows: TrainingRows, held_out: HeldOutRows | None = None) -> Self:
         """Set the fitted attributes, as `fit` would with these rows.
@@ -411,34 +273,15 @@ class GenerativeEstimator(FittedAttributes, Classifier):
             There is only one class, a component has hardly any rows, a column has no value, or the rows do not
             determine an estimate.
         """
-        fitted = self._fitted_with_warnings(fit, rows.target, rows.source.unlabelled_weight)
+        fitted = checked_fit(self.fit_request(), fit, rows.target, rows.source.unlabelled_weight)
         warn_of_one_class(rows.target, rows.source.schema.target)
         record = fitted.record if held_out is None else fitted.record.with_held_out(held_out)
         self.fitted_ = replace(fitted, record=record)
         return self
 
-    @property
-    def leaves_rows_out(self) -> str:
-        """The parameter that is learned from leave-one-out predictions, for messages; empty if none is."""
-        if self._learns_backoff:
-            return 'backoff="learned"'
-        return "" if self.feature_weights is None else f'feature_weights="{self.feature_weights}"'
-
-    @property
-    def _learns_backoff(self) -> bool:
-        """Whether the strength of the back-off is learned."""
-        return isinstance(getattr(self, "backoff", None), str)
-
     def component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
-        of_class, given = components_of(em_of(self).components_per_class, target), self.priors
-        if given is None or isinstance(given, Real):
-            return Prior(float(given or 0.0), of_class=of_class)
-        return Prior(fixed=check_priors(given, target), of_class=of_class)
-
-    def _em_options(self) -> EMOptions:
-        """Return when EM ends."""
-        return em_options_of(em_of(self), self.random_state) if "em" in self._parameter_constraints else EMOptions()
+        return self.fit_request().prior(target)
 
     # Predicting -------------------------------------------------------------------------------------------------
 
@@ -532,6 +375,6 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         fitted.check()
         if fitted.statistics is None:
             return
-        fitted.check_blocks(self._blocks(fitted.schema), type(self).__name__)
-        of_class = components_of(em_of(self).components_per_class, fitted.target)
-        check_equal("the parameter components_per_class", fitted.model.of_class, of_class)
+        request = self.fit_request()
+        fitted.check_blocks(request.blocks(fitted.schema), request.name)
+        check_equal("the parameter components_per_class", fitted.model.of_class, request.components(fitted.target))

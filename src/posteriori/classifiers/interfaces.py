@@ -5,15 +5,11 @@ The estimators themselves are built on these functions, so that they cannot be n
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
-from posteriori.classifiers.fitted import Fitted
-from posteriori.classifiers.two_values import ChoosesCategories
-from posteriori.classifiers.validation import HasGroups, ReadsColumns, ReadsLabels
-from posteriori.learning.fit import FitResult, Plan, TrainingRows
-from posteriori.model import Block, GenerativeModel, Posterior, Prior
+from posteriori.classifiers.validation import ReadsColumns, ReadsLabels
+from posteriori.model import Posterior
 from posteriori.sources import LabelledSource
-from posteriori.statistics import JointStatistics
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
 
@@ -45,45 +41,6 @@ class FittedClassifier(FittedEstimator, Protocol):
     @property
     def classes_(self) -> Array:
         """The classes, (C,)."""
-
-
-class ModelEstimator(HasGroups, ChoosesCategories, FittedClassifier, Protocol):
-    """An estimator of one model, which reads rows and learns from their sums."""
-
-    fitted_: Fitted
-    distributions: Any
-    priors: Any
-    reads_counts: ClassVar[bool]
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
-
-    @property
-    def model_(self) -> GenerativeModel:
-        """The model."""
-
-    @property
-    def statistics_(self) -> JointStatistics:
-        """The sums."""
-
-    @property
-    def leaves_rows_out(self) -> str:
-        """The parameter that is learned from leave-one-out predictions."""
-
-    def read_learned_rows(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
-    ) -> TrainingRows:
-        """Read rows under the fitted model."""
-
-    def component_prior(self, target: Column) -> Prior:
-        """Return the prior of the components."""
-
-    def training_plan(self, schema: Schema, target: Column) -> Plan:
-        """Return the plan of a fit."""
-
-    def _validate_params(self) -> None: ...
-    def _blocks(self, schema: Schema) -> tuple[Block, ...]: ...
-    def _check_plan(self, source: LabelledSource, blocks: tuple[Block, ...], complete: bool) -> None: ...
-    def _check_size(self, schema: Schema, target: Column) -> None: ...
-    def _fitted_with_warnings(self, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted: ...
 
 
 class PoolParameters(ReadsColumns, ReadsLabels, Protocol):

@@ -12,14 +12,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.fitted import record_of, set_record
+from posteriori.classifiers.fitted import Fitted, record_of, set_record
+from posteriori.classifiers.fitting import checked_fit, past_statistics
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.pool_updates import merge_pools
+from posteriori.classifiers.request import Request
 from posteriori.classifiers.trees import ChowLiuTree
-from posteriori.classifiers.updating import past_statistics, reason_not_mergeable
-from posteriori.classifiers.validation import categorical_places, columns_of
+from posteriori.classifiers.updating import reason_not_mergeable
+from posteriori.classifiers.validation import categorical_places
 from posteriori.densities import Grouped, RandomTrees, ungrouped
 from posteriori.learning.fit import FitResult, carry_over_structure, estimate, with_categories_of
 from posteriori.model import Block
@@ -95,9 +97,11 @@ def merge(models: Iterable[Any]) -> Any:
         return _with_target_cuts(merge_pools(members, merge), members)
     if isinstance(members[0], ChowLiuTree):
         tree = clone(members[0])
-        tree.fitted_ = _merged([model.classifier for model in members]).fitted_
+        tree.fitted_ = merge_values(tree.classifier.fit_request(), [model.fitted_ for model in members])
         return tree
-    return _with_target_cuts(_merged(members), members)
+    merged = clone(members[0])
+    merged.fitted_ = merge_values(merged.fit_request(), [model.fitted_ for model in members])
+    return _with_target_cuts(merged, members)
 
 
 def _with_target_cuts(merged: Any, members: Sequence[Any]) -> Any:
@@ -109,17 +113,15 @@ def _with_target_cuts(merged: Any, members: Sequence[Any]) -> Any:
     return merged
 
 
-def _merged(members: Sequence[Any]) -> Any:
-    """Return the model of the sums of all members."""
-    merged = clone(members[0])
-    schema, target = _joined_schema(members), _joined_classes(members)
-    blocks = _common_blocks(merged, members, schema, target)
-    merged._check_size(schema, target)
-    statistics = functools.reduce(operator.add, (past_statistics(model, schema, target, blocks) for model in members))
-    learned = FitResult(estimate(schema, blocks, merged.component_prior(target), statistics), statistics)
-    fitted = merged._fitted_with_warnings(learned, target, members[0].fitted_.unlabelled_weight)
-    merged.fitted_ = replace(fitted, classes_closed=all(model.fitted_.classes_closed for model in members))
-    return merged
+def merge_values(request: Request, values: Sequence[Fitted]) -> Fitted:
+    """Return what a fit to the rows of all fitted models would learn."""
+    schema, target = _joined_schema(request, values), _joined_classes(values)
+    blocks = _common_blocks(request, values, schema, target)
+    request.check_size(schema, target)
+    statistics = functools.reduce(operator.add, (past_statistics(one, schema, target, blocks) for one in values))
+    learned = FitResult(estimate(schema, blocks, request.prior(target), statistics), statistics)
+    fitted = checked_fit(request, learned, target, values[0].unlabelled_weight)
+    return replace(fitted, classes_closed=all(one.classes_closed for one in values))
 
 
 def _require_sums(position: int, model: object) -> None:
@@ -138,7 +140,8 @@ def _require_sums(position: int, model: object) -> None:
             + reasons.get(kind, "give classifiers of posteriori, such as NaiveBayes, which keep sums over their rows")
         )
     check_is_fitted(model)
-    obstacle = reason_not_mergeable(model.classifier if isinstance(model, ChowLiuTree) else model, "merge", _INSTEAD)
+    request = (model.classifier if isinstance(model, ChowLiuTree) else model).fit_request()
+    obstacle = reason_not_mergeable(request, model.fitted_, "merge", _INSTEAD)
     if obstacle:
         raise ValueError(f"model {position} cannot be merged: {obstacle}")
 
@@ -170,11 +173,12 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _joined_schema(members: Sequence[Any]) -> Schema:
-    """Return the schema of the rows of all members."""
-    schema: Schema = members[0].model_.schema
-    for position, model in enumerate(members[1:], start=1):
-        other, stated = model.model_.schema, _categorical(model, schema)
+def _joined_schema(request: Request, values: Sequence[Fitted]) -> Schema:
+    """Return the schema of the rows of all models."""
+    schema = values[0].schema
+    for position, one in enumerate(values[1:], start=1):
+        other = one.schema
+        stated = categorical_places(request.columns.categorical_features, request.distributions, schema.given)
         mixed = {j for j, place in enumerate(schema.places) if place in stated}
         if schema.named != other.named:
             named = position if other.named else 0
@@ -191,16 +195,12 @@ def _joined_schema(members: Sequence[Any]) -> Schema:
     return schema
 
 
-def _categorical(model: GenerativeEstimator, schema: Schema) -> set[int]:
-    return categorical_places(columns_of(model).categorical_features, model.distributions, schema.given)
-
-
-def _joined_classes(members: Sequence[Any]) -> Column:
-    """Return the classes of all members."""
-    target: Column = members[0].target_
-    for position, model in enumerate(members[1:], start=1):
-        _require_like("the target", target, model.target_, position)
-        target = target.extended(model.target_)
+def _joined_classes(values: Sequence[Fitted]) -> Column:
+    """Return the classes of all models."""
+    target = values[0].target
+    for position, one in enumerate(values[1:], start=1):
+        _require_like("the target", target, one.target, position)
+        target = target.extended(one.target)
     return target
 
 
@@ -260,16 +260,16 @@ def _difference_of_names(names: Sequence[str], others: Sequence[str], position: 
     return f"model {position} has the columns of model 0 in another order; bring them into one and fit again"
 
 
-def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema, target: Column) -> tuple[Block, ...]:
-    """Return the blocks of the merged model, with the structure that those of all members have in common."""
+def _common_blocks(request: Request, values: Sequence[Fitted], schema: Schema, target: Column) -> tuple[Block, ...]:
+    """Return the blocks of the merged model, with the structure that those of all models have in common."""
     common, *others = (
         with_categories_of(
-            carry_over_structure(merged._blocks(schema), model.model_.blocks),
-            model.model_.schema,
+            carry_over_structure(request.blocks(schema), one.model.blocks),
+            one.schema,
             schema,
-            target.places_in(model.target_),
+            target.places_in(one.target),
         )
-        for model in members
+        for one in values
     )
     for position, blocks in enumerate(others, start=1):
         for mine, theirs in zip(common, blocks, strict=True):

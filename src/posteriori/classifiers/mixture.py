@@ -19,11 +19,8 @@ from posteriori.classifiers.fitted import Fitted, FittedAttributes
 from posteriori.classifiers.keywords import OF_MIXTURES
 from posteriori.classifiers.notebooks import components_html, estimator_html
 from posteriori.classifiers.parameters import insert_shared_docs
-from posteriori.classifiers.rows import (
-    rows_to_predict,
-    supports_partitions,
-    with_counted_categories,
-)
+from posteriori.classifiers.rows import rows_to_predict, supports_partitions
+from posteriori.classifiers.training_rows import with_counted_categories
 from posteriori.classifiers.validation import (
     EM,
     GROUPS,
@@ -341,7 +338,7 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
             )
         columns = range(len(table.names))
         given = columns_of(self)
-        given.require_no_text(self)
+        given.require_no_text(type(self).__name__)
         stated = given.categorical_features
         categorical = (
             numeric_codes(table) if given.is_automatic else sorted(categorical_places(stated, None, table.names))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, Self
 
@@ -21,8 +20,11 @@ from posteriori.classifiers.dependence import (
     smoothing_of,
 )
 from posteriori.classifiers.fitted import FittedAttributes
+from posteriori.classifiers.fitting import add_rows, learn_rows
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
+from posteriori.classifiers.request import Request
+from posteriori.classifiers.updating import remove_rows
 from posteriori.classifiers.validation import (
     EM,
     Columns,
@@ -407,18 +409,22 @@ class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
             Weight of each row, ≥ 0.
         """
         self._validate_params()
-        return self._learn(ChowLiuClassifier._fit_rows, X, sample_weight)
+        self.fitted_ = learn_rows(self._request, *_one_class(X), sample_weight)
+        return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; the tree is that of all rows, with the bins of the first call."""
         self._validate_params()
-        return self._learn(_partial_fit, X, sample_weight)
+        before = self.fitted_ if self._is_fitted else None
+        self.fitted_ = add_rows(self._request, before, *_one_class(X), sample_weight)
+        return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Subtract rows from the model; see `NaiveBayes.unlearn`."""
-        del y
         check_is_fitted(self)
-        return self._learn(ChowLiuClassifier.unlearn, X, sample_weight)
+        self._validate_params()
+        self.fitted_ = remove_rows(self._request, self.fitted_, *_one_class(X), sample_weight)
+        return self
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
@@ -473,13 +479,14 @@ class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
         self.classifier._check_fitted()
         require(len(self.fitted_.classes) == 1, "a tree without label has several classes")
 
-    def _learn(self, learn: Callable[..., ChowLiuClassifier], X: Any, sample_weight: Any) -> Self:
-        table = read_table(X)
-        reject_target(table, "ChowLiuTree")
-        y = np.zeros(table.n_rows, np.int8)
-        self.fitted_ = learn(self.classifier, X, y, sample_weight=sample_weight).fitted_
-        return self
+    @property
+    def _request(self) -> Request:
+        """What the parameters ask of a fit to rows of one class."""
+        return ChowLiuClassifier(**self.get_params(deep=False)).fit_request()
 
 
-def _partial_fit(classifier: ChowLiuClassifier, X: Any, y: Any, sample_weight: Any) -> ChowLiuClassifier:
-    return classifier.partial_fit(X, y, sample_weight=sample_weight)
+def _one_class(X: Any) -> tuple[Any, Array]:
+    """Return rows, and the label of one class for each."""
+    table = read_table(X)
+    reject_target(table, "ChowLiuTree")
+    return X, np.zeros(table.n_rows, np.int8)

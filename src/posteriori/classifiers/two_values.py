@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.validation import ReadsColumns, columns_of
 from posteriori.sources import LabelledSource, source_of
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema, Table
@@ -66,18 +65,6 @@ class _EndsOfColumns:
     def are_categories(self) -> Array:
         """Which columns hold two numbers of this kind, in 20 cells or more."""
         return np.asarray(self.may_be_categories & (self.n >= FEWEST_CELLS) & (self.low < self.high))
-
-
-class ChoosesCategories(ReadsColumns, Protocol):
-    """An estimator that may choose columns of two values as categories."""
-
-    takes_two_values: ClassVar[bool]
-
-
-def takes_two_values(estimator: ChoosesCategories) -> bool:
-    """Return whether a model chooses columns of two values as categories: "auto", which most have by default."""
-    stated = columns_of(estimator).categorical_features
-    return estimator.takes_two_values if stated is None else isinstance(stated, str) and stated == "auto"
 
 
 def with_two_values(

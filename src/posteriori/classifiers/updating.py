@@ -1,4 +1,4 @@
-"""Rows added to a fitted model and subtracted from it, by adding and subtracting their statistics."""
+"""Rows subtracted from a fitted model, by subtracting their statistics; which models are sums over their rows."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.fitted import Fitted
-from posteriori.classifiers.interfaces import ModelEstimator
-from posteriori.classifiers.validation import columns_with_values, labels_of
+from posteriori.classifiers.fitting import NO_SUMS, checked_fit, past_statistics, sums_of
+from posteriori.classifiers.request import Request
+from posteriori.classifiers.training_rows import read_further_rows
+from posteriori.classifiers.validation import columns_with_values
 from posteriori.densities import VarianceDensity
-from posteriori.learning.cut_points import retyped, with_missing_cuts
 from posteriori.learning.fit import (
     Collect,
-    CollectedRows,
     FitResult,
-    TrainingRows,
     carry_over_structure,
     estimate,
     unrefined,
-    with_categories_of,
 )
-from posteriori.model import Block, GenerativeModel
+from posteriori.model import GenerativeModel
 from posteriori.statistics import ColumnRanges, JointStatistics, ReversibleStatistics
 from posteriori.statistics.sums import exceeds
 from posteriori.tables import Batch, Column, Schema, quote
@@ -34,75 +31,27 @@ _AGREE = "give rows, and weights, that it learned from"
 _LOST = 1e-7  # if less of a sum of squares is left, the difference has fewer than nine correct digits
 
 
-def collect_further(estimator: ModelEstimator, X: Any, y: Any, classes: Any, sample_weight: Any) -> CollectedRows:
-    """Read rows under the fitted model, and collect their statistics beside those of the earlier rows."""
-    rows = estimator.read_learned_rows(X, y, sample_weight, classes=classes, complete=False)
-    blocks = estimator._blocks(rows.source.schema)
-    estimator._check_plan(rows.source, blocks, complete=False)
-    source = rows.source.with_schema(with_missing_cuts(rows.source.schema, blocks))
-    blocks = carry_over_structure(blocks, estimator.model_.blocks)
-    components = rows.target.places_in(estimator.target_)
-    blocks = with_categories_of(blocks, estimator.model_.schema, source.schema, components)
-    past = past_statistics(estimator, source.schema, rows.target, blocks)  # raises its errors before the rows are read
-    estimator._check_size(source.schema, rows.target)
-    return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)), past)
-
-
-def warn_of_expected_sums(name: str, collected: CollectedRows) -> None:
-    """Warn if earlier or further rows lack cells that a density needs, so that `partial_fit` is not one fit.
-
-    `name` is that of the estimator.
-    """
-    past = collected.past
-    schema = collected.rows.source.schema
-    lacking: list[str] = []
-    for position, (block, sums) in enumerate(zip(collected.blocks, collected.statistics.blocks, strict=True)):
-        if not (sums.is_exact() and (past is None or past.blocks[position].is_exact())):
-            lacking += [schema.columns[j].name for j in block.columns]
-    if lacking:
-        warn(
-            f"rows with missing cells in {quote(lacking)} make {name}.partial_fit differ from one fit: each call fills "
-            "them in under the model of that call, and fit under the model of all rows; "
-            "fit all rows together, leave such rows out, or choose NaiveBayes, which needs no such cells"
-        )
-
-
-def past_statistics(
-    estimator: ModelEstimator, schema: Schema, target: Column, blocks: tuple[Block, ...]
-) -> JointStatistics:
-    """Return the statistics of a fitted model with the columns, categories and classes of another schema."""
-    old = estimator.model_
-    statistics = retyped(estimator.statistics_, old.schema, old.blocks, schema, blocks)
-    if schema is old.schema and target is estimator.target_:
-        return statistics
-    moves = [
-        [schema.columns[j].places_in(old.schema.columns[j]) for j in block.indexed(schema)] or None for block in blocks
-    ]
-    return statistics.reindexed(target.places_in(estimator.target_), moves)
-
-
-def reason_not_mergeable(estimator: ModelEstimator, method: str, instead: str) -> str | None:
+def reason_not_mergeable(request: Request, fitted: Fitted, method: str, instead: str) -> str | None:
     """Return why the statistics of a fitted model are not sums over its rows, as a sentence; None if they are.
 
     Parameters
     ----------
-    estimator : GenerativeEstimator
-        Fitted.
+    request : Request
+    fitted : Fitted
     method : str
         Name of the method that needs sums.
     instead : str
         The remedy, in the imperative.
     """
-    statistics = estimator.fitted_.statistics
+    model, statistics = fitted.model, fitted.statistics
     if statistics is None:
-        return f"this model was built from parameters, which do not contain the number of rows; {instead}"
-    model = estimator.model_
-    wanted = unrefined(estimator._blocks(model.schema))
+        return f"{NO_SUMS}; {instead}"
+    wanted = unrefined(request.blocks(model.schema))
     if wanted:
         return f"{wanted[0]} looks at all rows twice, and {method} sees only sums; {instead}"
-    if estimator.leaves_rows_out:
-        return f"{estimator.leaves_rows_out} takes all rows at once, and {method} sees only sums; {instead}"
-    if model.of_class or labels_of(estimator).label_noise is not None:
+    if request.leaves_rows_out:
+        return f"{request.leaves_rows_out} takes all rows at once, and {method} sees only sums; {instead}"
+    if model.of_class or request.labels.label_noise is not None:
         return f"components_per_class and label_noise take EM over all rows, and {method} sees only sums; {instead}"
     if statistics.hidden > 0:
         return (
@@ -120,44 +69,37 @@ def reason_not_mergeable(estimator: ModelEstimator, method: str, instead: str) -
     return None
 
 
-def reason_not_extendable(estimator: ModelEstimator) -> str | None:
+def reason_not_extendable(request: Request, fitted: Fitted) -> str | None:
     """Return why a fitted model cannot learn from more rows, as a sentence; None if it can."""
-    wanted = unrefined(estimator._blocks(estimator.model_.schema))
+    wanted = unrefined(request.blocks(fitted.schema))
     if wanted:
         return f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; fit all rows together"
-    if estimator.model_.of_class or labels_of(estimator).label_noise is not None:
+    if fitted.model.of_class or request.labels.label_noise is not None:
         return "components_per_class and label_noise take EM over all rows; fit all rows together"
-    if estimator.fitted_.statistics is None:
-        return "this model was built from parameters, which do not contain the number of rows; use fit"
-    return None
+    return f"{NO_SUMS}; use fit" if fitted.statistics is None else None
 
 
-def without_rows(estimator: ModelEstimator, X: Any, y: Any, sample_weight: Any) -> Fitted:
-    """Return what a fitted estimator has learned from its other rows.
-
-    Raises ValueError if it cannot have learned from these.
-    """
-    check_is_fitted(estimator)
-    obstacle = reason_not_mergeable(estimator, "unlearn", "fit the remaining rows")
+def remove_rows(request: Request, fitted: Fitted, X: Any, y: Any, sample_weight: Any) -> Fitted:
+    """Return what a model has learned from its other rows; ValueError if it cannot have learned from these."""
+    obstacle = reason_not_mergeable(request, fitted, "unlearn", "fit the remaining rows")
     if obstacle:
         raise ValueError(obstacle)
-    model, target, past = estimator.model_, estimator.target_, estimator.statistics_
-    rows = estimator.read_learned_rows(X, y, sample_weight, complete=False)
+    model, target, past = fitted.model, fitted.target, sums_of(fitted)
+    rows = read_further_rows(request, fitted, X, y, sample_weight, complete=False)
     source = rows.source
     _reject_new_classes(rows.target, target)
-    blocks = carry_over_structure(estimator._blocks(model.schema), model.blocks)
-    past_statistics(estimator, model.schema, target, blocks)  # raises an error if parameters have changed since the fit
+    blocks = carry_over_structure(request.blocks(model.schema), model.blocks)
+    past_statistics(fitted, model.schema, target, blocks)  # raises an error if parameters have changed since the fit
     gone = source.with_schema(model.schema).reduce(_recognising(Collect(blocks), source.schema))
     _reject_unseen(model, target, past, gone)
     rest = past - gone
     if not rest.weight.any():
         raise ValueError("these are all the rows that the model has learned from; leave some, or fit others")
     rest = replace(rest, ranges=_ranges_of_rest(model, rest))
-    learned = FitResult(estimate(model.schema, blocks, estimator.component_prior(target), rest), rest)
-    before = estimator.fitted_
-    fitted = estimator._fitted_with_warnings(learned, target, before.unlabelled_weight)
+    learned = FitResult(estimate(model.schema, blocks, request.prior(target), rest), rest)
+    found = checked_fit(request, learned, target, fitted.unlabelled_weight)
     _warn_of_lost_digits(learned.model, target, past, rest)
-    return replace(fitted, classes_closed=before.classes_closed, record=before.record.of_other_rows())
+    return replace(found, classes_closed=fitted.classes_closed, record=fitted.record.of_other_rows())
 
 
 def _ranges_of_rest(model: GenerativeModel, rest: JointStatistics) -> ColumnRanges | None:

@@ -205,11 +205,11 @@ class Columns(ParameterGroup):
         """Whether the model chooses the categorical columns."""
         return isinstance(self.categorical_features, str) and self.categorical_features == "auto"
 
-    def require_no_text(self, estimator: BaseEstimator) -> None:
-        """Raise ValueError if columns of text are named, for a model that reads none."""
+    def require_no_text(self, name: str) -> None:
+        """Raise ValueError if columns of text are named, for a model of this name that reads none."""
         if self.text is not None and not isinstance(self.text, str):
             raise ValueError(
-                f"{type(estimator).__name__} does not read text, but text names {list(self.text)}; leave it out, or "
+                f"{name} does not read text, but text names {list(self.text)}; leave it out, or "
                 "choose NaiveBayes or GenerativeClassifier"
             )
 

@@ -186,7 +186,11 @@ class DealtRows:
                 return np.inf
             if quarters not in losses:
                 strengths = scaled(quarters)
-                whole, half = sum(map_parts(lambda part: _losses(*part, strengths, prior), parts)).tolist()
+
+                def of_part(part: tuple[CodedRows, WeighedTrees]) -> Array:
+                    return _losses(part[0], part[1], strengths, prior)
+
+                whole, half = np.sum(list(map_parts(of_part, parts)), axis=0).tolist()
                 losses[quarters] = float(whole - max(half - whole, 0.0) * (1.0 - 1.0 / self.folds))
             return losses[quarters]
 

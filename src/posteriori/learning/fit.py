@@ -609,9 +609,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class CollectedRows:
-    """Rows, the densities and their columns, the statistics of the rows, and those of earlier rows."""
+    """Rows, the plan of what is learned from them, their statistics for its densities, and those of earlier rows."""
 
     rows: TrainingRows
-    blocks: tuple[Block, ...]
+    plan: Plan
     statistics: JointStatistics
     past: JointStatistics | None = None

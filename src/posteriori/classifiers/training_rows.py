@@ -1,0 +1,304 @@
+"""Training rows of tables, with labels and weights: those of a first fit, and further ones under a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from posteriori.classifiers.fitted import Fitted
+from posteriori.classifiers.request import Request
+from posteriori.classifiers.two_values import warn_of_third_values, with_two_values
+from posteriori.classifiers.validation import (
+    categorical_places,
+    kept_places,
+    labels_to_learn,
+    make_label_model,
+    reject_quantity,
+    stated_places,
+    text_places,
+)
+from posteriori.learning.fit import TrainingRows
+from posteriori.model_selection.held_out import held_out_weight
+from posteriori.sources import LabelledSource, source_of
+from posteriori.support.checks import is_missing
+from posteriori.support.typing import Array
+from posteriori.tables import (
+    Batch,
+    Column,
+    LabelColumn,
+    PartialLabels,
+    Schema,
+    Table,
+    check_weights,
+    infer_schema,
+    read_labels,
+    read_table,
+    read_teaching_labels,
+)
+from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.labels import warn_of_labels_among_features
+from posteriori.tables.matching import matched_places
+from posteriori.tables.pandas import PandasTable
+from posteriori.tables.polars import PolarsTable
+from posteriori.tables.schema import categorical_column
+from posteriori.tables.texts import CountedText
+from posteriori.user_warnings import warn
+
+
+def read_first_rows(
+    request: Request,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    complete: bool = True,
+) -> TrainingRows:
+    """Read training rows, and infer the schema and the classes from them.
+
+    Parameters
+    ----------
+    request : Request
+    X, y, sample_weight
+        As in `fit`.
+    classes : array-like, optional
+        All classes; default: those among the labels.
+    complete : bool, default True
+        Whether these are all training rows. EM needs all of them: if more follow, hidden labels are an error.
+
+    Returns
+    -------
+    TrainingRows
+        The rows with their schema, labels and weights, and the classes.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `fit`.
+    """
+    table = read_table(X)
+    labels = _read_labels(request, y, table, complete)
+    warn_of_labels_among_features(y, table)
+    columns = _feature_positions(table, labels)
+    names = [table.names[j] for j in columns]
+    given, distributions = request.columns, request.distributions
+    if not request.reads_counts:
+        given.require_no_text(request.name)
+    chosen = categorical_places(given.categorical_features, distributions, names)
+    kept = kept_places(given.keep, given.categorical_features, distributions, names)
+    keep = None if kept is None else [columns[j] for j in kept]
+    declared = [columns[j] for j in chosen]
+    counted: dict[int, CountedText] = {}
+    schema = infer_schema(
+        table,
+        columns,
+        declared,
+        labels.name,
+        keep=keep,
+        dates=given.dates,
+        reads_counts=request.reads_counts,
+        texts=text_places(given.text if request.reads_counts else None, given.keep, columns, names, chosen),
+        counted=counted,
+    )
+    if request.chooses_categories:
+        stated_columns = {columns[j] for j in stated_places(distributions, names)}
+        weight = check_weights(sample_weight, table.n_rows)
+        schema = with_two_values(schema, table, schema.spread(columns), distributions, stated_columns, weight)
+    target = _declared_classes(classes, labels, request.labels.unlabelled == "learn")
+    places = schema.spread(columns)
+    rows = _assemble(request, table, schema, places, labels, target, sample_weight, complete, counted)
+    return replace(rows, source=with_counted_categories(rows.source))
+
+
+def with_counted_categories(source: LabelledSource) -> LabelledSource:
+    """Return rows under a schema without the inferred categories that only rows of weight 0 hold: these are unseen.
+
+    Takes a pass over the rows if some have weight 0, or may have: rows without label that are left out.
+    """
+    schema = source.schema
+    inferred = [j for j in schema.of_kind("categorical") if not schema.columns[j].declared]
+    of_weight_0 = source.unlabelled_weight == 0 or not (source.weight is None or source.weight.all())
+    if not (of_weight_0 and inferred):
+        return source
+    seen: _SeenCategories = source.reduce(_SeenCategories.of)
+    columns = list(schema.columns)
+    for j in inferred:
+        shown = seen.of_columns[schema.coded.index(j)][1:]
+        kept = [category for category, is_shown in zip(columns[j].categories, shown, strict=True) if is_shown]
+        columns[j] = replace(columns[j], categories=tuple(kept))
+    return source.with_schema(replace(schema, columns=tuple(columns)))
+
+
+@dataclass(frozen=True)
+class _SeenCategories:
+    """Which codes of each coded column rows of positive weight hold, (K + 1,) booleans each; + unites parts."""
+
+    of_columns: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, batch: Batch) -> _SeenCategories:
+        assert batch.assignment is not None
+        codes = batch.codes.values[batch.assignment.weight > 0]
+        widths = [k + 1 for k in batch.codes.cardinalities]
+        return cls(tuple([np.bincount(column, minlength=k) > 0 for column, k in zip(codes.T, widths, strict=True)]))
+
+    def __add__(self, other: _SeenCategories) -> _SeenCategories:
+        return _SeenCategories(tuple(map(np.logical_or, self.of_columns, other.of_columns)))
+
+
+def read_further_rows(
+    request: Request,
+    fitted: Fitted,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    complete: bool = True,
+) -> TrainingRows:
+    """Read rows under the schema and the classes of the fitted model, extended by new categories and classes.
+
+    Parameters
+    ----------
+    request : Request
+    fitted : Fitted
+    X, y, sample_weight
+        As in `partial_fit`.
+    classes : array-like, optional
+        All classes; they must be the same as on the first call.
+    complete : bool, default True
+        As in `read_first_rows`.
+
+    Returns
+    -------
+    TrainingRows
+        Its schema and target equal those of the model if the rows have no new category and no new class.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `partial_fit`.
+    """
+    table = read_table(X)
+    labels = _read_labels(request, y, table, complete)
+    _feature_positions(table, labels)  # raises an error if the target is the only column
+    # Names given with parameters are optional: rows without names are taken by position, without a warning.
+    named = fitted.statistics is not None
+    positions = matched_places(table, fitted.schema, request.name, labels.name, warn_of_lost_names=named)
+    counted: dict[int, CountedText] = {}
+    schema = _extended_schema(request, fitted.schema, table, positions, counted)
+    target = _extended_classes(fitted, classes, labels)
+    return _assemble(request, table, schema, positions, labels, target, sample_weight, complete, counted)
+
+
+def _assemble(
+    request: Request,
+    table: Table,
+    schema: Schema,
+    positions: Sequence[int],
+    labels: LabelColumn | PartialLabels,
+    target: Column,
+    sample_weight: Any,
+    complete: bool,
+    counted: Mapping[int, CountedText],
+) -> TrainingRows:
+    weight = check_weights(sample_weight, table.n_rows)
+    options, of_class = request.labels, request.components(target)
+    label_model = make_label_model(options.label_noise, of_class, isinstance(labels, PartialLabels), target)
+    if label_model is not None and not complete:
+        raise ValueError(
+            "components_per_class and label_noise take EM over all rows, and partial_fit sees each once; use fit"
+        )
+    held_out = options.unlabelled_weight == "held_out"
+    share = 0.0 if options.ignores_unlabelled else 1.0 if held_out else float(options.unlabelled_weight)
+    texts = {
+        j: counted[position].bags(schema.columns[j]) for j, position in enumerate(positions) if position in counted
+    }
+    source = source_of(
+        table, schema, positions, labels, target, weight, None, request.n_jobs, share, label_model, texts=texts
+    )
+    rows = TrainingRows(source, target)
+    if not (held_out and labels.may_miss):
+        return rows
+    return rows.with_unlabelled_weight(held_out_weight(rows, request.plan(schema, target)))
+
+
+def _read_labels(request: Request, y: Any, table: Table, complete: bool) -> LabelColumn | PartialLabels:
+    labels = read_teaching_labels(y, table)
+    return labels_to_learn(labels, request.labels.unlabelled, request.has_labels, complete)
+
+
+def _extended_schema(
+    request: Request, schema: Schema, table: Table, positions: Sequence[int], counted: dict[int, CountedText]
+) -> Schema:
+    stated = categorical_places(request.columns.categorical_features, request.distributions, schema.given)
+    named = {j for j, place in enumerate(schema.places) if place in stated}
+    categorical = [
+        position
+        for j, (position, column) in enumerate(zip(positions, schema.columns, strict=True))
+        if (j in named if column.has_no_kind else column.kind == "categorical")
+    ]
+    known: dict[int, tuple[Column, ...]] = {}
+    for position, column in zip(positions, schema.columns, strict=True):
+        if column.is_ignored or column.part is not None or column.text is not None:
+            known[position] = (*known.get(position, ()), column)
+    columns = list(dict.fromkeys(positions))
+    reads_counts = request.reads_counts or bool(schema.of_kind("counts"))  # a member of a pool that leaves them out
+    read = infer_schema(table, columns, categorical, known=known, reads_counts=reads_counts, counted=counted)
+    extended = schema.extended(read, mixed=named)
+    if request.chooses_categories:
+        warn_of_third_values(schema, extended, named)
+    return extended
+
+
+def _extended_classes(fitted: Fitted, classes: Any, labels: LabelColumn | PartialLabels) -> Column:
+    target = fitted.target
+    if classes is not None:
+        declared = _declared_classes(classes, labels)
+        if declared.categories != target.categories:
+            raise ValueError(
+                f"classes={list(classes)!r} differs from that of the first call: {list(target.categories)}"
+            )
+    return target if fitted.classes_closed else target.extended(labels.infer())
+
+
+def _feature_positions(table: Table, labels: LabelColumn | PartialLabels) -> list[int]:
+    columns = [j for j in range(len(table.names)) if not isinstance(labels, LabelColumn) or j != labels.target_place]
+    if not columns:
+        raise ValueError(f"X has no column except the target {labels.name!r}; give at least one feature")
+    return columns
+
+
+def _warn_of_negative_class(classes: Column, labels: LabelColumn) -> None:
+    """Warn if a class −1 stands beside 0 to K − 1 and no label is missing: scikit-learn marks a missing one so."""
+    found = list(classes.categories)
+    if len(found) < 3 or classes.kinds == {"booleans"} or found != list(range(-1, len(found) - 1)):
+        return
+    table = labels.table
+    in_memory = isinstance(table, ArrayTable | PandasTable | PolarsTable)
+    if in_memory and (labels.components(classes, slice(0, table.n_rows)) < 0).any():
+        return
+    warn(
+        f'y holds -1 beside 0 to {found[-1]:g}, and unlabelled="learn" learns it as a class; if it marks missing '
+        "labels, as in scikit-learn, use labels=po.Labels(unlabelled=-1)"
+    )
+
+
+def _declared_classes(classes: Any, labels: LabelColumn | PartialLabels, learns_unlabelled: bool = False) -> Column:
+    if classes is None:
+        if isinstance(labels, PartialLabels):
+            return labels.infer()
+        found = labels.infer(holds_code=labels.may_miss)
+        reject_quantity(found, labels)
+        if learns_unlabelled:
+            _warn_of_negative_class(found, labels)
+        return found
+    if isinstance(classes, str) or not len(classes):
+        raise ValueError(f"classes is {classes!r}; list the labels")
+    if any(map(is_missing, classes)):
+        raise ValueError("classes holds a missing label; leave it out")
+    column = read_labels(classes, read_table(np.zeros((len(classes), 1)))).infer()
+    return categorical_column(column.name, column.categories, column.dtype)
