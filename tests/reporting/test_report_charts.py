@@ -59,7 +59,10 @@ def strips(column, y=None, n_classes=N_CLASSES):
     columns = po.Columns(categorical_features="x") if isinstance(column[0], str) else None
     model = po.NaiveBayes(columns=columns).fit(X, y)
     drawn = StripChart.of(model, 0, read_batch(model, X))
-    return drawn, Page(drawn.written("densities")), model
+    page = Page(drawn.written("densities"))
+    height = numbers(page.of("svg")[0]["viewbox"])[3]
+    assert all(float(text["y"]) < height - 3 for text in page.of("text") if "y" in text)
+    return drawn, page, model
 
 
 def intervals(page):

@@ -158,7 +158,7 @@ def _of_column(subject: ReportData, j: int, batch: Batch, components: Array, imp
         words = f": {plural(len(column.categories), 'category')}, too many to draw."
         return element("div", paragraph(caption, words), class_="broad")
     label = f"Density of {column.name} in each class of {subject.target}, as one shaded strip per class"
-    drawn = StripChart.of(subject.estimator, j, batch)
-    if drawn.is_wide:
-        return element("div", figure(scrolled(drawn.written(label), label), caption), class_="broad")
-    return element("div", figure(drawn.written(label), caption))
+    strips = StripChart.of(subject.estimator, j, batch)
+    if strips.is_wide:
+        return element("div", figure(scrolled(strips.written(label), label), caption), class_="broad")
+    return element("div", figure(strips.written(label), caption))
