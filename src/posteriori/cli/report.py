@@ -31,19 +31,13 @@ def report_at(path: Path, inputs: Sequence[str | Path], model: Path, force: bool
     Raises
     ------
     UserError
-        The suffix is not .html, no file may be written there, the file is that of the model, or Matplotlib is not
-        installed.
+        The suffix is not .html, no file may be written there, or the file is that of the model.
     """
     if path.suffix.lower() not in _SUFFIXES:
         raise UserError(f"{str(path)!r} does not have the suffix of a web page; name it .html")
     if path.resolve() == model.resolve():
         raise UserError(f"the report would overwrite the model {str(path)!r}; name another file")
-    place = output_at(path, inputs, force)
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise UserError("--report needs matplotlib: pip install matplotlib")
-    return place
+    return output_at(path, inputs, force)
 
 
 def write_report(scored: HeldOut, frame: pl.DataFrame, target: str, path: Path, title: str) -> None:

@@ -103,8 +103,8 @@ def draw_arrow(
 
 Edges = Mapping[tuple[str, str], float | None]  # (parent, child) to nats, if known
 
-_PITCH, _BOX, _INDENT = 0.34, 0.26, 0.36  # inches: from line to line, height of a box, indentation of a child
-_TRUNK = 0.15  # from the left of a box to the line down to its children
+PITCH, _BOX, _INDENT = 0.34, 0.26, 0.36  # inches: from line to line, height of a box, indentation of a child
+TRUNK = 0.15  # from the left of a box to the line down to its children
 _NEAR, _FAR = 0.2, 0.42  # an arc over n lines bulges by near + far √n inches
 _NOTE = 6 * LETTER
 
@@ -145,10 +145,10 @@ def outline_of(size: Mapping[str, tuple[float, float]], edges: Edges) -> Outline
                 ready.append((child, level + 1))
         stack += reversed(ready)
     line = {node: k for k, node in enumerate(depth)}
-    left = 0.0 if is_forest else max((_bulge(line[child] - line[parent]) for parent, child in edges), default=0.0)
-    height = _PITCH * len(depth)
+    left = 0.0 if is_forest else max((arc_bulge(line[child] - line[parent]) for parent, child in edges), default=0.0)
+    height = PITCH * len(depth)
     box = {
-        node: (left + _INDENT * level, height - _PITCH * (line[node] + 0.5), size[node][0])
+        node: (left + _INDENT * level, height - PITCH * (line[node] + 0.5), size[node][0])
         for node, level in depth.items()
     }
     width = max((start + wide for start, _, wide in box.values()), default=0.0)
@@ -173,10 +173,10 @@ def draw_outline(ax: Axes | None, outline: Outline, edges: Edges) -> tuple[Axes,
     for (parent, child), nats in edges.items():
         left, y, wide = outline.box[child]
         if outline.is_forest:
-            vertices, codes = [(outline.box[parent][0] + _TRUNK, y), (left, y)], [1, 2]
+            vertices, codes = [(outline.box[parent][0] + TRUNK, y), (left, y)], [1, 2]
         else:
             start, top, _ = outline.box[parent]
-            bulge = 4.0 / 3.0 * _bulge(round((top - y) / _PITCH))  # a cubic curve reaches 3/4 of its control points
+            bulge = 4.0 / 3.0 * arc_bulge(round((top - y) / PITCH))  # a cubic curve reaches 3/4 of its control points
             vertices, codes = [(start, top), (start - bulge, top), (start - bulge, y), (left, y)], [1, 4, 4, 4]
         line = colour[parent] if colour[parent] != INK else GREY
         draw_arrow(ax, vertices, codes, edge_width(edges, nats), line, scale)
@@ -188,7 +188,8 @@ def draw_outline(ax: Axes | None, outline: Outline, edges: Edges) -> tuple[Axes,
     return ax, scale
 
 
-def _bulge(lines: int) -> float:
+def arc_bulge(lines: int) -> float:
+    """Return how far an arc over so many lines reaches to the left, in inches."""
     return float(_NEAR + _FAR * np.sqrt(max(lines - 1, 0)))
 
 
@@ -199,7 +200,7 @@ def _draw_trunks(ax: Axes, outline: Outline, edges: Iterable[tuple[str, str]], s
         lowest[parent] = min(outline.box[child][1], lowest.get(parent, np.inf))
     for parent, y in lowest.items():
         left, top, _ = outline.box[parent]
-        ax.plot([left + _TRUNK] * 2, [top, y], color=GREY, lw=1.0 * scale, zorder=1)
+        ax.plot([left + TRUNK] * 2, [top, y], color=GREY, lw=1.0 * scale, zorder=1)
 
 
 _TREE_INDENT, _TREE_TRUNK = 0.3, 0.13  # inches: child below its parent, trunk
@@ -220,12 +221,12 @@ def draw_forest_tree(outline: TreeOutline, names: Sequence[str], ax: Axes | None
     bars = max(sum(parts) for parts in zip(left, width, folded, strict=True)) + _GAP + 5 * LETTER + _GAP
     most_probable = [_most_probable(node, names) for node in nodes]
     total = bars + _BARS + LETTER + max(map(_inches, most_probable))
-    height = _PITCH * len(nodes)
+    height = PITCH * len(nodes)
     own = ax is None
     ax, scale = open_inches(ax, total, height + LINE)
     letters: dict[str, Any] = {"va": "center", "color": INK, "fontsize": _LETTERS * scale, "zorder": 5}
     colours = class_colours(len(names))
-    y = [height - _PITCH * (k + 0.5) for k in range(len(nodes))]
+    y = [height - PITCH * (k + 0.5) for k in range(len(nodes))]
     ax.text(0.0, height + LINE / 2.0, outline.title, **letters | {"fontsize": 1.05 * POINTS * scale})
     ax.text(bars - _GAP, height + LINE / 2.0, "rows", ha="right", **letters)
     ax.text(bars, height + LINE / 2.0, "classes", **letters)
@@ -282,7 +283,7 @@ def _draw_bar(ax: Axes, left: float, y: float, node: TreeNode, colours: Sequence
 
 
 _MOST_WITH_BARS = 45
-_WIDEST = 8.0  # inches; a wider tree is an outline
+WIDEST = 8.0  # inches; a wider tree is an outline
 _NO_LENGTH = 1e-6  # inches
 _SHORTEST_TITLE = 24  # letters in a line
 
@@ -405,7 +406,7 @@ def plot_tree(
     layout, outline = layered(size, list(edges), down=0.75), outline_of(size, edges)
     own = ax is None
     if ax is None:
-        as_outline = layout.width > _WIDEST
+        as_outline = layout.width > WIDEST
     else:
         as_outline = scale_on(ax, outline.width, outline.height) > scale_on(ax, layout.width, layout.height)
     width = (outline if as_outline else layout).width
@@ -466,8 +467,7 @@ def _draw_network_edge(
     """Draw an edge from the bottom of the parent box to the top of the child box."""
     from matplotlib.path import Path
 
-    (x0, y0), (x1, y1) = layout.centre[parent], layout.centre[child]
-    ends = [(x0, y0 - size[parent][1] / 2.0), *layout.way[parent, child], (x1, y1 + size[child][1] / 2.0)]
+    ends = layout.ends(parent, child, size)
     # A segment without length would have no direction for the arrowhead.
     points = [ends[0], *(end for before, end in itertools.pairwise(ends) if abs(end[1] - before[1]) > _NO_LENGTH)]
     vertices, codes = [points[0]], [Path.MOVETO]

@@ -79,7 +79,7 @@ def plot_calibration(
     ax = open_axes(ax, width=4.8, height=5.0)
     ax.plot([0, 1], [0, 1], "--", color=GREY, lw=1.0, zorder=1)
     for c in drawn:
-        bins = _bins(posterior[:, c], y_true == c, n_bins, strategy)
+        bins = calibration_bins(posterior[:, c], y_true == c, n_bins, strategy)
         _draw_bins(ax, bins, names[c], colours[c])
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
     ax.set(xlabel="mean posterior in the bin (dot area: its rows)", ylabel="share of the class in the bin")
@@ -87,7 +87,7 @@ def plot_calibration(
     return ax
 
 
-class _Bins(NamedTuple):
+class CalibrationBins(NamedTuple):
     """Mean posterior, share of the class and number of rows of each non-empty bin."""
 
     sure: Array
@@ -108,17 +108,19 @@ class _Bins(NamedTuple):
         return centre - half, centre + half
 
 
-def _bins(posterior: Array, hit: Array, n_bins: int, strategy: _Strategy) -> _Bins:
+def calibration_bins(
+    posterior: Array, hit: Array, n_bins: int = 10, strategy: _Strategy = "quantile"
+) -> CalibrationBins:
     """Assign rows to bins (lower, upper]."""
     steps = np.linspace(0.0, 1.0, n_bins + 1)
     edges = steps if strategy == "uniform" else np.quantile(posterior, steps)
     position = np.searchsorted(edges[1:-1], posterior)
     count, sure, hits = (np.bincount(position, weight, minlength=n_bins) for weight in (None, posterior, hit))
     some = count > 0
-    return _Bins(sure[some] / count[some], hits[some] / count[some], count[some])
+    return CalibrationBins(sure[some] / count[some], hits[some] / count[some], count[some])
 
 
-def _draw_bins(ax: Axes, bins: _Bins, name: str, colour: str) -> None:
+def _draw_bins(ax: Axes, bins: CalibrationBins, name: str, colour: str) -> None:
     area = np.maximum(110.0 * bins.rows / bins.rows.max(), 16.0)
     ax.vlines(bins.sure, *bins.interval, color=colour, lw=1.2, alpha=0.5)
     ax.plot(bins.sure, bins.share, color=colour, lw=1.5, label=f"{name}: mean gap {bins.gap:.3f}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.networks.graph.layout import PIXELS, text_length
 from posteriori.plotting.canvas import histogram_edges
 from posteriori.plotting.reading import Scale
 from posteriori.support.markup import Html, element
@@ -27,13 +28,15 @@ class Panel:
     height: float
     across: tuple[float, float]  # the range of the horizontal axis, in positions of its scale
     up: tuple[float, float]  # the range of the vertical axis
-    width: float = WIDTH  # of the chart, in pixels
+    # width, left: of the chart and of its left margin, in pixels
+    width: float = WIDTH
+    left: float = _LEFT
 
     def x(self, position: Array) -> Array:
         """Return pixels from the left, within the panel."""
         low, high = self.across
         share = np.clip((position - low) / ((high - low) or 1.0), 0.0, 1.0)
-        return _LEFT + (self.width - _LEFT - _RIGHT) * share
+        return self.left + (self.width - self.left - _RIGHT) * share
 
     def y(self, value: Array) -> Array:
         """Return pixels from the top, within the panel."""
@@ -59,15 +62,18 @@ class Panel:
 
     def axes(self, title: str, scale: Scale | None = None) -> Iterable[Html]:
         """Yield the title, the ticks of the vertical axis and, with a scale, those of the horizontal one."""
-        bottom = self.top + self.height
-        yield element("text", title, x=_LEFT, y=f"{self.top - 5:.0f}")
+        yield element("text", title, x=self.left, y=f"{self.top - 5:.0f}")
         for value in nice_ticks(*self.up, 4):
             height = f"{float(self.y(np.array(value))):.1f}"
-            yield element("path", d=f"M{_LEFT} {height}H{self.width - _RIGHT}", class_="grid")
-            yield element("text", tick_text(value), x=_LEFT - 5, y=height, class_="left")
-        if scale is None:
-            return
-        yield element("path", d=f"M{_LEFT} {bottom:.0f}H{self.width - _RIGHT}", class_="axis")
+            yield element("path", d=f"M{self.left} {height}H{self.width - _RIGHT}", class_="grid")
+            yield element("text", tick_text(value), x=self.left - 5, y=height, class_="left")
+        if scale is not None:
+            yield from self.ticks(scale)
+
+    def ticks(self, scale: Scale) -> Iterable[Html]:
+        """Yield the horizontal axis with its ticks."""
+        bottom = self.top + self.height
+        yield element("path", d=f"M{self.left:g} {bottom:.0f}H{self.width - _RIGHT}", class_="axis")
         last = -np.inf
         for value in scale_ticks(scale, self.across):
             at = float(self.x(scale.position(np.array(value))))
@@ -79,12 +85,23 @@ class Panel:
                 last = middle + 3.2 * len(text) + 4.0
 
 
-def chart(parts: Iterable[Html], height: float, label: str, width: float = WIDTH) -> Html:
-    """Return a chart as an SVG element, with a text for screen readers."""
+def chart(parts: Iterable[Html], height: float, label: str, width: float = WIDTH, scrolls: bool = False) -> Html:
+    """Return a chart as an SVG element, with a text for screen readers; on a narrow page it shrinks, or scrolls."""
     return element(
         "svg", *parts, viewBox=f"0 0 {width:.0f} {height:.0f}", role="img", aria_label=label, class_="chart",
-        style=f"max-width:{width:.0f}px",
+        style=f"{'width' if scrolls else 'max-width'}:{width:.0f}px",
     )  # fmt: skip
+
+
+def text_width(text: str) -> float:
+    """Estimate the width of a text of a chart, in pixels."""
+    return PIXELS * text_length(text)
+
+
+def cut_text(shown: str, whole: str, **attributes: Any) -> Html:
+    """Return a text of a chart; if it is cut, it shows the whole text on hovering."""
+    title = element("title", whole) if shown.endswith("…") else None
+    return element("text", shown, title, **attributes)
 
 
 def nice_ticks(low: float, high: float, most: int) -> list[float]:

@@ -1,61 +1,22 @@
-"""Charts of columns: the effect of a column above its densities, and densities of many classes as shaded strips."""
+"""Charts of columns: the effect of a column, and its densities."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from posteriori.explain.effects import ColumnEffect
-from posteriori.plotting.canvas import class_colours, class_names, histogram_edges
+from posteriori.plotting.canvas import class_colours, histogram_edges
 from posteriori.plotting.effects import effect_of, effect_points
 from posteriori.plotting.reading import Feature, Scale, cells_of, evenly
 from posteriori.reporting.charts import WIDTH, Panel, chart, n_bins, rectangle
-from posteriori.support.formatting import cell_text, plural, shorten
+from posteriori.support.formatting import cell_text, plural
 from posteriori.support.markup import Html, element
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-MOST_SHADES = 40  # classes; the most frequent are drawn
-_POINTS = 200
-
-
-def plot_density_strips(model: Any, feature: int, X: Any, ax: Axes) -> Axes:
-    """Draw p(x_j | y) over the range of rows X as one shaded strip per class, each scaled to its own maximum."""
-    drawn = Feature.of(model, feature)
-    points = _points(drawn, drawn.read(model, X))
-    density = drawn.densities(points).T
-    chosen = np.sort(np.argsort(-drawn.fitted.class_log_prior, kind="stable")[:MOST_SHADES])
-    density = density[chosen]
-    greatest = np.maximum(density.max(axis=1, keepdims=True), 1e-300)
-    half = (points[1] - points[0]) / 2.0 if len(points) > 1 else 0.5
-    extent = (points[0] - half, points[-1] + half, len(chosen) - 0.5, -0.5)
-    ax.imshow(density / greatest, aspect="auto", cmap="Blues", extent=extent, interpolation="nearest")
-    ax.set_yticks(range(len(chosen)), [class_names(model)[c] for c in chosen])
-    ax.tick_params(axis="y", length=0)
-    if drawn.categorical:
-        names = [shorten(category) for category in drawn.column.categories]
-        ax.set_xticks(points, names, rotation=40, ha="right", rotation_mode="anchor")
-    ax.set_xlabel(drawn.column.name)
-    return ax
-
-
-def _points(feature: Feature, cells: Array) -> Array:
-    """Return the evaluation points: every category, or an even grid over the central 99 % of the values."""
-    if feature.categorical:
-        return np.arange(1, len(feature.column.categories) + 1)
-    low, high = np.nanquantile(cells, [0.005, 0.995])
-    if feature.whole and high - low <= _POINTS:
-        return np.arange(np.floor(low), np.ceil(high) + 1)
-    points = np.linspace(low, high, _POINTS) if high > low else np.array([low])
-    return np.unique(points.round()) if feature.whole else points
-
 
 _UPPER, _LOWER, _TITLE, _BELOW = 120.0, 90.0, 20.0, 22.0  # pixels
 _EFFECT_ROWS = 60

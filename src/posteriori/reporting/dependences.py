@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.plotting import plot_tree
 from posteriori.plotting.reading import Parents, parents_of
+from posteriori.reporting.charts import figure
 from posteriori.reporting.data import ReportData
+from posteriori.reporting.dependence_charts import dependence_chart
 from posteriori.reporting.markup import Section, bar, number, paragraph, scrolled, table
-from posteriori.reporting.pictures import draw_own
 from posteriori.support.formatting import cell_text, listed, plural
 from posteriori.support.markup import Html, details, element, joined
 
@@ -53,15 +53,10 @@ def _trees(model: Any) -> Iterator[Html]:
     found = parents_of(model)
     frequent = np.argsort(-model.model_.class_log_prior, kind="stable")
     labels = [None] if None in found else model.classes_[frequent].tolist()
-    for position, label in enumerate(labels[:_MOST_TREES]):
+    for label in labels[:_MOST_TREES]:
         given = "the class" if label is None else cell_text(label)
         if len(names) <= _MOST_NODES:
-            picture = draw_own(
-                lambda label=label: plot_tree(model, label),  # type: ignore[misc]
-                f"Dependence tree given {given}",
-                f"tree-{position}",
-            )
-            yield scrolled(picture, f"tree given {given}")
+            yield _figure(found[label], given)
         elif label is None:
             yield from _written(found[label])
         else:
@@ -85,6 +80,15 @@ def _trees(model: Any) -> Iterator[Html]:
             "Strongest dependences",
             table(f"Strongest dependences{more}", ["column", "parent", "information (nats)", ""], rows, text=(0, 1)),
         )
+
+
+def _figure(parents: Parents, given: str) -> Html:
+    edges = {(parent, child): nats for child, above in parents.items() for parent, nats in above.items()}
+    pairs = "; ".join(f"{child} depends on {listed(list(above), 6)}" for child, above in parents.items() if above)
+    label = f"Dependences given {given}: {pairs or 'none'}"
+    known = " Numbers are the information in nats." if any(nats is not None for nats in edges.values()) else ""
+    picture = dependence_chart(list(parents), edges, label)
+    return figure(scrolled(picture, f"tree given {given}"), f"Dependences given {given}.{known}")
 
 
 def _written(parents: Parents) -> Iterator[Html]:

@@ -160,8 +160,6 @@ def report(
         given; or a label or `positive` is not one of the classes, or the classes of two models differ.
     TypeError
         The estimator is not a classifier of posteriori.
-    ImportError
-        Matplotlib is not installed.
     OSError
         The path is not writable.
 
@@ -212,7 +210,6 @@ def report(
 def _model_report(
     estimator: Any, X: Any, y: Any, out_of_fold: Any, explorer: str | None, positive: Any, title: str | None
 ) -> Report:
-    require_matplotlib()
     if y is None:
         y = target_of(estimator, X)
         if y is None:
@@ -253,14 +250,6 @@ def _drift_report(estimator: Any, X: Any, y: Any, against: Any, explorer: str | 
     title = title or f"{type(estimator).__name__}: drift of the rows for {drift.target}"
     sections = list(drift_sections(drift))
     return Report(title, str(page(title, drift_summary(drift), sections, _footer(estimator, _DRIFT_WORDS), explorer)))
-
-
-def require_matplotlib() -> None:
-    """Raise an ImportError with the remedy if Matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("a report needs matplotlib: pip install matplotlib") from error
 
 
 def _sections(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from posteriori.learning.importance import Importance
 from posteriori.plotting.canvas import class_colours
 from posteriori.plotting.reading import cells_of, read_batch
 from posteriori.reporting.charts import figure, legend
-from posteriori.reporting.column_charts import MOST_SHADES, ColumnChart, plot_density_strips
+from posteriori.reporting.column_charts import ColumnChart
 from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.markup import Section, affordable, bar, fixed, gallery, paragraph, scrolled, table, times
-from posteriori.reporting.pictures import draw
-from posteriori.support.formatting import count, plural, shorten, shortened
+from posteriori.reporting.strip_charts import StripChart
+from posteriori.support.formatting import count, plural, shortened
 from posteriori.support.markup import Html, element, joined
 
 if TYPE_CHECKING:
@@ -81,11 +81,16 @@ def features_section(subject: ReportData, importance: Importance) -> Section:
     # Not on the rows of the report: models of folds predicted training rows that they had not seen.
     held_out = f"on {n_rows} training rows, each held out from the model that predicted it"
     how = held_out if importance.held_out else f"expected over {n_rows} rows sampled from the model"
+    drawn = (
+        "effect of each column on the prediction, above its density"
+        if _has_effects(subject)
+        else "density of each column"
+    )
     lead = (
         f"Increase of the log-loss when a column is missing, {how}: the column is integrated out and the class is "
         "predicted from the other columns. Redundant columns share their importance, so each of them may score low. A "
         "negative value means that the rows were predicted better without the column. The longest bar is the largest "
-        "value. The figures show the effect of each column on the prediction, above its density in each class."
+        f"value. The figures show the {drawn} in each class."
     )
     nats, error = importance.information, importance.standard_error
     modelled = np.array(subject.estimator.schema_.modelled)
@@ -107,15 +112,12 @@ def features_section(subject: ReportData, importance: Importance) -> Section:
 def _pictures(subject: ReportData, order: Sequence[int], importance: Importance) -> Iterator[Html]:
     """Yield the figures of the most important columns, and those of the others folded, within a budget of bytes."""
     rows = subject.sampled(_MOST_ROWS)
-    X = take_rows(subject.X, rows)
-    batch, components = read_batch(subject.estimator, X), subject.components[rows]
+    batch, components = read_batch(subject.estimator, take_rows(subject.X, rows)), subject.components[rows]
     most = _MOST_DRAWN if _has_effects(subject) else _MOST_STRIPS
     chosen = [j for j in order[:most] if not np.isnan(cells_of(batch, j)).all()]
     if _has_effects(subject):
         yield legend(subject.label_phrases, class_colours(len(subject.labels)))
-    drawn = affordable(
-        _of_column(subject, j, X, batch, components, position, importance) for position, j in enumerate(chosen)
-    )
+    drawn = affordable(_of_column(subject, j, batch, components, importance) for j in chosen)
     first, *folded = gallery(drawn, "more column")
     yield from (first, paragraph(_how_to_read(subject, len(rows)), class_="note"), *folded)
     if len(drawn) < len(chosen) or len(order) > most:
@@ -130,7 +132,7 @@ def _how_to_read(subject: ReportData, n_rows: int) -> str:
     some = f"a random sample of {count(n_rows)} rows" if n_rows < len(subject.labelled) else "the observed rows"
     mixed = " (mixture of the members by their weights)" if subject.lens_name else ""
     if not _has_effects(subject):
-        return f"Darker shades are higher densities under the model{mixed}. The range covers {some}."
+        return f"Stronger shades are higher densities under the model{mixed}. The range covers {some}."
     first = f"of {subject.label_phrases[1]} against {subject.label_phrases[0]}"
     which = first if len(subject.labels) == 2 else "of each class against the mean of all classes"
     return (
@@ -145,21 +147,18 @@ def _has_effects(subject: ReportData) -> bool:
     return 1 < len(subject.labels) <= _MOST_CURVES
 
 
-def _of_column(
-    subject: ReportData, j: int, X: Any, batch: Batch, components: Array, position: int, importance: Importance
-) -> Html:
+def _of_column(subject: ReportData, j: int, batch: Batch, components: Array, importance: Importance) -> Html:
     column = subject.model.schema.columns[j]
     caption = joined([element("strong", column.name), f": importance {fixed(importance.information[j])} nats"])
-    label = f"Effect and density of {column.name} in each class of {subject.target}"
     if _has_effects(subject):
+        label = f"Effect and density of {column.name} in each class of {subject.target}"
         drawn = ColumnChart.of(subject.estimator, j, batch, components).written(label)
         return element("div", figure(drawn, caption))
     if len(column.categories) > _MOST_CATEGORIES:
         words = f": {plural(len(column.categories), 'category')}, too many to draw."
         return element("div", paragraph(caption, words), class_="broad")
-    longest = max((len(shorten(category)) for category in column.categories), default=0)
-    height = 1.0 + 0.16 * min(len(subject.labels), MOST_SHADES) + 0.06 * longest  # turned names stand below the axis
-    picture = draw(
-        lambda ax: plot_density_strips(subject.estimator, j, X, ax), 9.6, height, label, f"density-{position}"
-    )
-    return element("div", figure(scrolled(picture, label), caption), class_="broad")
+    label = f"Density of {column.name} in each class of {subject.target}, as one shaded strip per class"
+    strips = StripChart.of(subject.estimator, j, batch)
+    if strips.is_wide:
+        return element("div", figure(scrolled(strips.written(label), label), caption), class_="broad")
+    return element("div", figure(strips.written(label), caption))

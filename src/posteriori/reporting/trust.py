@@ -9,13 +9,12 @@ import numpy as np
 
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.ranking import Ranking
-from posteriori.plotting import plot_calibration
 from posteriori.plotting.canvas import class_colours
+from posteriori.plotting.held_out import CalibrationBins, calibration_bins
 from posteriori.plotting.reading import Scale, evenly
 from posteriori.reporting.charts import Panel, chart, figure, legend
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import Section, bar, number, paragraph, percent, table
-from posteriori.reporting.pictures import draw
 from posteriori.support.formatting import count
 from posteriori.support.markup import Html, details, element, joined
 from posteriori.support.typing import Array
@@ -24,6 +23,7 @@ _THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _MOST_CURVES = 6  # classes
 _MOST_POINTS = 100
 _TOP, _SIZE, _WIDTH = 20.0, 210.0, 300.0  # pixels
+_CALIBRATION, _DOT = 380.0, 3.0  # pixels: height of the chart, radius of a point
 
 
 def thresholds_section(subject: ReportData, evaluated: HeldOut) -> Section | None:
@@ -165,19 +165,36 @@ def _verdict(evaluated: HeldOut, expected_error: float) -> str:
 
 
 def _picture(subject: ReportData, evaluated: HeldOut) -> Html:
-    labels = subject.estimator.classes_[evaluated.y_true]
-    picture = draw(
-        lambda ax: plot_calibration(subject.estimator, y=labels, proba=evaluated.filled, ax=ax),
-        4.8,
-        4.6,
-        "Observed frequency of each class against its mean predicted probability, in ten bins; the diagonal is ideal",
-        "calibration",
-    )
+    """Return the calibration curve of the second of two classes, or of each of several classes."""
+    n_classes = len(subject.labels)
+    colours, names = class_colours(n_classes), subject.label_phrases
+    drawn = range(1 if n_classes == 2 else 0, n_classes)
+    bins = {c: calibration_bins(evaluated.filled[:, c], evaluated.y_true == c) for c in drawn}
+    panel = Panel(_TOP, _CALIBRATION, (0.0, 1.0), (0.0, 1.0))
+    diagonal = np.array([0.0, 1.0])
+    parts = [*panel.axes("observed frequency against mean predicted probability", Scale())]
+    parts.append(panel.line(diagonal, diagonal, "var(--quiet)", "dashed"))
+    for c, of_class in bins.items():
+        parts += _calibration_curve(panel, of_class, colours[c])
+    gaps = [f"{names[c]} (mean gap {of_class.gap:.3f})" for c, of_class in bins.items()]
+    label = f"Calibration curve per class; the diagonal is ideal: {'; '.join(gaps)}"
     caption = (
         "Calibration curve of each class: observed frequency against mean predicted probability, in bins of equally "
-        "many rows. On the dashed diagonal the two agree; vertical lines are 95 % intervals."
+        "many rows. On the dashed diagonal the two agree; vertical lines are 95 % intervals. The mean gap is the "
+        "distance from the diagonal, averaged over the rows."
     )
-    return details("Calibration curve per class", figure(picture, caption))
+    picture = figure(chart(parts, _TOP + _CALIBRATION + 22.0, label), caption)
+    return details("Calibration curve per class", legend(gaps, [colours[c] for c in drawn]), picture)
+
+
+def _calibration_curve(panel: Panel, bins: CalibrationBins, colour: str) -> Iterator[Html]:
+    x, y = panel.x(bins.sure), panel.y(bins.share)
+    low, high = (panel.y(end) for end in bins.interval)
+    lines = "".join(f"M{a:.1f} {b:.1f}V{c:.1f}" for a, b, c in zip(x, low, high, strict=True))
+    yield element("path", d=lines, fill="none", stroke=colour, stroke_opacity=0.5)
+    yield panel.line(bins.sure, bins.share, colour)
+    for a, b in zip(x, y, strict=True):
+        yield element("circle", cx=f"{a:.1f}", cy=f"{b:.1f}", r=_DOT, fill=colour)
 
 
 def confusion_section(subject: ReportData, evaluated: HeldOut) -> Section:

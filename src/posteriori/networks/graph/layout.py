@@ -54,6 +54,11 @@ class GraphLayout:
     width: float
     height: float
 
+    def ends(self, parent: str, child: str, size: Mapping[str, tuple[float, float]]) -> list[tuple[float, float]]:
+        """Return the points of an edge from the bottom of the parent's box to the top of the child's box."""
+        (x0, y0), (x1, y1) = self.centre[parent], self.centre[child]
+        return [(x0, y0 - size[parent][1] / 2.0), *self.way[parent, child], (x1, y1 + size[child][1] / 2.0)]
+
 
 def layered(
     size: Mapping[str, tuple[float, float]], edges: Sequence[tuple[str, str]], across: float = 0.3, down: float = 0.55
@@ -203,7 +208,7 @@ def _places(
     return x
 
 
-_PIXELS = 80.0  # per inch
+PIXELS = 80.0  # per inch
 _LETTERS = 11.0  # pixels
 _MARGIN = 0.1  # inches
 _ARROW = 0.05  # inches, half the width of an arrowhead
@@ -233,18 +238,17 @@ def network_svg(beliefs: Mapping[str, Mapping[str, float]], edges: Sequence[tupl
     layout = layered(size, edges)
 
     def pixels(x: float, y: float) -> Point:  # y is down in SVG
-        return _PIXELS * (x + _MARGIN), _PIXELS * (layout.height - y + _MARGIN)
+        return PIXELS * (x + _MARGIN), PIXELS * (layout.height - y + _MARGIN)
 
     drawn = []
     for parent, child in edges:
-        (x0, y0), (x1, y1) = layout.centre[parent], layout.centre[child]
-        ends = [(x0, y0 - size[parent][1] / 2.0), *layout.way[parent, child], (x1, y1 + size[child][1] / 2.0)]
-        drawn.append(_arrow([pixels(*end) for end in ends], f"{parent} → {child}"))
+        ends = [pixels(*end) for end in layout.ends(parent, child, size)]
+        drawn.append(_arrow(ends, f"{parent} → {child}"))
     for name, states in shown.items():
         (x, y), (width, height) = layout.centre[name], size[name]
         corner = pixels(x - width / 2.0, y + height / 2.0)
-        drawn.append(_node(corner, (_PIXELS * width, _PIXELS * height), name, states, beliefs[name]))
-    width, height = (_PIXELS * (length + 2.0 * _MARGIN) for length in (layout.width, layout.height))
+        drawn.append(_node(corner, (PIXELS * width, PIXELS * height), name, states, beliefs[name]))
+    width, height = (PIXELS * (length + 2.0 * _MARGIN) for length in (layout.width, layout.height))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{as_html(title)}" '
         f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.1f} {height:.1f}" '
@@ -263,13 +267,8 @@ def _first_states(states: Mapping[str, float]) -> dict[str, float]:
 def _arrow(ends: Sequence[Point], title: str) -> str:
     """Return an edge that leaves and enters each layer straight down, with its head at the last point."""
     x, y = ends[-1]
-    half = _ARROW * _PIXELS
-    points = [*ends[:-1], (x, y - 2.0 * half)]  # the line ends where the head begins
-    points = [points[0], *(b for a, b in itertools.pairwise(points) if abs(b[1] - a[1]) > _FEWEST_PIXELS)]
-    way = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
-    for (xa, ya), (xb, yb) in itertools.pairwise(points):
-        middle = (ya + yb) / 2.0
-        way += f"C{xa:.1f} {middle:.1f} {xb:.1f} {middle:.1f} {xb:.1f} {yb:.1f}"
+    half = _ARROW * PIXELS
+    way = edge_path(ends, 2.0 * half)
     head = f"M{x:.1f} {y:.1f}l{-half:g} {-2.0 * half:g}h{2.0 * half:g}z"
     return (
         f'<g opacity="0.6"><title>{as_html(title)}</title>'
@@ -277,22 +276,34 @@ def _arrow(ends: Sequence[Point], title: str) -> str:
     )
 
 
+def edge_path(ends: Sequence[Point], head: float) -> str:
+    """Return the path of an edge that passes each point straight down and ends where its head begins, in pixels."""
+    lowest = ends[-1][1] - head
+    ends = [(x, min(y, lowest)) for x, y in ends]
+    points = [ends[0], *(b for a, b in itertools.pairwise(ends) if abs(b[1] - a[1]) > _FEWEST_PIXELS)]
+    way = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
+    for (xa, ya), (xb, yb) in itertools.pairwise(points):
+        middle = (ya + yb) / 2.0
+        way += f"C{xa:.1f} {middle:.1f} {xb:.1f} {middle:.1f} {xb:.1f} {yb:.1f}"
+    return way
+
+
 def _node(corner: Point, size: Point, name: str, shown: Mapping[str, float], states: Mapping[str, float]) -> str:
     """Return a box with the name and a bar for each shown state; all states are its tooltip."""
     (left, top), (width, height) = corner, size
     tip = "\n".join([name, *(f"{state}: {probability(p)}" for state, p in states.items())])
-    y = top + _PIXELS * (PAD + LINE / 2.0) if shown else top + height / 2.0
+    y = top + PIXELS * (PAD + LINE / 2.0) if shown else top + height / 2.0
     weight = ' font-weight="600"' if shown else ""
     parts = [
         f'<g><title>{as_html(tip)}</title><rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
         f'height="{height:.1f}" rx="5" fill="{_PAPER}" stroke="currentColor" stroke-opacity="0.5"/>',
         _letters(left + width / 2.0, y, shorten(name), f'text-anchor="middle"{weight}'),
     ]
-    bar, inside = _PIXELS * BAR, left + width - _PIXELS * PAD
-    start = inside - _PIXELS * 5.0 * LETTER - bar
+    bar, inside = PIXELS * BAR, left + width - PIXELS * PAD
+    start = inside - PIXELS * 5.0 * LETTER - bar
     for state, p in shown.items():
-        y += _PIXELS * LINE
-        parts.append(_letters(left + _PIXELS * PAD, y, state))
+        y += PIXELS * LINE
+        parts.append(_letters(left + PIXELS * PAD, y, state))
         for length, colour in ((bar, _GREY), (bar * p, _BELIEF)):
             parts.append(f'<rect x="{start:.1f}" y="{y - 5.0:.1f}" width="{length:.2f}" height="10" fill="{colour}"/>')
         parts.append(_letters(inside, y, percent(p), 'text-anchor="end"'))
