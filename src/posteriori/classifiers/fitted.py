@@ -149,7 +149,7 @@ class Fitted:
         require(found == asked, f"a {name} with these parameters has other densities")
 
 
-def fitted_value(estimator: Any) -> Any:
+def fitted_value(estimator: object) -> Any:
     """Return what an estimator has learned; NotFittedError, which is an AttributeError too, before a fit."""
     try:
         return estimator.__dict__["fitted_"]

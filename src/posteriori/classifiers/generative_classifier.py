@@ -27,6 +27,7 @@ from posteriori.classifiers.held_out_sample import HeldOutSample
 from posteriori.classifiers.notebooks import members_html
 from posteriori.classifiers.parameters import check_priors, insert_shared_docs
 from posteriori.classifiers.pool_reading import (
+    PoolRequest,
     TimeBudget,
     candidates_of,
     clock,
@@ -36,7 +37,14 @@ from posteriori.classifiers.pool_reading import (
     with_affordable_folds,
 )
 from posteriori.classifiers.pool_updates import log_prior_ratio, with_rows, without_rows
-from posteriori.classifiers.validation import Columns, Labels, labels_of, warn_of_empty_columns, warn_of_one_class
+from posteriori.classifiers.validation import (
+    Columns,
+    Labels,
+    columns_of,
+    labels_of,
+    warn_of_empty_columns,
+    warn_of_one_class,
+)
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_bounds import POOLING, fitting_steps
@@ -343,21 +351,16 @@ class GenerativeClassifier(Classifier):
     ) -> FittedPool:
         begun = clock()
         self._validate_params()
-        labels = labels_of(self)
-        if labels.label_noise is not None or isinstance(labels.unlabelled_weight, str):
-            raise ValueError(
-                f"a pool has no label_noise, and a number as unlabelled_weight, but labels is {labels}; leave it out, "
-                "or choose NaiveBayes, GaussianDiscriminant or TreeAugmentedNaiveBayes"
-            )
+        request = self._request()
         seed = int(generator(self.random_state).integers(2**31))
-        rows, summary, common = read_pool_rows(self, X, y, sample_weight, classes)
-        prior, ratio = priors_of_rows(self, rows)
+        rows, summary, common = read_pool_rows(request, X, y, sample_weight, classes)
+        prior, ratio = priors_of_rows(request, rows)
         folded = FoldedData.of(
             rows, self.folds, groups=groups, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL
         )
         folded = folded.dealt_by_cells(seed)
-        estimators, skipped, too_costly = candidates_of(self, folded, summary, common)
-        folded = with_affordable_folds(self, folded, estimators, seed)
+        estimators, skipped, too_costly = candidates_of(request, folded, summary, common)
+        folded = with_affordable_folds(request, folded, estimators, seed)
         sampled = sample_of(folded)
         shape = folded.source.table.n_rows, len(folded.source.schema.columns)
         plan_steps(fitting_steps(*shape, len(folded.evaluated), len(estimators), folded.folds))
@@ -398,6 +401,19 @@ class GenerativeClassifier(Classifier):
             language_note=chosen.note,
             out_of_fold=out_of_fold,
             held_out_sample=learned.of_members(kept).reduced(),
+        )
+
+    def _request(self) -> PoolRequest:
+        """Return what the parameters ask of the rows and of the candidates."""
+        return PoolRequest(
+            self.members,
+            columns_of(self),
+            labels_of(self),
+            self.distributions,
+            self.missing,
+            self.priors,
+            self.time_budget,
+            self.n_jobs,
         )
 
     def _fit_candidates(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from posteriori.classifiers.validation import ReadsColumns, ReadsLabels
 from posteriori.model import Posterior
 from posteriori.sources import LabelledSource
 from posteriori.support.typing import Array
@@ -41,14 +40,3 @@ class FittedClassifier(FittedEstimator, Protocol):
     @property
     def classes_(self) -> Array:
         """The classes, (C,)."""
-
-
-class PoolParameters(ReadsColumns, ReadsLabels, Protocol):
-    """What the parameters of a pool ask of its rows and candidates."""
-
-    members: Any
-    distributions: Any
-    missing: str
-    n_jobs: int | None
-    priors: Any
-    time_budget: float | None

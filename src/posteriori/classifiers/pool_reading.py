@@ -24,10 +24,9 @@ from posteriori.classifiers.candidates import (
 )
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
-from posteriori.classifiers.interfaces import PoolParameters
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.pool_updates import log_prior_ratio
-from posteriori.classifiers.validation import Columns, categorical_places, column_of, columns_of, labels_of
+from posteriori.classifiers.validation import Columns, Labels, categorical_places, column_of, columns_of
 from posteriori.densities.tree_growing import trees_for
 from posteriori.learning.fit import Plan, TrainingRows
 from posteriori.learning.work_bounds import READING, affordable_folds, reasons_against_plans, total_work
@@ -42,18 +41,40 @@ from posteriori.user_warnings import warn
 _USUAL_FOLDS = 5  # for which candidates are selected: more folds leave no candidate out
 
 
+@dataclass(frozen=True, eq=False)
+class PoolRequest:
+    """What the parameters of a pool ask of its rows and candidates, read once at the door of its fit."""
+
+    members: Any
+    columns: Columns
+    labels: Labels
+    distributions: Any
+    missing: str
+    priors: Any
+    time_budget: float | None
+    n_jobs: int | None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a pool cannot do what its labels ask for."""
+        if self.labels.label_noise is not None or isinstance(self.labels.unlabelled_weight, str):
+            raise ValueError(
+                f"a pool has no label_noise, and a number as unlabelled_weight, but labels is {self.labels}; leave it "
+                "out, or choose NaiveBayes, GaussianDiscriminant or TreeAugmentedNaiveBayes"
+            )
+
+
 def read_pool_rows(
-    pool: PoolParameters, X: Any, y: Any, sample_weight: Any, classes: Any
+    request: PoolRequest, X: Any, y: Any, sample_weight: Any, classes: Any
 ) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
     """Return the training rows, their summary, and the parameters of all members."""
-    given = columns_of(pool)
+    given = request.columns
     automatic = given.is_automatic or given.categorical_features is None
     stated = None if automatic else given.categorical_features
     reader = NaiveBayes(
         columns=clone(given).set_params(categorical_features=stated),
-        distributions=pool.distributions,
-        labels=pool.labels,
-        n_jobs=pool.n_jobs,
+        distributions=request.distributions,
+        labels=request.labels,
+        n_jobs=request.n_jobs,
     )
     rows = reader.read_training_rows(X, y, sample_weight, classes=classes)
     rows = _in_memory(rows)
@@ -65,7 +86,7 @@ def read_pool_rows(
     with step(READING):
         summary = summarise_table(rows.source, len(rows.target.categories))
     schema, names = rows.source.schema, rows.source.schema.given
-    named = pool.distributions if isinstance(pool.distributions, Mapping) else ()
+    named = request.distributions if isinstance(request.distributions, Mapping) else ()
     stated = {schema.names[column_of(key, schema)] for key in named}
     binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
     binary = [name for name in binary if name in names and name not in stated]
@@ -76,32 +97,32 @@ def read_pool_rows(
             rows = _in_memory(reader.read_training_rows(X, y, sample_weight, classes=classes))
         with step(READING):
             summary = summarise_table(rows.source, len(rows.target.categories))
-    coded = categorical_places(columns_of(reader).categorical_features, pool.distributions, names)
+    coded = categorical_places(columns_of(reader).categorical_features, request.distributions, names)
     categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
     of_members = Columns(categorical_features=categorical, keep=given.keep, dates=given.dates)
-    common = {"columns": of_members, "n_jobs": pool.n_jobs}
+    common = {"columns": of_members, "n_jobs": request.n_jobs}
     return rows, summary, common
 
 
-def priors_of_rows(pool: PoolParameters, rows: TrainingRows) -> tuple[Array, Array]:
+def priors_of_rows(request: PoolRequest, rows: TrainingRows) -> tuple[Array, Array]:
     """Return p(y) of the training rows with a label, and the log ratio of `priors` to it, both (C,)."""
     y_true, weight = rows.y_true, rows.source.weight
     known = y_true >= 0
     n_classes = len(rows.target.categories)
     counts = np.bincount(y_true[known], None if weight is None else weight[known], n_classes)
     prior: Array = counts / max(counts.sum(), np.finfo(np.float64).tiny)
-    return prior, log_prior_ratio(pool.priors, rows.target, prior)
+    return prior, log_prior_ratio(request.priors, rows.target, prior)
 
 
 def candidates_of(
-    pool: PoolParameters, folded: FoldedData, summary: TableSummary, common: Mapping[str, Any]
+    request: PoolRequest, folded: FoldedData, summary: TableSummary, common: Mapping[str, Any]
 ) -> tuple[dict[str, GenerativeEstimator], dict[str, str], dict[str, str]]:
     """Return the candidates, why others are left out, and which of these cost too much."""
-    options = _options(pool, folded.source.schema, common)
-    if not isinstance(pool.members, str):
-        return resolve_members(pool.members, options), {}, {}
+    options = _options(request, folded.source.schema, common)
+    if not isinstance(request.members, str):
+        return resolve_members(request.members, options), {}, {}
     selected = select_candidates(summary, options)
-    if pool.time_budget is None:
+    if request.time_budget is None:
         usual = replace(folded.work_counts, folds=min(folded.folds, _USUAL_FOLDS))
         plans = _plans_of(selected.estimators, folded)
         selected = selected.without(reasons_against_plans(plans, folded.source.schema, usual))
@@ -113,10 +134,10 @@ def candidates_of(
 
 
 def with_affordable_folds(
-    pool: PoolParameters, folded: FoldedData, estimators: Mapping[str, GenerativeEstimator], seed: int
+    request: PoolRequest, folded: FoldedData, estimators: Mapping[str, GenerativeEstimator], seed: int
 ) -> FoldedData:
     """Return the rows in fewer folds, with a warning, if cross-validation exceeds the memory; announce what is long."""
-    if pool.time_budget is not None:
+    if request.time_budget is not None:
         return folded
     plans = list(_plans_of(estimators, folded).values())
     work = total_work(plans, folded.source.schema, folded.work_counts)
@@ -133,17 +154,17 @@ def with_affordable_folds(
     return folded.dealt(fewer, seed)
 
 
-def _options(pool: PoolParameters, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
+def _options(request: PoolRequest, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
     """Return what members are asked for, with the densities of the columns of numbers and of counts by name."""
     names = schema.names
     numbers, counts = (tuple(names[j] for j in schema.of_kind(kind)) for kind in ("continuous", "counts"))
-    stated = pool.distributions or {}
+    stated = request.distributions or {}
     if isinstance(stated, str):
         stated = dict.fromkeys(counts if counts and stated in OF_COUNTS else numbers, stated)
     of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
     densities = {name: density for name, density in of_name.items() if name in (*numbers, *counts)}
     has_others = bool(schema.dense)
-    return MemberOptions(common, pool.missing, labels_of(pool), densities, numbers, counts, has_others)
+    return MemberOptions(common, request.missing, request.labels, densities, numbers, counts, has_others)
 
 
 def _in_memory(rows: TrainingRows) -> TrainingRows:

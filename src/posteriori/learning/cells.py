@@ -72,12 +72,12 @@ class CellTables:
     log_probability: Array
     weighed: bool = True
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """d, the number of columns."""
         return int(self.column[-1]) + 1 if len(self.column) else 0
 
-    @property
+    @cached_property
     def n_weights(self) -> int:
         """The number of weights w."""
         return self.n_columns if self.weighed else 0
