@@ -38,9 +38,9 @@ _PLAIN = {str, bool, int, type(None)}  # which JSON writes as they are
 # What a file may name, with the modules that hold it: these dataclasses, the sums of `posteriori.statistics`, and what
 # registered densities hold.
 _DATACLASSES = {
-    "Columns": "posteriori.classifiers.validation",
-    "EM": "posteriori.classifiers.validation",
-    "Labels": "posteriori.classifiers.validation",
+    "Columns": "posteriori.classifiers.parameter_groups",
+    "EM": "posteriori.classifiers.parameter_groups",
+    "Labels": "posteriori.classifiers.parameter_groups",
     "Fitted": "posteriori.classifiers.fitted",
     "FittedPool": "posteriori.classifiers.fitted_pool",
     "TrainingRecord": "posteriori.classifiers.fitted",

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
-from posteriori.classifiers.validation import Labels
+from posteriori.classifiers.parameter_groups import Labels
 from posteriori.densities import REGISTRY
 from posteriori.densities.tree_growing import trees_for
 from posteriori.learning.cross_fitting import CrossFitted

@@ -15,16 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.fitted import TrainingRecord, record_of
 from posteriori.classifiers.keywords import OF_CLASSIFIERS
 from posteriori.classifiers.notebooks import estimator_html, priors_html
-from posteriori.classifiers.rows import kept_sentences, rows_to_predict, supports_partitions
-from posteriori.classifiers.validation import (
+from posteriori.classifiers.parameter_groups import (
     EM,
     GROUPS,
     Columns,
     Labels,
-    require_in_memory,
     set_grouped_params,
     validate_grouped_params,
 )
+from posteriori.classifiers.rows import kept_sentences, require_in_memory, rows_to_predict, supports_partitions
 from posteriori.explain import Explanation
 from posteriori.explain.words import WordFactors, word_factors_of
 from posteriori.learning.importance import Importance, importance_under_model

@@ -11,19 +11,21 @@ from typing import Any, ClassVar, Protocol
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.parameter_groups import Columns
 from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
     WEIGHTS_CONSTRAINTS,
     insert_shared_docs,
+    missingness_of,
 )
-from posteriori.classifiers.validation import PSEUDO_COUNT, Columns, missingness_of
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
 from posteriori.learning.backoff import smoothing_in
 from posteriori.model import Block
 from posteriori.model_cost import MANY_CATEGORIES
 from posteriori.statistics.counts import MAX_CELLS
+from posteriori.support.constraints import PSEUDO_COUNT
 from posteriori.tables import Column, Schema, quote
 
 COMMON: dict[str, list[Any]] = {

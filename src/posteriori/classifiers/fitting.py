@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.fitted import Fitted
-from posteriori.classifiers.request import Request
-from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
-from posteriori.classifiers.validation import (
+from posteriori.classifiers.estimate_warnings import (
     warn_of_contradicted_labels,
     warn_of_empty_columns,
     warn_of_few_rows,
     warn_of_undetermined,
 )
+from posteriori.classifiers.fitted import Fitted
+from posteriori.classifiers.request import Request
+from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
 from posteriori.learning.cut_points import binned_schema, retyped, with_missing_cuts
 from posteriori.learning.fit import (
     Collect,
@@ -43,14 +43,14 @@ NO_SUMS = "this model was built from parameters, which do not contain the number
 
 
 def learn_rows(request: Request, X: Any, y: Any, sample_weight: Any) -> Fitted:
-    """Return what rows teach that are all there are."""
+    """Return the model of rows that are all there are, and their sums."""
     return _learned(request, _collect_first(request, X, y, sample_weight, None, complete=True))
 
 
 def add_rows(
     request: Request, fitted: Fitted | None, X: Any, y: Any, sample_weight: Any, classes: Any = None
 ) -> Fitted:
-    """Return what rows teach beside those that were learned from before, if there were some."""
+    """Return the model of rows and of those that were learned from before, if there were some, and the sums of all."""
     if fitted is None:
         first = _collect_first(request, X, y, sample_weight, classes, complete=False)
         return replace(_learned(request, first), classes_closed=classes is not None)
@@ -103,7 +103,7 @@ def _collect_further(
 
 
 def _learned(request: Request, collected: CollectedRows) -> Fitted:
-    """Return what statistics of rows, and of earlier rows, teach; warn of what the rows do not determine."""
+    """Return the model of the statistics of rows, and of earlier rows; warn of what the rows do not determine."""
     source, target, plan = collected.rows.source, collected.rows.target, collected.plan
     statistics, options = collected.statistics, plan.limits
     n_components = max(target.cardinality, len(plan.prior.of_class))

@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
@@ -20,9 +21,9 @@ from posteriori.classifiers.parameters import (
     GivenParameters,
     discriminant_from_parameters,
     insert_shared_docs,
+    missingness_of,
 )
 from posteriori.classifiers.rows import supports_partitions
-from posteriori.classifiers.validation import EM, PSEUDO_COUNT, Columns, Labels, missingness_of
 from posteriori.densities import (
     Categorical,
     MissingnessParameters,
@@ -46,6 +47,7 @@ from posteriori.densities.covariances import (
 from posteriori.densities.multivariate_parameters import expected_rows
 from posteriori.explain import QuadraticForm
 from posteriori.model import Block
+from posteriori.support.constraints import PSEUDO_COUNT
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 

@@ -20,11 +20,13 @@ from posteriori.classifiers.candidates import (
     warn_of_left_out,
 )
 from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.estimate_warnings import warn_of_empty_columns, warn_of_one_class
 from posteriori.classifiers.fitted import TrainingRecord, fitted_value
 from posteriori.classifiers.fitted_pool import FittedPool
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.held_out_sample import HeldOutSample
 from posteriori.classifiers.notebooks import members_html
+from posteriori.classifiers.parameter_groups import Columns, Labels, columns_of, labels_of
 from posteriori.classifiers.parameters import check_priors, insert_shared_docs
 from posteriori.classifiers.pool_reading import (
     PoolRequest,
@@ -37,14 +39,6 @@ from posteriori.classifiers.pool_reading import (
     with_affordable_folds,
 )
 from posteriori.classifiers.pool_updates import log_prior_ratio, with_rows, without_rows
-from posteriori.classifiers.validation import (
-    Columns,
-    Labels,
-    columns_of,
-    labels_of,
-    warn_of_empty_columns,
-    warn_of_one_class,
-)
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_bounds import POOLING, fitting_steps

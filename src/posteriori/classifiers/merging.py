@@ -17,11 +17,11 @@ from posteriori.classifiers.fitting import checked_fit, past_statistics
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
+from posteriori.classifiers.named_columns import categorical_places
 from posteriori.classifiers.pool_updates import merge_pools
 from posteriori.classifiers.request import Request
 from posteriori.classifiers.trees import ChowLiuTree
 from posteriori.classifiers.updating import reason_not_mergeable
-from posteriori.classifiers.validation import categorical_places
 from posteriori.densities import Grouped, RandomTrees, ungrouped
 from posteriori.learning.fit import FitResult, carry_over_structure, estimate, with_categories_of
 from posteriori.model import Block

@@ -15,26 +15,23 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, InvalidParameterError, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.estimate_warnings import warn_of_empty_columns, warn_of_few_rows
 from posteriori.classifiers.fitted import Fitted, FittedAttributes
 from posteriori.classifiers.keywords import OF_MIXTURES
+from posteriori.classifiers.label_parameters import reject_target
+from posteriori.classifiers.named_columns import categorical_places, kept_places
 from posteriori.classifiers.notebooks import components_html, estimator_html
+from posteriori.classifiers.parameter_groups import (
+    EM,
+    GROUPS,
+    Columns,
+    columns_of,
+    set_grouped_params,
+    validate_grouped_params,
+)
 from posteriori.classifiers.parameters import insert_shared_docs
 from posteriori.classifiers.rows import rows_to_predict, supports_partitions
 from posteriori.classifiers.training_rows import with_counted_categories
-from posteriori.classifiers.validation import (
-    EM,
-    GROUPS,
-    PSEUDO_COUNT,
-    Columns,
-    categorical_places,
-    columns_of,
-    kept_places,
-    reject_target,
-    set_grouped_params,
-    validate_grouped_params,
-    warn_of_empty_columns,
-    warn_of_few_rows,
-)
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.covariances import Chain, Pooled, PseudoRows, ShrinkToIdentity
 from posteriori.learning.fit import Collect, EMOptions, FitResult, first_model, learn, warn_not_converged
@@ -47,7 +44,7 @@ from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.table_source import blas
 from posteriori.statistics.resolution import few_whole_numbers, rounding_variance
 from posteriori.support.checks import check_draw, generator
-from posteriori.support.constraints import N_JOBS
+from posteriori.support.constraints import N_JOBS, PSEUDO_COUNT
 from posteriori.support.formatting import listed
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array

@@ -10,21 +10,15 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.named_columns import column_of, with_exposure
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
     GivenParameters,
     insert_shared_docs,
-)
-from posteriori.classifiers.validation import (
-    EM,
-    PSEUDO_COUNT,
-    Columns,
-    Labels,
-    column_of,
     missingness_of,
-    with_exposure,
 )
 from posteriori.densities import (
     Binned,
@@ -37,6 +31,7 @@ from posteriori.densities import (
 )
 from posteriori.explain.words import single_word_factors
 from posteriori.model import Block
+from posteriori.support.constraints import PSEUDO_COUNT
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
 from posteriori.tables.arrays import write_column

@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from posteriori.classifiers.validation import EM, PSEUDO_COUNT, Columns, Labels
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.densities import (
     Categorical,
     CategoricalParameters,
     Gaussian,
     GaussianParameters,
+    Missingness,
     MultivariateGaussian,
     MultivariateGaussianParameters,
     Poisson,
@@ -25,7 +26,7 @@ from posteriori.densities import (
 )
 from posteriori.densities.covariances import PerClass, Pooled
 from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.support.constraints import N_JOBS
+from posteriori.support.constraints import N_JOBS, PSEUDO_COUNT
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
 from posteriori.tables.arrays import plain_cell
@@ -352,3 +353,12 @@ def _replacement() -> Callable[[re.Match[str]], str]:
         return textwrap.indent("\n".join(_TEXTS[name] for name in names), match[1]) + "\n"
 
     return replace
+
+
+def missingness_of(missing: str, alpha: float, schema: Schema) -> tuple[Block, ...]:
+    """Return the block of the missing-cell indicators if the parameter `missing` is "informative"."""
+    if missing != "informative":
+        return ()
+    # The parts of a date are missing together; bags of words are never missing.
+    columns = tuple(j for j in schema.first_of_each if schema.columns[j].kind != "counts")
+    return (Block(Missingness(alpha), columns),) if columns else ()

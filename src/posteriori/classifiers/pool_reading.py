@@ -25,8 +25,9 @@ from posteriori.classifiers.candidates import (
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.naive_bayes import NaiveBayes
+from posteriori.classifiers.named_columns import categorical_places, column_of
+from posteriori.classifiers.parameter_groups import Columns, Labels, columns_of
 from posteriori.classifiers.pool_updates import log_prior_ratio
-from posteriori.classifiers.validation import Columns, Labels, categorical_places, column_of, columns_of
 from posteriori.densities.tree_growing import trees_for
 from posteriori.learning.fit import Plan, TrainingRows
 from posteriori.learning.work_bounds import READING, affordable_folds, reasons_against_plans, total_work

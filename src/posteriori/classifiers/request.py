@@ -8,8 +8,9 @@ from functools import cached_property
 from numbers import Real
 from typing import Any
 
+from posteriori.classifiers.label_parameters import components_of
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels, em_options_of
 from posteriori.classifiers.parameters import check_priors
-from posteriori.classifiers.validation import EM, Columns, Labels, components_of, em_options_of
 from posteriori.learning.fit import EMOptions, FitResult, Plan, unrefined
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
 from posteriori.sources import LabelledSource

@@ -22,6 +22,7 @@ from posteriori.statistics.row_records import RowFingerprints, hash_rows
 from posteriori.support.typing import Array
 from posteriori.tables import Table, read_rows
 from posteriori.tables.matching import matched_places
+from posteriori.tables.partitioned import PartitionedTable
 from posteriori.tables.polars import is_polars_frame
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -132,3 +133,9 @@ def chosen_class(estimator: FittedClassifier, positive: Any = None) -> int | Non
         return class_index(positive, estimator.classes_.tolist())
     found = record_of(estimator).figures
     return None if found is None else found.of_interest
+
+
+def require_in_memory(table: Table, what: str) -> None:
+    """Raise ValueError if a table is in partitions, because the result may not fit into this process."""
+    if isinstance(table, PartitionedTable):
+        raise ValueError(f"{what} is for some rows; take them out of the cluster's table first")

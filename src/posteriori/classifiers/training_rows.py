@@ -9,17 +9,10 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.fitted import Fitted
+from posteriori.classifiers.label_parameters import labels_to_learn, make_label_model, reject_quantity
+from posteriori.classifiers.named_columns import categorical_places, kept_places, stated_places, text_places
 from posteriori.classifiers.request import Request
 from posteriori.classifiers.two_values import warn_of_third_values, with_two_values
-from posteriori.classifiers.validation import (
-    categorical_places,
-    kept_places,
-    labels_to_learn,
-    make_label_model,
-    reject_quantity,
-    stated_places,
-    text_places,
-)
 from posteriori.learning.fit import TrainingRows
 from posteriori.model_selection.held_out import held_out_weight
 from posteriori.sources import LabelledSource, source_of

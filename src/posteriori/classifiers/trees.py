@@ -22,17 +22,11 @@ from posteriori.classifiers.dependence import (
 from posteriori.classifiers.fitted import FittedAttributes
 from posteriori.classifiers.fitting import add_rows, learn_rows
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.label_parameters import reject_target
+from posteriori.classifiers.parameter_groups import EM, Columns, Labels, set_grouped_params, validate_grouped_params
 from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.request import Request
 from posteriori.classifiers.updating import remove_rows
-from posteriori.classifiers.validation import (
-    EM,
-    Columns,
-    Labels,
-    reject_target,
-    set_grouped_params,
-    validate_grouped_params,
-)
 from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
 from posteriori.model import Block, GenerativeModel
 from posteriori.support.checks import require

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.estimate_warnings import columns_with_values
 from posteriori.classifiers.fitted import Fitted
 from posteriori.classifiers.fitting import NO_SUMS, checked_fit, past_statistics, sums_of
 from posteriori.classifiers.request import Request
 from posteriori.classifiers.training_rows import read_further_rows
-from posteriori.classifiers.validation import columns_with_values
 from posteriori.densities import VarianceDensity
 from posteriori.learning.fit import (
     Collect,

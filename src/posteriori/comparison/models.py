@@ -13,7 +13,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.pipeline import Pipeline
 
 from posteriori.classifiers import GenerativeClassifier
-from posteriori.classifiers.validation import categorical_places, columns_of, kept_places, text_places
+from posteriori.classifiers.named_columns import categorical_places, kept_places, text_places
+from posteriori.classifiers.parameter_groups import columns_of
 from posteriori.comparison.discriminative import DiscriminativeClassifier, require_finite
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.registry import COMPARED, MODELS, find_model

@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from posteriori.classifiers.fitted import record_of
 from posteriori.classifiers.kept_predictions import judge_rows
+from posteriori.classifiers.parameter_groups import labels_of
 from posteriori.classifiers.rows import share_of_seen_rows
-from posteriori.classifiers.validation import labels_of
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import HeldOut
 from posteriori.model_selection import out_of_fold as cross_validate
