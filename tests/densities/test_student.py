@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from posteriori import kernels
 from posteriori.densities import Gaussian, MultivariateGaussian
 from posteriori.densities.covariances import Chain, PerClass, Pooled, PseudoRows, Regularized, ShrinkToDiagonal
 from posteriori.densities.gaussian import log_peaks, log_tails, truncated_t
 from posteriori.densities.within_ranges import Box, draw_within
+from posteriori.kernels import compiling
 from posteriori.statistics import Moments, Scatter
 from posteriori.tables import Assignment, Numbers
 
@@ -200,3 +202,17 @@ def test_rows_drawn_within_ranges_stay_within():
     cells = truncated_t(4.0, np.zeros(n), np.ones(n), 2.0, 3.0, np.random.default_rng(0))
     between = (t.cdf(cells) - t.cdf(2.0)) / (t.cdf(3.0) - t.cdf(2.0))
     assert scipy.stats.kstest(between, "uniform").pvalue > 1e-3
+
+
+def test_columns_that_share_a_logarithm_have_the_density_of_each(monkeypatch):
+    monkeypatch.setattr(compiling, "_numba_in_use", compiling.has_numba)
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 60)) * 10.0 ** rng.choice([0, 0, 3, 60, 140], (40, 60))
+    values[rng.random(values.shape) < 0.1] = np.nan
+    degrees = rng.choice([1.0, 7.5, 7.5, 900.0, 1e6], (3, 60))
+    mean, precision = rng.normal(size=(3, 60)), rng.uniform(0.5, 2.0, (3, 60))
+    expected = scipy.stats.t.logpdf(values[:, np.newaxis], degrees, mean, precision**-0.5)
+    peak = scipy.stats.t.logpdf(0.0, degrees) + 0.5 * np.log(precision)
+    found = np.zeros((40, 3))
+    kernels.add_student(values, mean, precision, peak, degrees, found)
+    assert_allclose(found, np.nansum(expected, axis=2), rtol=1e-11)

@@ -186,6 +186,19 @@ class FamilyTables:
             out[rows] = known + summed
         return out
 
+    def tree_log_density(self, codes: Array) -> tuple[Array, Array]:
+        """Return log p(x | z) in nats, (n, Z), of columns with at most one parent, and the rows that need logarithms.
+
+        In these rows products of probabilities are too small.
+        """
+        out = np.zeros((len(codes), self.log_probability.shape[1]))
+        kernels.add_families(codes, self.families, self.log_probability, out)
+        rows = self.rows_to_sum(codes)
+        is_lost = np.zeros(len(rows), np.bool_)
+        if len(rows):
+            kernels.sum_out_tree(codes, rows, self.families, self.log_probability, self.probability, out, is_lost)
+        return out, rows[is_lost]
+
     def log_factors(self, codes: Array) -> Array:
         """Return log p(x_j | parents, z) in nats, (n, Z, d); a missing parent is omitted from the condition."""
         families = self.families
@@ -213,7 +226,7 @@ class FamilyTables:
             upto,
             self.families,
             self.log_probability,
-            self._probability,
+            self.probability,
             self._most_each(most_cells),
             known,
             summed,
@@ -232,7 +245,7 @@ class FamilyTables:
         return np.asarray(kernels.columns_dropped(codes, rows, self.families, most_each))
 
     @cached_property
-    def _probability(self) -> Array:
+    def probability(self) -> Array:
         """p(x_j | parents, z), as `log_probability`; NaN where it is too small for products."""
         probability = np.exp(self.log_probability)
         probability[(probability < kernels.LEAST) & (self.log_probability > -np.inf)] = np.nan

@@ -181,13 +181,15 @@ class Tree(BaseDensity):
     def log_density(self, parameters: TreeParameters, tile: Mixed) -> Array:
         """Return log p(x | z) in nats, (n, Z)."""
         codes = tile.codes.values
-        out = np.zeros((len(codes), parameters.n_components))
-        families = parameters.families
-        if families is None:
-            rows = np.arange(len(codes))
-        else:
-            kernels.add_families(codes, families.families, families.log_probability, out)
-            rows = np.flatnonzero((codes[:, parameters.internal] == 0).any(axis=1))
+        out = np.empty((len(codes), parameters.n_components))
+        rows = np.arange(len(codes))
+        if parameters.family_tables:
+            lost = np.zeros(len(codes), np.bool_)
+            for number, families in enumerate(parameters.family_tables):
+                group = slice(None) if len(parameters.family_tables) == 1 else slice(number, number + 1)
+                out[:, group], lost_here = families.tree_log_density(codes)
+                lost[lost_here] = True
+            rows = np.flatnonzero(lost)
         if len(rows):
             kernels.tree_log_density(
                 codes,
@@ -412,7 +414,7 @@ class Tree(BaseDensity):
         """Return the parent of each column and log p(x_j | z, parent); the table of a column of numbers is empty."""
         above = _one_tree(parameters)
         return [
-            (of_j, np.empty(0) if parameters.continuous[j] else without_missing(parameters.conditional(j)))
+            (of_j, np.empty(0) if parameters.continuous[j] else without_missing(parameters.conditional(j, 0)))
             for j, of_j in enumerate(above)
         ]
 

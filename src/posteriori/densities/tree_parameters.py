@@ -173,12 +173,15 @@ class TreeParameters:
         return np.isin(np.arange(len(self.continuous)), self.parents)
 
     @cached_property
-    def families(self) -> FamilyTables | None:
-        """The tables side by side, if all columns hold codes and the components share the tree; otherwise None."""
-        if any(self.continuous) or len(self.parents) > 1:
-            return None
-        parents = tuple([() if p < 0 else (p,) for p in self.parents[0].tolist()])
-        return FamilyTables.of(parents, [self.conditional(j) for j in range(len(parents))])
+    def family_tables(self) -> tuple[FamilyTables, ...]:
+        """The tables of each tree side by side, if all columns hold codes; otherwise nothing."""
+        if any(self.continuous):
+            return ()
+        result = []
+        for number, tree in enumerate(self.parents.tolist()):
+            parents = tuple([() if p < 0 else (p,) for p in tree])
+            result.append(FamilyTables.of(parents, [self.conditional(j, number) for j in range(len(parents))]))
+        return tuple(result)
 
     def looked_up(self, codes: Array) -> Array:
         """Return log p(x_j | x_parent, z), (n, Z, d), of rows of codes without missing parents."""
@@ -186,15 +189,16 @@ class TreeParameters:
         above = np.where(parents >= 0, codes[:, np.maximum(parents, 0)], 0).astype(np.int64)
         return self.table[self.start + above * self.widths + codes[:, np.newaxis, :]]
 
-    def conditional(self, j: int) -> Array:
+    def conditional(self, j: int, tree: int) -> Array:
         """Return log p(x_j | x_parent, z) of a column of codes, (Z, K_parent + 1, K_j + 1); (Z, K_j + 1) at a root.
 
-        Valid only if the components share the tree.
+        Z are the components of the tree: all, or one.
         """
-        parent = int(self.parents[0, j])
+        parent = int(self.parents[tree, j])
+        starts = self.start[:, j] if len(self.parents) == 1 else self.start[tree : tree + 1, j]
         shape = (int(self.widths[j]),) if parent < 0 else (int(self.widths[parent]), int(self.widths[j]))
         size = int(np.prod(shape))
-        return np.stack([self.table[start : start + size].reshape(shape) for start in self.start[:, j].tolist()])
+        return np.stack([self.table[start : start + size].reshape(shape) for start in starts.tolist()])
 
     def marginal_normal(self, z: int, j: int) -> tuple[float, float]:
         """Return the mean and the variance of a column of numbers under component z, without its parent, in data units.

@@ -80,6 +80,7 @@ from posteriori.kernels.summing import (
     pair_information,
     widen_ranges,
 )
+from posteriori.kernels.tree_sums import sum_out_tree
 from posteriori.kernels.value_grouping import log_stirling, merge_values
 from posteriori.kernels.words import (
     add_missing_words,
@@ -161,6 +162,7 @@ __all__ = [
     "start_posterior",
     "sum_out_families",
     "sum_out_left_out",
+    "sum_out_tree",
     "sweep_cells",
     "sweep_paths",
     "times_inverse_hessian",

@@ -9,6 +9,8 @@ from posteriori.kernels.compiling import REORDERED, kernel
 from posteriori.kernels.exponential import exponentiate
 
 _CELLS = 1024  # exponentials at once
+_MOST_DEGREES = 1000.0  # beyond, what rounding changes in 1 + x is too much after a product with ν
+_LARGE = 1e100  # the product of two such numbers is finite
 
 
 @kernel(few_rows=few_rows.log_evidence)
@@ -130,18 +132,28 @@ def add_gaussian(values, mean, precision, log_peak, out):
 
 @kernel(fastmath=REORDERED, few_rows=few_rows.add_student)
 def add_student(values, mean, precision, log_peak, degrees, out):
-    """Add Σ_j log_peak − (ν + 1)/2·log(1 + precision·(x_j − mean)²/ν) over the present cells to out[i, z]."""
+    """Add Σ_j log_peak − (ν + 1)/2·log(1 + precision·(x_j − mean)²/ν) over the present cells to out[i, z].
+
+    Neighbouring columns with the same ν share one logarithm, that of the product of their terms.
+    """
     n, d = values.shape
     for i in range(n):
         row = values[i]
         for z in range(mean.shape[0]):
-            density = 0.0
+            density, product, nu_of_product = 0.0, 1.0, 0.0
             for j in range(d):
                 if not math.isnan(row[j]):
                     deviation, nu = row[j] - mean[z, j], degrees[z, j]
-                    tail = math.log1p(deviation * deviation * precision[z, j] / nu)
-                    density += log_peak[z, j] - 0.5 * (nu + 1.0) * tail
-            out[i, z] += density
+                    ratio = deviation * deviation * precision[z, j] / nu
+                    density += log_peak[z, j]
+                    if nu > _MOST_DEGREES or not ratio < _LARGE:
+                        density -= 0.5 * (nu + 1.0) * math.log1p(ratio)
+                        continue
+                    if nu != nu_of_product or product > _LARGE:
+                        density -= 0.5 * (nu_of_product + 1.0) * math.log(product)
+                        product, nu_of_product = 1.0, nu
+                    product *= 1.0 + ratio
+            out[i, z] += density - 0.5 * (nu_of_product + 1.0) * math.log(product)
 
 
 @kernel(few_rows=True)

@@ -76,6 +76,30 @@ def add_families(codes, families, log_probability, out):
     out += log_probability[slots].sum(axis=1)
 
 
+def sum_out_tree(codes, rows, families, log_probability, probability, out, is_lost):
+    """As `tree_sums.sum_out_tree`, in logarithms, so that no row is lost."""
+    del probability, is_lost
+    families = families._replace(**{name: getattr(families, name).tolist() for name in families._fields})
+    for i in rows.tolist():
+        row = codes[i].tolist()
+        below: dict[int, Array] = {}  # log λ of missing columns, (K, Z)
+        out[i] = 0.0
+        for j in reversed(families.order):
+            if row[j] == 0 and j not in below:
+                continue
+            p, start, width = families.members[families.starts[j]], families.offsets[j], families.cardinalities[j] + 1
+            n_lines = 1 if p == j else families.cardinalities[p] + 1
+            lines = log_probability[start : start + n_lines * width].reshape(n_lines, width, -1)
+            line = 0 if p == j else row[p]
+            is_sent = p != j and line == 0
+            lines = lines[1:] if is_sent else lines[line : line + 1]
+            message = lines[:, row[j]] if row[j] else np.logaddexp.reduce(lines[:, 1:] + below.pop(j), axis=1)
+            if not is_sent:
+                out[i] += message[0]
+            else:
+                below[p] = below[p] + message if p in below else message
+
+
 def add_averaged(codes, starts, log_probability, out):
     """As `families.add_averaged`."""
     stops = np.append(starts[1:], len(log_probability))

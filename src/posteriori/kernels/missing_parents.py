@@ -15,9 +15,9 @@ from posteriori.kernels.elimination import (
 from posteriori.kernels.forward_sums import allocate_walk, follow_walk, plan_walk
 
 # Cells of a walk that take the time of all eliminations of a row for each cell of the last one: a sum of logarithms
-# takes two to three times as long for a cell, but the shorter entries have smaller tables.
-_CELLS_OF_LOGARITHMS = 1
-_MOST_WALKED = 8  # the limit on the cells of a walk, as a multiple of that of one elimination
+# takes at least five times as long for a cell, but the shorter entries have smaller tables.
+_CELLS_OF_LOGARITHMS = 2
+_MOST_WALKED = 16  # the limit on the cells of a walk, as a multiple of that of one elimination
 
 
 @kernel(few_rows=True)
