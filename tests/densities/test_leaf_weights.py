@@ -8,13 +8,20 @@ from scipy.special import log_softmax, softmax
 from posteriori import kernels
 from posteriori.densities import RandomTrees
 from posteriori.densities import random_trees as leaf_weights
-from posteriori.densities.random_trees import PENALTY, _groups, conditional_changes
+from posteriori.densities.random_trees import PENALTY, FoldTrees, conditional_changes
 from posteriori.densities.tree_growing import WeighedTrees, smoothed_prior
 from posteriori.statistics.forests import CodedRows
 from posteriori.tables import Assignment, Codes
 
 CARDINALITIES = (3, 9, 4)
 Z = 3
+
+
+def fold_trees(dealt, trees, counts, strengths, prior):
+    """Return the trees that leave out each fold."""
+    weighed = WeighedTrees.of(trees, counts)
+    folds = np.unique(dealt.fold_of_trees(trees.n_trees)).tolist()
+    return [FoldTrees.of(dealt, weighed, fold, strengths, prior) for fold in folds]
 
 
 def draw_rows(n=150, seed=0, missing=0.0):
@@ -47,14 +54,14 @@ def test_changes_are_stored_in_steps_that_no_posterior_depends_on():
 
 def groups_of(tile, labels, **options):
     dealt, density, counts, prior = grown(tile, labels, **options)
-    return dealt, density, counts, _groups(dealt, density.structure, counts, density.strengths, prior)
+    return dealt, density, counts, fold_trees(dealt, density.structure, counts, density.strengths, prior)
 
 
 def test_the_posterior_of_held_out_rows_is_that_of_the_density_with_the_learned_leaves(monkeypatch):
     monkeypatch.setattr(leaf_weights, "_STEPS", 1e9)  # what is stored is rounded less than float32 does
     tile, labels = draw_rows()
     dealt, density, counts, prior = grown(tile, labels)
-    structure, (group, *_) = density.structure, _groups(dealt, density.structure, counts, density.strengths, prior)
+    structure, (group, *_) = density.structure, fold_trees(dealt, density.structure, counts, density.strengths, prior)
     group.start()
     for pace in (1.0, 2.0, 4.0):
         group.improve(pace)
@@ -137,7 +144,7 @@ def test_a_row_sees_each_leaf_as_counted_without_the_row(strength):
     dealt, density, counts, prior = grown(tile, labels, strength=strength)
     structure = density.structure
     weighed = WeighedTrees.of(structure, counts)
-    (group, *_) = _groups(dealt, structure, counts, density.strengths, prior)
+    (group, *_) = fold_trees(dealt, structure, counts, density.strengths, prior)
     part, numbers = structure.take(0, 2)
     for row in np.flatnonzero(group.weight)[:12]:
         y = group.component[row]

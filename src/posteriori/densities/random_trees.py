@@ -70,11 +70,11 @@ def conditional_changes(
     each = np.unique(folds)
     most = len(rows.codes) * trees.n_trees / CELLS_PER_THREAD
     with in_threads(threads_for(len(each), n_jobs, most)) as map_folds:
-        groups = list(map_folds(lambda k: _FoldTrees.of(dealt, weighed, k, strengths, prior), each.tolist()))
-        least = sum(map_folds(_FoldTrees.start, groups))
+        groups = list(map_folds(lambda k: FoldTrees.of(dealt, weighed, k, strengths, prior), each.tolist()))
+        least = sum(map_folds(FoldTrees.start, groups))
         found = [np.empty((0, 0), np.float32)]
         for pace in _PACES:
-            loss = sum(map_folds(partial(_FoldTrees.improve, pace=pace), groups))
+            loss = sum(map_folds(partial(FoldTrees.improve, pace=pace), groups))
             if not loss < least:
                 break
             found = [group.change() for group in groups]
@@ -85,7 +85,7 @@ def conditional_changes(
 
 
 @dataclass(frozen=True)
-class _FoldTrees:
+class FoldTrees:
     """The trees that leave out one fold, and the state of their learning."""
 
     leaf: Array  # (T, n): the leaf of each row in each tree
@@ -107,7 +107,7 @@ class _FoldTrees:
     posterior: Array  # (n, Z)
 
     @classmethod
-    def of(cls, dealt: DealtRows, weighed: WeighedTrees, fold: int, strengths: Array, prior: Array) -> _FoldTrees:
+    def of(cls, dealt: DealtRows, weighed: WeighedTrees, fold: int, strengths: Array, prior: Array) -> FoldTrees:
         """Return the trees that leave out a fold."""
         rows, n_classes = dealt.rows, len(prior)
         part = weighed.take(*np.searchsorted(dealt.fold_of_trees(weighed.trees.n_trees), [fold, fold + 1]).tolist())
