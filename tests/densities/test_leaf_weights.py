@@ -8,6 +8,7 @@ from scipy.special import log_softmax, softmax
 from posteriori import kernels
 from posteriori.densities import RandomTrees
 from posteriori.densities import random_trees as leaf_weights
+from posteriori.densities import tree_growing
 from posteriori.densities.random_trees import PENALTY, FoldTrees, conditional_changes
 from posteriori.densities.tree_growing import WeighedTrees, smoothed_prior
 from posteriori.statistics.forests import CodedRows
@@ -198,7 +199,9 @@ def test_a_row_without_cells_has_the_class_prior_and_factors_add_up_with_learned
 def test_changes_depend_neither_on_threads_nor_on_the_order_of_the_rows(monkeypatch):
     tile, labels = draw_rows(300)
     monkeypatch.setattr(leaf_weights, "_PACES", (1.0, 2.0))
-    monkeypatch.setattr(leaf_weights._FoldTrees, "_loss", lambda group: -float(np.abs(group.theta).sum()))  # never stop
+    for module in (leaf_weights, tree_growing):
+        monkeypatch.setattr(module, "CELLS_PER_THREAD", 1)
+    monkeypatch.setattr(leaf_weights.FoldTrees, "_loss", lambda group: -float(np.abs(group.theta).sum()))  # never stop
     order = np.random.default_rng(3).permutation(300)
     shuffled = Codes(tile.values[order], CARDINALITIES), Assignment(labels.component[order], labels.weight[order], Z)
     found = []
