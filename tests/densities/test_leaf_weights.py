@@ -6,9 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 
 from posteriori import kernels
-from posteriori.densities import RandomTrees
+from posteriori.densities import RandomTrees, tree_growing
 from posteriori.densities import random_trees as leaf_weights
-from posteriori.densities import tree_growing
 from posteriori.densities.random_trees import PENALTY, FoldTrees, conditional_changes
 from posteriori.densities.tree_growing import WeighedTrees, smoothed_prior
 from posteriori.statistics.forests import CodedRows

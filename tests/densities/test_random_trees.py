@@ -291,7 +291,8 @@ def test_leaf_counts_add_up_and_weights_are_repetitions(first):
 FITTED = fitted(*draw_rows())
 
 
-def test_trees_do_not_depend_on_the_order_of_the_rows_nor_on_threads():
+def test_trees_do_not_depend_on_the_order_of_the_rows_nor_on_threads(monkeypatch):
+    monkeypatch.setattr("posteriori.densities.tree_growing.CELLS_PER_THREAD", 1)
     tile, labels = draw_rows()
     order = np.random.default_rng(1).permutation(120)
     rows = CodedRows.of(tile.rows(order[:50]), labels.rows(order[:50])) + CodedRows.of(
