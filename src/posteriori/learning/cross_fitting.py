@@ -8,27 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from threading import Lock
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
 from posteriori.densities import Grouped
 from posteriori.learning.cut_points import CutPoints
-from posteriori.learning.fit import Collect, FitResult, Plan, learn, needs_em, refine, without_groups
-from posteriori.learning.folds import components_of_folds, outside, per_fold, sums_of_parts, sums_without_each
-from posteriori.learning.shared_passes import (
-    ObservedCategoriesModel,
-    Prepared,
-    RequestSums,
-    SharedPasses,
-    Subset,
-    fit_forest,
-    leaves_folds_out,
-)
+from posteriori.learning.fit import FitResult, Plan, learn, needs_em, refine, without_groups
+from posteriori.learning.folds import outside
+from posteriori.learning.held_out_forests import fit_forest, leaves_folds_out
+from posteriori.learning.observed_categories import ObservedCategoriesModel
+from posteriori.learning.requests import IN_NO_FOLD, Request, SubsetSums
+from posteriori.learning.second_passes import Prepared, Subset, prepare
 from posteriori.learning.work_bounds import (
     COUNTING,
     COUNTING_AGAIN,
@@ -38,7 +33,7 @@ from posteriori.learning.work_bounds import (
     WorkCounts,
     announce_work,
 )
-from posteriori.model import Block, FactorWeights, GenerativeModel, bins_of
+from posteriori.model import FactorWeights, GenerativeModel, bins_of
 from posteriori.sources import LabelledSource
 from posteriori.sources.table_source import blas, in_order, n_threads
 from posteriori.statistics import JointStatistics
@@ -175,89 +170,6 @@ class _PlanFit:
         return replace(known, model=model)
 
 
-class _Request(Protocol):
-    """Statistics of some blocks under one schema, to be added up in the pass over the rows."""
-
-    schema: Schema
-    blocks: list[Block]
-
-    def matches(self, other: _Request) -> bool:
-        """Whether the statistics are of the same cells of the same rows."""
-
-    def collector(self, folds: int) -> Callable[[Batch], JointStatistics]:
-        """Return the function from a batch to its statistics, from which `of_subsets` takes those of the subsets."""
-
-    def plain_collector(self) -> Callable[[Batch], JointStatistics]:
-        """Return the function from a batch to the statistics of all its rows."""
-
-    def of_subsets(self, sums: JointStatistics, folds: int) -> list[JointStatistics]:
-        """Return the statistics of each subset of rows that they hold."""
-
-
-@dataclass
-class _PerFoldRequest:
-    """Statistics per fold under one schema: they give those of the rows outside each fold, and last of all rows."""
-
-    schema: Schema
-    blocks: list[Block] = field(default_factory=list)
-
-    def matches(self, other: _Request) -> bool:
-        return isinstance(other, _PerFoldRequest) and self.schema == other.schema
-
-    def collector(self, folds: int) -> Callable[[Batch], JointStatistics]:
-        collect = per_fold(Collect(tuple(self.blocks)), folds)
-        return lambda batch: collect(batch.with_schema(self.schema))
-
-    def plain_collector(self) -> Callable[[Batch], JointStatistics]:
-        collect = Collect(tuple(self.blocks))
-        return lambda batch: collect(batch.with_schema(self.schema))
-
-    def of_subsets(self, sums: JointStatistics, folds: int) -> list[JointStatistics]:
-        same: list[Any] = [None] * len(sums.blocks)
-        parts = [
-            replace(sums.reindexed(components, same), hidden=0.0)
-            for components in components_of_folds(len(sums.weight), folds)
-        ]
-        # The weight of rows without label belongs to no fold: it goes to the part that is in every sum, once.
-        parts[-1] = replace(parts[-1], hidden=sums.hidden)
-        return sums_without_each(parts)
-
-
-@dataclass
-class _SubsetRequest:
-    """Statistics of the rows outside one fold, or of all rows, binned at the cut points of these rows."""
-
-    schema: Schema
-    excluded: int | None
-    blocks: list[Block] = field(default_factory=list)
-
-    def matches(self, other: _Request) -> bool:
-        return isinstance(other, _SubsetRequest) and self.excluded == other.excluded and self.schema == other.schema
-
-    def collector(self, folds: int) -> Callable[[Batch], JointStatistics]:
-        collect = Collect(tuple(self.blocks))
-        return lambda batch: collect(outside(batch, self.excluded).with_schema(self.schema))
-
-    plain_collector = _PerFoldRequest.plain_collector
-
-    def of_subsets(self, sums: JointStatistics, folds: int) -> list[JointStatistics]:
-        return [sums]
-
-
-@dataclass(frozen=True)
-class _Address:
-    """Where to find the statistics of one subset for one plan: request, subset within it, and blocks within that."""
-
-    request: int
-    subset: int
-    blocks: tuple[int, ...]
-
-    def select(self, statistics: Sequence[Sequence[JointStatistics]], without_hidden: bool) -> JointStatistics:
-        whole = statistics[self.request][self.subset]
-        hidden = 0.0 if without_hidden else whole.hidden
-        return replace(whole, blocks=tuple([whole.blocks[index] for index in self.blocks]), hidden=hidden)
-
-
 def cross_fit(
     source: LabelledSource,
     fold: Array,
@@ -309,14 +221,15 @@ def cross_fit(
         return forests
     with step(CUTTING):
         schemas = _schemas(cut_points, plans, folds)
-    requests: list[_Request] = []
-    addresses = [_request(requests, *pair, folds) for pair in zip(plans, schemas, strict=True)]
+    wanted = [_requests(*pair) for pair in zip(plans, schemas, strict=True)]
+    sums = SubsetSums(rows, folds, held_out)
     with step(COUNTING):
-        statistics, in_no_fold = _statistics(rows.with_progress(progress), folds, requests, held_out)
-    if in_no_fold:
-        plans = [_with_groups(plan, of_plan[-1], in_no_fold) for plan, of_plan in zip(plans, addresses, strict=True)]
+        sums.add_up(chain.from_iterable(chain.from_iterable(wanted)), progress)
+    if held_out is not None:
+        in_no_fold = [sums.of_model(requests[-1], IN_NO_FOLD) for requests in wanted]
+        plans = [_with_groups(*pair) for pair in zip(plans, in_no_fold, strict=True)]
     with step(COUNTING_AGAIN):
-        prepared = _prepared(SharedPasses(rows, folds, held_out), plans, schemas, addresses, statistics)
+        prepared = _prepared(sums, plans, schemas, wanted)
     fits = []
     for plan, of_plan, of_subsets in zip(plans, schemas, prepared, strict=True):
         learned_from = rows.with_unlabelled_weight(0.0) if _ignores_unlabelled(plan, source) else rows
@@ -341,57 +254,46 @@ def _fit_forests(rows: LabelledSource, folds: int, plans: Sequence[Plan], cut_po
     return found
 
 
-def _statistics(
-    rows: LabelledSource, folds: int, requests: Sequence[_Request], held_out: Batch | None
-) -> tuple[list[list[JointStatistics]], list[list[JointStatistics]]]:
-    """Return the statistics of each request, of each subset of rows that it holds, from one pass.
-
-    The second result holds the statistics of the rows in no fold, where most rows are in none; otherwise it is empty.
-    """
-    if held_out is None:
-        sums = rows.reduce(_collect_each([request.collector(folds) for request in requests]))
-        return [request.of_subsets(part, folds) for request, part in zip(requests, sums.parts, strict=True)], []
-    parts = sums_of_parts(rows, _collect_each([request.plain_collector() for request in requests]), folds, held_out)
-    of_subsets = sums_without_each(parts)
-    return [[sums.parts[i] for sums in of_subsets] for i in range(len(requests))], [[one] for one in parts[-1].parts]
+def _requests(plan: Plan, schemas: Sequence[Schema]) -> list[tuple[Request, ...]]:
+    """Return the requests of a plan for the rows outside each fold, and last for all rows."""
+    if _are_one(schemas):
+        return [Request.of_model(schemas[0], None, plan.blocks)] * len(schemas)
+    return [Request.of_model(schema, subset, plan.blocks) for subset, schema in enumerate(schemas)]
 
 
-def _with_groups(plan: Plan, address: _Address, statistics: Sequence[Sequence[JointStatistics]]) -> Plan:
+def _with_groups(plan: Plan, statistics: JointStatistics) -> Plan:
     """Return the plan with the groups of categories that the statistics choose, for all subsets of the rows.
 
     Groups of each subset would take statistics of each, and so as many times the work.
     """
-    known = replace(address, subset=0).select(statistics, without_hidden=False)
     blocks = tuple(
         replace(block, density=block.density.grouped_by(sums)) if isinstance(block.density, Grouped) else block
-        for block, sums in zip(plan.blocks, known.blocks, strict=True)
+        for block, sums in zip(plan.blocks, statistics.blocks, strict=True)
     )
     return replace(plan, blocks=blocks)
 
 
 def _prepared(
-    passes: SharedPasses,
+    sums: SubsetSums,
     plans: Sequence[Plan],
     schemas: Sequence[list[Schema]],
-    addresses: Sequence[list[_Address]],
-    statistics: Sequence[Sequence[JointStatistics]],
+    wanted: Sequence[list[tuple[Request, ...]]],
 ) -> list[list[Prepared]]:
     """Return, for each plan and subset, what its fit needs; second passes are shared where the subsets have one schema.
 
     Where each subset has cut points of its own, its fits make their own second passes.
     """
-    found = []
-    for plan, of_plan in zip(plans, addresses, strict=True):
-        without_hidden = _ignores_unlabelled(plan, passes.source)
-        found.append([Prepared(plan.blocks, address.select(statistics, without_hidden)) for address in of_plan])
-    places, subsets = [], []
-    for p, of_schemas in enumerate(schemas):
-        if _are_one(of_schemas):
-            for k, ready in enumerate(found[p]):
-                places.append((p, k))
-                subsets.append(Subset(of_schemas[0], k, ready.blocks, ready.statistics))
-    for (p, k), ready in zip(places, passes.prepare(subsets), strict=True):
-        found[p][k] = ready
+    found, places, subsets = [], [], []
+    for p, (plan, of_plan, requests) in enumerate(zip(plans, schemas, wanted, strict=True)):
+        counted = [sums.of_model(one, subset) for subset, one in enumerate(requests)]
+        if _ignores_unlabelled(plan, sums.source):
+            counted = [replace(statistics, hidden=0.0) for statistics in counted]
+        found.append([Prepared(plan.blocks, statistics) for statistics in counted])
+        if _are_one(of_plan):
+            places += [(p, subset) for subset in range(len(counted))]
+            subsets += [Subset(of_plan[0], subset, plan.blocks, one) for subset, one in enumerate(counted)]
+    for (p, subset), ready in zip(places, prepare(sums, subsets), strict=True):
+        found[p][subset] = ready
     return found
 
 
@@ -526,46 +428,3 @@ def _schemas(cut_points: CutPoints, plans: Sequence[Plan], folds: int) -> list[l
             found = cut_points.schemas(bins)
             by_bins[keys[-1]] = found if len(found) > 1 else found * (folds + 1)
     return [by_bins[key] for key in keys]
-
-
-def _request(requests: list[_Request], plan: Plan, schemas: list[Schema], folds: int) -> list[_Address]:
-    """Request the statistics of a plan, and return the address of each fold's, and last that of all rows."""
-    if _are_one(schemas):
-        index = _index(requests, _PerFoldRequest(schemas[0]))
-        blocks = _block_indices(requests[index].blocks, plan.blocks)
-        return [_Address(index, subset, blocks) for subset in range(folds + 1)]
-    addresses = []
-    for excluded, schema in zip([*range(folds), None], schemas, strict=True):
-        index = _index(requests, _SubsetRequest(schema, excluded))
-        addresses.append(_Address(index, 0, _block_indices(requests[index].blocks, plan.blocks)))
-    return addresses
-
-
-def _index(requests: list[_Request], new: _Request) -> int:
-    """Return the index of a request, which is appended if there is no equal one."""
-    for index, request in enumerate(requests):
-        if request.matches(new):
-            return index
-    requests.append(new)
-    return len(requests) - 1
-
-
-def _block_indices(requested: list[Block], blocks: Sequence[Block]) -> tuple[int, ...]:
-    """Return the index of each block's statistics among those requested, to which new ones are appended."""
-    indices = []
-    for block in blocks:
-        wanted = block.columns, block.density.sufficient_statistics
-        known = [(other.columns, other.density.sufficient_statistics) for other in requested]
-        if wanted not in known:
-            requested.append(block)
-        indices.append(known.index(wanted) if wanted in known else len(known))
-    return tuple(indices)
-
-
-def _collect_each(collectors: Sequence[Callable[[Batch], JointStatistics]]) -> Callable[[Batch], RequestSums]:
-    """Return the function from a batch to the statistics of all requests."""
-
-    def accumulate(batch: Batch) -> RequestSums:
-        return RequestSums(tuple(collect(batch) for collect in collectors))
-
-    return accumulate
