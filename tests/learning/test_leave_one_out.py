@@ -15,7 +15,7 @@ import posteriori as po
 from posteriori.densities import LeaveOneOutDensity, MultivariateGaussian
 from posteriori.densities.covariances import PerClass, Pooled, PseudoRows
 from posteriori.learning.fit import Collect, FitResult, estimate
-from posteriori.learning.shared_passes import ObservedCategoriesModel
+from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.weights import left_out_factors
 
 CUTS = (-1.0, 0.0, 1.0)

@@ -15,7 +15,7 @@ from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.parameter_groups import Labels
 from posteriori.densities import REGISTRY
 from posteriori.densities.tree_growing import trees_for
-from posteriori.learning.cross_fitting import CrossFitted
+from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.log_linear import fit_pool
 from posteriori.model import GenerativeModel, clip_log_posteriors
 from posteriori.model_cost import ColumnSummary, Language, TableSummary

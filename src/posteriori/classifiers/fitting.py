@@ -14,7 +14,7 @@ from posteriori.classifiers.estimate_warnings import (
     warn_of_undetermined,
 )
 from posteriori.classifiers.fitted import Fitted
-from posteriori.classifiers.request import Request
+from posteriori.classifiers.request import FitRequest
 from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
 from posteriori.learning.cut_points import binned_schema, retyped, with_missing_cuts
 from posteriori.learning.fit import (
@@ -42,13 +42,13 @@ from posteriori.user_warnings import warn
 NO_SUMS = "this model was built from parameters, which do not contain the number of rows"
 
 
-def learn_rows(request: Request, X: Any, y: Any, sample_weight: Any) -> Fitted:
+def learn_rows(request: FitRequest, X: Any, y: Any, sample_weight: Any) -> Fitted:
     """Return the model of rows that are all there are, and their sums."""
     return _learned(request, _collect_first(request, X, y, sample_weight, None, complete=True))
 
 
 def add_rows(
-    request: Request, fitted: Fitted | None, X: Any, y: Any, sample_weight: Any, classes: Any = None
+    request: FitRequest, fitted: Fitted | None, X: Any, y: Any, sample_weight: Any, classes: Any = None
 ) -> Fitted:
     """Return the model of rows and of those that were learned from before, if there were some, and the sums of all."""
     if fitted is None:
@@ -60,7 +60,9 @@ def add_rows(
     return replace(learned, classes_closed=fitted.classes_closed, record=fitted.record.of_other_model())
 
 
-def _collect_first(request: Request, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool) -> CollectedRows:
+def _collect_first(
+    request: FitRequest, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool
+) -> CollectedRows:
     head_sample = X.head_sample() if isinstance(X, Scan) else None
     if head_sample is not None:
         try:
@@ -70,7 +72,7 @@ def _collect_first(request: Request, X: Any, y: Any, sample_weight: Any, classes
     return _collected(request, X, y, sample_weight, classes, complete)
 
 
-def _collected(request: Request, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool) -> CollectedRows:
+def _collected(request: FitRequest, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool) -> CollectedRows:
     """Read rows, choose the cut points of binned columns, and collect the statistics."""
     rows = read_first_rows(request, X, y, sample_weight, classes=classes, complete=complete)
     source, target = rows.source, rows.target
@@ -86,7 +88,7 @@ def _collected(request: Request, X: Any, y: Any, sample_weight: Any, classes: An
 
 
 def _collect_further(
-    request: Request, fitted: Fitted, X: Any, y: Any, sample_weight: Any, classes: Any
+    request: FitRequest, fitted: Fitted, X: Any, y: Any, sample_weight: Any, classes: Any
 ) -> CollectedRows:
     """Read rows under a fitted model, and collect their statistics beside those of the earlier rows."""
     sums_of(fitted)  # raises its error before the rows are read
@@ -102,7 +104,7 @@ def _collect_further(
     return CollectedRows(TrainingRows(source, target), replace(plan, blocks=blocks), sums, past)
 
 
-def _learned(request: Request, collected: CollectedRows) -> Fitted:
+def _learned(request: FitRequest, collected: CollectedRows) -> Fitted:
     """Return the model of the statistics of rows, and of earlier rows; warn of what the rows do not determine."""
     source, target, plan = collected.rows.source, collected.rows.target, collected.plan
     statistics, options = collected.statistics, plan.limits
@@ -118,7 +120,7 @@ def _learned(request: Request, collected: CollectedRows) -> Fitted:
     return replace(fitted, transduction=_inferred_labels(request, fitted, source.with_label_model(fit.label_model)))
 
 
-def checked_fit(request: Request, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted:
+def checked_fit(request: FitRequest, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted:
     """Return a learned model as a fitted value; warn of estimates that the rows do not determine."""
     fitted = fitted_of(request, learned, target, unlabelled_weight)
     warn_not_converged(learned, request.limits)
@@ -130,14 +132,14 @@ def checked_fit(request: Request, learned: FitResult, target: Column, unlabelled
     return fitted
 
 
-def fitted_of(request: Request, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted:
+def fitted_of(request: FitRequest, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted:
     """Return a learned model as a fitted value; a row without label had this weight."""
     confusion = None if learned.label_model is None else learned.label_model.confusion
     weight = unlabelled_weight if request.has_labels else None
     return Fitted(learned.model, target, learned.statistics, np.array(learned.trace), confusion, weight)
 
 
-def _inferred_labels(request: Request, fitted: Fitted, source: LabelledSource) -> Array | None:
+def _inferred_labels(request: FitRequest, fitted: Fitted, source: LabelledSource) -> Array | None:
     """Return the labels of the training rows, (n,), if the model infers missing or noisy labels."""
     if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; use predict
         return None

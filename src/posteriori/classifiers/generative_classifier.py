@@ -39,7 +39,7 @@ from posteriori.classifiers.pool_reading import (
     with_affordable_folds,
 )
 from posteriori.classifiers.pool_updates import log_prior_ratio, with_rows, without_rows
-from posteriori.learning.cross_fitting import CrossFitted
+from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_bounds import POOLING, fitting_steps
 from posteriori.model import KnownCells, Pool, Posterior

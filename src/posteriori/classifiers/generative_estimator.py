@@ -13,7 +13,7 @@ from posteriori.classifiers.estimate_warnings import warn_of_one_class
 from posteriori.classifiers.fitted import Fitted, FittedAttributes
 from posteriori.classifiers.fitting import add_rows, checked_fit, fitted_of, learn_rows
 from posteriori.classifiers.parameter_groups import columns_of, em_of, labels_of
-from posteriori.classifiers.request import Request
+from posteriori.classifiers.request import FitRequest
 from posteriori.classifiers.rows import supports_partitions
 from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
 from posteriori.classifiers.updating import remove_rows
@@ -98,9 +98,9 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         warn_of_one_class(self.target_, self.schema_.target)
         return self
 
-    def fit_request(self) -> Request:
+    def fit_request(self) -> FitRequest:
         """Return what the parameters ask of a fit."""
-        return Request(
+        return FitRequest(
             type(self).__name__,
             columns_of(self),
             labels_of(self),
@@ -118,7 +118,7 @@ class GenerativeEstimator(FittedAttributes, Classifier):
             self._check_size,
         )
 
-    def _checked_request(self) -> Request:
+    def _checked_request(self) -> FitRequest:
         """Return what the parameters ask of a fit; ValueError that names a parameter of a wrong type or value."""
         self._validate_params()
         return self.fit_request()

@@ -25,7 +25,7 @@ from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.label_parameters import reject_target
 from posteriori.classifiers.parameter_groups import EM, Columns, Labels, set_grouped_params, validate_grouped_params
 from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
-from posteriori.classifiers.request import Request
+from posteriori.classifiers.request import FitRequest
 from posteriori.classifiers.updating import remove_rows
 from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
 from posteriori.model import Block, GenerativeModel
@@ -474,7 +474,7 @@ class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
         require(len(self.fitted_.classes) == 1, "a tree without label has several classes")
 
     @property
-    def _request(self) -> Request:
+    def _request(self) -> FitRequest:
         """What the parameters ask of a fit to rows of one class."""
         return ChowLiuClassifier(**self.get_params(deep=False)).fit_request()
 

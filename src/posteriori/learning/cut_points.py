@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.categorical import Binned, Bins
-from posteriori.learning.folds import components_of_folds, per_fold, sums_without_each
+from posteriori.learning.folds import sums_outside_folds, with_pairs
 from posteriori.model import Block, bins_of, reject_outside
 from posteriori.sources import Source
 from posteriori.sources.table_source import in_order, n_threads
@@ -282,9 +282,10 @@ class CutPoints:
         if columns not in self._grids:
             grid = {j: rows.sorted(j).cuts(_GRID, rows.weights[-1]).tolist() for j in columns}
             schema = self.source.schema.with_cuts(grid)
-            counts = self.source.with_schema(schema).numeric_columns().reduce(per_fold(_count(columns), self.folds))
-            parts = [counts.reindexed(components) for components in components_of_folds(len(counts.table), self.folds)]
-            self._grids[columns] = _Grid(columns, schema, sums_without_each(parts))
+            count, folds = _count(columns), self.folds
+            source = self.source.with_schema(schema).numeric_columns()
+            counts = source.reduce(lambda batch: count(with_pairs(batch, folds)))
+            self._grids[columns] = _Grid(columns, schema, sums_outside_folds(counts, len(counts.table), folds))
         return self._grids[columns]
 
 

@@ -54,28 +54,47 @@ class Collect:
         ValueError
             A cell is out of the support of its density, or its square overflows.
         """
-        assignment = batch.assignment
-        if assignment is None:
+        if batch.assignment is None:
             raise ValueError("the batch has no labels to learn from")
         known = batch.labelled()
-        labels = cast(Assignment, known.assignment)
-        weight = np.bincount(labels.component, labels.weight, labels.n_components)
-        hidden = float(assignment.weight[assignment.component < 0].sum())
-        statistics = []
-        for block in self.blocks:
-            reject_incomplete(block, batch)
-            if not block.density.has_full_support:
-                reject_outside(block, batch)
-            sums = block.density.sufficient_statistics.of(block.tile(known), labels)
-            finite = sums.finite()
-            if not finite.all():
-                reject_outside(block, batch)
-                _reject_overflow(batch.schema, block.columns, finite)
-            statistics.append(sums)
-        ranges = ColumnRanges.of(batch)
-        if hidden > 0 and not ranges.has_finite_squares.all():  # rows without label are in no statistics yet
-            _reject_overflow(batch.schema, range(len(batch.schema.columns)), ranges.has_finite_squares)
-        return JointStatistics(weight, tuple(statistics), hidden, ranges)
+        blocks = tuple([checked_sums(block, batch, known) for block in self.blocks])
+        return replace(totals(batch, known), blocks=blocks)
+
+
+def checked_sums(block: Block, batch: Batch, known: Batch) -> Any:
+    """Return the statistics of one block of the labelled rows of a batch, `known`, after a check of the cells.
+
+    Raises
+    ------
+    ValueError
+        A cell is out of the support of the density, or its square overflows.
+    """
+    reject_incomplete(block, batch)
+    if not block.density.has_full_support:
+        reject_outside(block, batch)
+    sums = block.density.sufficient_statistics.of(block.tile(known), cast(Assignment, known.assignment))
+    finite = sums.finite()
+    if not finite.all():
+        reject_outside(block, batch)
+        _reject_overflow(batch.schema, block.columns, finite)
+    return sums
+
+
+def totals(batch: Batch, known: Batch) -> JointStatistics:
+    """Return the weight of the labelled rows, `known`, and of the others, and the ranges of all columns.
+
+    Raises
+    ------
+    ValueError
+        The square of a cell of a row without label overflows.
+    """
+    assignment, labels = cast(Assignment, batch.assignment), cast(Assignment, known.assignment)
+    weight = np.bincount(labels.component, labels.weight, labels.n_components)
+    hidden = float(assignment.weight[assignment.component < 0].sum())
+    ranges = ColumnRanges.of(batch)
+    if hidden > 0 and not ranges.has_finite_squares.all():  # rows without label are in no statistics yet
+        _reject_overflow(batch.schema, range(len(batch.schema.columns)), ranges.has_finite_squares)
+    return JointStatistics(weight, (), hidden, ranges)
 
 
 def _reject_overflow(schema: Schema, columns: Iterable[int], finite: Array) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from posteriori.sources import LabelledSource
 from posteriori.sources.table_source import in_order, n_threads
+from posteriori.statistics import JointStatistics
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.tables.batch import joined
@@ -119,29 +120,36 @@ def stratified_subsample(y_true: Array, most: int) -> Array:
 T = TypeVar("T")
 
 
-def per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch], T]:
-    """Return a function from a batch to statistics that have a component per pair of fold and class, fold first.
+def with_pairs(batch: Batch, folds: int) -> Batch:
+    """Return a batch whose components are the pairs of fold and class, fold first.
 
-    Rows that are in no fold are counted in an extra fold, the last one.
+    Rows that are in no fold are in an extra fold, the last one.
     """
-
-    def accumulate_per_fold(batch: Batch) -> T:
-        labels = batch.assignment
-        assert labels is not None
-        fold = np.full(len(batch), -1, np.int32) if batch.fold is None else batch.fold
-        assert fold.max(initial=-1) < folds  # kernels do not check bounds
-        pair = np.where(fold < 0, folds, fold) * labels.n_components + labels.component
-        component = np.where(labels.component < 0, -1, pair).astype(np.int32)
-        pairs = replace(labels, component=component, n_components=(folds + 1) * labels.n_components)
-        return accumulate(replace(batch, assignment=pairs))
-
-    return accumulate_per_fold
+    labels = batch.assignment
+    assert labels is not None
+    fold = np.full(len(batch), -1, np.int32) if batch.fold is None else batch.fold
+    assert fold.max(initial=-1) < folds  # kernels do not check bounds
+    pair = np.where(fold < 0, folds, fold) * labels.n_components + labels.component
+    component = np.where(labels.component < 0, -1, pair).astype(np.int32)
+    pairs = replace(labels, component=component, n_components=(folds + 1) * labels.n_components)
+    return replace(batch, assignment=pairs)
 
 
 def components_of_folds(n: int, folds: int) -> list[range]:
     """Return the components of each fold among n pairs of fold and class; last those of rows in no fold."""
     n_classes = n // (folds + 1)
     return [range(k * n_classes, (k + 1) * n_classes) for k in range(folds + 1)]
+
+
+def sums_outside_folds(sums: Any, n: int, folds: int) -> list[Any]:
+    """Return the statistics of the rows outside each fold, and last of all rows, from those of n pairs (`with_pairs`).
+
+    Rows without label are in no pair. Their weight is in every result, whatever their fold.
+    """
+    of_folds = sums_without_each([sums.reindexed(components) for components in components_of_folds(n, folds)])
+    if isinstance(sums, JointStatistics):
+        return [replace(one, hidden=sums.hidden) for one in of_folds]
+    return of_folds
 
 
 def sums_without_each(parts: list[T]) -> list[T]:
@@ -187,7 +195,7 @@ def rows_in_folds(source: LabelledSource) -> Batch:
 def sums_of_parts(source: LabelledSource, accumulate: Callable[[Batch], T], folds: int, held_out: Batch) -> list[T]:
     """Return the sums over the rows of each fold, and last over the rows in no fold, in one pass over the latter.
 
-    With `per_fold`, every batch would fill a table for each fold, although few rows are in one.
+    With `with_pairs`, every batch would fill a table for each fold, although few rows are in one.
 
     Parameters
     ----------

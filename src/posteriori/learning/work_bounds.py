@@ -14,7 +14,7 @@ from posteriori.densities.covariances import Pooled
 from posteriori.densities.tree_growing import FOLDS, fewest_in_node, trees_for
 from posteriori.learning import cells, weights
 from posteriori.learning.fit import Plan
-from posteriori.learning.shared_passes import leaves_folds_out
+from posteriori.learning.held_out_forests import leaves_folds_out
 from posteriori.model import Block, bins_of
 from posteriori.model_cost import EM_STEPS, MOST_GROUPS, Work
 from posteriori.statistics import Scatter

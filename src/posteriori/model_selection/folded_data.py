@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.learning.cross_fitting import CrossFitted, cross_fit, score_batch, score_held_out
+from posteriori.learning.cross_fitting import cross_fit
 from posteriori.learning.fit import Plan, TrainingRows
+from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folds import assign_folds, rows_in_folds, stratified_subsample
+from posteriori.learning.held_out_scores import score_batch, score_held_out
 from posteriori.learning.importance import HeldOutRows, most_rows
 from posteriori.learning.work_bounds import SCORING, WorkCounts
 from posteriori.model import Posterior

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.fit import FitResult, Plan, TrainingRows
+from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.weights import check_closed_form, left_out_factors, left_out_prior, unseen_as_missing
 from posteriori.model import GenerativeModel, Prior, log_normalised

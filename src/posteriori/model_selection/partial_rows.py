@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.kernels.hashing import splitmix64
-from posteriori.learning.cross_fitting import CrossFitted
+from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.log_linear import fit_partial_weights
 from posteriori.model import (
     FLOOR,

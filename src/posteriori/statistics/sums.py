@@ -460,10 +460,10 @@ class JointStatistics:
         return JointStatistics(difference(self.weight, other.weight), sums, self.hidden - other.hidden, self.ranges)
 
     def reindexed(
-        self, components: Sequence[int], columns: Sequence[Sequence[Sequence[int]] | None]
+        self, components: Sequence[int], columns: Sequence[Sequence[Sequence[int]] | None] | None = None
     ) -> JointStatistics:
         """Return the same sums in another order, as `Statistics.reindexed` does; columns has one entry per block."""
-        pairs = zip(self.blocks, columns, strict=True)
+        pairs = zip(self.blocks, [None] * len(self.blocks) if columns is None else columns, strict=True)
         return JointStatistics(
             gather(self.weight, components),
             tuple(block.reindexed(components, moves) for block, moves in pairs),
