@@ -409,7 +409,8 @@ class CandidateFitter:
             plans = [one.training_plan(folded.source.schema, folded.target) for one in some]
             found, fitted, batch = judge_and_sample(plans, folded, self.progress, self.sampled, leave_trees_out=True)
             with without_passes():
-                again = [judge_and_sample(plans, other, leave_trees_out=True)[0] for other in self.repeats]
+                full = [one.full for one in fitted]
+                again = [judge_and_sample(plans, other, leave_trees_out=True, known=full)[0] for other in self.repeats]
         assert batch is not None
         return np.concatenate([found, *again]), fitted, batch
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from posteriori.densities import Grouped
 from posteriori.learning.cut_points import CutPoints
-from posteriori.learning.fit import Plan, without_groups
+from posteriori.learning.fit import FitResult, Plan, without_groups
 from posteriori.learning.fold_fits import CrossFitted, PlanFit, PlanSubset, fit_all
 from posteriori.learning.held_out_forests import fit_forest, leaves_folds_out
 from posteriori.learning.requests import IN_NO_FOLD, Request, SubsetSums
@@ -40,6 +40,7 @@ def cross_fit(
     progress: Callable[[int], None] | None = None,
     held_out: Batch | None = None,
     leave_trees_out: bool = False,
+    known: Sequence[FitResult] | None = None,
 ) -> list[CrossFitted]:
     """Return, for each plan, the model of all rows and the models of the rows outside each fold.
 
@@ -58,6 +59,8 @@ def cross_fit(
         the groups of categories of all models.
     leave_trees_out : bool
         Whether the models of a forest without a fold are the trees that did not see it (`fit_forest`), not a refit.
+    known : sequence of FitResult, optional
+        The fit of each plan to all rows, where these were dealt to other folds before.
 
     Raises
     ------
@@ -78,6 +81,8 @@ def cross_fit(
     )
     by_trees = [leave_trees_out and leaves_folds_out(plan, folds) for plan in plans]
     forests = _fit_forests(rows, folds, [plan for plan, one in zip(plans, by_trees, strict=True) if one], cut_points)
+    known_fits: Sequence[FitResult | None] = [None] * len(plans) if known is None else known
+    known_fits = [fit for fit, one in zip(known_fits, by_trees, strict=True) if not one]
     plans = [plan for plan, one in zip(plans, by_trees, strict=True) if not one]
     if not plans:
         return forests
@@ -93,13 +98,13 @@ def cross_fit(
     with step(COUNTING_AGAIN):
         prepared = _prepared(sums, plans, schemas, wanted)
     fits = []
-    for plan, of_plan, of_subsets in zip(plans, schemas, prepared, strict=True):
+    for plan, of_plan, of_subsets, full in zip(plans, schemas, prepared, known_fits, strict=True):
         learned_from = rows.with_unlabelled_weight(0.0) if _ignores_unlabelled(plan, source) else rows
         *parts, whole = (
             PlanSubset(learned_from, excluded, schema, ready, held_out)
             for excluded, schema, ready in zip([*range(folds), None], of_plan, of_subsets, strict=True)
         )
-        fits.append(PlanFit(plan, whole, tuple(parts)))
+        fits.append(PlanFit(plan, whole, tuple(parts), full))
     is_small = len(fold) * len(source.schema.columns) * n_classes < _ENOUGH_FACTORS
     fitted, grown = iter(fit_all(fits, 1 if is_small else n_threads(source.n_jobs))), iter(forests)
     return [next(grown if one else fitted) for one in by_trees]

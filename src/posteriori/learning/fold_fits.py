@@ -78,11 +78,15 @@ class PlanSubset:
 
 @dataclass(frozen=True)
 class PlanFit:
-    """Fits one plan to all rows and to the rows outside each fold."""
+    """Fits one plan to all rows and to the rows outside each fold.
+
+    `known` is the fit to all rows, where these were dealt to other folds before.
+    """
 
     plan: Plan
     all_rows: PlanSubset
     outside: tuple[PlanSubset, ...]
+    known: FitResult | None = None
 
     def whole(self) -> FitResult:
         """Return the fit to all rows."""
@@ -109,11 +113,13 @@ class PlanFit:
     @cached_property
     def _unweighted(self) -> FitResult:
         """The fit to all rows, before factor weights are learned."""
-        return self._learn(self.all_rows, None)
+        return self._learn(self.all_rows, None) if self.known is None else self.known
 
     @cached_property
     def _full(self) -> GenerativeModel:
         """The model of all rows. Its factor weights are the start of those of each fold."""
+        if self.known is not None:
+            return self.known.model
         fit = self._unweighted
         known = ObservedCategoriesModel(fit.model.schema, fit.model, (), fit.statistics)
         return self._weighted(known, self.all_rows, None).model

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.learning.cross_fitting import cross_fit
-from posteriori.learning.fit import Plan, TrainingRows
+from posteriori.learning.fit import FitResult, Plan, TrainingRows
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folds import assign_folds, rows_in_folds, stratified_subsample
 from posteriori.learning.held_out_scores import score_batch, score_held_out
@@ -198,21 +198,22 @@ def judge_and_sample(
     progress: Callable[[int], None] | None = None,
     sampled: Array | None = None,
     leave_trees_out: bool = False,
+    known: Sequence[FitResult] | None = None,
 ) -> tuple[Array, list[CrossFitted], Batch | None]:
     """Return log p(y | x) of each evaluated row by the model of the other folds, (m, C, M), and all M models.
 
     `progress` is called with the number of rows of each finished batch; each row is counted twice. The third result is
     the cells of the evaluated rows at the positions `sampled`: one pass serves both, so that the cells for feature
     importance need no further one. With `leave_trees_out`, a row is predicted by those trees of a forest that did not
-    see it, and no forest is fitted again.
+    see it, and no forest is fitted again. `known` is the fit of each plan to all rows, where other folds gave it.
     """
     fold, source = folded.fold_of_rows, folded.source.cached()
     if folded.most_are_in_no_fold:
         held_out = rows_in_folds(source.with_folds(fold))
-        fitted = cross_fit(source, fold, folded.folds, plans, progress, held_out, leave_trees_out)
+        fitted = cross_fit(source, fold, folded.folds, plans, progress, held_out, leave_trees_out, known)
         log_posterior = score_batch(held_out, fitted, source.n_jobs, len(fold), progress)
         return log_posterior, fitted, None if sampled is None else held_out.rows(sampled)
-    fitted = cross_fit(source, fold, folded.folds, plans, progress, None, leave_trees_out)
+    fitted = cross_fit(source, fold, folded.folds, plans, progress, None, leave_trees_out, known)
     marked = None
     if sampled is not None:
         marked = np.zeros(len(fold), np.bool_)
