@@ -90,10 +90,13 @@ def test_a_cycle_of_parents(cycle, path):
     refused(path, "tan", arrays=arrays, match="its own ancestor")
 
 
-def test_offsets_of_tables(path):
-    _, _, arrays = parts_of("kdb")
-    arrays["fitted.model.parameters.0.offsets"] = arrays["fitted.model.parameters.0.offsets"] + 1
-    refused(path, "kdb", arrays=arrays, match="offsets of the tables")
+@pytest.mark.parametrize("name", ["kdb", "aode"])
+def test_tables_with_another_smoothing_than_their_density(name, path):
+    _, content, _ = parts_of(name)
+    density = content["fitted"]["fields"]["model"]["fields"]["blocks"]["tuple"][0]["fields"]["density"]
+    assert replaced(density, "strength", 3.5)[1] == 1
+    density["fields"]["smoothing"]["fields"]["strength"] = 3.5
+    refused(path, name, content=content, match="smoothing")
 
 
 @pytest.mark.parametrize("columns", [[0, 0], [-1], [99], [0, 1, 2, 3, 4]])

@@ -6,7 +6,7 @@ variable elimination, have no such form: they run as plain Python.
 
 import numpy as np
 
-from posteriori.kernels.back_off import with_pseudo_rows
+from posteriori.kernels.back_off import halfway, with_pseudo_rows
 from posteriori.support.typing import Array
 
 LANES = 8  # rows whose numbers stand side by side
@@ -67,6 +67,95 @@ def digitise(values, columns, starts, cuts, positions, codes):
         x = values[:, column].astype(np.float64)
         bins = np.searchsorted(cuts[starts[k] : starts[k + 1]], x, side="right") + 1
         codes[:, position] = np.where(np.isnan(x), 0, bins)
+
+
+def smoothed_tables(table, pseudo_rows, alpha, backs_off):
+    """As `families.smoothed_tables`, to the last bit, so that a file may hold counts in place of tables."""
+    observed = table[..., 1:]
+    for a in range(1, table.shape[1]):
+        observed[:, 0] += observed[:, a]
+    for b in range(1, table.shape[2]):
+        observed[:, :, 0] += observed[:, :, b]
+    pooled = np.zeros(observed.shape[1:])
+    for of_component in observed:
+        pooled += of_component
+    uniform = np.full(pooled.shape[-1], 1.0 / max(pooled.shape[-1], 1))
+    _shrink(pooled[0, 0], uniform, 0.0, alpha, False)
+    _shrink(observed[:, 0, 0], pooled[0, 0], pseudo_rows[0], alpha, backs_off)
+    # From few parents to many: those with the first parent, then those with the second one.
+    steps = [(np.s_[1:, :1], np.s_[:1, :1], pseudo_rows[1]), (np.s_[:, 1:], np.s_[:, :1], pseudo_rows[2])]
+    for given, before, strength in steps:
+        _shrink(pooled[given], pooled[before], strength, alpha, backs_off)
+        every = (slice(None), *given)
+        lower = halfway(observed[(slice(None), *before)], pooled[given])
+        _shrink(observed[every], lower, strength, alpha, backs_off)
+
+
+def _shrink(lines, lower, pseudo_rows, alpha, backs_off):
+    """As `families._shrink`, of lines (…, K) at once."""
+    lines[:] = with_pseudo_rows(lines, pseudo_rows, lower) if backs_off else lines + alpha
+    total = _one_after_the_other(lines)
+    np.copyto(lines, lower, where=total <= 0.0)
+    np.divide(lines, total, out=lines, where=total > 0.0)
+
+
+def _one_after_the_other(terms):
+    """Return the sums along the last axis, (…, 1), in the order of a loop; `sum` would add pairs."""
+    total = np.zeros((*terms.shape[:-1], 1))
+    for x in range(terms.shape[-1]):
+        total += terms[..., x : x + 1]
+    return total
+
+
+def averaged_tables(cells, offsets, widths, starts, single, strengths, alpha, backs_off, out):
+    """As `families.averaged_tables`, to the last bit, so that a file may hold counts in place of tables."""
+    d, n_components = len(widths), single.shape[1]
+    slots = [slice(start, start + width) for start, width in zip(starts.tolist(), widths.tolist(), strict=True)]
+    pair = 0
+    for i in range(d):
+        for j in range(i + 1, d):
+            first, size = offsets[pair], n_components * widths[i] * widths[j]
+            table = cells[first : first + size].reshape(n_components, widths[i], widths[j])
+            out[slots[i], slots[j]] = table.transpose(1, 2, 0)
+            out[slots[j], slots[i]] = table.transpose(2, 1, 0)
+            pair += 1
+    column = np.repeat(np.arange(d), widths)
+    strength = strengths[column][:, np.newaxis]
+    # The slots of code 1, 2, … of the columns that have it.
+    of_codes = [(np.flatnonzero(widths > x), (starts + x)[widths > x]) for x in range(1, widths.max())]
+
+    def totals(of_slots):
+        """Return the sums over the codes of each child but 0 along axis −2, for each of its slots."""
+        total = np.zeros((*of_slots.shape[:-2], d, of_slots.shape[-1]))
+        for columns, at in of_codes:
+            total[..., columns, :] += of_slots[..., at, :]
+        return total[..., column, :]
+
+    added = alpha * (widths - 1)[column][:, np.newaxis]
+    for i in range(d):
+        counts = out[slots[i]]
+        counts[:, slots[i]] = 0.0
+        lower = np.broadcast_to(single, counts.shape)
+        if backs_off:
+            pooled = np.zeros((*counts.shape[:2], 1))
+            for z in range(n_components):
+                pooled[..., 0] += counts[..., z]
+            marginal = np.zeros(pooled.shape[1:])
+            for of_code in pooled:
+                marginal += of_code
+            marginal += alpha
+            total = totals(marginal)
+            marginal = np.divide(marginal, total, out=np.zeros_like(marginal), where=total > 0.0)
+            total = totals(pooled) + strength
+            pooled = _shares(with_pseudo_rows(pooled, strength, marginal), total, marginal)
+            lower = halfway(lower, pooled)
+        total = totals(counts) + (strength if backs_off else added)
+        counts[:] = _shares(with_pseudo_rows(counts, strength, lower) if backs_off else counts + alpha, total, lower)
+
+
+def _shares(counts, total, otherwise):
+    """As `back_off.share_of`."""
+    return np.where(total > 0.0, counts / total, otherwise)
 
 
 def add_families(codes, families, log_probability, out):
