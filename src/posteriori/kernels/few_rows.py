@@ -10,6 +10,7 @@ from posteriori.kernels.back_off import halfway, with_pseudo_rows
 from posteriori.support.typing import Array
 
 LANES = 8  # rows whose numbers stand side by side
+_TERMS = 1 << 17  # of sums that are added up at once
 
 
 def log_evidence(log_joint, out):
@@ -256,13 +257,15 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
     column, cut, child = nodes[inner].T
     low, high = _cells_of_nodes(inner, nodes, parent, ordered, starts)
     at_left, at_right = np.zeros(len(inner)), np.zeros(len(inner))
-    rest, code = np.arange(len(inner)), low.copy()
+    for j in np.flatnonzero(ordered):
+        of_column, own = np.flatnonzero(column == j), mass[starts[j] : starts[j + 1]]
+        at_left[of_column] = _sums_between(own, low[of_column], np.minimum(cut[of_column], high[of_column]))
+        at_right[of_column] = _sums_between(own, np.maximum(cut[of_column] + 1, low[of_column]), high[of_column])
+    rest, code = np.flatnonzero(~ordered[column]), low.copy()
     while len(rest := rest[code[rest] <= high[rest]]):
         k = code[rest]
         mass_of_code = mass[starts[column[rest]] + k]
-        number = ordered[column[rest]]
-        place = np.where(number, 0, cut[rest] + k)
-        side = np.where(number, np.where(k <= cut[rest], 1, 2), sides[place] if len(sides) else 0)
+        side = sides[cut[rest] + k]
         at_left[rest] += np.where(side == 1, mass_of_code, 0.0)
         at_right[rest] += np.where(side == 2, mass_of_code, 0.0)
         code[rest] += 1
@@ -270,6 +273,20 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
     log_edge[child] = np.log(share[inner]) - np.log(at_left) + log_whole
     log_edge[child + 1] = np.log(1.0 - share[inner]) - np.log(at_right) + log_whole
     return 0
+
+
+def _sums_between(terms: Array, low: Array, high: Array) -> Array:
+    """Return terms[low] + … + terms[high] of each pair, added up in their order as in a loop; 0 if low > high."""
+    sums, places = np.zeros(len(low)), np.arange(len(terms))
+    known = np.flatnonzero(low <= high)
+    firsts = np.unique(low[known])
+    n_at_once = max(1, _TERMS // len(terms))
+    for start in range(0, len(firsts), n_at_once):
+        some = firsts[start : start + n_at_once]
+        upto = np.cumsum(np.where(places >= some[:, np.newaxis], terms, 0.0), axis=1)
+        pairs = known[(low[known] >= some[0]) & (low[known] <= some[-1])]
+        sums[pairs] = upto[np.searchsorted(some, low[pairs]), high[pairs]]
+    return sums
 
 
 def _cells_of_nodes(inner: Array, nodes: Array, parent: Array, ordered: Array, starts: Array) -> tuple[Array, Array]:
