@@ -92,7 +92,7 @@ def smoothed_tables(table, pseudo_rows, alpha, backs_off):
         _shrink(observed[every], lower, strength, alpha, backs_off)
 
 
-def _shrink(lines, lower, pseudo_rows, alpha, backs_off):
+def _shrink(lines: Array, lower: Array, pseudo_rows: float, alpha: float, backs_off: bool) -> None:
     """As `families._shrink`, of lines (…, K) at once."""
     lines[:] = with_pseudo_rows(lines, pseudo_rows, lower) if backs_off else lines + alpha
     total = _one_after_the_other(lines)
@@ -100,7 +100,7 @@ def _shrink(lines, lower, pseudo_rows, alpha, backs_off):
     np.divide(lines, total, out=lines, where=total > 0.0)
 
 
-def _one_after_the_other(terms):
+def _one_after_the_other(terms: Array) -> Array:
     """Return the sums along the last axis, (…, 1), in the order of a loop; `sum` would add pairs."""
     total = np.zeros((*terms.shape[:-1], 1))
     for x in range(terms.shape[-1]):
@@ -125,12 +125,12 @@ def averaged_tables(cells, offsets, widths, starts, single, strengths, alpha, ba
     # The slots of code 1, 2, … of the columns that have it.
     of_codes = [(np.flatnonzero(widths > x), (starts + x)[widths > x]) for x in range(1, widths.max())]
 
-    def totals(of_slots):
+    def totals(of_slots: Array) -> Array:
         """Return the sums over the codes of each child but 0 along axis −2, for each of its slots."""
         total = np.zeros((*of_slots.shape[:-2], d, of_slots.shape[-1]))
         for columns, at in of_codes:
             total[..., columns, :] += of_slots[..., at, :]
-        return total[..., column, :]
+        return np.asarray(total[..., column, :])
 
     added = alpha * (widths - 1)[column][:, np.newaxis]
     for i in range(d):
@@ -154,7 +154,7 @@ def averaged_tables(cells, offsets, widths, starts, single, strengths, alpha, ba
         counts[:] = _shares(with_pseudo_rows(counts, strength, lower) if backs_off else counts + alpha, total, lower)
 
 
-def _shares(counts, total, otherwise):
+def _shares(counts: Array, total: Array, otherwise: Array) -> Array:
     """As `back_off.share_of`."""
     return np.where(total > 0.0, counts / total, otherwise)
 
