@@ -85,7 +85,7 @@ def smoothed_tables(table, pseudo_rows, alpha, backs_off):
     _shrink(observed[:, 0, 0], pooled[0, 0], pseudo_rows[0], alpha, backs_off)
     # From few parents to many: those with the first parent, then those with the second one.
     steps = [(np.s_[1:, :1], np.s_[:1, :1], pseudo_rows[1]), (np.s_[:, 1:], np.s_[:, :1], pseudo_rows[2])]
-    for given, before, strength in steps:
+    for given, before, strength in [step for step, n in zip(steps, table.shape[1:], strict=False) if n > 1]:
         _shrink(pooled[given], pooled[before], strength, alpha, backs_off)
         every = (slice(None), *given)
         lower = halfway(observed[(slice(None), *before)], pooled[given])
@@ -122,15 +122,17 @@ def averaged_tables(cells, offsets, widths, starts, single, strengths, alpha, ba
             pair += 1
     column = np.repeat(np.arange(d), widths)
     strength = strengths[column][:, np.newaxis]
-    # The slots of code 1, 2, … of the columns that have it.
-    of_codes = [(np.flatnonzero(widths > x), (starts + x)[widths > x]) for x in range(1, widths.max())]
+    # The slots of code 1, 2, … of the columns that have it, the widest column first.
+    by_width = np.argsort(-widths, kind="stable")
+    of_codes = [(starts + x)[by_width][widths[by_width] > x] for x in range(1, widths.max())]
+    place = np.argsort(by_width)[column]
 
     def totals(of_slots: Array) -> Array:
         """Return the sums over the codes of each child but 0 along axis −2, for each of its slots."""
         total = np.zeros((*of_slots.shape[:-2], d, of_slots.shape[-1]))
-        for columns, at in of_codes:
-            total[..., columns, :] += of_slots[..., at, :]
-        return np.asarray(total[..., column, :])
+        for at in of_codes:
+            total[..., : len(at), :] += of_slots.take(at, axis=-2)
+        return total.take(place, axis=-2)
 
     added = alpha * (widths - 1)[column][:, np.newaxis]
     for i in range(d):
