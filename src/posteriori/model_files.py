@@ -30,6 +30,7 @@ from posteriori.version import __version__
 
 FORMAT = 3
 _FEWEST_ALONE = 1 << 12  # bytes: smaller arrays are compressed together
+_LEVEL = 7  # of compression: 9 takes seven times as long for 3% fewer bytes
 _CONTENT, _TOGETHER = "content", "together"  # the names of streams of bytes
 
 _UNWRITTEN = {repr(number): number for number in (math.inf, -math.inf, math.nan)}  # which JSON cannot write
@@ -226,7 +227,7 @@ def _as_smallest(array: Array) -> Array:
 
 
 def _deflated(content: bytes) -> Array:
-    return np.frombuffer(zlib.compress(content, 9), np.uint8)
+    return np.frombuffer(zlib.compress(content, _LEVEL), np.uint8)
 
 
 def _inflated(stored: Array, size: int) -> bytes:
