@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import tempfile
 import warnings
@@ -13,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import safetensors.numpy
 
 import posteriori as po
 from fuzz.estimators import FUNCTIONS, do_step, is_refused
 from fuzz.target import Target, check_sentence, not_counted
-from posteriori.model_files import read_file
+from posteriori.model_files import file_of, read_file
 
 _DEEP = "a place for deeply nested JSON"
 _NUMBERS: tuple[Any, ...] = (
@@ -148,7 +146,6 @@ class _Written:
     def __init__(self, raw: bytes, path: Path) -> None:
         self.raw = raw
         self.header, self.arrays = read_file(path)
-        self.header.pop("packed", None)  # a forged file holds arrays as they are
         self.X: Any = None
 
 
@@ -162,11 +159,9 @@ def _written(name: str) -> _Written:
         return _Written(path.read_bytes(), path)
 
 
-def forge(path: Path, header: dict[str, str], content: str, arrays: dict[str, np.ndarray]) -> None:
+def forge(path: Path, content: str, arrays: dict[str, np.ndarray]) -> None:
     """Write a model file with this content, and a checksum that is right."""
-    stand_in = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-    raw = safetensors.numpy.save(arrays, header | {"content": content, "sha256": stand_in})
-    path.write_bytes(raw.replace(stand_in.encode(), hashlib.sha256(raw).hexdigest().encode(), 1))
+    path.write_bytes(file_of(content, "{}", arrays))
 
 
 # Crafting ---------------------------------------------------------------------------------------------------------
@@ -251,7 +246,7 @@ def _craft(rng: np.random.Generator, name: str, path: Path) -> None:
             text.replace('"', '"type": "Counts", "', 1) if rng.random() < 0.5 else text.replace("{", '{"model": 1, ', 1)
         )
     text = text.replace(json.dumps(_DEEP), "[" * 100_000 + "]" * 100_000)
-    forge(path, written.header, text, arrays)
+    forge(path, text, arrays)
 
 
 def _damage(rng: np.random.Generator, name: str, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Save and load models as safetensors with a JSON header. Loading never executes anything from a file."""
+"""Save and load models as safetensors with compressed JSON. Loading never executes anything from a file."""
 
 from __future__ import annotations
 

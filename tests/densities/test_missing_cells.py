@@ -84,7 +84,7 @@ def test_factors_are_those_of_the_chain_rule(drawn, density):
     factors = density.log_factors(parameters, Codes(codes, cardinalities))
     order = range(len(cardinalities))
     if isinstance(density, KDependence):
-        order = parameters.families.order.tolist()
+        order = parameters.tables.families.order.tolist()
     for row, found in zip(codes, factors, strict=True):
         shown, before = np.zeros_like(row), np.zeros(n_components)
         for j in order:
@@ -120,7 +120,7 @@ def test_leave_one_out_has_a_closed_form_where_a_parent_is_missing():
     codes, component = draw_rows(0, cardinalities, 2, 0.3, n=400)
     density, statistics, parameters = fit(KDependence(2, BackOff()), codes, component, cardinalities, 2)
     labels = Assignment(component, np.ones(len(codes)), 2)
-    assert (codes[:, parameters.inner] == 0).any(axis=1).sum() > 100
+    assert (codes[:, parameters.tables.inner] == 0).any(axis=1).sum() > 100
     assert not np.isnan(density.left_out(parameters, statistics, Codes(codes, cardinalities), labels)).any()
 
 
@@ -187,7 +187,7 @@ def test_a_dropped_column_leaves_its_children_to_their_other_parents(drawn, k, m
     _seed, cardinalities, n_components, _missing = drawn
     cardinalities = tuple(cardinalities)
     codes, component = draw_rows(*drawn)
-    _, _, parameters = fit(KDependence(k, BackOff()), codes, component, cardinalities, n_components)
+    parameters = fit(KDependence(k, BackOff()), codes, component, cardinalities, n_components)[2].tables
     found = parameters.log_density(codes, most_cells)
     for row, one in zip(codes, found, strict=True):
         dropped = parameters.dropped(row[np.newaxis], most_cells)
@@ -216,7 +216,7 @@ def test_the_bound_that_spares_planning_is_safe():
     """Every pattern of missing cells that the bound lets pass is one whose plan fits."""
     cardinalities = (3, 1, 2, 4, 2, 3)
     codes, component = draw_rows(0, cardinalities, 1, 0.0)
-    _, _, parameters = fit(KDependence(3, BackOff()), codes, component, cardinalities, 1)
+    parameters = fit(KDependence(3, BackOff()), codes, component, cardinalities, 1)[2].tables
     patterns = np.array(list(itertools.product([0, 1], repeat=6)), np.uint8)
     for most_cells in (4, 16, 64, 256):
         bits = np.log2(np.maximum(np.array(cardinalities)[parameters.inner], 2))
@@ -232,7 +232,7 @@ def test_all_sums_of_a_row_are_those_of_each_entry_alone(seed, k, most_cells):
     rng = np.random.default_rng(seed)
     cardinalities = tuple(rng.integers(1, 5, 14).tolist())
     codes, component = draw_rows(seed, cardinalities, 2, 0.5, n=30)
-    _, _, parameters = fit(KDependence(k, BackOff()), codes, component, cardinalities, 2)
+    parameters = fit(KDependence(k, BackOff()), codes, component, cardinalities, 2)[2].tables
     rows = np.repeat(np.arange(len(codes)), 14)
     upto = np.tile(np.arange(1, 15), len(codes))
     together = parameters.sum_out(codes, rows, upto, most_cells)

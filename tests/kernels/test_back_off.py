@@ -41,11 +41,11 @@ def test_compiled_tables_follow_the_equation(strength):
     overall = (cells.sum((0, 1)) + 1.0) / (cells.sum() + 3.0)
     for z in range(2):
         single = shrunk(cells[z].sum(0), 1.0, overall)
-        assert_allclose(np.exp(table[z, 0, 0, 1:]), single, rtol=1e-13)
+        assert_allclose(table[z, 0, 0, 1:], single, rtol=1e-13)
         for a in range(2):
             pooled = shrunk(cells[:, a].sum(0), strength, overall)
             given = shrunk(cells[z, a], strength, halfway(single, pooled))
-            assert_allclose(np.exp(table[z, 1 + a, 0, 1:]), given, rtol=1e-13)
+            assert_allclose(table[z, 1 + a, 0, 1:], given, rtol=1e-13)
 
 
 def test_without_a_row_the_same_equation_holds_or_pseudo_counts_for_each_category():

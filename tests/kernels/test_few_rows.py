@@ -46,6 +46,41 @@ def test_both_forms_give_the_same_numbers(name, monkeypatch):
         np.testing.assert_allclose(light, compiled, rtol=1e-13)
 
 
+def _smoothed(rng, backs_off):
+    tables = [rng.exponential(2.0, shape) * rng.integers(0, 2, shape) for shape in [(3, 5, 4, 12), (2, 9, 1, 10)]]
+    for table in tables:
+        kernels.smoothed_tables(table, np.array([0.7, 2.3, 0.0]), 0.3, backs_off)
+    return tables
+
+
+def _averaged(rng, backs_off):
+    cardinalities, n_components = np.array([3, 11, 2, 9]), 3
+    widths = cardinalities + 1
+    sizes = [n_components * widths[i] * widths[j] for i in range(4) for j in range(i + 1, 4)]
+    cells = rng.exponential(2.0, sum(sizes)) * rng.integers(0, 2, sum(sizes))
+    starts = np.cumsum(widths) - widths
+    single, out = rng.random((widths.sum(), n_components)), np.ones((widths.sum(), widths.sum(), n_components))
+    strengths = np.array([0.7, 2.3, 0.0, 5.1])
+    offsets = np.cumsum(sizes) - sizes
+    kernels.averaged_tables(cells, offsets, widths, starts, single, strengths, 0.3, backs_off, out)
+    column = np.repeat(np.arange(4), widths)
+    is_pair = (column != column[:, np.newaxis]) & ~np.isin(np.arange(len(out)), starts)
+    return [out[is_pair & is_pair.T]]
+
+
+@pytest.mark.parametrize("backs_off", [True, False])
+@pytest.mark.parametrize("tables", [_smoothed, _averaged])
+def test_tables_of_counts_are_the_same_bit_for_bit(tables, backs_off, monkeypatch):
+    # Weights are fractions: their sums depend on the order.
+    results = []
+    for in_use in (True, False):
+        monkeypatch.setattr(compiling, "_numba_in_use", in_use)
+        results.append(tables(np.random.default_rng(0), backs_off))
+    for compiled, light in zip(*results, strict=True):
+        assert len(np.unique(light)) > 100
+        np.testing.assert_array_equal(light, compiled)
+
+
 def test_what_is_compiled(monkeypatch):
     ways = []
 

@@ -1,6 +1,5 @@
 """A model file gives back the model bit for bit, or says in one sentence why it does not."""
 
-import hashlib
 import json
 import pickle
 from pathlib import Path
@@ -19,7 +18,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
 import posteriori as po
-from fuzz import models as fuzzed
 from posteriori import model_files
 
 
@@ -210,17 +208,11 @@ def test_any_changed_byte_is_noticed(content, damaged, data):
         changed[position] = content[position]
 
 
-def forge(path, **changes):
-    """Write a model file with a right checksum: of the file with sha256(content) in the checksum's place."""
+def forge(path, content=None, **changes):
+    """Write a model file with a right checksum, and with other content or another header."""
     po.save(fit_labels([0, 1])[0], path)
-    with safetensors.safe_open(path, framework="numpy") as opened:
-        header = opened.metadata()
-        arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    header.update(changes)
-    header["sha256"] = hashlib.sha256(header["content"].encode()).hexdigest()
-    written = safetensors.numpy.save(arrays, header)
-    checksum = hashlib.sha256(written).hexdigest()
-    path.write_bytes(written.replace(header["sha256"].encode(), checksum.encode(), 1))
+    header, arrays = model_files.read_file(path)
+    path.write_bytes(model_files.file_of(header["content"] if content is None else content, "{}", arrays, **changes))
     return json.loads(header["content"])
 
 
@@ -229,10 +221,16 @@ def test_a_forged_file_that_changes_nothing_is_read(path):
     assert po.load(path).classes_.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("version", ["3", "999", "none", "-1", "²"])
+@pytest.mark.parametrize("version", ["4", "999", "none", "-1", "²"])
 def test_a_newer_format(path, version):
     forge(path, format=version, posteriori="9.9")
     refused(path, "written by posteriori 9.9, which is newer than this one; upgrade")
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_an_earlier_format_is_refused_with_the_remedy(path, version):
+    forge(path, format=version, posteriori="0.1")
+    refused(path, r"written by an earlier version, posteriori 0\.1; fit the model again")
 
 
 def test_a_file_can_name_no_other_class_and_run_nothing(path):
@@ -362,11 +360,56 @@ def test_large_arrays_are_packed_without_loss(path):
     model, X = large_model()
     po.save(model, path)
     header, arrays = model_files.read_file(path)
-    assert json.loads(header["packed"]).keys() < arrays.keys()
-    assert path.stat().st_size < 0.6 * sum(array.nbytes for array in arrays.values())
+    packed = json.loads(header["packed"])
+    assert packed.keys() <= arrays.keys()
+    assert {stated.get("stored") for stated in packed.values()} >= {"|u1", None}
+    assert path.stat().st_size < 0.2 * sum(array.nbytes for array in arrays.values())
     assert po.load(path).score_samples(X).tobytes() == model.score_samples(X).tobytes()
     counts = po.load(path).statistics_.blocks[0]
     assert (counts + counts).cells.sum() == 2 * model.statistics_.blocks[0].cells.sum()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([[0.0, 3.0], [70_000.0, 255.0]]),
+        np.array([0.0, -0.0]),
+        np.array([-1, 5]),
+        np.array([0, 2**32 - 1]),
+        np.array([0, 2**32]),
+        np.array([True, False]),
+        np.array([0.5, np.nan, np.inf], np.float32),
+        np.empty((0, 3)),
+        np.array(7.0),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 3000])
+def test_arrays_of_every_kind_are_read_as_they_were(array, times, path):
+    array = np.tile(array, times) if array.ndim else array
+    other = np.random.default_rng(0).random(5)
+    model_files.write_file(path, {"model": "none"}, {"first": array, "second": other})
+    _, read = model_files.read_file(path)
+    for before, after in ((array, read["first"]), (other, read["second"])):
+        assert (before.dtype, before.shape, before.tobytes()) == (after.dtype, after.shape, after.tobytes())
+        assert after.flags.writeable
+
+
+@pytest.mark.parametrize("model", [po.AveragedOneDependence(), po.KDependenceBayes(k=2)])
+def test_files_hold_counts_once_and_no_tables_that_follow_from_them(model, path):
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({f"x{j}": rng.integers(0, 30, 100).astype(str) for j in range(3)})
+    po.save(model.fit(X, rng.integers(0, 2, 100)), path)
+    _, arrays = model_files.read_file(path)
+    assert max(array.size for array in arrays.values()) == model.statistics_.blocks[0].cells.size
+    assert [name for name in arrays if name.endswith("cells")] == ["fitted.model.parameters.0.counts.cells"]
+
+
+@pytest.mark.parametrize(
+    ("size", "message"), [("3", "does not have its stated size"), ("-1", "damaged"), ("many", "damaged")]
+)
+def test_a_content_that_is_not_of_its_stated_size_is_refused(size, message, path):
+    forge(path, size=size)
+    refused(path, message)
 
 
 @pytest.mark.parametrize(
@@ -384,12 +427,13 @@ def test_large_arrays_are_packed_without_loss(path):
 def test_a_packed_array_that_is_not_what_the_header_says_is_refused(path, change, message):
     po.save(large_model()[0], path)
     with safetensors.safe_open(path, framework="numpy") as opened:
-        header, arrays = opened.metadata(), {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        arrays = {name: opened.get_tensor(name) for name in opened.keys() if name != "content"}  # noqa: SIM118
+    header, _ = model_files.read_file(path)
     packed = json.loads(header["packed"])
-    name = next(iter(packed))
+    name = next(name for name in arrays if name in packed)
     if change is None:
         arrays[name] = arrays[name][::-1].copy()
     else:
         packed[name] |= change
-    fuzzed.forge(path, header | {"packed": json.dumps(packed)}, header["content"], arrays)
+    path.write_bytes(model_files.file_of(header["content"], json.dumps(packed), arrays))
     refused(path, message)

@@ -27,7 +27,7 @@ from posteriori.densities.capabilities import (
 from posteriori.densities.categorical import Binned, BinnedParameters, Categorical, CategoricalParameters
 from posteriori.densities.compound import Compound, CompoundParameters
 from posteriori.densities.conditional import BackOff
-from posteriori.densities.dependence import AveragedOneDependence, AveragedParameters, KDependence
+from posteriori.densities.dependence import AveragedOneDependence, AveragedParameters, KDependence, SmoothedFamilies
 from posteriori.densities.families import FamilyTables
 from posteriori.densities.full_joint import FullJoint, FullJointParameters
 from posteriori.densities.gaussian import Gaussian, GaussianParameters
@@ -108,6 +108,7 @@ __all__ = [
     "Registration",
     "ScaledMultinomial",
     "ScoredDensity",
+    "SmoothedFamilies",
     "SummedDensity",
     "TabularDensity",
     "Tree",

@@ -113,7 +113,8 @@ class BackOff:
         )
         pseudo_rows = self.pseudo_rows(j, _MOST_PARENTS)
         kernels.smoothed_tables(table, pseudo_rows, float(self.alpha), self.strength is not None)
-        return table.reshape(counts.shape)
+        table[..., 0] = 1.0
+        return log_of(table).reshape(counts.shape)
 
     def _of_many_parents(self, counts: Array, j: int = 0) -> Array:
         """Do the same for any number of parents."""
@@ -146,6 +147,15 @@ class BackOff:
         """Return the posterior mean with pseudo-rows from a lower-order table, or pseudo-counts without strength."""
         added = self.alpha if self.strength is None else pseudo_rows * lower
         return _shares(counts + added, lower)
+
+
+def log_of(probability: Array) -> Array:
+    """Return the array with its logarithms in place of its numbers.
+
+    It is NumPy that takes them, whether kernels run compiled or not, so that both give the same bits.
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(probability, out=probability))
 
 
 def draw(log_probability: Array, rng: np.random.Generator) -> Array:

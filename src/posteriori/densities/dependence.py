@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity
-from posteriori.densities.conditional import ROUNDING, BackOff, Family, draw, without_missing
+from posteriori.densities.conditional import ROUNDING, BackOff, Family, draw, log_of, without_missing
 from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, check_rank, lost_cells
 from posteriori.statistics.counts import CountTogether, JointCounts, slot_offsets
 from posteriori.statistics.pairs import (
@@ -21,14 +21,45 @@ from posteriori.statistics.pairs import (
     information_about_component,
     order_of_columns,
 )
-from posteriori.statistics.sums import Axes, check_axes
-from posteriori.support.checks import check_equal, check_not_negative
+from posteriori.support.checks import check_equal, check_not_negative, require
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import CellKind, Column
 
 _MOST_LEARNED = 1 << 17  # cells of the tables that pseudo-rows are learned from
 MOST_CELLS = 1 << 17  # the limit on the tables that eliminate the missing columns of one row, over all components
+
+
+@dataclass(frozen=True)
+class SmoothedFamilies:
+    """p(x_j | x_parents(j), z) of every column: a function of counts, which model files hold."""
+
+    parents: tuple[tuple[int, ...], ...]  # the parents of each column, the most important first
+    order: tuple[int, ...]  # the columns, parents before their children
+    smoothing: BackOff
+    counts: JointCounts  # of each column with its parents
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """K of each column."""
+        return self.counts.cardinalities
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without what follows from them
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
+        check_parents(self.parents, len(columns), self.order)
+        self.smoothing.check_columns(len(columns))
+        CountTogether(_scopes(self.parents)).check_against(self.counts, columns, n_components)
+        self.tables.check_against(columns, n_components)
+
+    @cached_property
+    def tables(self) -> FamilyTables:
+        """The smoothed tables."""
+        log_conditional, counts = self.smoothing.log_conditional, self.counts
+        tables = [log_conditional(counts.table(scope), scope[-1]) for scope in _scopes(self.parents)]
+        return FamilyTables.of(self.parents, tables, self.order)
 
 
 @dataclass(frozen=True)
@@ -83,7 +114,7 @@ class KDependence(BaseDensity):
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
     second_pass = ""
-    fitted = FamilyTables
+    fitted = SmoothedFamilies
 
     def check(self) -> None:
         """Raise ValueError if k is negative or the parents form no acyclic graph."""
@@ -91,12 +122,12 @@ class KDependence(BaseDensity):
         if self.parents is not None:
             check_parents(self.parents, len(self.parents), self.order)
 
-    def check_fitted(self, parameters: FamilyTables) -> None:
+    def check_fitted(self, parameters: SmoothedFamilies) -> None:
         """Raise ValueError unless the tables have the parents of the density."""
         check_equal("the parents of the tables", parameters.parents, self.parents)
         check_equal("the order of the tables", parameters.order, self.order)
+        check_equal("the smoothing of the tables", parameters.smoothing, self.smoothing)
         check_rank(self.rank, len(parameters.parents))
-        self.smoothing.check_columns(len(parameters.parents))
 
     @property
     def sufficient_statistics(self) -> CountTogether:
@@ -120,36 +151,35 @@ class KDependence(BaseDensity):
             return refined, _among_pairs(statistics, scopes)
         return refined, look(CountTogether(scopes))
 
-    def estimate(self, statistics: JointCounts) -> FamilyTables:
-        """Return the smoothed tables."""
+    def estimate(self, statistics: JointCounts) -> SmoothedFamilies:
+        """Return the smoothed tables, which are made when they are first read."""
         if self.parents is None:
             raise ValueError("the parents are not known yet; call `refine` on the density first")
-        tables = [
-            self.smoothing.log_conditional(statistics.table((*parents, j)), j) for j, parents in enumerate(self.parents)
-        ]
-        return FamilyTables.of(self.parents, tables, self.order)
+        return SmoothedFamilies(self.parents, self.order, self.smoothing, statistics)
 
-    def log_density(self, parameters: FamilyTables, tile: Codes) -> Array:
+    def log_density(self, parameters: SmoothedFamilies, tile: Codes) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells summed out."""
-        return parameters.log_density(tile.values, MOST_CELLS)
+        return parameters.tables.log_density(tile.values, MOST_CELLS)
 
-    def log_factors(self, parameters: FamilyTables, tile: Codes) -> Array:
+    def log_factors(self, parameters: SmoothedFamilies, tile: Codes) -> Array:
         """Return log p(x_j | the present ones of the columns before it, z) in nats, (n, Z, d), 0 where x_j is missing.
 
         This is log p(x_j | parents, z) if the parents are present.
         """
         codes = tile.values
-        factors = parameters.log_factors(codes)
-        summed = _SummedCells.of(parameters, codes)
+        factors = parameters.tables.log_factors(codes)
+        summed = _SummedCells.of(parameters.tables, codes)
         if len(summed.rows):
-            summed.write(factors, parameters.sum_out(codes, summed.rows, summed.upto, MOST_CELLS))
+            summed.write(factors, parameters.tables.sum_out(codes, summed.rows, summed.upto, MOST_CELLS))
         return factors
 
-    def approximated(self, parameters: FamilyTables, tile: Codes) -> Array:
+    def approximated(self, parameters: SmoothedFamilies, tile: Codes) -> Array:
         """Return which columns are not summed out exactly in some row of a tile, (d,)."""
-        return parameters.dropped(tile.values, MOST_CELLS)
+        return parameters.tables.dropped(tile.values, MOST_CELLS)
 
-    def left_out(self, parameters: FamilyTables, statistics: JointCounts, tile: Codes, assignment: Assignment) -> Array:
+    def left_out(
+        self, parameters: SmoothedFamilies, statistics: JointCounts, tile: Codes, assignment: Assignment
+    ) -> Array:
         """Return `log_factors` of each row under the tables without it, (n, Z, d), with the same parents.
 
         NaN for a row in which a missing parent cannot be distinguished from a category that occurs in no other row.
@@ -158,10 +188,10 @@ class KDependence(BaseDensity):
         tables = [statistics.table(scope) for scope in _scopes(self.parents)]
         known = CountsOfFamilies.of(self.parents, tables, self.order)
         factors = known.left_out(self.smoothing, tile, assignment)
-        summed = _SummedCells.of(parameters, tile.values)
+        summed = _SummedCells.of(parameters.tables, tile.values)
         sums = known.sums_left_out(self.smoothing, tile, assignment, summed.rows, summed.upto, MOST_CELLS)
         summed.write(factors, sums)
-        factors[lost_cells(parameters.inner, statistics, tile, assignment)] = np.nan
+        factors[lost_cells(parameters.tables.inner, statistics, tile, assignment)] = np.nan
         return factors
 
     @property
@@ -169,30 +199,30 @@ class KDependence(BaseDensity):
         """The most parents that a column may have."""
         return self.k
 
-    def counted_families(self, parameters: FamilyTables, statistics: JointCounts) -> Iterator[Family]:
+    def counted_families(self, parameters: SmoothedFamilies, statistics: JointCounts) -> Iterator[Family]:
         """Return the counts of each column with its parents."""
         for j, parents in enumerate(parameters.parents):
             yield Family(j, statistics.table((*parents, j)), range(statistics.n_components))
 
-    def given(self, parameters: FamilyTables) -> Parents:
+    def given(self, parameters: SmoothedFamilies) -> Parents:
         """Return, for each column, the indices of its parents."""
         return parameters.parents
 
-    def sample(self, parameters: FamilyTables, component: Array, rng: np.random.Generator) -> Array:
+    def sample(self, parameters: SmoothedFamilies, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d), parents before children (ancestral sampling)."""
         codes = np.zeros((len(component), len(parameters.parents)), np.uint32)
-        for j in parameters.families.order.tolist():
+        for j in parameters.tables.families.order.tolist():
             given = tuple(codes[:, i] for i in parameters.parents[j])
-            codes[:, j] = draw(parameters.table(j)[(component, *given)][:, 1:], rng)
+            codes[:, j] = draw(parameters.tables.table(j)[(component, *given)][:, 1:], rng)
         return codes
 
-    def n_parameters(self, parameters: FamilyTables) -> int:
+    def n_parameters(self, parameters: SmoothedFamilies) -> int:
         """Return Z·Σ_j (K_j − 1)·Π_{i in parents} K_i."""
-        return parameters.n_parameters
+        return parameters.tables.n_parameters
 
-    def conditional_tables(self, parameters: FamilyTables) -> list[tuple[tuple[int, ...], Array]]:
+    def conditional_tables(self, parameters: SmoothedFamilies) -> list[tuple[tuple[int, ...], Array]]:
         """Return the parents of each column and log p(x_j | z, parents)."""
-        return [(of_j, without_missing(parameters.table(j))) for j, of_j in enumerate(parameters.parents)]
+        return [(of_j, without_missing(parameters.tables.table(j))) for j, of_j in enumerate(parameters.parents)]
 
 
 def choose_parents(statistics: JointCounts, k: int, rank: tuple[int, ...] = ()) -> tuple[Parents, tuple[int, ...]]:
@@ -253,18 +283,32 @@ def _among_pairs(statistics: JointCounts, scopes: Parents) -> JointCounts:
 
 @dataclass(frozen=True)
 class AveragedParameters:
-    """p(x_j | x_i, z) of every pair of columns that vary: that have two categories or more."""
+    """p(x_j | x_i, z) of every pair of columns that vary, which have two categories or more: a function of counts.
 
-    cardinalities: tuple[int, ...]  # K of each column
-    # (Σ (K + 1), Z, Σ (K + 1)): in nats; the sums are over the columns that vary. There is one line for each code of
-    # each parent i; in it the codes of all children j are side by side. Where i = j it holds log p(x_i | z). For code 0
-    # of the parent it is log p(x_j | z), for code 0 of a child 0.
-    log_probability: Annotated[Array, Axes("the log-probabilities", "slot", "z", "slot", low=-np.inf, high=ROUNDING)]
+    Model files hold the counts, which are whole numbers for the most part and take a fraction of the space.
+    """
+
+    smoothing: BackOff
+    counts: JointCounts  # of all pairs of columns
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """K of each column."""
+        return self.counts.cardinalities
+
+    @property
+    def n_components(self) -> int:
+        """Z."""
+        return self.counts.n_components
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without what follows from them
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
-        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
-        check_axes(self, {"z": n_components, "slot": sum(self.cardinalities[j] + 1 for j in self.varying)})
+        self.smoothing.check_columns(len(columns))
+        CountTogether().check_against(self.counts, columns, n_components)
+        require(bool((self.by_pair <= ROUNDING).all()), "the counts of pairs have no probabilities")
 
     @cached_property
     def varying(self) -> list[int]:
@@ -278,8 +322,41 @@ class AveragedParameters:
 
     @cached_property
     def by_pair(self) -> Array:
-        """The log-probabilities with the component last, as kernels read them; a view if they were just estimated."""
-        return np.ascontiguousarray(self.log_probability.swapaxes(1, 2))
+        """The log-probabilities in nats, (Σ (K + 1), Σ (K + 1), Z); the sums are over the columns that vary.
+
+        There is one line for each code of each parent i; in it the codes of all children j are side by side. Where
+        i = j it holds log p(x_i | z). For code 0 of the parent it is log p(x_j | z), for code 0 of a child 0.
+        """
+        smoothing, counts, columns = self.smoothing, self.counts, self.varying
+        if not columns:
+            return np.empty((0, 0, self.n_components))
+        kept, starts = set(columns), self.starts
+        of_pairs = [kept.issuperset(scope) for scope in counts.scopes]
+        log_single = np.concatenate([smoothing.log_conditional(counts.single(j), j) for j in columns], axis=1).T
+        table = np.ones((len(log_single), len(log_single), self.n_components))
+        kernels.averaged_tables(
+            counts.cells,
+            counts.offsets[: len(of_pairs)][np.array(of_pairs, np.bool_)],
+            np.asarray([self.cardinalities[j] + 1 for j in columns], np.int64),
+            starts,
+            np.exp(log_single, order="C"),
+            np.array([smoothing.pseudo_rows(j, 1)[1] for j in columns]),
+            float(smoothing.alpha),
+            smoothing.strength is not None,
+            table,
+        )
+        table[:, starts] = 1.0
+        log_of(table)
+        for i in range(len(columns)):
+            slots = self._slots(i)
+            table[slots, slots] = log_single[slots]
+            table[slots.start] = log_single
+        return table
+
+    @property
+    def log_probability(self) -> Array:
+        """The same with the component between parent and child, (Σ (K + 1), Z, Σ (K + 1))."""
+        return self.by_pair.swapaxes(1, 2)
 
     def single(self, j: int) -> Array:
         """Return log p(x_j | z) of the jth column that varies, (Z, K_j + 1)."""
@@ -327,8 +404,8 @@ class AveragedOneDependence(BaseDensity):
     fitted = AveragedParameters
 
     def check_fitted(self, parameters: AveragedParameters) -> None:
-        """Raise ValueError unless the smoothing is that of these columns."""
-        self.smoothing.check_columns(len(parameters.cardinalities))
+        """Raise ValueError unless the parameters have the smoothing of the density."""
+        check_equal("the smoothing of the tables", parameters.smoothing, self.smoothing)
 
     @property
     def sufficient_statistics(self) -> CountTogether:
@@ -336,31 +413,12 @@ class AveragedOneDependence(BaseDensity):
         return CountTogether()
 
     def estimate(self, statistics: JointCounts) -> AveragedParameters:
-        """Return the smoothed tables of every ordered pair."""
-        columns, n_components = _varying(statistics.cardinalities), statistics.n_components
-        if not columns:
-            return AveragedParameters(statistics.cardinalities, np.empty((0, n_components, 0)))
-        cardinalities = [statistics.cardinalities[j] for j in columns]
-        single = np.concatenate([self.smoothing.log_conditional(statistics.single(j), j) for j in columns], axis=1)
-        kept = set(columns)
-        of_pairs = [kept.issuperset(scope) for scope in statistics.scopes]
-        table = np.empty((single.shape[1], single.shape[1], n_components))
-        kernels.averaged_tables(
-            statistics.cells,
-            statistics.offsets[: len(of_pairs)][np.array(of_pairs, np.bool_)],
-            np.asarray(cardinalities, np.int64) + 1,
-            slot_offsets(cardinalities),
-            np.ascontiguousarray(single.T),
-            np.array([self.smoothing.pseudo_rows(j, 1)[1] for j in columns]),
-            float(self.smoothing.alpha),
-            self.smoothing.strength is not None,
-            table,
-        )
-        return AveragedParameters(statistics.cardinalities, table.swapaxes(1, 2))
+        """Return the smoothed tables of every ordered pair, which are made when they are first read."""
+        return AveragedParameters(self.smoothing, statistics)
 
     def log_density(self, parameters: AveragedParameters, tile: Codes) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells summed out."""
-        out = np.zeros((len(tile.values), parameters.log_probability.shape[1]))
+        out = np.zeros((len(tile.values), parameters.n_components))
         if parameters.varying:
             codes = _of_columns(tile.values, parameters.varying)
             kernels.add_averaged(codes, parameters.starts, parameters.by_pair, out)
@@ -372,7 +430,7 @@ class AveragedOneDependence(BaseDensity):
         Missing columns are summed out of the condition, and their own factor is 0.
         """
         codes = _of_columns(tile.values, parameters.varying)
-        n_components = parameters.log_probability.shape[1]
+        n_components = parameters.n_components
         varying = np.empty((len(codes), n_components, codes.shape[1]))
         if parameters.varying:
             kernels.chain_averaged(codes, parameters.starts, parameters.by_pair, varying)
@@ -388,7 +446,7 @@ class AveragedOneDependence(BaseDensity):
         If these tables have more than 2¹⁷ cells, only every second, third, … column is a parent.
         """
         columns, components = parameters.varying, range(statistics.n_components)
-        cells = len(components) * len(parameters.log_probability) ** 2
+        cells = len(components) * len(parameters.by_pair) ** 2
         for j in columns:
             yield Family(j, statistics.single(j), components)
             for i in columns[:: -(-cells // _MOST_LEARNED)]:
@@ -461,7 +519,7 @@ class AveragedOneDependence(BaseDensity):
         cardinalities = np.array([parameters.cardinalities[j] for j in parameters.varying], np.int64)
         free = cardinalities - 1
         pairs = np.outer(cardinalities, free).sum() - (cardinalities * free).sum()
-        return int(parameters.log_probability.shape[1] * (free.sum() + pairs))
+        return int(parameters.n_components * (free.sum() + pairs))
 
 
 def _varying(cardinalities: Sequence[int]) -> list[int]:

@@ -100,9 +100,9 @@ FIELDS: dict[type[Any], tuple[str, ...]] = {
     densities.KDependence: ("parents", "cardinalities", "order", "offsets", "log_probability"),
     densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread", "constant"),
 }
-# The fields that no posterior depends on, and those of a forest that `_trees` writes or the evaluator derives.
+# The fields that no posterior depends on, that `_trees` writes, or that hold what other fields are derived from.
 UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
-UNREAD |= {"trees", "geometric", "counts", "strengths"}
+UNREAD |= {"trees", "geometric", "counts", "strengths", "smoothing"}
 
 
 def to_javascript(model: Any) -> str:
@@ -322,7 +322,8 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
             "coarse": _density(density.coarse, parameters.coarse),
         }
     elif type(density) in FIELDS:
-        written = {name: _plain(getattr(parameters, name)) for name in FIELDS[type(density)]}
+        read = parameters.tables if isinstance(density, densities.KDependence) else parameters
+        written = {name: _plain(getattr(read, name)) for name in FIELDS[type(density)]}
         if isinstance(density, densities.RandomTrees):
             written |= _trees(parameters)
     else:

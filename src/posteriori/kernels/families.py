@@ -17,6 +17,11 @@ _LOG_TWO_PI = np.log(2.0 * np.pi)
 _HUGE = 1e300  # a term of −inf, less −_HUGE, is −inf, and not NaN
 
 
+def _never_slow(*_):
+    """Return that the work is that of no row: with NumPy, tables take less time than importing Numba."""
+    return 0
+
+
 @kernel(fastmath=REORDERED, few_rows=few_rows.add_families)
 def add_families(codes, families, log_probability, out):
     """Add log p(x_j | parents, z) of each family to out (n, Z).
@@ -37,9 +42,9 @@ def add_families(codes, families, log_probability, out):
                 out[i, z] += log_probability[slot, z]
 
 
-@kernel
+@kernel(few_rows=few_rows.smoothed_tables, work=_never_slow)
 def smoothed_tables(table, pseudo_rows, alpha, backs_off):
-    """Replace weights (Z, A, B, K + 1) by log p(x | a, b, z), as `BackOff.log_conditional` defines it.
+    """Replace weights (Z, A, B, K + 1) by p(x | a, b, z), as `BackOff.log_conditional` defines it.
 
     Code 0 is missing; an axis of length 1 is that of a parent that does not exist. pseudo_rows (3,) are those of the
     tables with 0, 1 and 2 parents. The work is done in place.
@@ -68,10 +73,6 @@ def smoothed_tables(table, pseudo_rows, alpha, backs_off):
                 for x in range(1, width):
                     lower[x] = halfway(table[z, before[0], before[1], x], pooled[a, b, x])
                 _shrink(table[z, a, b], lower, strength, alpha, backs_off)
-    for line in table.reshape(-1, width):
-        line[0] = 0.0
-        for x in range(1, width):
-            line[x] = np.log(line[x])
 
 
 @kernel
@@ -99,24 +100,18 @@ def _shrink(line, lower, pseudo_rows, alpha, backs_off):
         line[x] = share_of(line[x], total, lower[x])
 
 
-@kernel
-def averaged_tables(cells, offsets, widths, starts, log_single, strengths, alpha, backs_off, out):
-    """Write log p(x_j | x_i, z) of all pairs i ≠ j to out[slot of x_i, slot of x_j, z], and log p(x_i | z) for i = j.
+@kernel(few_rows=few_rows.averaged_tables, work=_never_slow)
+def averaged_tables(cells, offsets, widths, starts, single, strengths, alpha, backs_off, out):
+    """Write p(x_j | x_i, z) of all pairs i ≠ j to out[slot of x_i, slot of x_j, z], except for code 0 of either.
 
-    The cells (Z, width_i, width_j) of the pairs i < j in lexicographic order start at offsets. log_single is
+    The cells (Z, width_i, width_j) of the pairs i < j in lexicographic order start at offsets. single is p(x_j | z),
     (slots, Z). The equations are those of `BackOff` with one parent, with strengths (d,) of the child; without
     backs_off only alpha is added.
     """
-    d, n_components = len(widths), log_single.shape[1]
+    d, n_components = len(widths), single.shape[1]
     pair = 0
     for i in range(d):
-        for j in range(i, d):
-            if i == j:
-                for a in range(widths[i]):
-                    for b in range(widths[i]):
-                        for z in range(n_components):
-                            out[starts[i] + a, starts[i] + b, z] = log_single[starts[i] + b, z]
-                continue
+        for j in range(i + 1, d):
             table = np.empty((n_components, widths[i], widths[j]))
             turned = np.empty((n_components, widths[j], widths[i]))
             cell = offsets[pair]
@@ -125,61 +120,59 @@ def averaged_tables(cells, offsets, widths, starts, log_single, strengths, alpha
                     for b in range(widths[j]):
                         table[z, a, b] = turned[z, b, a] = cells[cell]
                         cell += 1
-            below = log_single[starts[j] : starts[j] + widths[j]]
+            below = single[starts[j] : starts[j] + widths[j]]
             _given_parent(table, below, strengths[j], alpha, backs_off, out, starts[i], starts[j])
-            above = log_single[starts[i] : starts[i] + widths[i]]
+            above = single[starts[i] : starts[i] + widths[i]]
             _given_parent(turned, above, strengths[i], alpha, backs_off, out, starts[j], starts[i])
             pair += 1
 
 
 @kernel
-def _given_missing(n_parents, log_single, out, first_row, first_column):
-    """Write the log factors of a missing child, which are 0, and of a child with a missing parent."""
-    for z in range(log_single.shape[1]):  # not assignments to slices, which take seconds to compile
+def _sum_over_components(counts, alpha, marginal, pooled):
+    """Fill pooled (codes of a, codes of x) with the sums of counts over z, and marginal (codes of x) with p(x)."""
+    n_components, n_parents, width = counts.shape
+    for z in range(n_components):
         for a in range(n_parents):
-            out[first_row + a, first_column, z] = 0.0
-        for x in range(len(log_single)):
-            out[first_row, first_column + x, z] = log_single[x, z]
+            for x in range(1, width):
+                pooled[a, x] += counts[z, a, x]
+    total = 0.0
+    for x in range(1, width):
+        for a in range(n_parents):
+            marginal[x] += pooled[a, x]
+        marginal[x] += alpha
+        total += marginal[x]
+    for x in range(1, width):
+        marginal[x] = share_of(marginal[x], total, 0.0)
 
 
 @kernel
-def _given_parent(counts, log_single, strength, alpha, backs_off, out, first_row, first_column):
-    """Write log p(x | a, z) to out[first_row + a, first_column + x, z]; counts (Z, codes of a, codes of x)."""
+def _given_parent(counts, single, strength, alpha, backs_off, out, first_row, first_column):
+    """Write p(x | a, z) to out[first_row + a, first_column + x, z]; counts (Z, codes of a, codes of x)."""
     n_components, n_parents, width = counts.shape
-    marginal, pooled, single = np.zeros(width), np.zeros(width), np.exp(log_single)
-    _given_missing(n_parents, log_single, out, first_row, first_column)
+    marginal, pooled = np.zeros(width), np.zeros((n_parents, width))
     if backs_off:
-        total = 0.0
-        for x in range(1, width):
-            for z in range(n_components):
-                for a in range(n_parents):
-                    marginal[x] += counts[z, a, x]
-            marginal[x] += alpha
-            total += marginal[x]
-        for x in range(1, width):
-            marginal[x] = share_of(marginal[x], total, 0.0)
+        _sum_over_components(counts, alpha, marginal, pooled)
     for a in range(1, n_parents):
         if backs_off:
-            total = strength
+            total = 0.0
             for x in range(1, width):
-                pooled[x] = 0.0
-                for z in range(n_components):
-                    pooled[x] += counts[z, a, x]
-                total += pooled[x]
+                total += pooled[a, x]
+            total += strength
             for x in range(1, width):
-                pooled[x] = share_of(with_pseudo_rows(pooled[x], strength, marginal[x]), total, marginal[x])
+                pooled[a, x] = share_of(with_pseudo_rows(pooled[a, x], strength, marginal[x]), total, marginal[x])
         for z in range(n_components):
-            total = strength if backs_off else alpha * (width - 1)
+            total = 0.0
             for x in range(1, width):
                 total += counts[z, a, x]
+            total += strength if backs_off else alpha * (width - 1)
             for x in range(1, width):
                 count, lower = counts[z, a, x], single[x, z]
                 if backs_off:
-                    lower = halfway(lower, pooled[x])
+                    lower = halfway(lower, pooled[a, x])
                     count = with_pseudo_rows(count, strength, lower)
                 else:
                     count += alpha
-                out[first_row + a, first_column + x, z] = np.log(share_of(count, total, lower))
+                out[first_row + a, first_column + x, z] = share_of(count, total, lower)
 
 
 @kernel(few_rows=few_rows.add_averaged)

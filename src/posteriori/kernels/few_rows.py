@@ -6,10 +6,11 @@ variable elimination, have no such form: they run as plain Python.
 
 import numpy as np
 
-from posteriori.kernels.back_off import with_pseudo_rows
+from posteriori.kernels.back_off import halfway, with_pseudo_rows
 from posteriori.support.typing import Array
 
 LANES = 8  # rows whose numbers stand side by side
+_TERMS = 1 << 17  # of sums that are added up at once
 
 
 def log_evidence(log_joint, out):
@@ -67,6 +68,97 @@ def digitise(values, columns, starts, cuts, positions, codes):
         x = values[:, column].astype(np.float64)
         bins = np.searchsorted(cuts[starts[k] : starts[k + 1]], x, side="right") + 1
         codes[:, position] = np.where(np.isnan(x), 0, bins)
+
+
+def smoothed_tables(table, pseudo_rows, alpha, backs_off):
+    """As `families.smoothed_tables`, to the last bit, so that a file may hold counts in place of tables."""
+    observed = table[..., 1:]
+    for a in range(1, table.shape[1]):
+        observed[:, 0] += observed[:, a]
+    for b in range(1, table.shape[2]):
+        observed[:, :, 0] += observed[:, :, b]
+    pooled = np.zeros(observed.shape[1:])
+    for of_component in observed:
+        pooled += of_component
+    uniform = np.full(pooled.shape[-1], 1.0 / max(pooled.shape[-1], 1))
+    _shrink(pooled[0, 0], uniform, 0.0, alpha, False)
+    _shrink(observed[:, 0, 0], pooled[0, 0], pseudo_rows[0], alpha, backs_off)
+    # From few parents to many: those with the first parent, then those with the second one.
+    steps = [(np.s_[1:, :1], np.s_[:1, :1], pseudo_rows[1]), (np.s_[:, 1:], np.s_[:, :1], pseudo_rows[2])]
+    for given, before, strength in [step for step, n in zip(steps, table.shape[1:], strict=False) if n > 1]:
+        _shrink(pooled[given], pooled[before], strength, alpha, backs_off)
+        every = (slice(None), *given)
+        lower = halfway(observed[(slice(None), *before)], pooled[given])
+        _shrink(observed[every], lower, strength, alpha, backs_off)
+
+
+def _shrink(lines: Array, lower: Array, pseudo_rows: float, alpha: float, backs_off: bool) -> None:
+    """As `families._shrink`, of lines (…, K) at once."""
+    lines[:] = with_pseudo_rows(lines, pseudo_rows, lower) if backs_off else lines + alpha
+    total = _one_after_the_other(lines)
+    np.copyto(lines, lower, where=total <= 0.0)
+    np.divide(lines, total, out=lines, where=total > 0.0)
+
+
+def _one_after_the_other(terms: Array) -> Array:
+    """Return the sums along the last axis, (…, 1), in the order of a loop; `sum` would add pairs."""
+    total = np.zeros((*terms.shape[:-1], 1))
+    for x in range(terms.shape[-1]):
+        total += terms[..., x : x + 1]
+    return total
+
+
+def averaged_tables(cells, offsets, widths, starts, single, strengths, alpha, backs_off, out):
+    """As `families.averaged_tables`, to the last bit, so that a file may hold counts in place of tables."""
+    d, n_components = len(widths), single.shape[1]
+    slots = [slice(start, start + width) for start, width in zip(starts.tolist(), widths.tolist(), strict=True)]
+    pair = 0
+    for i in range(d):
+        for j in range(i + 1, d):
+            first, size = offsets[pair], n_components * widths[i] * widths[j]
+            table = cells[first : first + size].reshape(n_components, widths[i], widths[j])
+            out[slots[i], slots[j]] = table.transpose(1, 2, 0)
+            out[slots[j], slots[i]] = table.transpose(2, 1, 0)
+            pair += 1
+    column = np.repeat(np.arange(d), widths)
+    strength = strengths[column][:, np.newaxis]
+    # The slots of code 1, 2, … of the columns that have it, the widest column first.
+    by_width = np.argsort(-widths, kind="stable")
+    of_codes = [(starts + x)[by_width][widths[by_width] > x] for x in range(1, widths.max())]
+    place = np.argsort(by_width)[column]
+
+    def totals(of_slots: Array) -> Array:
+        """Return the sums over the codes of each child but 0 along axis −2, for each of its slots."""
+        total = np.zeros((*of_slots.shape[:-2], d, of_slots.shape[-1]))
+        for at in of_codes:
+            total[..., : len(at), :] += of_slots.take(at, axis=-2)
+        return total.take(place, axis=-2)
+
+    added = alpha * (widths - 1)[column][:, np.newaxis]
+    for i in range(d):
+        counts = out[slots[i]]
+        counts[:, slots[i]] = 0.0
+        lower = np.broadcast_to(single, counts.shape)
+        if backs_off:
+            pooled = np.zeros((*counts.shape[:2], 1))
+            for z in range(n_components):
+                pooled[..., 0] += counts[..., z]
+            marginal = np.zeros(pooled.shape[1:])
+            for of_code in pooled:
+                marginal += of_code
+            marginal += alpha
+            total = totals(marginal)
+            marginal = np.divide(marginal, total, out=np.zeros_like(marginal), where=total > 0.0)
+            total = totals(pooled) + strength
+            pooled = _shares(with_pseudo_rows(pooled, strength, marginal), total, marginal)
+            lower = halfway(lower, pooled)
+        total = totals(counts) + (strength if backs_off else added)
+        counts[:] = _shares(with_pseudo_rows(counts, strength, lower) if backs_off else counts + alpha, total, lower)
+
+
+def _shares(counts: Array, total: Array, otherwise: Array) -> Array:
+    """As `back_off.share_of`."""
+    return np.where(total > 0.0, counts / total, otherwise)
 
 
 def add_families(codes, families, log_probability, out):
@@ -167,13 +259,15 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
     column, cut, child = nodes[inner].T
     low, high = _cells_of_nodes(inner, nodes, parent, ordered, starts)
     at_left, at_right = np.zeros(len(inner)), np.zeros(len(inner))
-    rest, code = np.arange(len(inner)), low.copy()
+    for j in np.flatnonzero(ordered):
+        of_column, own = np.flatnonzero(column == j), mass[starts[j] : starts[j + 1]]
+        at_left[of_column] = _sums_between(own, low[of_column], np.minimum(cut[of_column], high[of_column]))
+        at_right[of_column] = _sums_between(own, np.maximum(cut[of_column] + 1, low[of_column]), high[of_column])
+    rest, code = np.flatnonzero(~ordered[column]), low.copy()
     while len(rest := rest[code[rest] <= high[rest]]):
         k = code[rest]
         mass_of_code = mass[starts[column[rest]] + k]
-        number = ordered[column[rest]]
-        place = np.where(number, 0, cut[rest] + k)
-        side = np.where(number, np.where(k <= cut[rest], 1, 2), sides[place] if len(sides) else 0)
+        side = sides[cut[rest] + k]
         at_left[rest] += np.where(side == 1, mass_of_code, 0.0)
         at_right[rest] += np.where(side == 2, mass_of_code, 0.0)
         code[rest] += 1
@@ -181,6 +275,20 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
     log_edge[child] = np.log(share[inner]) - np.log(at_left) + log_whole
     log_edge[child + 1] = np.log(1.0 - share[inner]) - np.log(at_right) + log_whole
     return 0
+
+
+def _sums_between(terms: Array, low: Array, high: Array) -> Array:
+    """Return terms[low] + … + terms[high] of each pair, added up in their order as in a loop; 0 if low > high."""
+    sums, places = np.zeros(len(low)), np.arange(len(terms))
+    known = np.flatnonzero(low <= high)
+    firsts = np.unique(low[known])
+    n_at_once = max(1, _TERMS // len(terms))
+    for start in range(0, len(firsts), n_at_once):
+        some = firsts[start : start + n_at_once]
+        upto = np.cumsum(np.where(places >= some[:, np.newaxis], terms, 0.0), axis=1)
+        pairs = known[(low[known] >= some[0]) & (low[known] <= some[-1])]
+        sums[pairs] = upto[np.searchsorted(some, low[pairs]), high[pairs]]
+    return sums
 
 
 def _cells_of_nodes(inner: Array, nodes: Array, parent: Array, ordered: Array, starts: Array) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ from posteriori.densities import (
     GroupedParameters,
     MultivariateGaussianParameters,
     RandomTreesParameters,
+    SmoothedFamilies,
     TreeParameters,
 )
 from posteriori.densities.registry import REGISTRY
@@ -127,6 +128,11 @@ def _(parameters: FamilyTables, density: Any) -> float:
     d = len(parameters.cardinalities)
     # Each step hands on the factors of the columns before it.
     return float(_PER_NUMBER * (n_slots * (n_components + 3) + d * d * n_components))
+
+
+@_length.register
+def _(parameters: SmoothedFamilies, density: Any) -> float:
+    return _length(parameters.tables, density)
 
 
 @_length.register

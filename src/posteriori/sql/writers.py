@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from posteriori import densities
-from posteriori.densities import FamilyTables, FullJointParameters, GroupedParameters
+from posteriori.densities import FamilyTables, FullJointParameters, GroupedParameters, SmoothedFamilies
 from posteriori.sql import correlated, counts, dependence, factors, forests, trees
 from posteriori.sql import dependence as averaged
 from posteriori.sql.factors import Factor, FactorContext, FactorWriter
@@ -24,6 +24,11 @@ def grouped_factors(context: FactorContext, columns: Sequence[int], parameters: 
     yield from write(replace(context, cells=context.cells.with_groups(codes)), columns, parameters.coarse)
 
 
+def family_factors(context: FactorContext, columns: Sequence[int], parameters: SmoothedFamilies) -> Iterator[Factor]:
+    """Yield the log factors of columns given their parents."""
+    yield from dependence.dependence_factors(context, columns, parameters.tables)
+
+
 def joint_factors(context: FactorContext, columns: Sequence[int], parameters: FullJointParameters) -> Iterator[Factor]:
     """Yield log p(x_j | x_1 … x_{j−1}, z): the chain rule makes a full joint table a family with all parents."""
     yield from dependence.dependence_factors(context, columns, FamilyTables.of_joint(parameters.log_probability))
@@ -38,7 +43,7 @@ WRITERS: dict[type[Any], FactorWriter] = {
     densities.FullJoint: joint_factors,
     densities.Gaussian: factors.gaussian_factors,
     densities.Grouped: grouped_factors,
-    densities.KDependence: dependence.dependence_factors,
+    densities.KDependence: family_factors,
     densities.Missingness: factors.missingness_factors,
     densities.Multinomial: counts.multinomial_factors,
     densities.MultivariateGaussian: correlated.correlated_factors,
