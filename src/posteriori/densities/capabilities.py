@@ -197,6 +197,17 @@ class ExpectingDensity(Density, Protocol):
 
 
 @runtime_checkable
+class SummingDensity(LeaveOneOutDensity, Protocol):
+    """A density that sums over the categories of some missing cells, so that a category that a row loses matters.
+
+    `left_out` has no closed form for a row with a category of these columns that no other row has.
+    """
+
+    def summed_columns(self, parameters: Any) -> Array:
+        """Return the positions of the columns that are summed over where they are missing."""
+
+
+@runtime_checkable
 class PatternDensity(ExpectingDensity, Protocol):
     """A density whose E-step needs only the second moments of the rows of each pattern of missing cells.
 

@@ -12,7 +12,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity
 from posteriori.densities.conditional import ROUNDING, BackOff, Family, draw, log_of, without_missing
-from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, check_rank, lost_cells
+from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, check_rank
 from posteriori.statistics.counts import CountTogether, JointCounts, slot_offsets
 from posteriori.statistics.pairs import (
     as_compared,
@@ -180,10 +180,7 @@ class KDependence(BaseDensity):
     def left_out(
         self, parameters: SmoothedFamilies, statistics: JointCounts, tile: Codes, assignment: Assignment
     ) -> Array:
-        """Return `log_factors` of each row under the tables without it, (n, Z, d), with the same parents.
-
-        NaN for a row in which a missing parent cannot be distinguished from a category that occurs in no other row.
-        """
+        """Return `log_factors` of each row under the tables without it, (n, Z, d), with the same parents."""
         assert self.parents is not None
         tables = [statistics.table(scope) for scope in _scopes(self.parents)]
         known = CountsOfFamilies.of(self.parents, tables, self.order)
@@ -191,8 +188,11 @@ class KDependence(BaseDensity):
         summed = _SummedCells.of(parameters.tables, tile.values)
         sums = known.sums_left_out(self.smoothing, tile, assignment, summed.rows, summed.upto, MOST_CELLS)
         summed.write(factors, sums)
-        factors[lost_cells(parameters.tables.inner, statistics, tile, assignment)] = np.nan
         return factors
+
+    def summed_columns(self, parameters: SmoothedFamilies) -> Array:
+        """Return the columns that are parents."""
+        return parameters.tables.inner
 
     @property
     def most_parents(self) -> int:

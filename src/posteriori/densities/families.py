@@ -12,7 +12,6 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.conditional import ROUNDING, BackOff, with_sums
-from posteriori.statistics.counts import JointCounts
 from posteriori.support.checks import check_equal, check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
@@ -306,23 +305,6 @@ def parents_before_children(parents: Parents) -> tuple[int, ...]:
     for j in TopologicalSorter(dict(enumerate(parents))).static_order():
         depth[j] = max([depth[parent] + 1 for parent in parents[j]], default=0)
     return tuple(sorted(range(len(parents)), key=depth.__getitem__))
-
-
-def lost_cells(columns: Array, counts: JointCounts, tile: Codes, assignment: Assignment) -> Array:
-    """Return which rows may hold a category of these columns that occurs in no other row, (n,) booleans.
-
-    Without the row the category does not exist, so the cell counts as missing.
-    """
-    result = np.zeros(len(tile.values), np.bool_)
-    for j in columns.tolist():
-        single = counts.single(j)[:, 1:]
-        everywhere = single.sum(axis=0)
-        rows = np.flatnonzero(tile.values[:, j] == 0)
-        alone = (single[assignment.component[rows]] > 0) & (
-            np.abs(everywhere - assignment.weight[rows, np.newaxis]) <= 1e-9 * everywhere
-        )
-        result[rows] |= alone.any(axis=1)
-    return result
 
 
 def check_parents(parents: Parents, n_columns: int, order: tuple[int, ...]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from posteriori.densities.capabilities import SummingDensity, implements
 from posteriori.densities.conditional import ROUNDING
 from posteriori.densities.within_ranges import Box, draw_within
 from posteriori.model_cost import MANY_CATEGORIES
@@ -218,6 +219,11 @@ class Grouped:
         coarse = parameters.groups.coarse(tile)
         factors: Array = self.coarse.left_out(parameters.coarse, statistics.coarse, coarse, assignment)
         return factors
+
+    def summed_columns(self, parameters: GroupedParameters) -> Array:
+        """Return the columns that the density of the groups sums over."""
+        summed = implements(self.coarse, SummingDensity)
+        return self.coarse.summed_columns(parameters.coarse) if summed else np.empty(0, np.int64)
 
     def keeps_category(self, position: int) -> bool:
         """Return whether a category of this column of codes has a group also if no row shows it."""

@@ -13,7 +13,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity, ConditionalNormal
 from posteriori.densities.conditional import BackOff, Family, draw, without_missing
-from posteriori.densities.families import CountsOfFamilies, check_rank, lost_cells
+from posteriori.densities.families import CountsOfFamilies, check_rank
 from posteriori.densities.tree_parameters import (
     Forest,
     Normals,
@@ -305,8 +305,7 @@ class Tree(BaseDensity):
     def left_out(self, parameters: TreeParameters, statistics: Pairs, tile: Mixed, assignment: Assignment) -> Array:
         """Return `log_factors` of each row under the tables without it, along the same trees.
 
-        There is a closed form only if all columns hold codes; otherwise NaN (see `LeaveOneOutDensity`). Also NaN for a
-        row in which a missing inner cell cannot be distinguished from a category that occurs in no other row.
+        There is a closed form only if all columns hold codes; otherwise NaN (see `LeaveOneOutDensity`).
         """
         n, codes, d = len(tile.codes.values), statistics.codes, len(parameters.continuous)
         factors = np.full((n, parameters.n_components, d), np.nan)
@@ -314,8 +313,7 @@ class Tree(BaseDensity):
             return factors
         inner = tile.codes.values[:, parameters.internal]
         complete = (inner > 0).all(axis=1)
-        lost = lost_cells(np.flatnonzero(parameters.internal), codes, tile.codes, assignment)
-        open_rows = np.flatnonzero(~complete & ~lost)
+        open_rows = np.flatnonzero(~complete)
         rows = replace(tile.codes, values=tile.codes.values[complete])
         given = Assignment(assignment.component[complete], assignment.weight[complete], assignment.n_components)
         table = np.empty_like(parameters.table)
@@ -333,6 +331,10 @@ class Tree(BaseDensity):
                 without = replace(parameters, table=table)
                 factors[i, group.start : group.stop] = _gains_of_row(without, tile.codes.values[i], number)[group]
         return factors
+
+    def summed_columns(self, parameters: TreeParameters) -> Array:
+        """Return the columns that are parents."""
+        return np.flatnonzero(parameters.internal)
 
     most_parents: ClassVar[int] = 1
 

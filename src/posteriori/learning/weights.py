@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posteriori.densities import ApproximatingDensity, Grouped, LeaveOneOutDensity, implements
+from posteriori.densities import ApproximatingDensity, Grouped, LeaveOneOutDensity, SummingDensity, implements
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.log_linear import LogLinear, clip_factors, fit_log_linear
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, warn_of_approximation
@@ -103,6 +103,10 @@ def _block_factors(
     if block.models_missingness:  # the category of no other row is present in this row, and missing without it
         unseen = (cast(Mixed, block.tile(batch)).present != cast(Mixed, block.tile(seen)).present).any(axis=1)
         factors[unseen] = np.nan
+    summed = density.summed_columns(model.parameters[position]) if implements(density, SummingDensity) else ()
+    if len(summed):
+        codes, known = (_codes_of(block.tile(rows)) for rows in (batch, seen))
+        factors[(codes.values != known.values)[:, summed].any(axis=1)] = np.nan
     without_closed_form = np.flatnonzero(np.isnan(factors).any(axis=(1, 2)))
     if len(without_closed_form) and refit:
         density = density.with_fixed_structure(model.parameters[position])
@@ -127,9 +131,7 @@ def _without_lost_categories(rest: Any, learned: Tile, seen: Tile, block: Block,
     coded = block.coded(schema)
     if not coded:
         return rest, seen
-    codes, known = (tile.codes if isinstance(tile, Mixed) else tile for tile in (learned, seen))
-    assert isinstance(codes, Codes)
-    assert isinstance(known, Codes)
+    codes, known = _codes_of(learned), _codes_of(seen)
     if (codes.values == known.values).all():
         return rest, seen
     lost = np.where(known.values[0] == 0, codes.values[0].astype(np.int64) - 1, -1)
@@ -137,6 +139,12 @@ def _without_lost_categories(rest: Any, learned: Tile, seen: Tile, block: Block,
     cells = Codes(known.values, tuple(map(len, kept)))
     rest = rest.reindexed(range(len(rest.observed())), kept)
     return rest, replace(seen, codes=cells) if isinstance(seen, Mixed) else cells
+
+
+def _codes_of(tile: Tile) -> Codes:
+    codes = tile.codes if isinstance(tile, Mixed) else tile
+    assert isinstance(codes, Codes)
+    return codes
 
 
 def _has_group(block: Block, position: int) -> bool:
