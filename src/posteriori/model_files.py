@@ -218,7 +218,7 @@ def _as_smallest(array: Array) -> Array:
     """Return an array of whole numbers as the smallest unsigned integers, and another one as it is."""
     if array.dtype.kind not in "iuf" or not array.size:
         return array
-    low, high = array.min(), array.max()
+    low, high = float(array.min()), float(array.max())
     if not (low >= 0 and high < 1 << 32):  # NaN too
         return array
     smallest = array.astype(np.min_scalar_type(int(high)))

@@ -69,7 +69,7 @@ def left_out_by_refits(codes, component, pseudo_rows, alpha=1.0):
         rest = np.arange(len(codes)) != i
         seen = np.array([(codes[rest, j] == codes[i, j]).any() for j in range(codes.shape[1])])
         _, counts = cells_of(codes[rest], component[rest], np.ones(rest.sum()))
-        tables = density.estimate(counts)
+        tables = density.estimate(counts).tables
         for j, of_j in enumerate(PARENTS):
             if codes[i, j] > 0 and seen[j]:
                 total += tables.table(j)[(component[i], *codes[i, list(of_j)], codes[i, j])]

@@ -333,8 +333,8 @@ class Tree(BaseDensity):
         return factors
 
     def summed_columns(self, parameters: TreeParameters) -> Array:
-        """Return the columns that are parents."""
-        return np.flatnonzero(parameters.internal)
+        """Return the columns that are parents; none beside columns of numbers, where no row has a closed form."""
+        return np.flatnonzero(parameters.internal & (not any(parameters.continuous)))
 
     most_parents: ClassVar[int] = 1
 
