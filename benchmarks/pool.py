@@ -137,12 +137,12 @@ def leave_one_out_rows(n: int, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-def textbook(X: np.ndarray, y: np.ndarray, i: int, shares: np.ndarray, pooling: str) -> np.ndarray:
+def textbook(X: np.ndarray, y: np.ndarray, i: int, shares: np.ndarray, pooling: Any) -> np.ndarray:
     """Return the leave-one-out posterior of row i by lda and qda of MASS: unbiased covariances, given priors."""
     rest = np.arange(len(y)) != i
     groups = [X[rest & (y == c)] for c in range(len(shares))]
     covariances = [np.cov(group.T) for group in groups]
-    if pooling == "pooled":
+    if isinstance(pooling, Pooled):
         within_classes = sum((len(g) - 1) * s for g, s in zip(groups, covariances, strict=True))
         covariances = [within_classes / (rest.sum() - len(groups))] * len(groups)
     scores = []
