@@ -14,7 +14,7 @@ from posteriori.classifiers.estimate_warnings import (
     warn_of_undetermined,
 )
 from posteriori.classifiers.fitted import Fitted
-from posteriori.classifiers.request import FitRequest
+from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
 from posteriori.learning.cut_points import binned_schema, retyped, with_missing_cuts
 from posteriori.learning.fit import (
@@ -42,13 +42,13 @@ from posteriori.user_warnings import warn
 NO_SUMS = "this model was built from parameters, which do not contain the number of rows"
 
 
-def learn_rows(request: FitRequest, X: Any, y: Any, sample_weight: Any) -> Fitted:
+def learn_rows(request: ModelRequest, X: Any, y: Any, sample_weight: Any) -> Fitted:
     """Return the model of rows that are all there are, and their sums."""
     return _learned(request, _collect_first(request, X, y, sample_weight, None, complete=True))
 
 
 def add_rows(
-    request: FitRequest, fitted: Fitted | None, X: Any, y: Any, sample_weight: Any, classes: Any = None
+    request: ModelRequest, fitted: Fitted | None, X: Any, y: Any, sample_weight: Any, classes: Any = None
 ) -> Fitted:
     """Return the model of rows and of those that were learned from before, if there were some, and the sums of all."""
     if fitted is None:
@@ -61,7 +61,7 @@ def add_rows(
 
 
 def _collect_first(
-    request: FitRequest, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool
+    request: ModelRequest, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool
 ) -> CollectedRows:
     head_sample = X.head_sample() if isinstance(X, Scan) else None
     if head_sample is not None:
@@ -72,7 +72,9 @@ def _collect_first(
     return _collected(request, X, y, sample_weight, classes, complete)
 
 
-def _collected(request: FitRequest, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool) -> CollectedRows:
+def _collected(
+    request: ModelRequest, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool
+) -> CollectedRows:
     """Read rows, choose the cut points of binned columns, and collect the statistics."""
     rows = read_first_rows(request, X, y, sample_weight, classes=classes, complete=complete)
     source, target = rows.source, rows.target
@@ -88,7 +90,7 @@ def _collected(request: FitRequest, X: Any, y: Any, sample_weight: Any, classes:
 
 
 def _collect_further(
-    request: FitRequest, fitted: Fitted, X: Any, y: Any, sample_weight: Any, classes: Any
+    request: ModelRequest, fitted: Fitted, X: Any, y: Any, sample_weight: Any, classes: Any
 ) -> CollectedRows:
     """Read rows under a fitted model, and collect their statistics beside those of the earlier rows."""
     sums_of(fitted)  # raises its error before the rows are read
@@ -104,7 +106,7 @@ def _collect_further(
     return CollectedRows(TrainingRows(source, target), replace(plan, blocks=blocks), sums, past)
 
 
-def _learned(request: FitRequest, collected: CollectedRows) -> Fitted:
+def _learned(request: ModelRequest, collected: CollectedRows) -> Fitted:
     """Return the model of the statistics of rows, and of earlier rows; warn of what the rows do not determine."""
     source, target, plan = collected.rows.source, collected.rows.target, collected.plan
     statistics, options = collected.statistics, plan.limits
@@ -120,7 +122,7 @@ def _learned(request: FitRequest, collected: CollectedRows) -> Fitted:
     return replace(fitted, transduction=_inferred_labels(request, fitted, source.with_label_model(fit.label_model)))
 
 
-def checked_fit(request: FitRequest, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted:
+def checked_fit(request: ModelRequest, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted:
     """Return a learned model as a fitted value; warn of estimates that the rows do not determine."""
     fitted = fitted_of(request, learned, target, unlabelled_weight)
     warn_not_converged(learned, request.limits)
@@ -132,14 +134,14 @@ def checked_fit(request: FitRequest, learned: FitResult, target: Column, unlabel
     return fitted
 
 
-def fitted_of(request: FitRequest, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted:
+def fitted_of(request: ModelRequest, learned: FitResult, target: Column, unlabelled_weight: float | None) -> Fitted:
     """Return a learned model as a fitted value; a row without label had this weight."""
     confusion = None if learned.label_model is None else learned.label_model.confusion
     weight = unlabelled_weight if request.has_labels else None
     return Fitted(learned.model, target, learned.statistics, np.array(learned.trace), confusion, weight)
 
 
-def _inferred_labels(request: FitRequest, fitted: Fitted, source: LabelledSource) -> Array | None:
+def _inferred_labels(request: ModelRequest, fitted: Fitted, source: LabelledSource) -> Array | None:
     """Return the labels of the training rows, (n,), if the model infers missing or noisy labels."""
     if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; use predict
         return None

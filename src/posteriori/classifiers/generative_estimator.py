@@ -13,7 +13,7 @@ from posteriori.classifiers.estimate_warnings import warn_of_one_class
 from posteriori.classifiers.fitted import Fitted, FittedAttributes
 from posteriori.classifiers.fitting import add_rows, checked_fit, fitted_of, learn_rows
 from posteriori.classifiers.parameter_groups import columns_of, em_of, labels_of
-from posteriori.classifiers.request import FitRequest
+from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.rows import supports_partitions
 from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
 from posteriori.classifiers.updating import remove_rows
@@ -98,9 +98,9 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         warn_of_one_class(self.target_, self.schema_.target)
         return self
 
-    def fit_request(self) -> FitRequest:
+    def model_request(self) -> ModelRequest:
         """Return what the parameters ask of a fit."""
-        return FitRequest(
+        return ModelRequest(
             type(self).__name__,
             columns_of(self),
             labels_of(self),
@@ -118,10 +118,10 @@ class GenerativeEstimator(FittedAttributes, Classifier):
             self._check_size,
         )
 
-    def _checked_request(self) -> FitRequest:
+    def _checked_request(self) -> ModelRequest:
         """Return what the parameters ask of a fit; ValueError that names a parameter of a wrong type or value."""
         self._validate_params()
-        return self.fit_request()
+        return self.model_request()
 
     # Updates ----------------------------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class GenerativeEstimator(FittedAttributes, Classifier):
             The densities and their columns, the prior of the components, when EM stops, and how factor weights are
             learned if the estimator has them.
         """
-        return self.fit_request().plan(schema, target)
+        return self.model_request().plan(schema, target)
 
     def fitted_of(self, learned: FitResult, target: Column, unlabelled_weight: float | None = 1.0) -> Fitted:
         """Return a learned model as a fitted value.
@@ -249,7 +249,7 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         unlabelled_weight : float, optional
             Weight of a row without label.
         """
-        return fitted_of(self.fit_request(), learned, target, unlabelled_weight)
+        return fitted_of(self.model_request(), learned, target, unlabelled_weight)
 
     def store_fit(self, fit: FitResult, rows: TrainingRows, held_out: HeldOutRows | None = None) -> Self:
         """Set the fitted attributes, as `fit` would with these rows.
@@ -274,7 +274,7 @@ class GenerativeEstimator(FittedAttributes, Classifier):
             There is only one class, a component has hardly any rows, a column has no value, or the rows do not
             determine an estimate.
         """
-        fitted = checked_fit(self.fit_request(), fit, rows.target, rows.source.unlabelled_weight)
+        fitted = checked_fit(self.model_request(), fit, rows.target, rows.source.unlabelled_weight)
         warn_of_one_class(rows.target, rows.source.schema.target)
         record = fitted.record if held_out is None else fitted.record.with_held_out(held_out)
         self.fitted_ = replace(fitted, record=record)
@@ -282,7 +282,7 @@ class GenerativeEstimator(FittedAttributes, Classifier):
 
     def component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
-        return self.fit_request().prior(target)
+        return self.model_request().prior(target)
 
     # Predicting -------------------------------------------------------------------------------------------------
 
@@ -376,6 +376,6 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         fitted.check()
         if fitted.statistics is None:
             return
-        request = self.fit_request()
+        request = self.model_request()
         fitted.check_blocks(request.blocks(fitted.schema), request.name)
         check_equal("the parameter components_per_class", fitted.model.of_class, request.components(fitted.target))

@@ -19,7 +19,7 @@ from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.named_columns import categorical_places
 from posteriori.classifiers.pool_updates import merge_pools
-from posteriori.classifiers.request import FitRequest
+from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.trees import ChowLiuTree
 from posteriori.classifiers.updating import reason_not_mergeable
 from posteriori.densities import Grouped, RandomTrees, ungrouped
@@ -97,10 +97,10 @@ def merge(models: Iterable[Any]) -> Any:
         return _with_target_cuts(merge_pools(members, merge), members)
     if isinstance(members[0], ChowLiuTree):
         tree = clone(members[0])
-        tree.fitted_ = merge_values(tree.classifier.fit_request(), [model.fitted_ for model in members])
+        tree.fitted_ = merge_values(tree.classifier.model_request(), [model.fitted_ for model in members])
         return tree
     merged = clone(members[0])
-    merged.fitted_ = merge_values(merged.fit_request(), [model.fitted_ for model in members])
+    merged.fitted_ = merge_values(merged.model_request(), [model.fitted_ for model in members])
     return _with_target_cuts(merged, members)
 
 
@@ -113,7 +113,7 @@ def _with_target_cuts(merged: Any, members: Sequence[Any]) -> Any:
     return merged
 
 
-def merge_values(request: FitRequest, values: Sequence[Fitted]) -> Fitted:
+def merge_values(request: ModelRequest, values: Sequence[Fitted]) -> Fitted:
     """Return what a fit to the rows of all fitted models would learn."""
     schema, target = _joined_schema(request, values), _joined_classes(values)
     blocks = _common_blocks(request, values, schema, target)
@@ -140,7 +140,7 @@ def _require_sums(position: int, model: object) -> None:
             + reasons.get(kind, "give classifiers of posteriori, such as NaiveBayes, which keep sums over their rows")
         )
     check_is_fitted(model)
-    request = (model.classifier if isinstance(model, ChowLiuTree) else model).fit_request()
+    request = (model.classifier if isinstance(model, ChowLiuTree) else model).model_request()
     obstacle = reason_not_mergeable(request, model.fitted_, "merge", _INSTEAD)
     if obstacle:
         raise ValueError(f"model {position} cannot be merged: {obstacle}")
@@ -173,7 +173,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _joined_schema(request: FitRequest, values: Sequence[Fitted]) -> Schema:
+def _joined_schema(request: ModelRequest, values: Sequence[Fitted]) -> Schema:
     """Return the schema of the rows of all models."""
     schema = values[0].schema
     for position, one in enumerate(values[1:], start=1):
@@ -260,7 +260,9 @@ def _difference_of_names(names: Sequence[str], others: Sequence[str], position: 
     return f"model {position} has the columns of model 0 in another order; bring them into one and fit again"
 
 
-def _common_blocks(request: FitRequest, values: Sequence[Fitted], schema: Schema, target: Column) -> tuple[Block, ...]:
+def _common_blocks(
+    request: ModelRequest, values: Sequence[Fitted], schema: Schema, target: Column
+) -> tuple[Block, ...]:
     """Return the blocks of the merged model, with the structure that those of all models have in common."""
     common, *others = (
         with_categories_of(

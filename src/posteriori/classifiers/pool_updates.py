@@ -210,7 +210,7 @@ def with_rows(pool: UpdatablePool, X: Any, y: Any, classes: Any, sample_weight: 
             member.partial_fit(X, y, classes, sample_weight)
 
     members, unable = update_members(
-        pool.fitted_.members, lambda member: reason_not_extendable(member.fit_request(), member.fitted_), learn
+        pool.fitted_.members, lambda member: reason_not_extendable(member.model_request(), member.fitted_), learn
     )
     past, target = pool.target_, next(iter(members.values())).target_
     sample = pool.fitted_.held_out_sample
@@ -272,7 +272,9 @@ def without_rows(pool: UpdatablePool, X: Any, y: Any, sample_weight: Any) -> Fit
     check_is_fitted(pool)
     members, unable = update_members(
         pool.fitted_.members,
-        lambda member: reason_not_mergeable(member.fit_request(), member.fitted_, "unlearn", "fit the remaining rows"),
+        lambda member: reason_not_mergeable(
+            member.model_request(), member.fitted_, "unlearn", "fit the remaining rows"
+        ),
         lambda member: member.unlearn(X, y, sample_weight),
     )
     return replace(_with_members(pool, members, unable, None), record=pool.fitted_.record.of_other_rows())

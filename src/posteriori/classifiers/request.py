@@ -18,7 +18,7 @@ from posteriori.tables import Batch, Column, Schema
 
 
 @dataclass(frozen=True, eq=False)
-class FitRequest:
+class ModelRequest:
     """What an estimator of one model asks of rows, and of what is learned from them.
 
     Attributes

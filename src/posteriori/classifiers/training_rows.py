@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.classifiers.fitted import Fitted
 from posteriori.classifiers.label_parameters import labels_to_learn, make_label_model, reject_quantity
 from posteriori.classifiers.named_columns import categorical_places, kept_places, stated_places, text_places
-from posteriori.classifiers.request import FitRequest
+from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.two_values import warn_of_third_values, with_two_values
 from posteriori.learning.fit import TrainingRows
 from posteriori.model_selection.held_out import held_out_weight
@@ -42,7 +42,7 @@ from posteriori.user_warnings import warn
 
 
 def read_first_rows(
-    request: FitRequest,
+    request: ModelRequest,
     X: Any,
     y: Any = None,
     sample_weight: Any = None,
@@ -54,7 +54,7 @@ def read_first_rows(
 
     Parameters
     ----------
-    request : FitRequest
+    request : ModelRequest
     X, y, sample_weight
         As in `fit`.
     classes : array-like, optional
@@ -143,7 +143,7 @@ class _SeenCategories:
 
 
 def read_further_rows(
-    request: FitRequest,
+    request: ModelRequest,
     fitted: Fitted,
     X: Any,
     y: Any = None,
@@ -156,7 +156,7 @@ def read_further_rows(
 
     Parameters
     ----------
-    request : FitRequest
+    request : ModelRequest
     fitted : Fitted
     X, y, sample_weight
         As in `partial_fit`.
@@ -188,7 +188,7 @@ def read_further_rows(
 
 
 def _assemble(
-    request: FitRequest,
+    request: ModelRequest,
     table: Table,
     schema: Schema,
     positions: Sequence[int],
@@ -219,13 +219,13 @@ def _assemble(
     return rows.with_unlabelled_weight(held_out_weight(rows, request.plan(schema, target)))
 
 
-def _read_labels(request: FitRequest, y: Any, table: Table, complete: bool) -> LabelColumn | PartialLabels:
+def _read_labels(request: ModelRequest, y: Any, table: Table, complete: bool) -> LabelColumn | PartialLabels:
     labels = read_teaching_labels(y, table)
     return labels_to_learn(labels, request.labels.unlabelled, request.has_labels, complete)
 
 
 def _extended_schema(
-    request: FitRequest, schema: Schema, table: Table, positions: Sequence[int], counted: dict[int, CountedText]
+    request: ModelRequest, schema: Schema, table: Table, positions: Sequence[int], counted: dict[int, CountedText]
 ) -> Schema:
     stated = categorical_places(request.columns.categorical_features, request.distributions, schema.given)
     named = {j for j, place in enumerate(schema.places) if place in stated}

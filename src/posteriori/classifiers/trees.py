@@ -25,7 +25,7 @@ from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.label_parameters import reject_target
 from posteriori.classifiers.parameter_groups import EM, Columns, Labels, set_grouped_params, validate_grouped_params
 from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
-from posteriori.classifiers.request import FitRequest
+from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.updating import remove_rows
 from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
 from posteriori.model import Block, GenerativeModel
@@ -474,9 +474,9 @@ class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
         require(len(self.fitted_.classes) == 1, "a tree without label has several classes")
 
     @property
-    def _request(self) -> FitRequest:
+    def _request(self) -> ModelRequest:
         """What the parameters ask of a fit to rows of one class."""
-        return ChowLiuClassifier(**self.get_params(deep=False)).fit_request()
+        return ChowLiuClassifier(**self.get_params(deep=False)).model_request()
 
 
 def _one_class(X: Any) -> tuple[Any, Array]:

@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.classifiers.estimate_warnings import columns_with_values
 from posteriori.classifiers.fitted import Fitted
 from posteriori.classifiers.fitting import NO_SUMS, checked_fit, past_statistics, sums_of
-from posteriori.classifiers.request import FitRequest
+from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.training_rows import read_further_rows
 from posteriori.densities import VarianceDensity
 from posteriori.learning.fit import (
@@ -31,12 +31,12 @@ _AGREE = "give rows, and weights, that it learned from"
 _LOST = 1e-7  # if less of a sum of squares is left, the difference has fewer than nine correct digits
 
 
-def reason_not_mergeable(request: FitRequest, fitted: Fitted, method: str, instead: str) -> str | None:
+def reason_not_mergeable(request: ModelRequest, fitted: Fitted, method: str, instead: str) -> str | None:
     """Return why the statistics of a fitted model are not sums over its rows, as a sentence; None if they are.
 
     Parameters
     ----------
-    request : FitRequest
+    request : ModelRequest
     fitted : Fitted
     method : str
         Name of the method that needs sums.
@@ -69,7 +69,7 @@ def reason_not_mergeable(request: FitRequest, fitted: Fitted, method: str, inste
     return None
 
 
-def reason_not_extendable(request: FitRequest, fitted: Fitted) -> str | None:
+def reason_not_extendable(request: ModelRequest, fitted: Fitted) -> str | None:
     """Return why a fitted model cannot learn from more rows, as a sentence; None if it can."""
     wanted = unrefined(request.blocks(fitted.schema))
     if wanted:
@@ -79,7 +79,7 @@ def reason_not_extendable(request: FitRequest, fitted: Fitted) -> str | None:
     return f"{NO_SUMS}; use fit" if fitted.statistics is None else None
 
 
-def remove_rows(request: FitRequest, fitted: Fitted, X: Any, y: Any, sample_weight: Any) -> Fitted:
+def remove_rows(request: ModelRequest, fitted: Fitted, X: Any, y: Any, sample_weight: Any) -> Fitted:
     """Return what a model has learned from its other rows; ValueError if it cannot have learned from these."""
     obstacle = reason_not_mergeable(request, fitted, "unlearn", "fit the remaining rows")
     if obstacle:

@@ -100,19 +100,19 @@ def _identity(factory: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _RequestedSums:
     """The statistics of several requests; + adds up those of the same request."""
 
     parts: tuple[Any, ...]
     n_components: int  # of the rows
 
-    def __add__(self, other: _Sums) -> _Sums:
+    def __add__(self, other: _RequestedSums) -> _RequestedSums:
         parts = tuple([a + b for a, b in zip(self.parts, other.parts, strict=True)])
-        return _Sums(parts, self.n_components)
+        return _RequestedSums(parts, self.n_components)
 
 
 @dataclass(frozen=True)
-class _Collect:
+class _CollectRequested:
     """A function from a batch to the statistics of all requests.
 
     Attributes
@@ -125,7 +125,7 @@ class _Collect:
     requests: tuple[Request, ...]
     folds: int | None
 
-    def __call__(self, batch: Batch) -> _Sums:
+    def __call__(self, batch: Batch) -> _RequestedSums:
         found: dict[int, Any] = {}
         for subset, by_schema in self._places.items():
             rows = self._rows(batch, subset)
@@ -135,7 +135,7 @@ class _Collect:
                 found |= {place: self.requests[place].collect(read, known) for place in places}
         assert batch.assignment is not None
         parts = tuple([found[place] for place in range(len(self.requests))])
-        return _Sums(parts, batch.assignment.n_components)
+        return _RequestedSums(parts, batch.assignment.n_components)
 
     def _rows(self, batch: Batch, subset: int | None) -> Batch:
         if subset is not None:
@@ -200,7 +200,7 @@ class SubsetSums:
 
     def _from_pairs(self, source: LabelledSource, requests: tuple[Request, ...]) -> dict[Request, dict[int, Any]]:
         """Return the sums of each subset, from those per pair of fold and class."""
-        sums = source.reduce(_Collect(requests, self.folds))
+        sums = source.reduce(_CollectRequested(requests, self.folds))
         n = (self.folds + 1) * sums.n_components
         return {
             request: dict(enumerate(sums_outside_folds(part, n, self.folds)))
@@ -213,7 +213,7 @@ class SubsetSums:
         """Return the sums of each subset, and of the rows in no fold, from those of each fold."""
         assert self.held_out is not None
         assert all(request.subset is None for request in requests)  # the rows in no fold choose the cut points of all
-        parts = sums_of_parts(source, _Collect(requests, None), self.folds, self.held_out)
+        parts = sums_of_parts(source, _CollectRequested(requests, None), self.folds, self.held_out)
         of_subsets = [*enumerate(sums_without_each(parts)), (IN_NO_FOLD, parts[-1])]
         return {request: {k: sums.parts[place] for k, sums in of_subsets} for place, request in enumerate(requests)}
 
