@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import json
 import math
+import sys
 import textwrap
 import zlib
 from collections.abc import Callable, Iterator
@@ -232,6 +233,8 @@ def _deflated(content: bytes) -> Array:
 
 def _inflated(stored: Array, size: int) -> bytes:
     """Return the bytes of a compressed stream; raise ValueError unless they are of the stated size."""
+    if not 0 <= size < sys.maxsize:  # a negative limit would be none
+        raise ValueError(f"a stream of bytes cannot have the size {size}")
     stream = zlib.decompressobj()
     try:
         # Not more than stated, and one byte at least, because 0 would mean no limit.

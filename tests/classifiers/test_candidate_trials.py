@@ -92,3 +92,27 @@ def _positions(folded, most):
     from posteriori.learning.folds import stratified_subsample
 
     return folded.evaluated[stratified_subsample(folded.y_true, most)]
+
+
+def test_a_pool_does_not_depend_on_threads(monkeypatch):
+    for module in ("learning.cross_fitting", "model_selection.partial_rows"):
+        monkeypatch.setattr(f"posteriori.{module}._ENOUGH_FACTORS", 0)
+    monkeypatch.setattr("posteriori.densities.tree_growing.CELLS_PER_THREAD", 1)
+    X, y = po.datasets.load_penguins().drop("species"), po.datasets.load_penguins()["species"]
+    members = ["cells", "kdb weighted", "forest mixed"]
+    one, two = (po.GenerativeClassifier(members, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert one.fitted_.weights == two.fitted_.weights
+    assert one.fitted_.partial_weights == two.fitted_.partial_weights
+    assert (one.predict_proba(X) == two.predict_proba(X)).all()
+
+
+def test_a_known_fit_to_all_rows_changes_no_held_out_prediction():
+    X, y = po.datasets.load_penguins().drop("species"), po.datasets.load_penguins()["species"]
+    models = [po.GenerativeForest(10, random_state=0), po.GaussianDiscriminant(), po.KDependenceBayes()]
+    folded = FoldedData.of(models[0].read_training_rows(X, y), 5)
+    plans = [one.training_plan(folded.source.schema, folded.target) for one in models]
+    fitted = judge_and_sample(plans, folded, leave_trees_out=True)[1]
+    other = folded.dealt(5, 1)
+    found, again, _ = judge_and_sample(plans, other, leave_trees_out=True, known=[one.full for one in fitted])
+    assert_allclose(found, judge_and_sample(plans, other, leave_trees_out=True)[0], rtol=0, atol=1e-9)
+    assert [one.full.model for one in again[1:]] == [one.full.model for one in fitted[1:]]

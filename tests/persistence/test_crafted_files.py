@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import posteriori as po
 from fuzz import models as fuzzed
+from posteriori import model_files
 from posteriori.densities import BackOff, Density, Gaussian
 from posteriori.densities.tree_parameters import table_starts
 from posteriori.support.checks import check_numbers, check_places, conforms
@@ -360,3 +361,9 @@ def test_a_mixture_without_sums_knows_no_ranges(path):
     fuzzed.forge(path, json.dumps(content), arrays)
     rows, component = po.load(path).sample(4, random_state=0)
     assert rows.height == len(component) == 4
+
+
+@pytest.mark.parametrize("size", [-1, 1 << 70])
+def test_a_stream_of_an_impossible_size_is_refused_before_it_is_unpacked(size):
+    with pytest.raises(ValueError, match="cannot have the size"):
+        model_files._inflated(model_files._deflated(b"0" * 100), size)
