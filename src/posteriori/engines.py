@@ -59,7 +59,7 @@ ENGINES: dict[str, Engine] = {
     "files": Engine(
         tables="posteriori.tables.files:Scan",
         takes=lambda X: isinstance(X, str | PathLike),
-        opens="posteriori.tables.files:scan",
+        opens="posteriori.tables.files:open_files",
     ),
     "duckdb": Engine(tables="posteriori.tables.database:Query", source="posteriori.sources.database:DatabaseSource"),
     "dask": Engine(

@@ -124,7 +124,7 @@ def test_a_hint_names_the_option_for_thousands_that_look_like_fractions():
 def test_negative_numbers_in_parentheses_are_a_repair():
     Path("d.csv").write_text("x,y\n" + "".join(f"{'(7)' if i % 9 == 0 else i},{'ab'[i % 2]}\n" for i in range(60)))
     err = run("fit", "d.csv", "-t", "y", "-o", "m.posteriori")[2]
-    assert "numbers of column 'x' in parentheses or with a minus behind as negative" in err
+    assert "column 'x' as numbers, in parentheses or with a minus behind as negative" in err
 
 
 def test_skip_rows_holds_for_every_table_of_a_command():

@@ -108,7 +108,7 @@ def test_what_is_in_memory_belongs_to_no_engine(X):
 
 
 def test_a_path_is_scanned():
-    assert engines.engine_of("rows.csv").opens == "posteriori.tables.files:scan"
+    assert engines.engine_of("rows.csv").opens == "posteriori.tables.files:open_files"
 
 
 @pytest.mark.parametrize("name", engines.ENGINES)

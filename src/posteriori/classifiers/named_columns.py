@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from posteriori.densities.registry import REGISTRY
 from posteriori.tables import Column, Schema, quote
+from posteriori.tables.scanning import KnownColumns
 from posteriori.tables.texts import Texts
 from posteriori.tables.times import PARTS
 from posteriori.tables.tokenizer import Tokenizer
@@ -100,6 +102,25 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
             if getattr(distribution, "kind", distribution) == "categorical" and not is_part:
                 chosen.add(position)
     return chosen
+
+
+def stated_columns(categorical_features: Any, distributions: Any, y: Any = None) -> KnownColumns:
+    """Return what the parameters of an estimator state of columns of files, as far as they name them."""
+    listed = [categorical_features] if isinstance(categorical_features, str) else categorical_features
+    named = [one for one in listed if isinstance(one, str)] if isinstance(listed, Iterable) else []
+    kinds: dict[str, str] = {}
+    if isinstance(distributions, Mapping):
+        of_name = {entry.density.name: entry.density.kind for entry in REGISTRY}
+        kinds = {
+            key: one.kind if hasattr(one, "kind") else of_name.get(one, one)
+            for key, one in distributions.items()
+            if isinstance(key, str)
+        }
+    return KnownColumns(
+        categories={*named, *(name for name, kind in kinds.items() if kind == "categorical")},
+        labels=[y] if isinstance(y, str) else [],
+        numbers={name for name, kind in kinds.items() if kind == "continuous"},
+    )
 
 
 def kept_places(keep: Any, categorical_features: Any, distributions: Any, names: Sequence[str]) -> set[int] | None:

@@ -10,7 +10,13 @@ import numpy as np
 
 from posteriori.classifiers.fitted import Fitted
 from posteriori.classifiers.label_parameters import labels_to_learn, make_label_model, reject_quantity
-from posteriori.classifiers.named_columns import categorical_places, kept_places, stated_places, text_places
+from posteriori.classifiers.named_columns import (
+    categorical_places,
+    kept_places,
+    stated_columns,
+    stated_places,
+    text_places,
+)
 from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.two_values import warn_of_third_values, with_two_values
 from posteriori.learning.fit import TrainingRows
@@ -36,6 +42,7 @@ from posteriori.tables.labels import warn_of_labels_among_features
 from posteriori.tables.matching import matched_places
 from posteriori.tables.pandas import PandasTable
 from posteriori.tables.polars import PolarsTable
+from posteriori.tables.scanning import KnownColumns
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.texts import CountedText
 from posteriori.user_warnings import warn
@@ -72,7 +79,7 @@ def read_first_rows(
     ValueError, TypeError
         As in `fit`.
     """
-    table = read_table(X)
+    table = read_table(X, stated_columns(request.columns.categorical_features, request.distributions, y))
     labels = _read_labels(request, y, table, complete)
     warn_of_labels_among_features(y, table)
     columns = _feature_positions(table, labels)
@@ -97,9 +104,9 @@ def read_first_rows(
         counted=counted,
     )
     if request.chooses_categories:
-        stated_columns = {columns[j] for j in stated_places(distributions, names)}
+        named = {columns[j] for j in stated_places(distributions, names)}
         weight = check_weights(sample_weight, table.n_rows)
-        schema = with_two_values(schema, table, schema.spread(columns), distributions, stated_columns, weight)
+        schema = with_two_values(schema, table, schema.spread(columns), distributions, named, weight)
     target = _declared_classes(classes, labels, request.labels.unlabelled == "learn")
     places = schema.spread(columns)
     rows = _assemble(request, table, schema, places, labels, target, sample_weight, complete, counted)
@@ -175,7 +182,8 @@ def read_further_rows(
     ValueError, TypeError
         As in `partial_fit`.
     """
-    table = read_table(X)
+    stated = stated_columns(request.columns.categorical_features, request.distributions, y)
+    table = read_table(X, KnownColumns.of_model(fitted.schema, fitted.target).joined(stated))
     labels = _read_labels(request, y, table, complete)
     _feature_positions(table, labels)  # raises an error if the target is the only column
     # Names given with parameters are optional: rows without names are taken by position, without a warning.

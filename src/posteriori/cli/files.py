@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from posteriori.tables import Column, Scan, Schema
     from posteriori.tables.dialects import AskedDialect
+    from posteriori.tables.scanning import KnownColumns
 
 
 STDIN = "-"  # the table that a command reads from its standard input
@@ -92,7 +93,7 @@ class _TableReading:
         self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding, marks, skip_rows or 0, sheet, strict)
         self.strict = strict
         self.keeps_spelling = keep_spelling
-        self.as_written: tuple[str, ...] = ()  # columns in which no marks of missing cells are looked for
+        self.known: KnownColumns | None = None  # what the options state of columns (`KnownColumns`)
         self.labels: dict[str, str] = {}  # those that are read in another spelling
         self.stdin: Path | None = None
         self.kept: Any = None  # keeps the copy
@@ -122,9 +123,8 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
         reading = _TableReading(**{name: given.pop(name, default) for name, default in defaults.items()})
         with as_user_errors():
             reading.asked.check()
-        target, categorical = given.get("target"), given.get("categorical")
-        named = [part.strip() for value in categorical or () for part in (value, *value.split(","))]
-        reading.as_written = (*named, *([target] if target else []))
+        target = given.get("target")
+        reading.known = _stated(target, given.get("categorical"), given.get("columns"))
         token = _CURRENT.set(reading)
         try:
             if target == "":
@@ -143,6 +143,22 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
     del run.__wrapped__
     run.__annotations__ = {name: one.annotation for name, one in run.__signature__.parameters.items()}
     return cast(Callable[..., None], run)
+
+
+def _stated(target: str | None, categorical: list[str] | None, kinds: list[str] | None) -> Any:
+    """Return what the options state of columns of text files: their names are checked later."""
+    from posteriori.cli.named_columns import kind_of_density
+    from posteriori.tables.scanning import KnownColumns
+
+    def names(values: Iterable[str]) -> set[str]:
+        return {part.strip() for value in values for part in (value, *value.split(","))}
+
+    of_densities = [(name, kind_of_density(kind)) for name, _, kind in (one.rpartition("=") for one in kinds or ())]
+    return KnownColumns(
+        labels=[target] if target else (),
+        categories=names([*(categorical or ()), *(name for name, kind in of_densities if kind == "categorical")]),
+        numbers=names(name for name, kind in of_densities if kind == "continuous"),
+    )
 
 
 def _without_target(table: Any) -> UserError:
@@ -193,6 +209,7 @@ def note_on_reading(title: str, scan: Scan) -> None:
             f"{title} has numbers such as {cell}, read with a decimal {mark}, and each has three digits behind it; "
             f"if it separates thousands, add --decimal {other}"
         )
+    sentences += [f"{title}: {remark}" for remark in scan.remarks]
     found = _repairs(scan, {} if current is None else current.labels)
     if found:
         repaired = f"{title} is read with repairs: {'; '.join(found)}"
@@ -219,12 +236,7 @@ def _repairs(scan: Scan, labels: Mapping[str, str]) -> list[str]:
         marks = sorted({mark for of_column in marked.values() for mark in of_column})
         n_cells = sum(sum(of_column.values()) for of_column in marked.values())
         found.append(f"{plural(n_cells, 'cell')} {', '.join(map(repr, marks))} in {quote(marked)} as missing")
-    if scan.written_numbers:
-        found.append(f"{quote(sorted(scan.written_numbers))} as numbers, without units and thousands separators")
-    if scan.signs_around:
-        found.append(f"numbers of {quote(scan.signs_around)} in parentheses or with a minus behind as negative")
-    if scan.two_digit_years:
-        found.append(f"two-digit years of {quote(scan.two_digit_years)} as 1970 to 2069")
+    found += scan.repairs
     return [*found, described(labels)] if labels else found
 
 
@@ -376,42 +388,23 @@ def open_table(
     ValueError, OSError
         As `posteriori.scan`, or there are no rows.
     """
+    import polars as pl
+
     from posteriori.tables.files import open_scan
-
-    known = (*schema.columns, *([target] if target else [])) if schema is not None else ()
-    strings = {column.name for column in known if column.holds_strings}
-    numbers = {column.name for column in known if column.kind == "continuous"}
-    # Dates of a model are read in the format of its training rows.
-    written = {column.part.of for column in known if column.part is not None and column.part.type.format}
-
-    def retype(of_file: Mapping[Path, dict[str, pl.DataType]]) -> dict[str, Any]:
-        import polars as pl
-
-        for path, found in of_file.items():
-            _warn_of_doubles(path.name, found)
-        types: dict[str, set[Any]] = {}
-        for found in of_file.values():
-            for name, dtype in found.items():
-                types.setdefault(name, set()).add(dtype)
-        new: dict[str, Any] = {}
-        for name, held in types.items():
-            if name in strings:
-                new[name] = pl.String()
-            elif held == {pl.Null()} or (name in numbers and held <= {pl.Int64(), pl.Null()}):
-                new[name] = pl.Float64()
-        return new
+    from posteriori.tables.scanning import NOTHING_KNOWN, KnownColumns
 
     current = _CURRENT.get()
+    known = NOTHING_KNOWN if schema is None else KnownColumns.of_model(schema, target)
     scanned = open_scan(
         files_of(tables),
         asked_dialect(),
-        not_dates=strings | written,
-        retype=retype,
+        known=known if current is None or current.known is None else known.joined(current.known),
         whole=whole,
         shown=shown_names(),
-        marks={column.source: column.marks for column in known if column.marks},
-        as_written=[*(current.as_written if current else ()), *([target.name] if target else ())],
+        empty=pl.Float64(),
     )
+    for path in scanned.paths:
+        _warn_of_doubles(path.name, scanned.names)
     if not scanned.n_rows:
         raise ValueError(f"{title_of(tables)!r} has no rows")
     return scanned
@@ -420,15 +413,12 @@ def open_table(
 def open_as_written(tables: Sequence[str]) -> Scan:
     """Open files with the cells of CSV and TSV files as strings, as they are written there: 007 stays 007."""
     from posteriori.tables.files import open_scan
-
-    def strings(of_file: Mapping[Path, dict[str, pl.DataType]]) -> dict[str, Any]:
-        import polars as pl
-
-        is_csv = next(iter(of_file)).suffix.lower() not in (".ndjson", ".jsonl")
-        return {name: pl.String() for found in of_file.values() for name in found} if is_csv else {}
+    from posteriori.tables.scanning import KnownColumns
 
     with as_user_errors():
-        return open_scan(files_of(tables), asked_dialect(), not_dates=None, retype=strings, shown=shown_names())
+        scanned = open_scan(files_of(tables), asked_dialect(), shown=shown_names())
+        is_csv = scanned.files[0].kind in ("csv", "tsv")
+        return scanned.knowing(KnownColumns(texts=scanned.names)) if is_csv else scanned
 
 
 def files_of(tables: Sequence[str]) -> list[str]:

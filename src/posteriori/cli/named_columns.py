@@ -130,6 +130,13 @@ def _kinds() -> list[str]:
     return [*NOT_OF_DENSITIES, *sorted(entry.density.name for entry in REGISTRY if entry.options is not None)]
 
 
+def kind_of_density(name: str) -> str:
+    """Return the kind of cells that a density of --column models, such as "continuous"; empty if it names none."""
+    from posteriori.densities.registry import REGISTRY
+
+    return next((entry.density.kind for entry in REGISTRY if entry.density.name == name), "")
+
+
 def kept_and_text(values: Sequence[str] | None, features: Sequence[str], of_text: bool = True) -> dict[str, Any]:
     """Return the parameters `keep` and, unless a command has none, `text` of a function, from --column.
 

@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.pipeline import Pipeline
 
 from posteriori.classifiers import GenerativeClassifier
-from posteriori.classifiers.named_columns import categorical_places, kept_places, text_places
+from posteriori.classifiers.named_columns import categorical_places, kept_places, stated_columns, text_places
 from posteriori.classifiers.parameter_groups import columns_of
 from posteriori.comparison.discriminative import DiscriminativeClassifier, require_finite
 from posteriori.networks.classifier import NetworkClassifier
@@ -84,7 +84,7 @@ def read_rows(
     ValueError
         A label is missing, a cell is infinite, or there are fewer than two classes.
     """
-    table = read_table(X)
+    table = read_table(X, stated_columns(categorical_features, None, y))
     labels = read_labels(y, table)
     positions = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
     if not positions:

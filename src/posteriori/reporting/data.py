@@ -22,6 +22,7 @@ from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
 from posteriori.tables import read_labels, read_table
 from posteriori.tables.blocks import Blocks
+from posteriori.tables.scanning import KnownColumns
 from posteriori.tables.writing import decode
 
 
@@ -49,7 +50,7 @@ class ReportData:
             A label is not one of the classes, or is missing and the estimator does not learn from rows without label.
         """
         name, member = check_classifier(estimator)
-        table = read_table(X)
+        table = read_table(X, KnownColumns.of_model(member.schema_, member.target_))
         unlabelled = labels_of(estimator).unlabelled
         labels = labels_to_learn(read_labels(y, table), unlabelled, True, True)
         return cls(estimator, member, name, X, labels.components(member.target_, slice(0, table.n_rows)))

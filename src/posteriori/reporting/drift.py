@@ -17,6 +17,7 @@ from posteriori.reporting.data import take_rows
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, read_labels, read_table
+from posteriori.tables.scanning import KnownColumns
 
 MOST_ROWS = 100_000  # of each table; more are sampled
 SIGNIFICANT = 0.01  # the probability that any column is called changed although none is
@@ -48,7 +49,7 @@ class TableRows:
         ValueError
             The table has no rows, or a label is not one of the classes.
         """
-        table = read_table(X)
+        table = read_table(X, KnownColumns.of_model(estimator.schema_, estimator.target_))
         n_rows = table.n_rows
         components = None
         if y is not None:

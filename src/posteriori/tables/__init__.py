@@ -15,7 +15,7 @@ from posteriori.tables.labels import (
     read_labels,
     read_teaching_labels,
 )
-from posteriori.tables.messages import IgnoredColumnWarning, quote
+from posteriori.tables.messages import IgnoredColumnWarning, ReadingWarning, quote
 from posteriori.tables.reading import infer_schema, open_table, read_rows, read_table
 from posteriori.tables.schema import Cell, Column, Schema
 from posteriori.tables.spellings import one_spelling
@@ -36,6 +36,7 @@ __all__ = [
     "Numbers",
     "PartialLabels",
     "Query",
+    "ReadingWarning",
     "Scan",
     "Schema",
     "Table",

@@ -5,42 +5,35 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import io
 import re
 import shutil
 import tempfile
 import weakref
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 from posteriori.support.lazy_polars import pl
-from posteriori.tables.marks import MOST_MARKS, is_mark, marks_among
+from posteriori.tables.marks import is_mark
 from posteriori.tables.odd_rows import lines_above_header, remark_on_header, remarks_on_rows
+from posteriori.tables.written_numbers import CURRENCY, UNIT, tidied
 from posteriori.user_warnings import warn
 
-CURRENCY = "[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 _CANDIDATES = (",", ";", "\t", "|")
 _HEAD = 1 << 22  # bytes that are looked at
 _ROWS = 200  # rows that separator and decimal mark are judged by
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged file packed by gzip raises
-# Units of measurement behind a number; those of one letter take a blank before it.
-_MEASURES = """
-    kg mg µg μg lb lbs oz cm mm µm km ft mi ml dl cl min hr hrs hours sec days years yrs months
-    kW kWh Wh MW mA mV Hz kHz
-    MHz GHz hPa kPa MPa bar mmHg °C °F ° kJ kcal ppm bpm mph kmh km/h m/s m² m³ cm² cm³ km² mg/dl mg/dL g/dl g/dL
-    g/l g/L mmol/l mmol/L rpm hp kB KB MB GB TB px dB Ah mAh Nm kN
-"""
-_AFTER_BLANK = "g t m s h d l L V W A C F K J N"  # one letter may be a code, as in 5A
-_MEASURE = "|".join(re.escape(one) for one in sorted(_MEASURES.split(), key=len, reverse=True))
-_MEASURE = f"{_MEASURE}|[ \u00a0\u202f](?:{'|'.join(_AFTER_BLANK.split())})"
 # What is beside the digits of a number: units, blanks, parentheses, and a minus behind it.
-_UNIT = re.compile(rf"(?<=\d)[ \u00a0\u202f]*(?:{_MEASURE})\s*$|{CURRENCY}|[%\s()]|(?<=\d)-\s*$")
+_BESIDE = re.compile(rf"(?<=\d) *(?:{UNIT})$|{CURRENCY}|[%\s()]|(?<=\d)-$")
+_ENDS = re.compile("\r+\n|\r")
+_OTHER_ENDS = re.compile("\x85|\u2028|\u2029")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")  # characters that no table holds: the file is not text
 _WITH_POINT, _WITH_COMMA = re.compile(r"[+-]?\d*\.\d+"), re.compile(r"[+-]?\d*,\d+")
 _WITH_MARK = {".": _WITH_POINT, ",": _WITH_COMMA}
@@ -60,9 +53,15 @@ class TextDialect:
     decimal: str = "."
     encoding: str = "utf-8"  # a name that Python knows
     missing: tuple[str, ...] = ()  # cells that are missing, besides the usual ones
-    doubtful: str = field(
-        default="", compare=False
-    )  # a number whose decimal mark may separate thousands, such as 2.301
+    # a number whose decimal mark may separate thousands, such as 2.301
+    doubtful: str = field(default="", compare=False)
+    # the pattern of line ends that polars does not read
+    line_ends: re.Pattern[str] | None = field(default=None, compare=False)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether polars reads such a file as it is."""
+        return self.encoding in ("utf-8", "ascii") and self.line_ends is None
 
     def described(self, default: str) -> str:
         """Return what differs from UTF-8 text with decimal points and a default separator; empty if nothing does.
@@ -168,7 +167,7 @@ def encoding_of(head: bytes) -> str | None:
 def rows_of(head: bytes, encoding: str, separator: str, skip: int = 0) -> list[list[str]]:
     """Return the first rows below `skip` lines as lists of cells, without the last one if the bytes may end in it."""
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head).removeprefix("\ufeff")
-    lines = text.splitlines(keepends=True)[skip:]
+    lines = lines_of(usual_line_ends(text))[skip:]
     if len(head) >= _HEAD:
         lines = lines[:-1]
     rows: list[list[str]] = []
@@ -179,6 +178,44 @@ def rows_of(head: bytes, encoding: str, separator: str, skip: int = 0) -> list[l
             if len(rows) > _ROWS:
                 break
     return rows
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text with their ends: those of Unix, Windows or old Macs. `splitlines` knows others too."""
+    return list(io.StringIO(text, newline=""))
+
+
+def usual_line_ends(text: str) -> str:
+    """Return a text with line ends that polars reads, also where rows end as on old Macs or mainframes."""
+    ends = _odd_line_ends(text)
+    return text if ends is None else _with_usual_ends(text, ends)[0]
+
+
+def _odd_line_ends(text: str) -> re.Pattern[str] | None:
+    """Return the pattern of line ends that polars does not read; None if there are none outside of quotes."""
+    if "\n" not in text and "\r" not in text:
+        return _OTHER_ENDS if _OTHER_ENDS.search(text) else None
+    if text.count("\r") == text.count("\r\n") and "\r\r" not in text:
+        return None
+    return _ENDS if _with_usual_ends(text, _ENDS)[0] != text.replace("\r\n", "\n") else None
+
+
+def _with_usual_ends(text: str, ends: re.Pattern[str], is_quoted: bool = False) -> tuple[str, bool]:
+    """Return a part of a text with usual line ends outside of quotes, and whether its end is in quotes."""
+    parts = text.split('"')
+    usual = [part if (k % 2 == 1) != is_quoted else ends.sub("\n", part) for k, part in enumerate(parts)]
+    return '"'.join(usual), is_quoted != (len(parts) % 2 == 0)
+
+
+def _copy_with_usual_ends(text: IO[str], out: IO[str], ends: re.Pattern[str]) -> None:
+    held, is_quoted = "", False
+    while part := text.read(1 << 20):
+        part = held + part
+        kept = part.rstrip("\r")  # the rest may belong to a line end that goes on in the next part
+        held = part[len(kept) :]
+        kept, is_quoted = _with_usual_ends(kept, ends, is_quoted)
+        out.write(kept)
+    out.write(_with_usual_ends(held, ends, is_quoted)[0])
 
 
 def separator_of(head: bytes, encoding: str, usual: str, skip: int = 0) -> str:
@@ -199,7 +236,7 @@ def decimal_of(rows: Sequence[Sequence[str]], separator: str) -> str | None:
     Numbers such as 1,234 have either a decimal comma or a comma between thousands. They have a decimal comma only in a
     file with the separator ";".
     """
-    cells = [_UNIT.sub("", cell) for row in rows[1:] for cell in row]
+    cells = [_without_unit(cell) for row in rows[1:] for cell in row]
     points = [cell for cell in cells if _WITH_POINT.fullmatch(cell) and not _IN_THOUSANDS[","].fullmatch(cell)]
     commas = [cell for cell in cells if _WITH_COMMA.fullmatch(cell)]
     if points:
@@ -211,6 +248,10 @@ def decimal_of(rows: Sequence[Sequence[str]], separator: str) -> str | None:
     return None
 
 
+def _without_unit(cell: str) -> str:
+    return cell if cell.replace(".", "", 1).isdigit() else _BESIDE.sub("", tidied(cell))
+
+
 def doubtful_number(rows: Sequence[Sequence[str]], decimal: str) -> str:
     """Return a number of some rows whose decimal mark may separate thousands, such as 2.301; empty if none may.
 
@@ -220,7 +261,7 @@ def doubtful_number(rows: Sequence[Sequence[str]], decimal: str) -> str:
     in_thousands = _IN_THOUSANDS[_OTHER_MARK[decimal]]
     found: dict[str, None] = {}
     for column in zip_longest(*rows[1:], fillvalue=""):
-        cells = {_UNIT.sub("", cell) for cell in column if not is_mark(cell)}
+        cells = {_without_unit(cell) for cell in column if not is_mark(cell)}
         marked = sorted(cell for cell in cells if decimal in cell)
         others = [cell for cell in cells if decimal not in cell]
         if any(_WITH_MARK[decimal].fullmatch(cell) and not in_thousands.fullmatch(cell) for cell in marked):
@@ -242,13 +283,14 @@ def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[TextDialect, boo
         raise ValueError(f"cannot read {str(path)!r}: it is not text in UTF-8, UTF-16 or Windows-1252")
     encoding = codecs.lookup(encoding).name
     try:
+        ends = _odd_line_ends(codecs.getincrementaldecoder(encoding)("replace").decode(head))
         separator = asked.separator or separator_of(head, encoding, SEPARATORS[kind], asked.skip_rows)
         rows = rows_of(head, encoding, separator, asked.skip_rows)
     except UnicodeError:  # UTF-16 or UTF-32 without the mark at the beginning
         raise _not_in(encoding, path) from None
     decimal = asked.decimal or decimal_of(rows, separator)
     doubtful = "" if asked.decimal else doubtful_number(rows, decimal or ".")
-    return TextDialect(separator, decimal or ".", encoding, asked.missing, doubtful), decimal is not None
+    return TextDialect(separator, decimal or ".", encoding, asked.missing, doubtful, ends), decimal is not None
 
 
 def _not_in(encoding: str, path: Path) -> ValueError:
@@ -325,10 +367,7 @@ def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple
     dialects = common_decimal([detect(path, kind, asked) for path in paths])
     files = [TableFile(path, kind, path, dialect) for path, dialect in zip(paths, dialects, strict=True)]
     found = tuple(
-        one
-        if one.dialect.encoding in ("utf-8", "ascii") and not asked.skip_rows
-        else _copy_in_utf8(one, asked.skip_rows)
-        for one in files
+        one if one.dialect.is_readable and not asked.skip_rows else _copy_in_utf8(one, asked.skip_rows) for one in files
     )
     for one in found:
         _name_odd_rows(one, asked.is_strict)
@@ -348,9 +387,9 @@ def _name(remark: str, is_strict: bool) -> None:
 
 
 def _copy_in_utf8(file: TableFile, skip: int) -> TableFile:
-    """Return a copy in UTF-8 without the first `skip` lines."""
+    """Return a copy in UTF-8 with usual line ends, without the first `skip` lines."""
     if file.packing == ".zst":
-        reason = "has lines to skip, and is" if skip else f"is {file.dialect.encoding}"
+        reason = "has lines to skip, and is" if skip else f"is {file.dialect.encoding}, or has odd line ends, and is"
         raise ValueError(f"{str(file.path)!r} {reason} packed by zstd; unpack it first")
     folder = _TemporaryFolder()
     copy = folder.path / f"copy.{file.kind}"
@@ -361,9 +400,15 @@ def _copy_in_utf8(file: TableFile, skip: int) -> TableFile:
             opened(file.readable, "rt", encoding=encoding, newline="") as text,
             copy.open("w", encoding="utf-8", newline="") as out,
         ):
-            for _ in range(skip):
-                text.readline()
-            shutil.copyfileobj(text, out, 1 << 20)
+            for above in range(skip):
+                if not text.readline():
+                    raise ValueError(
+                        f"{str(file.path)!r} has only {above} lines, and {skip} are to be skipped; skip fewer"
+                    )
+            if file.dialect.line_ends is None:
+                shutil.copyfileobj(text, out, 1 << 20)
+            else:
+                _copy_with_usual_ends(text, out, file.dialect.line_ends)
     except UnicodeError:
         raise _not_in(encoding, file.path) from None
     except _DAMAGED as error:
@@ -451,123 +496,3 @@ def spooled(stream: Any, name: str = "stdin") -> tuple[Path, Any]:
     with suppress(FileNotFoundError):
         copy = copy.rename(copy.with_name(name + suffix))
     return copy, folder
-
-
-_SPACE = "[  \u202f]"
-_GROUP = {".": "[,'’  \u202f]", ",": "[.'’  \u202f]"}  # between thousands, by decimal mark
-
-
-# For type checkers a data type of polars. At run time it is none, because polars is imported when it is first used.
-_DataType: Any = pl.String if TYPE_CHECKING else object
-
-
-@dataclass(frozen=True)
-class WrittenNumber(_DataType):
-    """The type of a text column of written numbers: it is read as strings, which `as_number` converts."""
-
-    decimal: str
-    marks: tuple[str, ...] = ()  # cells that are missing in this column
-    is_plain: bool = False  # whether no number has a unit, separators of thousands, parentheses or a sign behind it
-    has_signs_around: bool = False  # whether some are negative by parentheses or a minus behind: (1,200) and 1,200-
-
-    def joined(self, other: WrittenNumber) -> WrittenNumber:
-        """Return the type of the cells of both."""
-        marks = tuple(sorted({*self.marks, *other.marks}))
-        has_signs = self.has_signs_around or other.has_signs_around
-        return WrittenNumber(self.decimal, marks, self.is_plain and other.is_plain, has_signs)
-
-
-def _pattern(decimal: str, parts: tuple[str, str, str] = ("", "", "")) -> str:
-    """Return the pattern of a written number, with groups around the signs before, the number and the unit behind."""
-    number = rf"(?:\d{{1,3}}(?:{_GROUP[decimal]}\d{{3}})+|\d+)(?:[{decimal}]\d+)?"
-    before, behind = rf"(?:{CURRENCY})?", rf"(?:{CURRENCY}|%|{_MEASURE})?"
-    open_group = [f"(?P<{name}>" if name else "(?:" for name in parts]
-    return (
-        rf"^{_SPACE}*[+-]?{_SPACE}*{open_group[0]}{before}){_SPACE}*[+-]?{open_group[1]}{number}){_SPACE}*"
-        rf"{open_group[2]}{behind}){_SPACE}*$"
-    )
-
-
-def is_written_number(cells: pl.Expr, decimal: str) -> pl.Expr:
-    """Return whether each string is a number, possibly with a unit and separators of thousands, and its sign before."""
-    return cells.str.contains(_pattern(decimal))
-
-
-_IN_PARENTHESES = rf"^{_SPACE}*({CURRENCY})?{_SPACE}*\(([^()+-]*)\){_SPACE}*({CURRENCY}|%)?{_SPACE}*$"
-_MINUS_BEHIND = rf"^([^()+-]*\d){_SPACE}*-{_SPACE}*({CURRENCY}|%)?{_SPACE}*$"
-
-
-def _with_signs_before(cells: pl.Expr) -> pl.Expr:
-    """Return the numbers of accounts that are negative, (1,200) and 1,200-, with a minus before; others as they are."""
-    return cells.str.replace(_IN_PARENTHESES, "-${1}${2}${3}").str.replace(_MINUS_BEHIND, "-${1}${2}")
-
-
-def look_at_numbers(cells: pl.Expr, decimal: str) -> pl.Expr:
-    """Return what decides whether a column of strings holds written numbers (`written_number`), as a struct."""
-    is_plain = _is_plain(cells, decimal)
-    signed = _with_signs_before(cells)
-    is_number = is_plain | is_written_number(signed, decimal)
-    units = [
-        signed.str.extract(_pattern(decimal, (*([""] * place), "unit", *([""] * (2 - place)))))  # type: ignore[arg-type]
-        for place in (0, 2)
-    ]
-    unit = pl.concat_str([part.fill_null("") for part in units])
-    words = cells.filter(~is_number)
-    return pl.struct(
-        is_number.sum().alias("numbers"),
-        is_plain.sum().alias("plain"),
-        (is_number & (signed != cells)).sum().alias("signs"),
-        words.len().alias("n_words"),
-        words.unique().head(MOST_MARKS + 1).implode().alias("words"),
-        unit.filter(unit != "").n_unique().alias("units"),
-    )
-
-
-def written_number(
-    found: Mapping[str, Any] | None, decimal: str, known: Sequence[str] | None = None
-) -> WrittenNumber | None:
-    """Return the type of a column of strings if they are numbers, with one unit, and marks of missing cells.
-
-    Parameters
-    ----------
-    found : mapping or None
-        The result of `look_at_numbers`.
-    decimal : str
-    known : sequence of str, optional
-        The marks of the column in a model that reads it as numbers. Then any share of its cells may be such marks.
-    """
-    if found is None or found["units"] > 1 or not (found["numbers"] or known):
-        return None
-    words = [word for word in found["words"] if word not in (known or ())]
-    n_words = 0 if not words else found["n_words"]
-    marks = marks_among(words, n_words, found["numbers"])
-    if words and not marks:
-        return None
-    is_plain = found["plain"] == found["numbers"]
-    return WrittenNumber(decimal, tuple(sorted({*marks, *(known or ())})), is_plain, found["signs"] > 0)
-
-
-def _is_plain(cells: pl.Expr, decimal: str) -> pl.Expr:
-    """Return whether each string is a number without a unit and separators of thousands."""
-    number = cells.str.replace(",", ".", literal=True) if decimal == "," else cells
-    grouped = cells.str.contains(".", literal=True) if decimal == "," else pl.lit(value=False)
-    return number.cast(pl.Float64, strict=False).is_finite().fill_null(value=False) & ~grouped
-
-
-def as_number(cells: pl.Expr, decimal: str, marks: Sequence[str] = ()) -> pl.Expr:
-    """Return written numbers as floats, and marks as missing; another string is an error of polars that names it."""
-    signed = _with_signs_before(cells)
-    digits = signed.str.replace_all(rf"[^0-9{decimal}+-]", "").str.replace(",", ".", literal=True)
-    plain = cells.str.replace(",", ".", literal=True) if decimal == "," else cells
-    number = pl.when(is_written_number(signed, decimal)).then(digits).otherwise(plain)
-    return without_marks(number, marks, cells).cast(pl.Float64)
-
-
-def without_marks(cells: pl.Expr, marks: Sequence[str], written: pl.Expr | None = None) -> pl.Expr:
-    """Return cells as missing where they are marks, or where those of `written` are."""
-    return pl.when(~(cells if written is None else written).is_in(list(marks))).then(cells) if marks else cells
-
-
-def without_marker(dtype: Any) -> Any:
-    """Return the type of the cells that are read: Float64 for written numbers."""
-    return pl.Float64() if isinstance(dtype, WrittenNumber) else dtype

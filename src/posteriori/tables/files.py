@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from posteriori.support.lazy_polars import pl
 from posteriori.support.typing import Array
-from posteriori.tables.dialects import SEPARATORS, AskedDialect, TableFile, WrittenNumber, without_marker, without_marks
+from posteriori.tables.dialects import SEPARATORS, AskedDialect, TableFile
 from posteriori.tables.labels import TargetCuts
-from posteriori.tables.messages import quote
+from posteriori.tables.messages import ReadingWarning, quote
 from posteriori.tables.polars import PolarsTable, StreamedTable, exactly, require_threads, too_many_categories
 from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
+    NOTHING_KNOWN,
+    KnownColumns,
     Types,
     WrittenDate,
     common_types,
@@ -31,6 +33,8 @@ from posteriori.tables.scanning import (
 )
 from posteriori.tables.schema import MAX_CATEGORIES, Column
 from posteriori.tables.times import TimeType, dtype_of_format, parsed
+from posteriori.tables.written_numbers import WrittenNumber, WrittenText, repairs_of, without_marker, without_marks
+from posteriori.user_warnings import warn
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
 _HEAD_ROWS = 1 << 18  # rows that `head_sample` takes the categories from
@@ -59,6 +63,8 @@ class Scan(StreamedTable):
         marks of missing cells, such as -.
     dates : mapping of str to WrittenDate
         The columns of text files whose strings are dates: their formats, and marks of missing cells.
+    remarks : tuple of str
+        Why columns of text files stay text although nearly all of their cells are numbers or dates.
 
     Examples
     --------
@@ -82,6 +88,9 @@ class Scan(StreamedTable):
     written: Mapping[str, WrittenNumber] = field(default_factory=dict)
     marks_of_model: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of columns of strings of a model
     dates: Mapping[str, WrittenDate] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    # how these files are opened when more is known of their columns; None if this is no longer the table of the files
+    _opened: Callable[[KnownColumns], Scan] | None = None
 
     @cached_property
     def n_rows(self) -> int:
@@ -108,9 +117,33 @@ class Scan(StreamedTable):
         )
 
     @property
-    def written_numbers(self) -> frozenset[str]:
-        """The columns of numbers that the files write with a unit or with separators of thousands."""
-        return frozenset(name for name, dtype in self.written.items() if not dtype.is_plain)
+    def repairs(self) -> list[str]:
+        """What reading cells as numbers or dates changes, in words, apart from marks of missing cells."""
+        found = [f"{quote(sorted(names))} as numbers, {how}" for how, names in repairs_of(self.written).items()]
+        dates = {name: written for name, written in self.dates.items() if name in self.types}
+        two_digits = [name for name, written in dates.items() if "%y" in written.format]
+        times = [name for name, written in dates.items() if written.is_unpadded]
+        found += [f"two-digit years of {quote(two_digits)} as 1970 to 2069"] if two_digits else []
+        return found + ([f"{quote(times)} as times of day"] if times else [])
+
+    def warn_of_repairs(self) -> None:
+        """Warn of what was changed in cells to read them, and of columns that stay text for a few of their cells."""
+        found, marked = self.repairs, self._recognised_marks
+        if marked:
+            marks = sorted({mark for marks in marked.values() for mark in marks})
+            found.insert(0, f"{', '.join(map(repr, marks))} in {quote(marked)} as missing")
+        if found:
+            warn(f"{self._title} is read with repairs: {'; '.join(found)}", ReadingWarning)
+        for remark in self.remarks:
+            warn(f"{self._title}: {remark}", ReadingWarning)
+
+    @property
+    def _title(self) -> str:
+        return self.paths[0].name if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more"
+
+    def knowing(self, known: KnownColumns) -> Scan:
+        """Return the rows of the same files, read with what is known of some columns; itself where none is text."""
+        return self if self._opened is None else self._opened(known)
 
     def marks(self, name: str) -> tuple[str, ...]:
         """Return the cells of a column that are read as missing, besides those that are in any file."""
@@ -152,7 +185,7 @@ class Scan(StreamedTable):
         A later row with another category raises `UnseenCategoryError`, and the estimator starts again.
         """
         saves_a_pass = not self._distinct and any(self.needs_cells(j, False) for j in range(len(self.names)))
-        return replace(self, from_first_rows=True) if saves_a_pass and self.n_rows >= _MANY_ROWS else None
+        return replace(self, _opened=None, from_first_rows=True) if saves_a_pass and self.n_rows >= _MANY_ROWS else None
 
     def narrowed(self, names: Sequence[str], labels: str | None = None) -> Scan:
         """Return some of the columns; if `labels` names one of them, only the rows in which it is present."""
@@ -161,7 +194,7 @@ class Scan(StreamedTable):
             present = exactly(labels).is_not_null()
             is_float = self.types[labels].is_float()
             frame = frame.filter(present & exactly(labels).is_not_nan() if is_float else present)
-        narrow = replace(self, types={name: self.types[name] for name in names}, frame=frame)
+        narrow = replace(self, _opened=None, types={name: self.types[name] for name in names}, frame=frame)
         if labels is None:
             vars(narrow)["n_rows"] = self.n_rows  # so that text files are not counted again
             vars(narrow)["_distinct"] = self._distinct
@@ -174,7 +207,7 @@ class Scan(StreamedTable):
             number += "_"
         wanted = pl.Series(number, places, pl.UInt32)
         numbered = self.frame.with_row_index(number).filter(pl.col(number).is_in(wanted.implode()))
-        found = replace(self, frame=numbered.drop(number))
+        found = replace(self, _opened=None, frame=numbered.drop(number))
         vars(found)["n_rows"] = len(places)
         return found
 
@@ -183,21 +216,21 @@ class Scan(StreamedTable):
         if not types:
             return self
         unknown = (pl.lit(None, dtype).alias(name) for name, dtype in types.items())
-        wider = replace(self, types={**self.types, **types}, frame=self.frame.with_columns(*unknown))
+        wider = replace(self, _opened=None, types={**self.types, **types}, frame=self.frame.with_columns(*unknown))
         vars(wider)["n_rows"] = self.n_rows
         return wider
 
     def with_target_cut(self, target: str, cuts: TargetCuts) -> Scan:
         """Return the same rows, with the numbers of the target replaced by the names of their classes."""
         frame = self.frame.with_columns(cuts.expression(target))
-        cut = replace(self, types={**self.types, target: pl.String()}, frame=frame)
+        cut = replace(self, _opened=None, types={**self.types, target: pl.String()}, frame=frame)
         vars(cut)["n_rows"] = self.n_rows
         return cut
 
     def with_labels_as(self, target: str, spellings: Mapping[str, str]) -> Scan:
         """Return the same rows, with some labels replaced by others."""
         frame = self.frame.with_columns(exactly(target).cast(pl.String).replace(dict(spellings)))
-        found = replace(self, types={**self.types, target: pl.String()}, frame=frame)
+        found = replace(self, _opened=None, types={**self.types, target: pl.String()}, frame=frame)
         vars(found)["n_rows"] = self.n_rows
         return found
 
@@ -225,16 +258,6 @@ class Scan(StreamedTable):
     def doubtful_numbers(self) -> dict[str, str]:
         """A number whose decimal mark may separate thousands, such as 2.301, by the decimal mark of its file."""
         return {one.dialect.decimal: one.dialect.doubtful for one in self.files if one.dialect.doubtful}
-
-    @property
-    def signs_around(self) -> list[str]:
-        """The columns of numbers that are negative by parentheses or by a minus behind them."""
-        return [name for name, dtype in self.written.items() if dtype.has_signs_around]
-
-    @property
-    def two_digit_years(self) -> list[str]:
-        """The columns of dates whose years have two digits."""
-        return [name for name, written in self.dates.items() if "%y" in written.format and name in self.types]
 
     def _require_full_rows(self) -> None:
         """Raise ValueError if a row of a text file has fewer cells than the header, which polars accepts."""
@@ -437,8 +460,15 @@ def scan(
     if isinstance(missing_values, str):
         raise ValueError(f"missing_values is {missing_values!r}; give a list of strings")
     asked = AskedDialect(separator, decimal, encoding, tuple(missing_values), skip_rows, sheet)
-    stated = dict(dtypes or {})
-    return open_scan(paths, asked, target, columns, categorical, categories, stated, not_dates=stated)
+    known = KnownColumns(types=dict(dtypes or {}), categories=categorical or ())
+    found = open_scan(paths, asked, target, columns, categorical, categories, known)
+    found.warn_of_repairs()
+    return found
+
+
+def open_files(paths: Any) -> Scan:
+    """Open files as `scan` does, with no option and without warnings of repairs."""
+    return open_scan(paths, AskedDialect())
 
 
 def open_scan(
@@ -448,44 +478,38 @@ def open_scan(
     columns: Sequence[str] | None = None,
     categorical: Sequence[str] | None = None,
     categories: Mapping[str, Sequence[str]] | None = None,
-    dtypes: Types | None = None,
-    not_dates: Collection[str] | None = (),
-    retype: Callable[[Mapping[Path, Types]], Types] | None = None,
+    known: KnownColumns = NOTHING_KNOWN,
+    *,
     whole: bool = False,
     shown: Mapping[Path, Path] | None = None,
-    marks: Mapping[str, Sequence[str]] | None = None,
-    as_written: Collection[str] = (),
+    empty: Any = None,
 ) -> Scan:
-    """Open files as `scan` does.
+    """Open files as `scan` does, without warnings of repairs.
 
     Parameters
     ----------
-    paths, target, columns, categorical, categories, dtypes
+    paths, target, columns, categorical, categories
         As in `scan`.
     asked : AskedDialect
-    not_dates : collection of str, optional
-        Columns of strings that stay strings even if all of them are dates; None for all columns.
-    retype : callable, optional
-        Returns the types of columns of text files that are to replace those that the files give, given these.
+    known : KnownColumns
     whole : bool, default False
         Whether all rows decide on the types of text columns, and on dates, and not the first ones only.
     shown : mapping, optional
         The names of files in messages, where they are not their paths.
-    marks : mapping of str to sequence of str, optional
-        The marks of missing cells in the columns of a model.
-    as_written : collection of str, optional
-        Columns in which no mark is looked for, besides the target and the categorical ones.
+    empty : polars data type, optional
+        That of columns of text files without any cell. Default: strings, as polars reads them.
     """
     require_threads("reading files")
     files = resolve_files(paths, asked, shown or {})
     stamps = tuple(_stamp(one.readable) for one in files.files)
+    if target is not None:
+        known = replace(known, labels={*known.labels, target})
     kept = None if columns is None else _with_target(columns, target)
-    unmarked = {*as_written, *(categorical or ()), *(categories or ()), *_with_target((), target)}
-    of_file = resolve_types(files, dtypes or {}, kept, whole, marks, unmarked)
-    if retype is not None and files.is_text:
-        new = retype(of_file)
-        of_file = {path: found | {name: new[name] for name in found if name in new} for path, found in of_file.items()}
-    as_stored = common_types(of_file, files.kind)
+    of_file = resolve_types(files, known, kept, whole)
+    as_stored = common_types(of_file, files.kind, empty)
+    if files.is_text:
+        numbers = [name for name, dtype in as_stored.items() if name in known.numbers and dtype == pl.Int64]
+        as_stored |= dict.fromkeys(numbers, pl.Float64())
     frame = joined_frame(files, as_stored, of_file)
     types = {name: without_marker(dtype) for name, dtype in as_stored.items()}
     keys = {key: pl.Series(values).dtype for key, values in files.partitions.items()}
@@ -494,18 +518,30 @@ def open_scan(
     if kept is not None:
         types = {name: types[name] for name in kept}
     types, frame = _apply_categories(types, frame, categories or {})
-    strings_of_model = {name: found for name, found in (marks or {}).items() if found and types.get(name) == pl.String}
+    strings_of_model = {name: found for name, found in known.marks.items() if found and types.get(name) == pl.String}
     frame = frame.with_columns(
         without_marks(exactly(name), found).alias(name) for name, found in strings_of_model.items()
     )
-    dates: dict[str, WrittenDate] = {}
-    if not_dates is not None:
-        strings = [name for name, dtype in types.items() if dtype == pl.String and (files.is_text or name in keys)]
-        excluded = {*not_dates, *(categories or ()), *(categorical or ()), target}
-        read = [name for name in strings if name not in excluded]
-        dates = written_dates(frame, read, whole, {*unmarked, *keys})
-        types, frame = _apply_dates(types, frame, dates)
-    written = {name: dtype for name in types if isinstance(dtype := as_stored.get(name), WrittenNumber)}
+    strings = [name for name, dtype in types.items() if dtype == pl.String and (files.is_text or name in keys)]
+    excluded = {*known.types, *known.texts, *known.dates, *known.labels, *known.categories, *(categories or ())}
+    dates, remarks = written_dates(frame, [name for name in strings if name not in excluded], whole, keys)
+    types, frame = _apply_dates(types, frame, dates)
+    texts = [
+        dtype.remark for name in types if isinstance(dtype := as_stored.get(name), WrittenText) and name not in dates
+    ]
+    again = partial(
+        _open_again,
+        paths,
+        asked,
+        target,
+        columns,
+        categorical,
+        categories,
+        known,
+        whole=whole,
+        shown=shown,
+        empty=empty,
+    )
     return Scan(
         files.paths,
         types,
@@ -514,10 +550,27 @@ def open_scan(
         frozenset(categorical or ()),
         _stamps=stamps,
         files=files.files,
-        written=written,
+        written={name: dtype for name in types if isinstance(dtype := as_stored.get(name), WrittenNumber)},
         marks_of_model={name: tuple(found) for name, found in strings_of_model.items()},
         dates=dates,
+        remarks=(*filter(None, texts), *remarks),
+        _opened=again if files.is_text else None,
     )
+
+
+def _open_again(
+    paths: Any,
+    asked: AskedDialect,
+    target: str | None,
+    columns: Sequence[str] | None,
+    categorical: Sequence[str] | None,
+    categories: Mapping[str, Sequence[str]] | None,
+    before: KnownColumns,
+    known: KnownColumns,
+    **options: Any,
+) -> Scan:
+    """Open files again, with more that is known of their columns; what was stated holds."""
+    return open_scan(paths, asked, target, columns, categorical, categories, before.joined(known), **options)
 
 
 def _apply_dates(types: Types, frame: pl.LazyFrame, dates: Mapping[str, WrittenDate]) -> tuple[Types, pl.LazyFrame]:

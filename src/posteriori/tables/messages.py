@@ -10,6 +10,10 @@ class IgnoredColumnWarning(UserWarning):
     """A column of the training table is ignored, because it identifies rows or holds no information."""
 
 
+class ReadingWarning(UserWarning):
+    """Cells of a text file were changed to read them, or a column stays text because of a few of its cells."""
+
+
 class UnseenCategoryError(ValueError):
     """A category occurs that the schema does not hold."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import os
 import re
 import zlib
@@ -134,7 +135,7 @@ def _text(path: Path, at_end: bool = False) -> str:
 
 def _rows(text: str, separator: str, at_end: bool = False) -> list[tuple[int, list[str]]]:
     """Return the rows of a part of a file: without the last one if the part may end in it, or the last one alone."""
-    lines = text.splitlines(keepends=True)
+    lines = list(io.StringIO(text, newline=""))  # `splitlines` knows other ends
     if at_end:
         lines = [line for line in lines if line.strip(f"{separator}\r\n ")][-1:]
     elif len(text) >= _HEAD // 2:

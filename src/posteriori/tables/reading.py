@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,10 +29,12 @@ from posteriori.tables.arrays import (
 )
 from posteriori.tables.blocks import Blocks, needs_dense, open_blocks, open_sparse
 from posteriori.tables.column_kinds import Parts, extended_dates, find_dates, find_identifiers
+from posteriori.tables.files import Scan
 from posteriori.tables.marks import marks_in
 from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
 from posteriori.tables.pandas import pandas_table, plain_table, type_names
 from posteriori.tables.polars import LazyTable, PolarsTable, is_polars_frame, require_threads
+from posteriori.tables.scanning import NOTHING_KNOWN, KnownColumns
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table, name_twice
 from posteriori.tables.texts import SAMPLED, CountedText, Texts, extended_texts, find_texts, may_be_text
@@ -186,16 +189,17 @@ def warn_of_unknown_keys(
     warn(f"the rows have {quote(map(str, extra))}, which {model} was not trained on; ignored{hint}")
 
 
-def read_table(X: Any) -> Table:
+def read_table(X: Any, known: KnownColumns = NOTHING_KNOWN) -> Table:
     """Open a NumPy array, a list of rows, a data frame that narwhals reads, a scan, or what a registered engine takes.
 
-    A path is scanned. A lazy table, such as a polars LazyFrame or a DuckDB relation, is computed and held in memory.
+    A path is scanned, and the columns of text files are read with what is known of them; what that changes in their
+    cells is warned of. A lazy table, such as a polars LazyFrame or a DuckDB relation, is computed and held in memory.
 
     A sparse matrix of SciPy is a table with a single column of counts, and `Blocks` are several beside a table.
     Raises TypeError if X is not a table, and ValueError if X is not two-dimensional, is empty, or two
     columns share a name.
     """
-    table = open_table(X)
+    table = open_table(X, known)
     shape = (table.n_rows, len(table.names))
     if type(X).__module__.startswith("scipy.sparse"):
         shape = X.shape
@@ -213,15 +217,20 @@ def read_rows(X: Any, schema: Schema, model: str) -> Table:
     with a warning.
     """
     records = read_records(X, schema.given, model, named=schema.named, target=schema.target)
-    return read_table(X) if records is None else records
+    if records is not None:
+        return records
+    are_files = isinstance(X, str | os.PathLike | Scan)
+    return read_table(X, KnownColumns.of_model(schema) if are_files else NOTHING_KNOWN)
 
 
-def open_table(X: Any) -> Table:
+def open_table(X: Any, known: KnownColumns = NOTHING_KNOWN) -> Table:
     """Open a table as `read_table` does, without a check that it has rows and columns."""
     if isinstance(X, np.ndarray):
         return ArrayTable(_two_dimensional(X))
     if is_polars_frame(X):
         return PolarsTable(X)
+    if isinstance(X, Scan):
+        return X.knowing(known)
     if isinstance(X, LazyTable):
         return X
     if isinstance(X, Blocks):
@@ -231,6 +240,9 @@ def open_table(X: Any) -> Table:
     engine = engine_of(X)
     if engine is not None:
         opened: Table = engine.open(X)
+        if isinstance(opened, Scan):
+            opened = opened.knowing(known)
+            opened.warn_of_repairs()
         return opened
     if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "iloc") and hasattr(X, "columns"):
         return pandas_table(X)

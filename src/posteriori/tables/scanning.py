@@ -11,7 +11,7 @@ import reprlib
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 from urllib.parse import unquote
@@ -21,15 +21,26 @@ from posteriori.tables.dialects import (
     AskedDialect,
     TableFile,
     TextDialect,
-    WrittenNumber,
-    as_number,
-    look_at_numbers,
     opened_files,
-    without_marker,
-    written_number,
 )
 from posteriori.tables.polars import exactly
+from posteriori.tables.schema import Column, Schema
 from posteriori.tables.times import marks_among_dates, type_of_strings
+from posteriori.tables.written_numbers import (
+    LEADING_ZERO,
+    Role,
+    SeenCells,
+    WrittenNumber,
+    WrittenText,
+    are_country_codes,
+    as_number,
+    beside,
+    look_at,
+    look_at_plain,
+    type_of_cells,
+    without_marker,
+    without_marks,
+)
 from posteriori.user_warnings import warn
 
 # Marks of a missing cell. "None", "?" and "-" are not among them, because they may be categories.
@@ -55,31 +66,59 @@ Types: TypeAlias = "dict[str, pl.DataType]"
 
 
 def lazy_text(
-    source: Any, dialect: TextDialect, types: Types | None, sampled: int | None = SAMPLED_ROWS
+    source: Any,
+    dialect: TextDialect,
+    types: Types | None,
+    sampled: int | None = SAMPLED_ROWS,
+    without: Collection[str] = (),
 ) -> pl.LazyFrame:
-    """Return text files as a lazy frame; column k without a name is called column_k, written numbers are floats."""
+    """Return text files as a lazy frame; column k without a name is called column_k, written numbers are floats.
+
+    Usual marks of missing cells `without` which the file is read are strings.
+    """
     read: dict[str, Any] = {
         "glob": False,
         "separator": dialect.separator,
         "decimal_comma": dialect.decimal == ",",
-        "null_values": [*MISSING, *dialect.missing],
+        "null_values": [*(mark for mark in MISSING if mark not in without), *dialect.missing],
     }
+    keeping = [name for name, dtype in (types or {}).items() if isinstance(dtype, WrittenText) and dtype.keeps_na]
+    if keeping:
+        return _text_with_na(source, dialect, types or {}, keeping)
     names = pl.scan_csv(source, infer_schema=False, **read).collect_schema().names()
     new: dict[str, str] = {name: f"column_{position}" for position, name in enumerate(names, start=1) if not name}
     old = {given: name for name, given in new.items()}
     stated = types or {}
     overrides: Any = {
-        old.get(name, name): pl.String() if isinstance(dtype, WrittenNumber) else dtype
+        old.get(name, name): pl.String() if isinstance(dtype, WrittenNumber | WrittenText) else dtype
         for name, dtype in stated.items()
     }
     frame = pl.scan_csv(source, infer_schema_length=sampled, schema_overrides=overrides, **read)
     written = [
-        as_number(exactly(name), dialect.decimal, dtype.marks).alias(name)
+        as_number(exactly(name), dtype).alias(name)
         for name, dtype in stated.items()
         if isinstance(dtype, WrittenNumber)
     ]
     frame = frame.rename(new) if new else frame
     return frame.with_columns(written) if written else frame
+
+
+def _text_with_na(source: Any, dialect: TextDialect, types: Types, keeping: Sequence[str]) -> pl.LazyFrame:
+    """Return text files in which NA is a code in some columns: all cells are read as strings, and then converted."""
+    marks = [mark for mark in (*MISSING, *dialect.missing) if mark != "NA"]
+    strings = dict.fromkeys(types, WrittenText(False))
+    frame = lazy_text(source, replace(dialect, missing=tuple(marks)), strings, without=("NA",))
+    cells = []
+    for name, dtype in types.items():
+        column = exactly(name) if name in keeping else without_marks(exactly(name), ["NA"])
+        if isinstance(dtype, WrittenNumber):
+            column = as_number(column, dtype)
+        elif dtype == pl.Boolean:
+            column = column.str.to_lowercase() == "true"
+        elif not isinstance(dtype, WrittenText):
+            column = column.cast(dtype)
+        cells.append(column.alias(name))
+    return frame.with_columns(cells)
 
 
 def require_text(file: TableFile, names: list[str]) -> None:
@@ -194,9 +233,7 @@ def short_row(file: TableFile, n_columns: int) -> int | None:
     quotes may continue in the next line.
     """
     separator = file.dialect.separator
-    lines = pl.scan_csv(
-        file.readable, has_header=False, separator="\x01", quote_char=None, schema={"line": pl.String}, glob=False
-    ).with_row_index("number", offset=1)
+    lines = _lines_of(file).with_row_index("number", offset=1)
     text, number = pl.col("line").fill_null(""), pl.col("number")
     bare = text.str.replace_all('"[^"]*"', "")
     few = bare.str.count_matches(separator, literal=True) < n_columns - 1
@@ -318,50 +355,180 @@ def lazily(
     return lazy_text(source, first.dialect, types, sampled)
 
 
-def types_of(
-    file: TableFile,
-    whole: bool = False,
-    known: Types | None = None,
-    marks: Mapping[str, Sequence[str]] | None = None,
-    as_written: Collection[str] = (),
-) -> Types:
+@dataclass(frozen=True)
+class KnownColumns:
+    """What is known of columns of text files before their cells are looked at.
+
+    Attributes
+    ----------
+    types : dict
+        Stated types. Strings among them stay strings even if all are dates.
+    categories, labels : collection of str
+        Columns of categories and labels, which keep their spelling.
+    texts : collection of str
+        Columns of strings of a model.
+    numbers : collection of str
+        Columns that are numbers, whatever they look like.
+    dates : collection of str
+        Columns of strings that a model reads as dates.
+    marks : mapping of str to sequence of str
+        The marks of missing cells in columns of a model.
+    with_na : collection of str
+        Columns of a model in which NA is a category.
+    """
+
+    types: Types = field(default_factory=dict)
+    categories: Collection[str] = ()
+    labels: Collection[str] = ()
+    texts: Collection[str] = ()
+    numbers: Collection[str] = ()
+    dates: Collection[str] = ()
+    marks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    with_na: Collection[str] = ()
+
+    @classmethod
+    def of_model(cls, schema: Schema, target: Column | None = None) -> KnownColumns:
+        """Return what a model knows of the columns that it was trained on."""
+        columns, name = schema.columns, schema.target if target is None else target.name
+        known = (*columns, *([target] if target else []))
+        return cls(
+            labels=[] if name is None else [name],
+            texts={column.name for column in known if column.holds_strings},
+            numbers={column.name for column in columns if column.kind == "continuous" and column.part is None},
+            # They are read in the format of the training rows.
+            dates={column.part.of for column in known if column.part is not None and column.part.type.format},
+            marks={column.source: column.marks for column in known if column.marks},
+            with_na={column.name for column in known if column.part is None and "NA" in column.categories},
+        )
+
+    def joined(self, other: KnownColumns) -> KnownColumns:
+        """Return what both know."""
+        return KnownColumns(
+            dict(self.types) | dict(other.types),
+            {*self.categories, *other.categories},
+            {*self.labels, *other.labels},
+            {*self.texts, *other.texts},
+            {*self.numbers, *other.numbers},
+            {*self.dates, *other.dates},
+            dict(self.marks) | dict(other.marks),
+            {*self.with_na, *other.with_na},
+        )
+
+    def role(self, name: str) -> Role:
+        """Return what a column is read for."""
+        places = {"label": self.labels, "category": self.categories, "number": self.numbers}
+        roles: dict[Role, Collection[str]] = cast(Any, places)
+        return next((role for role, names in roles.items() if name in names), "feature")
+
+    def is_fixed(self, name: str) -> bool:
+        """Return whether the type of a column is known."""
+        return name in self.types or name in self.texts
+
+
+NOTHING_KNOWN = KnownColumns()
+
+
+def types_of(file: TableFile, whole: bool = False, known: KnownColumns = NOTHING_KNOWN) -> Types:
     """Return the type of each column of a file; Null for a text column without any cell.
 
-    Types of text columns are inferred from the first rows, or from all rows if `whole`, except those in `known`.
-    `marks` are those of missing cells in columns that a model reads as numbers. Columns `as_written` have no marks.
-    Raises ValueError if the file is empty or is not UTF-8 text.
+    Types of text columns are inferred from the first rows, or from all rows if `whole`, except known ones.
+    Raises ValueError if the file is empty or is not UTF-8 text, or a column that is to be read as numbers holds others.
     """
     if not file.readable.stat().st_size:
         raise ValueError(f"{str(file.path)!r} is empty: it has not even the names of columns; leave it out")
-    frame = lazily(file, known, None if whole else SAMPLED_ROWS)
-    if file.kind in ("parquet", "arrow"):
-        return dict(frame.collect_schema())
+    frame = lazily(file, known.types, None if whole else SAMPLED_ROWS)
     types = dict(frame.collect_schema())
+    if file.kind in ("parquet", "arrow"):
+        return types
     require_text(file, list(types))
-    # polars parses more rows than it is asked for, and later cells may be of another type: count them as strings.
-    cells = frame if file.kind == "ndjson" else lazily(file, dict.fromkeys(types, pl.String()))
-    strings = [name for name in types if types[name] == pl.String and name not in (known or {})]
-    candidates = strings if file.kind in ("csv", "tsv") else []
-    decimal = file.dialect.decimal
-    found = (
-        (cells if whole else cells.head(SAMPLED_ROWS))
-        .select(
-            pl.struct(pl.all().count()).alias("counts"),
-            pl.struct(look_at_numbers(exactly(name), decimal).alias(name) for name in candidates).alias("written")
-            if candidates
-            else pl.lit(None).alias("written"),
+    if file.kind == "ndjson":
+        rows = frame if whole else frame.head(SAMPLED_ROWS)
+        counts = rows.select(pl.all().count()).collect(engine="streaming").row(0, named=True)
+        return {name: dtype if counts[name] else pl.Null() for name, dtype in types.items()}
+    # polars parses more rows than it is asked for, and later cells may be of another type: they are read as strings.
+    cells = lazily(file, dict.fromkeys(types, pl.String()))
+    parts = cells.collect_batches(lazy=True, engine="streaming") if whole else [cells.head(SAMPLED_ROWS).collect()]
+    n_cells, n_rows, seen = dict.fromkeys(types, 0), 0, dict.fromkeys(types, SeenCells())
+    for part in parts:
+        n_rows += part.height
+        open_names = [n for n, t in types.items() if (t == pl.String or t.is_numeric()) and not known.is_fixed(n)]
+        plain = look_at_plain(
+            part, [name for name in open_names if known.role(name) == "feature"], file.dialect.decimal
         )
-        .collect(engine="streaming")
+        for column in part.iter_columns():
+            n_cells[column.name] += len(column) - column.null_count()
+        for name in open_names:
+            seen[name] += plain[name] if name in plain else look_at(part[name], file.dialect.decimal)
+    with_gaps = [name for name in types if n_cells[name] < n_rows and name not in known.types]
+    may_hold_na = [name for name in with_gaps if name in known.with_na or are_country_codes(seen[name].values)]
+    for name, dtype in types.items():
+        types[name] = _type_as_written(name, dtype, seen[name], file, known) if n_cells[name] else pl.Null()
+    types |= _beside_na(file, may_hold_na, known)
+    if whole or n_rows < SAMPLED_ROWS:
+        return types
+    numbers = [name for name in types if without_marker(types[name]).is_numeric() and not known.is_fixed(name)]
+    late = _with_late_zeros(file, cells, [name for name in numbers if known.role(name) != "number"])
+    return types | dict.fromkeys(late, WrittenText(True))
+
+
+def _type_as_written(
+    name: str, dtype: pl.DataType, seen: SeenCells, file: TableFile, known: KnownColumns
+) -> pl.DataType:
+    """Return the type of a column of a text file with some cells, given that which polars infers."""
+    if name in known.texts:
+        return pl.String()
+    if known.is_fixed(name) or not (seen.n_numbers or seen.n_words):
+        return dtype
+    found = type_of_cells(seen, name, file.dialect.decimal, known.role(name), known.marks.get(name, ()))
+    if found is None and seen.n_numbers and not seen.n_words:
+        return WrittenNumber(file.dialect.decimal) if dtype == pl.String else _usual(dtype)
+    return dtype if found is None else found
+
+
+def _beside_na(file: TableFile, names: Sequence[str], known: KnownColumns) -> Types:
+    """Return the types of columns of codes of countries that hold NA, which is one of them if they are categories."""
+    if not names:
+        return {}
+    strings = dict.fromkeys(names, pl.String())
+    cells = lazy_text(file.readable, file.dialect, strings, without=("NA",)).head(SAMPLED_ROWS)
+    n_marks = cells.select((exactly(*names) == "NA").sum()).collect().row(0, named=True)
+    types: Types = {}
+    for name, n in n_marks.items():
+        is_code = name in known.with_na or name in known.categories
+        remark = (
+            f"column {name!r} holds codes of two letters, and 'NA' ({n:,} cells) is read as missing; if it is one of "
+            "the codes, state that the column is categorical"
+        )
+        if n:
+            types[name] = WrittenText(False, "" if is_code else remark, keeps_na=is_code)
+    return types
+
+
+def _usual(dtype: pl.DataType) -> pl.DataType:
+    """Return the type of numbers; floats for integers of more than 64 bits."""
+    return dtype if dtype in (pl.Int64, pl.Float64) else pl.Float64()
+
+
+def _with_late_zeros(file: TableFile, cells: pl.LazyFrame, names: Sequence[str]) -> list[str]:
+    """Return the columns of numbers in which a number below the first rows has leading zeros, as codes have."""
+    if not names:
+        return []
+    mark = re.escape(file.dialect.separator)
+    lines = _lines_of(file).select(pl.col("line").str.contains(f'(?:^|{mark})"?[+-]?0[0-9]').any())
+    if not lines.collect(engine="streaming").item():
+        return []  # as nearly always; this takes a fraction of the time of the look at each column
+    found = cells.select(exactly(*names).str.contains(LEADING_ZERO).any()).collect(engine="streaming")
+    return [name for name in names if found[name].item()]
+
+
+def _lines_of(file: TableFile) -> pl.LazyFrame:
+    """Return the lines of a text file as a column of strings."""
+    return pl.scan_csv(
+        file.readable, has_header=False, separator="\x01", quote_char=None, schema={"line": pl.String}, glob=False
     )
-    counts, written = found["counts"][0], found["written"][0] or {}
-    for name in candidates:
-        dtype = written_number(written[name], decimal, (marks or {}).get(name))
-        if dtype is not None and not (dtype.marks and name in as_written):
-            types[name] = dtype
-    return {name: dtype if counts[name] else pl.Null() for name, dtype in types.items()}
 
 
-def common_types(types: Mapping[Path, Types], kind: str) -> Types:
+def common_types(types: Mapping[Path, Types], kind: str, empty: Any = None) -> Types:
     """Return the type of each column in all files.
 
     Raises ValueError if files have different columns, or a column is of different types: the message names both
@@ -385,24 +552,17 @@ def common_types(types: Mapping[Path, Types], kind: str) -> Types:
                 common[name], origin[name] = dtype, path
             elif kind in ("csv", "tsv", "ndjson") and {known, dtype} == {pl.Int64(), pl.Float64()}:
                 common[name] = pl.Float64()
-            elif isinstance(known, WrittenNumber) or isinstance(dtype, WrittenNumber):
-                common[name], origin[name] = _beside_written_number(known, dtype), path
+            elif (both := beside(known, dtype)) is not None:
+                common[name], origin[name] = both, path
             else:
                 raise ValueError(
-                    f"column {name!r} is {known} in {str(origin[name])!r} but {dtype} in {str(path)!r}; "
+                    f"column {name!r} is {without_marker(known)} in {str(origin[name])!r} but "
+                    f"{without_marker(dtype)} in {str(path)!r}; "
                     "convert it, or state its type in dtypes where the files are text"
                 )
     if kind in ("csv", "tsv"):  # polars reads a column without cells as strings, in memory too
-        return {name: pl.String() if dtype == pl.Null else dtype for name, dtype in common.items()}
-    return common
-
-
-def _beside_written_number(one: pl.DataType, other: pl.DataType) -> pl.DataType:
-    """Return the type that holds written numbers and the cells of another type: other numbers, or strings."""
-    if isinstance(one, WrittenNumber) and isinstance(other, WrittenNumber):
-        return one.joined(other)
-    written, beside = (one, other) if isinstance(one, WrittenNumber) else (other, one)
-    return written if beside.is_numeric() else pl.String()
+        empty = pl.String() if empty is None else empty
+    return common if empty is None else {n: empty if dtype == pl.Null else dtype for n, dtype in common.items()}
 
 
 def partitions_of(paths: Sequence[Path]) -> dict[str, list[Any]]:
@@ -464,25 +624,20 @@ def resolve_files(paths: Any, asked: AskedDialect, shown: Mapping[Path, Path]) -
 
 def resolve_types(
     files: FileSet,
-    stated: Types,
+    known: KnownColumns,
     columns: Collection[str] | None,
     whole: bool = False,
-    marks: Mapping[str, Sequence[str]] | None = None,
-    as_written: Collection[str] = (),
 ) -> dict[Path, Types]:
     """Return the type of each column in each file: the stated one, or the one that the file gives.
 
     Parameters
     ----------
     files : FileSet
-    stated : dict
-        Types of columns of text files.
+    known : KnownColumns
     columns : collection of str or None
         The columns to keep; None for all.
     whole : bool, default False
         Whether types are inferred from all rows of text files, and not from the first ones.
-    marks, as_written
-        As in `types_of`.
 
     Raises
     ------
@@ -492,7 +647,7 @@ def resolve_types(
     types = {}
     for file in files.files:
         try:
-            types[file.path] = types_of(file, whole, stated, marks, as_written) | stated
+            types[file.path] = types_of(file, whole, known) | known.types
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             if getattr(error, "errno", None):  # of the system, which names the file
                 raise
@@ -548,36 +703,33 @@ class WrittenDate:
 
     format: str
     marks: tuple[str, ...] = ()  # cells that are missing in this column
+    is_unpadded: bool = False  # whether they are times of day, some of them with one digit of the hour, such as 1:20
 
 
 def written_dates(
     frame: pl.LazyFrame, names: Sequence[str], whole: bool, unmarked: Collection[str] = ()
-) -> dict[str, WrittenDate]:
-    """Return how the columns of strings that are dates or times are written, by the first rows, or by all if `whole`.
+) -> tuple[dict[str, WrittenDate], list[str]]:
+    """Return how the columns of strings that are dates or times are written, and why others stay text.
 
-    All their cells are in one format, or marks of missing ones, except in the columns `unmarked`.
-
-    Warns
-    -----
-    UserWarning
-        Day and month of the dates of a column cannot be distinguished.
+    The first rows decide, or all rows if `whole`. All cells are in one format, or marks of missing ones, except in the
+    columns `unmarked`.
     """
     if not names:
-        return {}
+        return {}, []
     cells = frame.select(exactly(*names))
     try:
         rows = (cells if whole else cells.head(SAMPLED_ROWS)).collect(engine="streaming")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return {}  # the first pass over the rows names the damaged file
-    dates = {}
+        return {}, []  # the first pass over the rows names the damaged file
+    dates, remarks = {}, []
     for column in rows.iter_columns():
         marks = () if column.name in unmarked else marks_among_dates(column)
-        found, ambiguous = type_of_strings(column.filter(~column.is_in(marks)) if marks else column)
+        found, reason = type_of_strings(column.filter(~column.is_in(marks)) if marks else column)
         if found is not None:
-            dates[column.name] = WrittenDate(found.format, marks)
-        if ambiguous:
-            warn(
-                f"column {column.name!r} holds dates whose day and month cannot be distinguished ({ambiguous!r}), so "
-                "they stay strings; write them as 2024-12-31"
+            is_unpadded = found.kind == "time" and bool(column.str.contains(r"^\d:").any())
+            dates[column.name] = WrittenDate(found.format, marks, is_unpadded)
+        elif reason:
+            remarks.append(
+                f"column {column.name!r} {reason}, so they stay strings; write all as 2024-12-31, or leave empty"
             )
-    return dates
+    return dates, remarks

@@ -14,7 +14,7 @@ import numpy as np
 
 from posteriori.support.checks import is_missing, require
 from posteriori.support.typing import Array
-from posteriori.tables.marks import DATES_SHARE, MOST_MARKS, marks_among
+from posteriori.tables.marks import DATES_SHARE, MOST_MARKS, NUMBERS_SHARE, marks_among
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +25,10 @@ TimeKind = Literal["month", "date", "datetime", "time", "duration"]
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _KINDS_OF_PERIODS: dict[str, TimeKind] = dict.fromkeys(("Y", "YE", "A", "Q", "QE", "M", "ME"), "month")
 _KINDS_OF_PERIODS |= dict.fromkeys(("W", "D", "B"), "date")
-_LIKE_A_TIME = re.compile(r"^\d{1,4}[-/.:]\d{1,2}([-/.:T ]|$)")
+# Minutes have two digits: 1:2 is a ratio.
+_LIKE_A_TIME = re.compile(r"^([0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}|[0-9]{1,2}:[0-9]{2})([^0-9]|$)")
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_IN_WORDS = rf"^[0-9]{{1,2}}\.?[ -]{_MONTH}[ -,]+[0-9]{{2,4}}|^{_MONTH} [0-9]{{1,2}},? [0-9]{{4}}"
 _TWO_DIGITS = r"^\d{1,2}[/.]\d{1,2}[/.]\d\d( |$)"
 _TRIED_CELLS = 20  # of a column of strings, before all its cells are
 _TIMES = ("%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
@@ -169,7 +172,7 @@ def _is_zone(name: str) -> bool:
 
 
 def type_of_strings(cells: pl.Series) -> tuple[TimeType | None, str]:
-    """Return the type of times that all strings of a column are, and a cell that reads as two dates.
+    """Return the type of times that all strings of a column are, or what prevents that dates are read as such.
 
     Parameters
     ----------
@@ -180,21 +183,52 @@ def type_of_strings(cells: pl.Series) -> tuple[TimeType | None, str]:
     -------
     type : TimeType or None
         None if some cells are no times, or if day and month cannot be distinguished.
-    ambiguous : str
-        A cell that is a date in two ways; empty unless that is the reason for None.
+    reason : str
+        What is wrong with a column of dates: "holds …"; empty if nothing is, or the cells are hardly dates.
     """
     cells = cells.alias("cells").drop_nulls()
-    if not len(cells) or not all(_LIKE_A_TIME.match(cell) for cell in cells.head(_TRIED_CELLS).to_list()):
+    head = cells.head(_TRIED_CELLS).to_list()
+    if not head or 2 * sum(map(_looks_like_a_time, head)) < len(head):
         return None, ""
-    cells = cells.unique()
+    counts = cells.value_counts(name="n")
+    is_like = counts["cells"].str.contains(_LIKE_A_TIME.pattern)
+    like, words = counts["cells"].filter(is_like), counts["cells"].filter(~is_like)
+    written = _format_of(like)
+    if written and not len(words):
+        date = written.partition(" ")[0]
+        if date in _RIVALS and _all_read(like, written.replace(date, _RIVALS[date])):
+            return None, f"holds dates whose day and month cannot be distinguished ({cells[0]!r})"
+        return TimeType(_KINDS_OF_FORMATS[written], "UTC" if written.endswith("z") else "", written), ""
+    n_words = int(counts["n"].filter(~is_like).sum())
+    if written and n_words <= (1 - NUMBERS_SHARE) * len(cells) and len(words) <= MOST_MARKS:
+        listed = ", ".join(map(repr, words.sort().head(3).to_list()))
+        return None, f"holds dates except {listed} ({n_words:,} of {len(cells):,} cells)"
+    return None, _several_formats(counts["cells"].sort())
+
+
+def _looks_like_a_time(cell: str) -> bool:
+    return _LIKE_A_TIME.match(cell) is not None or re.match(_IN_WORDS, cell) is not None
+
+
+def _format_of(cells: pl.Series) -> str:
+    """Return the first format in which all distinct cells are times; empty if there is none."""
     head = cells.head(_TRIED_CELLS)
-    for written, kind in _KINDS_OF_FORMATS.items():
-        if _all_read(head, written) and _all_read(cells, written):
-            date = written.partition(" ")[0]
-            if date in _RIVALS and _all_read(cells, written.replace(date, _RIVALS[date])):
-                return None, str(cells[0])
-            return TimeType(kind, "UTC" if written.endswith("z") else "", written), ""
-    return None, ""
+    formats = _KINDS_OF_FORMATS if len(cells) else ()
+    return next((one for one in formats if _all_read(head, one) and _all_read(cells, one)), "")
+
+
+def _several_formats(cells: pl.Series) -> str:
+    """Return that cells are dates in several formats, or have the month as a word; empty if they do not."""
+    is_in_words = cells.str.contains(_IN_WORDS)
+    in_words, in_digits = cells.filter(is_in_words), cells.filter(~is_in_words)
+    examples: dict[str, str] = {}  # a cell of each format
+    for cell in in_digits.head(_TRIED_CELLS).to_list():
+        examples.setdefault(_format_of(in_digits.filter(in_digits == cell)), cell)
+    if "" in examples or "time" in map(_KINDS_OF_FORMATS.__getitem__, examples):
+        return ""
+    shown = [*list(examples.values())[:2], *in_words.head(1).to_list()]
+    how = "several formats" if len(shown) > 1 else "words"
+    return f"holds dates in {how} ({', '.join(map(repr, shown))})" if shown else ""
 
 
 def marks_among_dates(cells: pl.Series) -> tuple[str, ...]:

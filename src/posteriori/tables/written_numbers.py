@@ -1,0 +1,446 @@
+"""Numbers as text files write them, with units and separators of thousands; and digits that are codes and stay text.
+
+What is written is kept: a column becomes numbers only if its cells are written as numbers. What has to be changed for
+that is a repair, which is named; codes, such as zip codes with leading zeros, stay as they are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from posteriori.support.lazy_polars import pl
+from posteriori.tables.marks import DATES_SHARE, MOST_MARKS, NUMBERS_SHARE, is_mark, marks_among
+
+# What a column is read for: a feature; a label; a stated category; or a number, stated or known from training rows.
+Role = Literal["feature", "label", "category", "number"]
+
+_SYMBOLS = r"R\$|[$€£¥¢₹₽₩₺₫₪₴₦₱฿]|kr\.?|zł|Kč|Ft|Rs\.?|Rp"
+_CODES = """
+    USD EUR GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON BGN TRY RUB UAH BRL MXN ARS CLP COP ZAR KRW HKD
+    SGD TWD THB IDR MYR PHP VND ILS AED SAR EGP NGN KES
+"""
+CURRENCY = f"{_SYMBOLS}|{'|'.join(_CODES.split())}"
+# Units of measurement behind a number; those of one letter take a blank before it.
+_MEASURES = """
+    kg mg µg μg lb lbs oz cm mm µm km ft mi ml dl cl min hr hrs hours sec days years yrs months
+    kW kWh Wh MW mA mV Hz kHz
+    MHz GHz hPa kPa MPa bar mmHg °C °F ° kJ kcal ppm bpm mph kmh km/h m/s m² m³ cm² cm³ km² mg/dl mg/dL g/dl g/dL
+    g/l g/L mmol/l mmol/L rpm hp kB KB MB GB TB px dB Ah mAh Nm kN
+"""
+_AFTER_BLANK = "g t m s h d l L V W A C F K J N"  # one letter may be a code, as in 5A
+_MEASURE = "|".join(re.escape(one) for one in sorted(_MEASURES.split(), key=len, reverse=True))
+UNIT = f"{CURRENCY}|%|‰|{_MEASURE}| (?:{'|'.join(_AFTER_BLANK.split())})"
+_SHARES = ("%", "‰")  # units without which a number means another one: 12 % and 0.12
+
+_BLANKS = "\t\u00a0\u2007\u2008\u2009\u200a\u202f\u3000"  # beside the usual one: around numbers and between thousands
+_INVISIBLE = "\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff"  # marks of direction and joiners, which some programs write
+_MINUS = "\u2212\u2012\u2013\ufe63\uff0d"  # typographic signs
+_USUAL = str.maketrans(dict.fromkeys(_BLANKS, " ") | dict.fromkeys(_MINUS, "-"))
+_GROUP = {".": "[,'’ _]", ",": "[.'’ _]"}  # between thousands, by decimal mark
+_IN_PARENTHESES = rf"^((?:{CURRENCY})?) *\(([^()+-]*)\) *((?:{CURRENCY}|%)?)$"
+_MINUS_BEHIND = rf"^([^()+-]*[0-9]) *- *((?:{CURRENCY}|%)?)$"
+LEADING_ZERO = r"^[+-]?0[0-9]"
+_EXPONENT = r"^[0-9]+[eE][0-9]+$"  # 1E2 is a code where no other number has a fraction or a sign in its exponent
+_LIKE_A_CODE = rf"{LEADING_ZERO}|[eE+]|- *$|[0-9]{{16}}"  # what `_code` looks at more closely
+_FEWEST_NUMBERS = 5  # that show that a column might be one of numbers
+_FEW_VALUES = 20  # so many distinct labels are classes in any case
+
+# For type checkers a data type of polars. At run time it is none, because polars is imported when it is first used.
+_DataType: Any = pl.String if TYPE_CHECKING else object
+
+
+@dataclass(frozen=True)
+class WrittenNumber(_DataType):
+    """The type of a text column of written numbers: it is read as strings, which `as_number` converts."""
+
+    decimal: str
+    marks: tuple[str, ...] = ()  # cells that are missing in this column
+    repairs: tuple[str, ...] = ()  # what reading the cells as numbers changes, in words; sorted
+
+    def joined(self, other: WrittenNumber) -> WrittenNumber:
+        """Return the type of the cells of both."""
+        marks, repairs = (
+            tuple(sorted({*one, *two})) for one, two in ((self.marks, other.marks), (self.repairs, other.repairs))
+        )
+        return WrittenNumber(self.decimal, marks, repairs)
+
+
+@dataclass(frozen=True)
+class WrittenText(_DataType):
+    """The type of a text column that stays as it is written, although numbers are in it."""
+
+    is_code: bool  # whether all cells are digits, which another file of the table may write without leading zeros
+    remark: str = ""  # why it is text, for the user; empty if that is plain
+    keeps_na: bool = False  # whether NA is one of its codes, and not a missing cell
+
+
+@dataclass(frozen=True)
+class SeenCells:
+    """What some cells of a column show; + adds further ones."""
+
+    n_numbers: int = 0
+    n_words: int = 0  # present cells that are no numbers
+    words: frozenset[str] = frozenset()  # some of these
+    n_plain: int = 0  # numbers as programs write them: 12, -1.5, 1e-5
+    units: frozenset[str] = frozenset()
+    bare: str = ""  # a number without unit that is not 0
+    repairs: frozenset[str] = frozenset()
+    code: str = ""  # a cell that shows that these numbers are codes
+    twice: tuple[str, ...] = ()  # two spellings of one number
+    odd: str = ""  # a number whose spelling the number itself does not tell, such as 1.50
+    values: frozenset[str] = frozenset()  # some distinct cells
+
+    def __add__(self, other: SeenCells) -> SeenCells:
+        return SeenCells(
+            self.n_numbers + other.n_numbers,
+            self.n_words + other.n_words,
+            _some(self.words | other.words, MOST_MARKS),
+            self.n_plain + other.n_plain,
+            self.units | other.units,
+            self.bare or other.bare,
+            self.repairs | other.repairs,
+            self.code or other.code,
+            self.twice or other.twice,
+            self.odd or other.odd,
+            _some(self.values | other.values, _FEW_VALUES),
+        )
+
+
+def _some(cells: frozenset[str], most: int) -> frozenset[str]:
+    """Return at most one cell more than `most`, which shows that there are more."""
+    return cells if len(cells) <= most else frozenset(sorted(cells)[: most + 1])
+
+
+def are_country_codes(values: Collection[str]) -> bool:
+    """Return whether distinct cells may be codes of countries or states, of which NA is one."""
+    return len(values) > 1 and all(re.fullmatch("[A-Z]{2}", value) for value in values)
+
+
+def look_at_plain(rows: pl.DataFrame, names: Sequence[str], decimal: str) -> dict[str, SeenCells]:
+    """Return what the columns show that hold words without digits alone, or numbers that need no closer look.
+
+    These are nearly all columns of a table, and many are looked at in about the time of one by `look_at`.
+    """
+    cells, chosen = pl.all(), rows.select(pl.selectors.by_name(*names))
+    numbers = _plain(cells, decimal).cast(pl.Float64, strict=False)
+    asked = {
+        "n": cells.count(),
+        "n_numbers": is_plain_number(cells, decimal).sum(),
+        "has_digits": cells.str.contains(f"[0-9]|(?i:inf)|{_LIKE_A_CODE}").any(),
+        "like_a_code": cells.str.contains(_LIKE_A_CODE).any(),
+        "spellings": cells.n_unique(),
+        "different": numbers.n_unique(),
+    }
+    # Each in a query of its own: planning one of all takes time that grows with the square of the columns.
+    found = {what: chosen.select(look).row(0) if names else () for what, look in asked.items()}
+    seen = {}
+    for j, name in enumerate(names):
+        one = {what: of_columns[j] for what, of_columns in found.items()}
+        if one["n"] == one["n_numbers"] and one["spellings"] == one["different"] and not one["like_a_code"]:
+            seen[name] = SeenCells(one["n"], n_plain=one["n"])
+        elif not one["has_digits"]:
+            some = frozenset(rows[name].drop_nulls().unique().head(_FEW_VALUES + 1))
+            seen[name] = SeenCells(n_words=one["n"], words=_some(some, MOST_MARKS), values=some)
+    return seen
+
+
+def look_at(cells: pl.Series, decimal: str) -> SeenCells:
+    """Return what the present cells of a column show, given as strings."""
+    counted = cells.drop_nulls().alias("cells").value_counts(name="n")
+    if not counted.height:
+        return SeenCells()
+    distinct, n = counted["cells"], counted["n"]
+    plain = is_plain_number(distinct, decimal)
+    tidy, is_number = distinct, plain
+    if not plain.all():
+        tidy = _tidy(distinct)
+        is_number = plain | _with_sign_before(tidy).str.contains(_pattern(decimal))
+    numbers, words = tidy.filter(is_number), distinct.filter(~is_number)
+    n_numbers = int(n.filter(is_number).sum())
+    seen = SeenCells(
+        n_numbers,
+        int(n.sum()) - n_numbers,
+        _some(frozenset(words.head(MOST_MARKS + 1)), MOST_MARKS),
+        int(n.filter(plain).sum()),
+        values=_some(frozenset(distinct.head(_FEW_VALUES + 1)), _FEW_VALUES),
+    )
+    if not n_numbers:
+        return seen
+    signs = frozenset(["without plus signs"] if numbers.str.contains(r"^[^0-9]*\+").any() else ())
+    seen += SeenCells(code=_code(numbers, decimal), twice=_twice(numbers, decimal), odd=_odd(numbers), repairs=signs)
+    written = distinct.filter(is_number & ~plain)
+    if not len(written):
+        return seen
+    units, bare = _units(tidy.filter(is_number & ~plain), numbers, decimal)
+    return seen + SeenCells(units=units, bare=bare, repairs=frozenset(_repairs(written, decimal)))
+
+
+def _units(written: pl.Series, numbers: pl.Series, decimal: str) -> tuple[frozenset[str], str]:
+    """Return the units of written numbers; and one of all numbers that is not 0 and has no unit, if others have one."""
+    units = frozenset(_unit_of(written, decimal).unique()) - {""}
+    if not units:
+        return units, ""
+    bare = numbers.filter((_unit_of(numbers, decimal) == "") & (to_numbers(numbers, decimal) != 0))
+    return units, str(bare[0]) if len(bare) else ""
+
+
+def _unit_of(numbers: pl.Series, decimal: str) -> pl.Series:
+    signed = _with_sign_before(numbers)
+    before, behind = (signed.str.extract(_pattern(decimal, name)).fill_null("") for name in ("before", "behind"))
+    return (before + behind).str.strip_chars()
+
+
+def _repairs(written: pl.Series, decimal: str) -> Iterable[str]:
+    """Yield what reading cells as numbers changes apart from their units, in words."""
+    tidy = _tidy(written)
+    if tidy.str.contains(rf"[0-9]{_GROUP[decimal]}[0-9]").any():
+        yield "without thousands separators"
+    if (written.str.contains(rf"[{_BLANKS}{_INVISIBLE}]") | (written.str.strip_chars() != written)).any():
+        yield "without blanks"
+    if written.str.contains(f"[{_MINUS}]").any():
+        yield "with typographic minus signs as -"
+    if (_with_sign_before(tidy) != tidy).any():
+        yield "in parentheses or with a minus behind as negative"
+
+
+def _code(numbers: pl.Series, decimal: str) -> str:
+    """Return a cell that shows that written numbers are codes, not quantities; empty if none does.
+
+    Codes have leading zeros (00123); exponents without sign where nothing has a fraction (1E2); plus signs on all of
+    them (+49); a minus behind digits that also occur without it (the grades 2 and 2-); or so many digits that 64 bits
+    do not hold them, or confuse two of them.
+    """
+    if not numbers.str.contains(_LIKE_A_CODE).any():
+        return ""
+    zero = numbers.filter(numbers.str.contains(LEADING_ZERO))
+    if len(zero):
+        return str(zero[0])
+    exponent = numbers.filter(numbers.str.contains(_EXPONENT))
+    if len(exponent) and not numbers.str.contains(rf"[{decimal}]|[eE][+-]").any():
+        return str(exponent[0])
+    if numbers.str.contains(r"^\+[0-9]+$|^0$").all() and numbers.str.starts_with("+").any():
+        return str(numbers.filter(numbers.str.starts_with("+"))[0])
+    behind = numbers.filter(numbers.str.contains(r"^[0-9]+ *-$"))
+    both = behind.filter(behind.str.strip_chars("- ").is_in(numbers.unique().implode())) if len(behind) else behind
+    if len(both):
+        return str(both[0])
+    long = numbers.filter(numbers.str.contains(r"^-?[0-9]{16,}$")).unique()
+    if not len(long):
+        return ""
+    fits = not long.cast(pl.Int64, strict=False).null_count() and to_numbers(long, decimal).n_unique() == len(long)
+    return "" if fits else str(long[0])
+
+
+def _twice(numbers: pl.Series, decimal: str) -> tuple[str, ...]:
+    """Return two spellings of one number, such as 1.1 and 1.10; none if there are no such two."""
+    values = to_numbers(numbers, decimal)
+    if values.n_unique() == numbers.n_unique():
+        return ()
+    same = numbers.filter(values == values.filter(values.is_duplicated()).min()).unique().sort()
+    return tuple(same.head(2).to_list())
+
+
+def _odd(numbers: pl.Series) -> str:
+    """Return a number whose spelling the number does not tell, such as 1.50; empty if all are written as usual."""
+    if numbers.str.contains("^(-?[1-9][0-9]*|0)$").all():
+        return ""
+    odd = numbers.filter(numbers != numbers.cast(pl.Float64, strict=False).cast(pl.String).fill_null(""))
+    return str(odd[0]) if len(odd) else ""
+
+
+def type_of_cells(
+    seen: SeenCells, name: str, decimal: str, role: Role = "feature", known: Sequence[str] = ()
+) -> WrittenNumber | WrittenText | None:
+    """Return how a column of a text file is read; None for numbers as programs write them, or words.
+
+    Parameters
+    ----------
+    seen : SeenCells
+    name : str
+        The column, for remarks.
+    decimal : str
+    role : "feature", "label", "category" or "number"
+        For a number, marks of missing cells have any share. Categories and labels have none, and keep their spelling.
+    known : sequence of str
+        The marks of the column in a model that reads it as numbers.
+
+    Raises
+    ------
+    ValueError
+        The column is to be read as numbers, and holds others.
+    """
+    words = seen.words - {*known}
+    mixed = _mixed_units(seen)
+    if role == "number":
+        if mixed or not (len(words) <= MOST_MARKS and all(map(is_mark, words))):
+            listed = _listed(word for word in words if not is_mark(word))
+            raise ValueError(
+                f"column {name!r} is read as numbers, and holds {mixed or listed}; correct such cells, or leave them empty"
+            )
+        marks = tuple(sorted(words))
+    elif role == "category":
+        return WrittenText(True) if words or seen.code or seen.odd or seen.twice or seen.repairs else None
+    else:
+        marks = marks_among(words, seen.n_words, seen.n_numbers) if words and role == "feature" else ()
+        if not seen.n_numbers or (words and not marks):
+            remark = _why_text(seen, name) if role == "feature" else ""
+            return WrittenText(False, remark) if remark else None
+        if seen.code or mixed:
+            remark = f"column {name!r} holds {mixed}, and stays text; write all cells in one unit" if mixed else ""
+            return WrittenText(not mixed, remark)
+        if role == "label" and _keeps_spelling(seen):
+            return WrittenText(True)
+    repairs = sorted({*seen.repairs, *(f"without {unit!r}" for unit in seen.units)})
+    if seen.twice:
+        repairs.append(f"{' and '.join(map(repr, seen.twice))} as one number")
+    every = tuple(sorted({*marks, *known}))
+    is_plain = seen.n_plain == seen.n_numbers and not (seen.n_words or repairs or every)
+    return None if is_plain else WrittenNumber(decimal, every, tuple(repairs))
+
+
+def _listed(cells: Iterable[str]) -> str:
+    named = sorted(cells)
+    return ", ".join(map(repr, named[:3])) + (", …" if len(named) > 3 else "")
+
+
+def _keeps_spelling(seen: SeenCells) -> bool:
+    """Return whether labels are classes whose names a number would not keep."""
+    return len(seen.values) <= _FEW_VALUES and bool(seen.units or seen.repairs or seen.twice)
+
+
+def _mixed_units(seen: SeenCells) -> str:
+    """Return which units numbers have that cannot be read as one; empty if they can."""
+    if len(seen.units) > 1:
+        return f"numbers in several units ({' and '.join(map(repr, sorted(seen.units)[:2]))})"
+    if seen.bare and seen.units & {*_SHARES}:
+        return f"numbers with and without {next(iter(seen.units))!r} (such as {seen.bare!r})"
+    return ""
+
+
+def _why_text(seen: SeenCells, name: str) -> str:
+    """Return why a column of words is not read as numbers, if nearly all its cells are some; else nothing."""
+    n = seen.n_numbers + seen.n_words
+    are_marks = all(map(is_mark, seen.words))
+    least = (DATES_SHARE if are_marks else NUMBERS_SHARE) * n
+    if len(seen.words) > MOST_MARKS or seen.n_numbers < max(least, _FEWEST_NUMBERS) or _mixed_units(seen):
+        return ""
+    fix = "" if are_marks else "correct such cells, or "
+    return (
+        f"column {name!r} holds numbers except {_listed(seen.words)} ({seen.n_words:,} of {n:,} cells), "
+        f"and stays text; {fix}state them as missing values if they are none"
+    )
+
+
+def tidied(cell: str) -> str:
+    """Return a cell with usual blanks and signs."""
+    return cell.translate(_USUAL).strip()
+
+
+def _tidy(cells: Any) -> Any:
+    """Return cells with usual blanks and signs, a series or an expression of polars."""
+    return (
+        cells.str.replace_all(f"[{_INVISIBLE}]", "")
+        .str.replace_all(f"[{_BLANKS}]", " ")
+        .str.replace_all(f"[{_MINUS}]", "-")
+        .str.replace_all("\uff0b", "+", literal=True)
+        .str.strip_chars()
+    )
+
+
+def _with_sign_before(tidy: Any) -> Any:
+    """Return the numbers of accounts that are negative, (1,200) and 1,200-, with a minus before; others as they are."""
+    return tidy.str.replace(_IN_PARENTHESES, "-${1}${2}${3}").str.replace(_MINUS_BEHIND, "-${1}${2}")
+
+
+def _pattern(decimal: str, part: str = "") -> str:
+    """Return the pattern of a tidy number, with a group around a part: the unit before or behind, or the digits."""
+    group = _GROUP[decimal]
+    of_lakhs = "|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}" if decimal == "." else ""  # 12,34,567
+    whole = rf"(?:[0-9]{{1,3}}(?:{group}[0-9]{{3}})+{of_lakhs}|[0-9]+)"
+    digits = rf"(?:{whole}(?:[{decimal}][0-9]*)?|[{decimal}][0-9]+)(?:[eE][+-]?[0-9]+)?"
+    opened = {name: "(" if name == part else "(?:" for name in ("before", "digits", "behind")}
+    # The sign stands before or behind the currency.
+    before, behind = f"{opened['before']}(?:{CURRENCY})?)", f"{opened['behind']}(?: *(?:{UNIT}))?)"
+    return rf"^(?:[+-] *)?{before} *(?:[+-] *)?{opened['digits']}{digits}){behind}$"
+
+
+def is_written_number(cells: Any, decimal: str) -> Any:
+    """Return whether each string is a number, possibly with a unit and separators of thousands, and its sign before."""
+    return _tidy(cells).str.contains(_pattern(decimal))
+
+
+def is_plain_number(cells: Any, decimal: str) -> Any:
+    """Return whether each string is a number without a unit and separators of thousands, finite or not."""
+    return _plain(cells, decimal).cast(pl.Float64, strict=False).is_not_nan().fill_null(value=False)
+
+
+def _plain(cells: Any, decimal: str) -> Any:
+    """Return cells with a point as decimal mark; where it is a comma, a point between thousands makes no number."""
+    return (
+        cells if decimal == "." else cells.str.replace_all(".", "..", literal=True).str.replace(",", ".", literal=True)
+    )
+
+
+def to_numbers(cells: Any, decimal: str) -> Any:
+    """Return strings that are numbers as floats; others are missing. An expression, or a series, of polars."""
+    values = _plain(cells, decimal).cast(pl.Float64, strict=False)
+    if isinstance(cells, pl.Series) and not values.null_count():
+        return values  # as nearly always: no pattern is needed
+    signed = _with_sign_before(_tidy(cells))
+    digits = signed.str.extract(_pattern(decimal, "digits"))
+    digits = digits.str.replace_all(_GROUP[decimal], "").str.replace(decimal, ".", literal=True)
+    negative = signed.str.contains("^[^0-9]*-")
+    return (digits.cast(pl.Float64, strict=False) * (1.0 - 2.0 * negative.cast(pl.Float64))).fill_null(values)
+
+
+def as_number(cells: pl.Expr, dtype: WrittenNumber) -> pl.Expr:
+    """Return written numbers as floats, and marks as missing; another string is an error of polars that names it."""
+    plain = _plain(cells, dtype.decimal)
+    if not dtype.repairs:
+        return without_marks(plain, dtype.marks, cells).cast(pl.Float64)
+    number = to_numbers(cells, dtype.decimal)
+    # A string that is no number is cast once more, for the error.
+    checked = pl.when(number.is_null()).then(without_marks(plain, dtype.marks, cells)).cast(pl.Float64)
+    return number.fill_null(checked)
+
+
+def without_marks(cells: pl.Expr, marks: Sequence[str], written: pl.Expr | None = None) -> pl.Expr:
+    """Return cells as missing where they are marks, or where those of `written` are."""
+    return pl.when(~(cells if written is None else written).is_in(list(marks))).then(cells) if marks else cells
+
+
+def without_marker(dtype: Any) -> Any:
+    """Return the type of the cells that are read: Float64 for written numbers, strings for what stays text."""
+    if isinstance(dtype, WrittenText):
+        return pl.String()
+    return pl.Float64() if isinstance(dtype, WrittenNumber) else dtype
+
+
+def beside(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+    """Return the type of a column that has two types in two text files, one of them as written; None if none is.
+
+    Codes in one file are codes in all: another file may have no leading zero.
+    """
+    texts = [dtype for dtype in (one, other) if isinstance(dtype, WrittenText)]
+    numbers = [dtype for dtype in (one, other) if isinstance(dtype, WrittenNumber)]
+    codes = [dtype for dtype in texts if dtype.is_code]
+    if codes or len(texts) == 2:
+        return (codes or texts)[0]
+    if len(numbers) == 2:
+        return numbers[0].joined(numbers[1])
+    rest = next(dtype for dtype in (one, other) if dtype not in (texts or numbers))
+    if texts:
+        return texts[0] if rest == pl.String() or numbers else None
+    return None if not numbers else numbers[0] if rest.is_numeric() else pl.String()
+
+
+def repairs_of(written: Mapping[str, WrittenNumber]) -> dict[str, list[str]]:
+    """Return the columns of each repair, or of each set of repairs, in words."""
+    found: dict[str, list[str]] = {}
+    for name, dtype in written.items():
+        if dtype.repairs:
+            found.setdefault(", ".join(dtype.repairs), []).append(name)
+    return found
