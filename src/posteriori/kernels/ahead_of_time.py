@@ -87,7 +87,7 @@ def compile_for_package(
     (folder / code_files.MADE_WITH).write_text(json.dumps(code_files.made_with()), "utf-8")
 
 
-def _compile(lines: list[str]) -> list[Path]:
+def _compile(lines: list[str]) -> list[str]:
     from posteriori.kernels.signatures import read_line
 
     for line in lines:

@@ -45,7 +45,7 @@ def read_private(folder: Path, name: str) -> bytes | None:
     """Return the content of a file; None if there is no such file, or if another user may have written it."""
     try:
         with _opened(folder) as descriptor:
-            return _read(name, descriptor, os.O_NOFOLLOW) if HAS_OWNERS else (folder / name).read_bytes()
+            return (folder / name).read_bytes() if descriptor is None else _read(name, descriptor, os.O_NOFOLLOW)
     except OSError:
         return None
 
