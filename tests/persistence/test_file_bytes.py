@@ -168,3 +168,12 @@ def test_equal_networks_write_equal_bytes(path):
         po.save(po.learn_network(X[["a", "b"]]), path)
         written.append(path.read_bytes())
     assert len(set(written)) == 1
+
+
+@pytest.mark.filterwarnings("ignore:column 'none' has no cell with a value")
+def test_a_column_without_a_value_is_read_again_with_the_cut_points_that_are_stated(path):
+    X = pl.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "none": pl.Series([None] * 4, dtype=pl.Float64)})
+    model = po.NaiveBayes(distributions={"none": po.Binned([60.0, 75.0])}).fit(X, ["p", "q", "p", "q"])
+    po.save(model, path)
+    assert model.fitted_.schema.columns[1].valueless
+    assert po.load(path).fitted_.schema == model.fitted_.schema
