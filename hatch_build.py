@@ -1,8 +1,10 @@
 """Compile the kernels while a wheel is built, so that the package comes with their machine code.
 
-POSTERIORI_NO_MACHINE_CODE=1 skips this: the wheel is then pure Python, and kernels are compiled on first use.
+POSTERIORI_NO_MACHINE_CODE=1 skips this: the wheel is then pure Python, and kernels are compiled on first use. So it is
+if compiling fails; then the package says why when it first compiles (`posteriori.kernels.code_files`).
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+# The process finds modules where the build does, and the sources of this checkout first. It takes none of this from the
+# environment: pip takes the folders of installed packages off the path, and an editable install makes src one of them.
+_COMPILE = """
+import sys
+sys.path[:] = sys.argv[2:]
+from posteriori.kernels.ahead_of_time import main
+main(sys.argv[1])
+"""
 
 
 def _is_skipped() -> bool:
@@ -35,23 +46,32 @@ class MachineCode(BuildHookInterface):
             return
         self._folder = Path(tempfile.mkdtemp())
         self.app.display_info("compiling kernels, which takes about a minute (POSTERIORI_NO_MACHINE_CODE=1 skips it)")
-        # The code is kept in the checkout too, for the next build and for the tests.
-        # pip hands the environment of the build on in PYTHONPATH.
-        paths = [str(Path(self.root, "src")), *filter(None, [os.environ.get("PYTHONPATH")])]
-        settings = {"PYTHONPATH": os.pathsep.join(paths)}
-        settings["NUMBA_CACHE_DIR"] = os.environ.get("NUMBA_CACHE_DIR") or str(Path(self.root, "build", "kernels"))
-        Path(settings["NUMBA_CACHE_DIR"]).mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "posteriori.kernels.ahead_of_time", str(self._folder)]
-        done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False)
-        if done.returncode:
-            self.app.display_warning(f"the package has no machine code, because compiling failed:\n{done.stderr}")
+        build_data["force_include"][str(self._folder)] = "posteriori/kernels/compiled"
+        if reason := self._why_not_compiled(self._folder):
+            self.app.display_warning(f"the package has no machine code, because compiling failed: {reason}")
+            for part in self._folder.iterdir():
+                part.unlink()
+            (self._folder / "made_with.json").write_text(json.dumps({"failed": reason}), "utf-8")
             return
         system = os.environ.get("POSTERIORI_PLATFORM") or sysconfig.get_platform()
         build_data["pure_python"] = False
         build_data["tag"] = f"cp{sys.version_info.major}{sys.version_info.minor}-none-" + "".join(
             letter if letter.isalnum() else "_" for letter in system
         )
-        build_data["force_include"][str(self._folder)] = "posteriori/kernels/compiled"
+
+    def _why_not_compiled(self, folder: Path) -> str:
+        """Fill a folder with machine code; return the last line of the error if that fails, and else nothing."""
+        # The code is kept in the checkout too, for the next build and for the tests.
+        cache = os.environ.get("NUMBA_CACHE_DIR") or str(Path(self.root, "build", "kernels"))
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        command = [sys.executable, "-I", "-c", _COMPILE, str(folder), str(Path(self.root, "src")), *sys.path]
+        environment["NUMBA_CACHE_DIR"] = cache
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
+        if not done.returncode:
+            return ""
+        self.app.display_info(done.stderr)
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        return lines[-1][:300] if lines else f"the compiler ended with the code {done.returncode}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the folder."""

@@ -6,8 +6,6 @@ from pathlib import Path
 
 # One process per core runs the tests. Threads of BLAS spin while they wait and would slow each other down.
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-# Machine code outlives the environment: its files carry a hash of the sources, so what changed is compiled again.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kernels"))
 
 import hypothesis
 import numpy as np
@@ -17,6 +15,12 @@ import pyarrow as pa
 import pytest
 
 from posteriori.kernels.ahead_of_time import compile_kernels
+from posteriori.kernels.machine_code import why_unused
+
+# Machine code outlives the environment: its files carry a hash of the sources, so what changed is compiled again.
+_KERNELS = Path(__file__).parents[1] / "build" / "kernels"
+if not why_unused(_KERNELS / "posteriori"):  # in a checkout that others can write to, code is kept elsewhere
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(_KERNELS))
 
 # Kernels compile on first use, so no example has a deadline; the same examples run everywhere.
 hypothesis.settings.register_profile("posteriori", deadline=None, derandomize=True, max_examples=12)

@@ -25,14 +25,36 @@ import safetensors.numpy
 from posteriori import densities, statistics
 from posteriori.statistics.sums import Sums
 from posteriori.support.atomic_write import write_whole
-from posteriori.support.checks import check_fields
+from posteriori.support.checks import check_fields, require
 from posteriori.support.typing import Array
 from posteriori.version import __version__
 
 FORMAT = 3
 _FEWEST_ALONE = 1 << 12  # bytes: smaller arrays are compressed together
 _LEVEL = 7  # of compression: 9 takes seven times as long for 3% fewer bytes
-_CONTENT, _TOGETHER = "content", "together"  # the names of streams of bytes
+_CONTENT, _TOGETHER, _PADDING = "content", "together", "padding"  # the names of streams of bytes
+
+# A file may take so many times its size in memory, or so many bytes. Ours take less than 400 times their size. A model
+# of zeros alone would take more, and is padded.
+_MOST_TIMES, _FREE = 1000, 1 << 26
+# What a character of JSON takes at most, as objects of Python: {"":0} takes 192 bytes. Ours takes 9.
+_OF_CHARACTER = 32
+_COPIES = 3  # of an array, as it is unpacked, checked, and as what follows from it
+
+_TENSORS = {
+    "F64",
+    "F32",
+    "F16",
+    "I64",
+    "I32",
+    "I16",
+    "I8",
+    "U64",
+    "U32",
+    "U16",
+    "U8",
+    "BOOL",
+}  # the types that we write
 
 _UNWRITTEN = {repr(number): number for number in (math.inf, -math.inf, math.nan)}  # which JSON cannot write
 
@@ -116,11 +138,22 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
         raise ValueError(f"{shown} is a folder; name the file of a model in it")
     written = path.read_bytes()  # once, because another process may put a new file in its place
     try:
-        # The first 8 bytes are the length of the header in JSON: the format of safetensors.
-        header = parse(written[8 : 8 + int.from_bytes(written[:8], "little")].decode()).get("__metadata__", {})
+        tensors = _header_of(written)
+        header = tensors.pop("__metadata__", {})
         known = set(header) >= {"posteriori", "format", "sha256"}
+        for name, stated in tensors.items():
+            if known and stated["dtype"] not in _TENSORS:
+                raise ValueError(f"the array {name!r} has the type {stated['dtype']!r}, which no model has")
         stored = dict(safetensors.numpy.load(written)) if known else {}
-    except (safetensors.SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        safetensors.SafetensorError,
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise ValueError(f"{shown} is not a posteriori model, or is cut short: {error}") from None
     if not known:
         raise ValueError(f"{shown} is a safetensors file, but not a posteriori model")
@@ -132,8 +165,9 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
         raise ValueError(
             f"{shown} was written by an earlier version, posteriori {header['posteriori']}; fit the model again"
         )
+    free = _most_bytes(len(written))
     try:
-        text = _inflated(stored.pop(_CONTENT), int(header["size"])).decode()
+        text = _inflated(stored.pop(_CONTENT), int(header["size"]), free // _OF_CHARACTER).decode()
         content, _, packed = text.partition("\n")
     except (LookupError, ValueError) as error:
         raise ValueError(f"{shown} is not a posteriori model, or is damaged: {error}") from None
@@ -141,7 +175,8 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
     if digest(written.replace(checksum.encode(), placeholder.encode(), 1)) != checksum:
         raise ValueError(f"{shown} is damaged: its content does not match its checksum; save the model again")
     with refuse_unknown(path):
-        return header | {"content": content, "packed": packed}, _unpacked_arrays(stored, packed)
+        free -= _OF_CHARACTER * len(text)
+        return header | {"content": content, "packed": packed}, _unpacked_arrays(stored, packed, free)
 
 
 def made_by(path: Path) -> str | None:
@@ -159,7 +194,13 @@ def made_by(path: Path) -> str | None:
 def write_file(path: Path, content: Content, arrays: dict[str, Array], made_by: str = "") -> None:
     """Write a model file atomically: its content, made by `pack`, the arrays of it, and a digest of its origin."""
     stored, packed = packed_arrays(arrays)
-    write_whole(path, file_of(json.dumps(content, allow_nan=False), packed, stored, made_by))
+    text = json.dumps(content, allow_nan=False)
+    whole = file_of(text, packed, stored, made_by)
+    needed = _OF_CHARACTER * (len(text) + len(packed) + 1) + _COPIES * sum(array.nbytes for array in arrays.values())
+    if needed > _most_bytes(len(whole)):
+        stored[_PADDING] = np.zeros(needed // _MOST_TIMES + 1, np.uint8)
+        whole = file_of(text, packed, stored, made_by)
+    write_whole(path, whole)
 
 
 def file_of(content: str, packed: str, stored: dict[str, Array], made_by: str = "", **metadata: str) -> bytes:
@@ -171,8 +212,27 @@ def file_of(content: str, packed: str, stored: dict[str, Array], made_by: str = 
     written = text.encode("utf-8", "surrogatepass")
     header = {"posteriori": __version__, "format": str(FORMAT), "size": str(len(written)), "sha256": stand_in(text)}
     header |= {"made_by": made_by} if made_by else {}
-    whole = safetensors.numpy.save(stored | {_CONTENT: _deflated(written)}, header | metadata)
+    whole = _in_order(safetensors.numpy.save(stored | {_CONTENT: _deflated(written)}, header | metadata))
     return whole.replace(stand_in(text).encode(), digest(whole).encode(), 1)
+
+
+def _header_of(written: bytes) -> Content:
+    """Return the header of a file: the first 8 bytes are its length, in the format of safetensors."""
+    return parse(written[8 : 8 + int.from_bytes(written[:8], "little")].decode())
+
+
+def _in_order(written: bytes) -> bytes:
+    """Return a file with the members of its header in order, so that files of equal fits are equal."""
+    header = _header_of(written)
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + written[8 + int.from_bytes(written[:8], "little") :]
+
+
+def _most_bytes(size: int) -> int:
+    """Return how much memory a file of some size may take."""
+    return max(_MOST_TIMES * size, _FREE)
 
 
 def packed_arrays(arrays: dict[str, Array]) -> tuple[dict[str, Array], str]:
@@ -231,41 +291,53 @@ def _deflated(content: bytes) -> Array:
     return np.frombuffer(zlib.compress(content, _LEVEL), np.uint8)
 
 
-def _inflated(stored: Array, size: int) -> bytes:
-    """Return the bytes of a compressed stream; raise ValueError unless they are of the stated size."""
+def _inflated(stored: Array, size: int, most: int = sys.maxsize) -> bytes:
+    """Return the bytes of a compressed stream; raise ValueError unless they are of the stated size and not too many."""
     if not 0 <= size < sys.maxsize:  # a negative limit would be none
         raise ValueError(f"a stream of bytes cannot have the size {size}")
     stream = zlib.decompressobj()
     try:
         # Not more than stated, and one byte at least, because 0 would mean no limit.
-        content = stream.decompress(stored.tobytes(), size + 1)
+        content = stream.decompress(stored.tobytes(), min(size, max(most, 0)) + 1)
     except zlib.error as error:
         raise ValueError(f"a stream of bytes cannot be unpacked: {error}") from None
+    _check_memory(most - len(content))
     if len(content) != size or not stream.eof:
         raise ValueError("a stream of bytes does not have its stated size")
     return content
 
 
-def _unpacked_arrays(stored: dict[str, Array], packed: str) -> dict[str, Array]:
-    """Return the arrays that `packed_arrays` compressed; raise ValueError if a stream is not of the stated size."""
-    arrays = {name: np.array(one) for name, one in stored.items() if name != _TOGETHER}
-    together: list[tuple[str, Any, int]] = []
+def _check_memory(free: int) -> None:
+    require(free >= 0, f"it would take more than {_MOST_TIMES:,} times its size in memory, which no model does")
+
+
+def _unpacked_arrays(stored: dict[str, Array], packed: str, free: int) -> dict[str, Array]:
+    """Return the arrays that `packed_arrays` compressed; raise ValueError if a stream is not of the stated size.
+
+    They may take so many bytes as are `free`, whether or not anything reads them.
+    """
+    arrays = {name: np.array(one) for name, one in stored.items() if name not in (_TOGETHER, _PADDING)}
+    together: list[tuple[str, Any, int, int]] = []
     for name, stated in parse(packed).items():
         shape = tuple(stated["shape"])
         dtype, kept = np.dtype(stated["dtype"]), np.dtype(stated.get("stored", stated["dtype"]))
-        if {dtype.kind, kept.kind} - set("biuf") or not all(type(width) is int and width >= 0 for width in shape):
+        is_known = {dtype.kind, kept.kind} <= set("biuf") and max(dtype.itemsize, kept.itemsize) <= 8
+        if not is_known or not all(type(width) is int and width >= 0 for width in shape):
             raise ValueError(f"the array {name!r} has the type {stated['dtype']!r} and the shape {stated['shape']!r}")
         size = kept.itemsize * math.prod(shape)
+        taken = _COPIES * max(size, dtype.itemsize * math.prod(shape))
         if stated.get("together") is True:
-            together.append((name, (dtype, kept, shape), size))
+            together.append((name, (dtype, kept, shape), size, taken))
             continue
-        content = _inflated(stored[name], size)
+        content = _inflated(stored[name], size, free // _COPIES)
+        _check_memory(free := free - taken)
         if stated.get("planes") is True:
             content = np.frombuffer(content, np.uint8).reshape(kept.itemsize, -1).T.tobytes()
         arrays[name] = _array_of(content, dtype, kept, shape)
     if together:
-        content, start = _inflated(stored[_TOGETHER], sum(size for *_, size in together)), 0
-        for name, form, size in together:
+        _check_memory(free - sum(taken for *_, taken in together))
+        content, start = _inflated(stored[_TOGETHER], sum(size for _, _, size, _ in together)), 0
+        for name, form, size, _ in together:
             arrays[name] = _array_of(content[start : start + size], *form)
             start += size
     return arrays

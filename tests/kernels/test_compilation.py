@@ -180,8 +180,8 @@ def test_where_nothing_can_be_written(reachable):
 @pytest.mark.long
 def test_a_folder_that_is_stated_is_used(reachable):
     stated = reachable / "stated"
-    stated.mkdir()
-    os.chmod(stated, 0o777)
+    stated.mkdir(mode=0o700)
+    os.chown(stated, _NOBODY, _NOBODY)
     said = as_nobody(reachable, NUMBA_CACHE_DIR=str(stated))
     assert Path(said[1].split()[0]).parent == stated
 

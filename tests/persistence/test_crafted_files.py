@@ -367,3 +367,22 @@ def test_a_mixture_without_sums_knows_no_ranges(path):
 def test_a_stream_of_an_impossible_size_is_refused_before_it_is_unpacked(size):
     with pytest.raises(ValueError, match="cannot have the size"):
         model_files._inflated(model_files._deflated(b"0" * 100), size)
+
+
+def columns_of(node):
+    """Return the fields of every column in the content of a file."""
+    if isinstance(node, dict):
+        found = [node["fields"]] if node.get("type") == "Column" else []
+        return found + [column for one in node.values() for column in columns_of(one)]
+    return [column for one in node for column in columns_of(one)] if isinstance(node, list) else []
+
+
+@pytest.mark.parametrize("name", ["naive Bayes", "bins", "dates", "mixture", "tree"])
+@pytest.mark.parametrize(("flag", "kind"), [("valueless", "continuous"), ("declared", "categorical")])
+def test_a_flag_that_contradicts_the_kind_of_a_column_is_refused(name, flag, kind, path):
+    content, arrays = parts_of(name)
+    for j, column in enumerate(columns_of(content)):
+        if column["kind"] != kind:
+            changed = json.loads(json.dumps(content))
+            columns_of(changed)[j][flag] = True
+            refused(path, name, content=changed, arrays=arrays, match=f"column {column['name']!r}")

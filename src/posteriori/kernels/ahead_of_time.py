@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -21,7 +20,7 @@ def compile_kernels(
     n_processes: int | None = None,
     report: Callable[[int, int], None] = lambda done, of: None,
     lines: Sequence[str] | None = None,
-) -> list[Path]:
+) -> list[str]:
     """Compile every kernel of the list for its signatures, and keep the machine code.
 
     Parameters
@@ -35,29 +34,28 @@ def compile_kernels(
 
     Returns
     -------
-    list of Path
-        The files of machine code, of each line one.
+    list of str
+        The lines that have machine code, which is kept.
     """
     from posteriori.kernels import signatures
 
     lines = lines or signatures.listed()
-    found = {line: _file_of(line) for line in lines}
-    files = [file for file in found.values() if file is not None]
-    report(len(files), len(lines))
-    if len(files) == len(lines):
-        return files
+    done = [line for line in lines if _content_of(line) is not None]
+    report(len(done), len(lines))
+    if len(done) == len(lines):
+        return done
     of_kernel: dict[str, list[str]] = {}
     for line in lines:
-        if found[line] is None:
+        if line not in done:
             of_kernel.setdefault(line.partition("(")[0], []).append(line)
     # Processes are spawned: a fork would copy the threads of libraries in a state in which they cannot go on.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_processes or os.cpu_count(), mp_context=context) as processes:
         tasks = [processes.submit(_compile, lines) for lines in sorted(of_kernel.values(), key=_size, reverse=True)]
         for task in as_completed(tasks):
-            files += task.result()
-            report(len(files), len(lines))
-    return files
+            done += task.result()
+            report(len(done), len(lines))
+    return done
 
 
 def compile_for_package(
@@ -68,7 +66,7 @@ def compile_for_package(
     Raises
     ------
     RuntimeError
-        No baseline of this kind of machine is known, or Numba was imported before.
+        No baseline of this kind of machine is known, Numba was imported before, or a kernel has no machine code.
     """
     if "numba" in sys.modules:
         raise RuntimeError("Numba is in use already, with the settings of this machine; call this in a new process")
@@ -77,29 +75,34 @@ def compile_for_package(
     if (known := baseline()) is None:
         raise RuntimeError("no baseline is known of this kind of machine")
     os.environ |= {"NUMBA_CPU_NAME": known[0], "NUMBA_CPU_FEATURES": ""}  # here, and in the processes that are spawned
-    for file in compile_kernels(report=report, lines=lines):
-        shutil.copy2(file, folder / file.name)
-    from posteriori.kernels import code_files
+    from posteriori.kernels import code_files, signatures
 
+    lines = lines or signatures.listed()
+    compile_kernels(report=report, lines=lines)
+    for line in lines:
+        if (found := _content_of(line)) is None:
+            raise RuntimeError(f"the machine code of {line} could not be kept; set NUMBA_CACHE_DIR to a private folder")
+        name, content = found
+        (folder / name).write_bytes(content)
     (folder / code_files.MADE_WITH).write_text(json.dumps(code_files.made_with()), "utf-8")
 
 
-def _compile(lines: list[str]) -> list[Path]:
+def _compile(lines: list[str]) -> list[str]:
     from posteriori.kernels.signatures import read_line
 
     for line in lines:
         kernel, kinds = read_line(line)
         kernel.compiled.compile(kinds)
-    return [file for line in lines if (file := _file_of(line)) is not None]
+    return [line for line in lines if _content_of(line) is not None]
 
 
-def _file_of(line: str) -> Path | None:
-    """Return the file with the machine code of a line, if there is one."""
+def _content_of(line: str) -> tuple[str, bytes] | None:
+    """Return the name and the content of the file with the machine code of a line, if there is one."""
     from posteriori.kernels.signatures import read_line
 
     kernel, kinds = read_line(line)
-    file: Path | None = kernel.compiled._cache.file_of(kinds)
-    return file
+    found: tuple[str, bytes] | None = kernel.compiled._cache.content_of(kinds)
+    return found
 
 
 def _size(lines: list[str]) -> int:
@@ -110,9 +113,13 @@ def _size(lines: list[str]) -> int:
     return len(kernel.__wrapped__.__code__.co_code) * len(lines)  # type: ignore[attr-defined]
 
 
-if __name__ == "__main__":
-    is_terminal = sys.stderr.isatty()
+def main(folder: str) -> None:
+    """Fill the folder that comes with a built package, and say on standard error how far it is."""
+    end = "\r" if sys.stderr.isatty() else "\n"
     compile_for_package(
-        Path(sys.argv[1]),
-        lambda done, of: print(f"compiled {done} of {of} kernels", end="\r" if is_terminal else "\n", file=sys.stderr),
+        Path(folder), lambda done, of: print(f"compiled {done} of {of} kernels", end=end, file=sys.stderr)
     )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,11 +1,13 @@
 """Files of machine code: one per kernel and types of its arguments, named by a hash of all that the code depends on.
 
-A file is read from the first of these folders that has it: the one that kernels are compiled into on this machine (see
-`machine_code`), and the one that comes with a built package. What comes with the package is for a *baseline*: a
-processor of the last ten years. Every machine with its features runs this code about as fast as its own. A file does
-not depend on where the package lies, and a file that is not exactly what is asked for is not found.
+A file is read from the first of these folders that has it: the one that comes with a built package, and the one that
+kernels are compiled into on this machine (see `machine_code`), which is chosen once it is needed. What comes with the
+package is for a *baseline*: a processor of the last ten years. Every machine with its features runs this code about as
+fast as its own. A file does not depend on where the package lies, and a file that is not exactly what is asked for is
+not found.
 
-A file begins with a hash of the rest of it. A damaged one is compiled again, never loaded.
+A file begins with a hash of the rest of it. A damaged one is compiled again, never loaded. A file that
+another user may have written is not read: a hash does not show who wrote it (see `private_files`).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import pickle
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,13 +32,14 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from posteriori.kernels.machine_code import baseline
-from posteriori.support.atomic_write import atomic_write
+from posteriori.kernels.private_files import read_beside, read_private, why_not_private, why_not_trusted, write_private
 
 _dumps: Any = dumps  # Numba does not annotate these
 _CompileResult: Any = CompileResult
 
 SHIPPED = Path(__file__).with_name("compiled")
 MADE_WITH = "made_with.json"  # beside shipped code
+FAILED = "failed"  # its entry if the build could not compile: why (`hatch_build.py` writes it)
 _SUFFIX = ".code"
 _DIGEST = hashlib.sha256().digest_size
 _OLD = 30 * 24 * 3600.0  # seconds; files of a kernel that has changed since are then removed
@@ -51,12 +54,12 @@ class CodeFiles(_Cache):
         The loop of the kernel.
     options : str
         What else the code depends on: what the compiler may assume.
-    folder : Path, optional
-        Where code that is compiled here is kept; without one it is compiled in every process.
+    find_folder : callable
+        Returns where code that is compiled here is kept; without a folder it is compiled in every process.
     """
 
-    def __init__(self, loop: Callable[..., Any], options: str, folder: Path | None) -> None:
-        self._folder = folder
+    def __init__(self, loop: Callable[..., Any], options: str, find_folder: Callable[[], Path | None]) -> None:
+        self._find_folder = find_folder
         name = f"{loop.__module__.rpartition('.')[2]}.{loop.__qualname__}"
         self._name = re.sub(r"[^\w.]", "", name)
         code, cells = loop.__code__, [cell.cell_contents for cell in loop.__closure__ or ()]
@@ -67,31 +70,31 @@ class CodeFiles(_Cache):
     @property
     def cache_path(self) -> str | None:
         """The folder that code is kept in."""
-        return None if self._folder is None else str(self._folder)
+        return None if (folder := self._find_folder()) is None else str(folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for the types of arguments, or None: then it has to be compiled."""
         target_context.refresh()
-        if self._enabled:
-            for path in self._paths(sig, target_context.codegen().magic_tuple()):
-                if (content := _read(path)) is not None:
-                    return _CompileResult._rebuild(target_context, *pickle.loads(content))
+        if self._enabled and (found := self._found(sig, target_context.codegen().magic_tuple())):
+            return _CompileResult._rebuild(target_context, *pickle.loads(found[1]))
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the compiled kernel, if there is a folder to keep it in."""
-        if not self._enabled or self._folder is None or data.lifted or data.library.has_dynamic_globals:
+        if not self._enabled or data.lifted or data.library.has_dynamic_globals:
+            return
+        if (folder := self._find_folder()) is None:
             return
         content = _dumps(data._reduce())
         with contextlib.suppress(OSError):  # a full disk, or a folder that is gone: compiled again next time
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with atomic_write(self._path(self._folder, sig, data.codegen.magic_tuple())) as part:
-                part.write_bytes(hashlib.sha256(content).digest() + content)
+            name = self._file_name(sig, data.codegen.magic_tuple())
+            write_private(folder, name, _with_hash(content))
             self._remove_old()
 
-    def file_of(self, sig: Any) -> Path | None:
-        """Return the file that has the code for some types of arguments, or None."""
-        return next((path for path in self._paths(sig, _this_machine()) if _read(path) is not None), None)
+    def content_of(self, sig: Any) -> tuple[str, bytes] | None:
+        """Return the name and the content of the file that has the code for some types of arguments, or None."""
+        found = self._found(sig, _this_machine())
+        return None if found is None else (found[0], _with_hash(found[1]))
 
     def enable(self) -> None:
         """Load and keep code again."""
@@ -106,21 +109,26 @@ class CodeFiles(_Cache):
         for path in self._kept():
             path.unlink(missing_ok=True)
 
-    def _paths(self, sig: Any, machine: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the files that may have the code for some types and a machine: its system, processor and features."""
-        machines = [machine]
+    def _found(self, sig: Any, machine: tuple[str, ...]) -> tuple[str, bytes] | None:
+        """Return the name and the code of the first file for some types and a machine: system, processor, features."""
+        names = [self._file_name(sig, machine)]
         if runs_baseline(machine[2]) and (known := baseline()):
-            machines.append((machine[0], known[0], ""))
-        for folder in filter(None, (self._folder, SHIPPED)):
-            for each in machines:
-                yield self._path(folder, sig, each)
+            names.append(self._file_name(sig, (machine[0], known[0], "")))
+        for name in names:
+            if (code := _code_in(read_beside(SHIPPED.parent, SHIPPED.name, name))) is not None:
+                return name, code
+        if (folder := self._find_folder()) is None:
+            return None
+        read = ((name, _code_in(read_private(folder, name))) for name in names)
+        return next(((name, code) for name, code in read if code is not None), None)
 
-    def _path(self, folder: Path, sig: Any, machine: tuple[str, ...]) -> Path:
+    def _file_name(self, sig: Any, machine: tuple[str, ...]) -> str:
         key = _hash(str(sig), machine, numba.__version__, _python())
-        return folder / f"{self._name}-{self._source}-{key}{_SUFFIX}"
+        return f"{self._name}-{self._source}-{key}{_SUFFIX}"
 
     def _kept(self) -> list[Path]:
-        return [] if self._folder is None else list(self._folder.glob(f"{self._name}-*{_SUFFIX}"))
+        folder = self._find_folder()
+        return [] if folder is None or why_not_private(folder) else list(folder.glob(f"{self._name}-*{_SUFFIX}"))
 
     def _remove_old(self) -> None:
         """Remove files of former sources of this kernel."""
@@ -140,6 +148,10 @@ def why_shipped_code_is_unused() -> str:
         shipped = json.loads((SHIPPED / MADE_WITH).read_text("utf-8"))
     except (OSError, ValueError):
         return ""
+    if FAILED in shipped:
+        return f"posteriori was installed without machine code, because compiling it failed: {shipped[FAILED]}"
+    if reason := why_not_trusted(SHIPPED.parent, SHIPPED.name):
+        return f"the machine code that comes with posteriori is not run, because {reason}"
     if shipped == made_with():
         if runs_baseline(_this_machine()[2]):
             return ""
@@ -180,10 +192,10 @@ def _hash(*parts: Any) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
 
 
-def _read(path: Path) -> bytes | None:
-    """Return the code in a file; None if there is no such file, or if it is damaged."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    return content[_DIGEST:] if hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST] else None
+def _with_hash(code: bytes) -> bytes:
+    return hashlib.sha256(code).digest() + code
+
+
+def _code_in(content: bytes | None) -> bytes | None:
+    """Return the code in what was read of a file; None if there is no such file, or if it is damaged."""
+    return None if content is None or _with_hash(content[_DIGEST:]) != content else content[_DIGEST:]

@@ -1,16 +1,18 @@
 """The folder for the machine code of kernels between processes, and the processor that packages are compiled for.
 
-Files of machine code are unpickled and run. So a folder is used only if no other user can write to it.
+Files of machine code are unpickled and run. So a folder is used only if no other user can write to it
+(`private_files`).
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import stat
 import sys
 import tempfile
 from pathlib import Path
+
+from posteriori.kernels.private_files import why_not_private
 
 _NAME = "posteriori"
 
@@ -23,19 +25,45 @@ _SAME = {"amd64": "x86_64", "arm64": "aarch64"}  # the names of other systems
 
 
 def writable_folder(sources: Path, stated: str = "") -> Path | None:
-    """Return the folder for the machine code of a folder of sources, or None if no folder can be written to.
+    """Return the folder for the machine code of a folder of sources, or None if there is none for this user alone."""
+    return choose_folder(sources, stated)[0]
 
-    The first of these that can be written to: a folder in the one that the user states; ``__pycache__`` in the folder
-    of the sources; a folder in the user's cache folder; a folder of the user's own in the folder for temporary files.
-    The last two are created with mode 0700, and are passed over if they belong to another user or others can write to
-    them.
+
+def choose_folder(sources: Path, stated: str = "") -> tuple[Path | None, tuple[str, ...]]:
+    """Return the folder for the machine code of a folder of sources, and why those that come before it are not used.
+
+    It is the first of these that this user can write to, and no other user except root (see `private_files`): a folder
+    in the one that the user states; ``__pycache__`` in the folder of the sources; a folder in the user's cache folder;
+    a folder of the user's own in the folder for temporary files. They are created if need be.
     """
-    if stated and _can_write(Path(stated)) and _can_write(Path(stated) / _NAME):
-        return Path(stated) / _NAME
-    beside_sources = sources / "__pycache__"
-    if _can_write(beside_sources):
-        return beside_sources
-    return next((folder for folder in (user_folder(), temporary_folder()) if folder and _is_private(folder)), None)
+    candidates = [Path(stated) / _NAME] if stated else []
+    candidates += filter(None, (sources / "__pycache__", user_folder(), temporary_folder()))
+    reasons: list[str] = []
+    for folder in candidates:
+        if not (reason := why_unused(folder)):
+            return folder, tuple(reasons)
+        reasons.append(reason)
+    return None, tuple(reasons)
+
+
+def why_unused(folder: Path) -> str:
+    """Create a folder if need be, and return why no machine code may be kept in it; empty if it may.
+
+    The reason is the end of a sentence: "because …".
+    """
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Whoever runs the sources may read what was compiled beside them.
+        folder.mkdir(mode=0o755 if folder.name == "__pycache__" else 0o700, exist_ok=True)
+    except OSError as error:
+        return f"{str(folder)!r} cannot be created ({error.strerror})"
+    if reason := why_not_private(folder):
+        return reason
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        return f"{str(folder)!r} cannot be written to ({error.strerror})"
+    return ""
 
 
 def user_folder() -> Path | None:
@@ -61,38 +89,6 @@ def temporary_folder() -> Path | None:
 
 def _user_id() -> int:
     return os.geteuid() if hasattr(os, "geteuid") else 0  # on Windows each user has temporary files of their own
-
-
-def _is_private(folder: Path) -> bool:
-    """Create the folder if need be, and return whether this user can write to it and no other user can."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if hasattr(os, "geteuid"):
-            status = folder.lstat()  # not stat: a link of another user may lead anywhere
-            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
-                return False
-            if any(_can_be_swapped(parent.stat()) for parent in folder.resolve().parents):
-                return False
-    except OSError:
-        return False
-    return _can_write(folder)
-
-
-def _can_be_swapped(parent: os.stat_result) -> bool:
-    """Return whether another user can replace what is in a folder; in a sticky one only the owner of a file can."""
-    others = parent.st_uid not in (0, os.geteuid()) or parent.st_mode & stat.S_IWOTH
-    return bool(others) and not parent.st_mode & stat.S_ISVTX
-
-
-def _can_write(folder: Path) -> bool:
-    """Return whether a file can be created in the folder, which is created if need be."""
-    try:
-        folder.mkdir(exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError:
-        return False
-    return True
 
 
 def baseline() -> tuple[str, frozenset[str]] | None:

@@ -120,6 +120,8 @@ class Column:
         require(len(cells) <= MAX_CATEGORIES, f"column {name!r} has {len(cells):,} categories")
         require(not cells or self.kind == "categorical", f"column {name!r} of numbers has categories")
         require(self.cuts is None or self.kind == "continuous", f"column {name!r} of categories has cut points")
+        require(not self.valueless or self.kind == "continuous", f"column {name!r} has categories and yet no value")
+        require(not self.declared or self.kind == "categorical", f"column {name!r} without categories declares them")
         require(bool(self.reason) == self.is_ignored, f"column {name!r} is ignored without a reason, or has one")
         require((self.width > 0) == (self.kind == "counts"), f"column {name!r} has a wrong number of words")
         require(len(self.words) in (0, self.width), f"column {name!r} has not one name for each word")
