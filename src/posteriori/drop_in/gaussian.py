@@ -16,7 +16,7 @@ from posteriori.statistics import JointStatistics, Moments
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Numbers
 
-_FLAT = 1e200  # a variance beside which the square of any float of 32 bits is nothing, and its inverse is finite
+_FLAT = 1e200  # a variance so large that the square of any float of 32 bits is negligible; its inverse is finite
 
 
 class GaussianNB(NaiveBayesClassifier):
@@ -25,7 +25,7 @@ class GaussianNB(NaiveBayesClassifier):
     .. math:: p(x, y) = p(y) \prod_j N(x_j;\ \theta_{yj},\ v_{yj} + \epsilon)
 
     with :math:`v` the maximum-likelihood variance and :math:`\epsilon` a share of the largest variance of any
-    column. If all columns are constant, they say nothing of the class, and each row has the prior.
+    column. If all columns are constant, each row has the prior.
 
     Parameters
     ----------
