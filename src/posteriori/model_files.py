@@ -179,6 +179,13 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
         return header | {"content": content, "packed": packed}, _unpacked_arrays(stored, packed, free)
 
 
+def is_model_file(path: Path) -> bool:
+    """Return whether a file begins as a model file does, whatever its name."""
+    with path.open("rb") as file:
+        head = file.read(9)
+    return head[8:] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
+
+
 def made_by(path: Path) -> str | None:
     """Return the digest of the command, the options and the inputs that a model file was made of; None without one."""
     try:

@@ -132,10 +132,12 @@ def test_arrays_are_matched_by_place_to_named_columns_with_a_warning():
         fit(X, Y).predict(pl.DataFrame(X, schema=["a", "b"]))
 
 
-def test_names_that_are_numbers_are_no_names():
+def test_labels_that_are_no_strings_are_names():
     frame = pd.DataFrame(X, columns=[7, 3])
     model = fit(frame, Y)
-    assert_array_equal(model.predict_proba(X), model.predict_proba(frame))
+    assert model.feature_names_in_.tolist() == ["7", "3"]
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but NaiveBayes was fitted with"):
+        assert_array_equal(model.predict_proba(X), model.predict_proba(frame))
     multiple = pd.DataFrame(X, columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]))
     assert_array_equal(fit(multiple, Y).theta_, model.theta_)
 

@@ -162,3 +162,51 @@ def test_a_forest_whose_trees_have_an_arithmetic_mean_is_fitted_and_reported(fol
     assert "feature importance" in succeeds(*fit, "--report", "page.html")
     assert "arithmetic mean" in (folder / "page.html").read_text()
     assert "birds.csv" in succeeds("evaluate", "birds.posteriori", "birds.csv")
+
+
+OF_TABLES = ["csv", "tsv", "parquet", "arrow", "xlsx", "ndjson", "csv.gz"]
+OF_NETWORKS = [
+    "json",
+    "JSON",
+    "json.gz",
+    "bif",
+    "bif.gz",
+    "xmlbif",
+    "bifxml",
+    "xml",
+    "net",
+    "dne",
+    "xdsl",
+    "uai",
+    "dot",
+]
+OF_PAGES = ["js", "mjs", "sql", "html", "svg", "png", "pdf"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["fit birds.csv -t species -o", "cluster birds.csv -k 2 -o", "merge m.posteriori m.posteriori -o"],
+)
+def test_a_model_is_not_named_as_another_file(command):
+    for suffix in (*OF_TABLES, *OF_NETWORKS, *OF_PAGES):
+        error = refused(*shlex.split(command), f"a.{suffix}")
+        assert error.startswith(f"'a.{suffix}' has the suffix of ")
+        assert error.endswith("; name the model NAME.posteriori")
+        assert not Path(f"a.{suffix}").exists()
+
+
+@pytest.mark.parametrize("command", ["network learn no.csv -o", "network convert no.bif"])
+def test_a_network_is_not_named_as_another_file(command):
+    for suffix in ("csv", "parquet", "js", "sql", "html", "svg", "pkl", "model", "posteriori.gz"):
+        error = refused(*shlex.split(command), f"a.{suffix}")  # before the file is read
+        assert "has no ending of a network file; use .bif" in error
+    assert ".dot holds the graph alone; learn g.json" in refused("network", "learn", "birds.csv", "-o", "g.dot")
+
+
+def test_a_model_is_read_by_its_content():
+    content = Path("m.posteriori").read_bytes()
+    for suffix in ("json", "bif", "xml", "net", "dot", "html", "model", "pkl"):
+        path = Path(f"renamed.{suffix}")
+        path.write_bytes(content)
+        assert succeeds("predict", str(path), "birds.csv").splitlines()[0] == "prediction"
+    assert "holds a Bayesian network" in refused("predict", "net.bif", "birds.csv")

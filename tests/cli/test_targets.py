@@ -241,3 +241,29 @@ def test_reports_leave_them_out_and_the_explorer_shows_them(partly_labelled):
     succeeds("explore", "m.posteriori", "more.csv", "-o", "rows.html")
     pl.read_csv("more.csv").with_columns(fuel=pl.lit(None, pl.String)).write_csv("none.csv")
     assert "every label in 'fuel' is missing" in refused("evaluate", "m.posteriori", "none.csv")
+
+
+@pytest.mark.parametrize("model", ["nb", "pool"])
+@pytest.mark.parametrize("k", [2, 5, 7])
+def test_classes_of_a_cut_target_stand_in_the_order_of_their_numbers(tmp_path, monkeypatch, model, k):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=140)
+    price = (9000 * np.exp(size + 0.1 * rng.normal(size=140))).round()
+    pl.DataFrame({"size": size, "price": price}).write_csv("flats.csv")
+    names = list(po.tables.TargetCuts.of(price, k).names)
+    assert k == 2 or names != sorted(names)
+    page = " ".join(
+        succeeds("fit", "flats.csv", "-t", "price", "--classes", str(k), "--model", model, "-o", "m.posteriori").split()
+    )
+    places = [page.index(f"{name} {140 // k}") for name in names]  # all, with their rows
+    assert places == sorted(places)
+    assert list(po.load("m.posteriori").classes_) == names
+    head, *_ = succeeds("predict", "m.posteriori", "flats.csv", "--proba").splitlines()
+    assert head.split(",") == ["prediction", *(f"p_{name}" for name in names)]
+    for command in ("evaluate m.posteriori flats.csv", "report m.posteriori flats.csv", "show m.posteriori"):
+        succeeds(*command.split())
+    figures = json.loads(succeeds("evaluate", "m.posteriori", "flats.csv", "--json"))
+    assert [one["class"] for one in figures["classes"]] == names
+    if model == "nb":
+        assert list(po.merge([po.load("m.posteriori")] * 2).classes_) == names

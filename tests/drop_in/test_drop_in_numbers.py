@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.naive_bayes
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_matrix, csr_array
@@ -98,6 +98,7 @@ def test_gaussian_numbers(table, var_smoothing, priors, integers):
         X = np.round(3 * X).astype(rng.choice([np.int8, np.int64]))
     if rng.random() < 0.5:
         X = np.asfortranarray(X)
+    assume(np.ptp(X, axis=0).any())
     given_priors = list(np.full(n_classes, 1 / n_classes)) if priors else None
     ours, theirs = both(GaussianNB, X, y, weight, var_smoothing=var_smoothing, priors=given_priors)
     # A class of one row has the variance epsilon alone, so that any last digit counts for 1e9 of itself.
@@ -136,10 +137,32 @@ def test_gaussian_epsilon_is_of_all_rows_without_weights():
     assert_allclose(model.var_, [[1 + 0.5 * X.var()], [0.5 * X.var()]])
 
 
-def test_gaussian_constant_columns_are_nan_as_in_scikit_learn():
-    ours, theirs = both(GaussianNB, np.ones((4, 2)), [0, 0, 1, 1])
-    assert_array_equal(ours.var_, theirs.var_)
-    assert_array_equal(ours.predict_proba(np.ones((1, 2))), call(theirs, "predict_proba", np.ones((1, 2))))
+def test_gaussian_constant_columns_say_nothing():
+    """scikit-learn gives NaN."""
+    y = ["a", "b", "b", "b"]
+    for constant in (0.0, 1.0, 1e9, 1e30):
+        ours = GaussianNB().fit(np.full((4, 2), constant), y)
+        assert_array_equal(ours.var_, 0.0)
+        for row in (constant, constant + 1.0, -3.0):
+            assert_allclose(ours.predict_proba([[row, row]]), [[0.25, 0.75]])
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-18, 1.0, 1e18, 1e30])
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6, 1e9, 1e20])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_gaussian_posteriors_of_narrow_floats_are_finite(dtype, offset, scale):
+    """Rows far from 0 may be equal once they are rounded, and squares of floats of 32 bits may need 64."""
+    rng = np.random.default_rng(0)
+    X = np.clip(offset + scale * rng.normal(size=(60, 2)), -6e4, 6e4) if dtype == np.float16 else None
+    X = (offset + scale * rng.normal(size=(60, 2)) if X is None else X).astype(dtype)
+    y = rng.integers(0, 3, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        posterior = GaussianNB().fit(X, y).predict_proba(X)
+    exact = GaussianNB().fit(X.astype(np.float64), y).predict_proba(X.astype(np.float64))
+    assert np.isfinite(posterior).all()
+    if offset == 0.0:
+        assert_allclose(posterior, exact, rtol=1e-3, atol=1e-5)
 
 
 def test_gaussian_class_without_weight_is_never_predicted():

@@ -25,6 +25,8 @@ def find_column(key: Any, names: Sequence[str], parameter: str) -> int:
     if not isinstance(key, int | np.integer) or not -len(names) <= key < len(names):
         shown = " ".join(repr(key).split())
         raise ValueError(f"{parameter} names {shown}; give a column's name or an index below {len(names)}")
+    if str(key) in names and names.index(str(key)) != key:
+        raise ValueError(f"{parameter} names {key}, a name and the index of another column; give the name {str(key)!r}")
     return int(key) % len(names)
 
 

@@ -113,10 +113,11 @@ def read_first_rows(
     return replace(rows, source=with_counted_categories(rows.source))
 
 
-def with_counted_categories(source: LabelledSource) -> LabelledSource:
+def with_counted_categories(source: LabelledSource, known: Schema | None = None) -> LabelledSource:
     """Return rows under a schema without the inferred categories that only rows of weight 0 hold: these are unseen.
 
-    Takes a pass over the rows if some have weight 0, or may have: rows without label that are left out.
+    Those of a known schema of the same columns stay. Takes a pass over the rows if some have weight 0, or may have:
+    rows without label that are left out.
     """
     schema = source.schema
     inferred = [j for j in schema.of_kind("categorical") if not schema.columns[j].declared]
@@ -127,7 +128,8 @@ def with_counted_categories(source: LabelledSource) -> LabelledSource:
     columns = list(schema.columns)
     for j in inferred:
         shown = seen.of_columns[schema.coded.index(j)][1:]
-        kept = [category for category, is_shown in zip(columns[j].categories, shown, strict=True) if is_shown]
+        before = () if known is None else known.columns[j].categories
+        kept = [one for one, is_shown in zip(columns[j].categories, shown, strict=True) if is_shown or one in before]
         columns[j] = replace(columns[j], categories=tuple(kept))
     return source.with_schema(replace(schema, columns=tuple(columns)))
 
@@ -192,7 +194,10 @@ def read_further_rows(
     counted: dict[int, CountedText] = {}
     schema = _extended_schema(request, fitted.schema, table, positions, counted)
     target = _extended_classes(fitted, classes, labels)
-    return _assemble(request, table, schema, positions, labels, target, sample_weight, complete, counted)
+    rows = _assemble(request, table, schema, positions, labels, target, sample_weight, complete, counted)
+    if schema == fitted.schema:
+        return rows
+    return replace(rows, source=with_counted_categories(rows.source, fitted.schema))
 
 
 def _assemble(

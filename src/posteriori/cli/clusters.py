@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.files import names_table, read_frame, stem_of
+from posteriori.cli.files import read_frame, stem_of
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.named_columns import columns_named, kept_and_text, parts_of_dates
 from posteriori.cli.options import AsJson, Dates, Force, Quiet, TablePath
-from posteriori.cli.outputs import Origin, output_at, table_at
+from posteriori.cli.outputs import Origin, check_model_name, output_at, table_at
 
 if TYPE_CHECKING:
     import polars as pl
@@ -95,8 +95,7 @@ def cluster(
     """
     sizes = _sizes(components)
     destination = output or Path(f"{stem_of([str(table)])}.clusters.posteriori")
-    if names_table(destination):
-        raise UserError(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
+    check_model_name(destination)
     options = {
         "components": sizes,
         "ignore": ignore,

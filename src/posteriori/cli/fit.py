@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from posteriori.cli import options as label_options
-from posteriori.cli.files import merge_spellings, names_table, open_and_summarise, stem_of, title_of
+from posteriori.cli.files import merge_spellings, open_and_summarise, stem_of, title_of
 from posteriori.cli.messages import UserError, as_user_errors, note, warn, work_progress
 from posteriori.cli.named_columns import (
     NOT_OF_DENSITIES,
@@ -44,7 +44,7 @@ from posteriori.cli.options import (
     settings_help,
     settings_of,
 )
-from posteriori.cli.outputs import Origin, Output, check_place, output_at
+from posteriori.cli.outputs import Origin, Output, check_model_name, check_place, output_at
 from posteriori.cli.report import report_at, write_report
 from posteriori.cli.targets import check_column, check_labels, check_whole, cuts_of
 from posteriori.registry import ModelSpec, names_with
@@ -144,8 +144,7 @@ def run(request: FitRequest) -> dict[str, Any]:
 def _check_outputs(request: FitRequest) -> Output | None:
     """Check the place of the model, and return that of the report."""
     destination = request.output
-    if names_table(destination):
-        raise UserError(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
+    check_model_name(destination)
     check_place(destination, request.tables)
     return None if request.report is None else report_at(request.report, request.tables, destination, request.force)
 

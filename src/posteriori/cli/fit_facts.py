@@ -367,14 +367,17 @@ def print_fit(facts: Facts) -> None:
         out.print(f"report: {facts['report']}", soft_wrap=True)
 
 
+_FEW_CLASSES = 8
+
+
 def _class_line(facts: Facts, width: int) -> str:
-    """Return the classes with their rows, as many as fit on one line."""
+    """Return the classes with their rows: all of a few, and as many of more as fit on one line."""
     entries = [f"{label_text(entry['class'])} {entry['rows']:,}" for entry in facts["classes"]]
     start = f"target {label_text(facts['target'])} of {plural(len(entries), 'class')}: "
     for shown in range(len(entries), 0, -1):
         more = f" and {len(entries) - shown} more" if shown < len(entries) else ""
         line = start + ", ".join(entries[:shown]) + more
-        if len(line) <= width:
+        if len(line) <= width or shown == len(entries) <= _FEW_CLASSES:
             break
     return line
 

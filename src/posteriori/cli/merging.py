@@ -9,11 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from posteriori.cli.files import names_table
 from posteriori.cli.messages import UserError, as_user_errors, one_line, warn
 from posteriori.cli.models import load_model
 from posteriori.cli.options import AsJson, Force
-from posteriori.cli.outputs import Origin, output_at
+from posteriori.cli.outputs import Origin, check_model_name, output_at
 
 _ALL = 0.95  # the share of common rows is an estimate
 
@@ -38,8 +37,7 @@ def merge(
 
         posteriori merge north.posteriori south.posteriori --output both.posteriori
     """
-    if names_table(output):
-        raise UserError(f"{str(output)!r} has the suffix of a table; name the model NAME.posteriori")
+    check_model_name(output)
     place = output_at(output, models, force, origin=Origin("merge", {}, models))
     members = [load_model(path) for path in models]
 

@@ -97,10 +97,11 @@ def _require_no_network(path: Path) -> None:
     _require_file(path)
     if path.suffix.lower() == ".posteriori":  # spares the imports
         return
+    from posteriori.model_files import is_model_file
     from posteriori.networks.formats.files import FORMATS
 
     endings = {ending for one in FORMATS for ending in one.suffixes}
-    if path.name.lower().removesuffix(".gz").endswith(tuple(endings)):
+    if path.name.lower().removesuffix(".gz").endswith(tuple(endings)) and not is_model_file(path):
         raise _network_instead(path)
 
 

@@ -192,9 +192,14 @@ def learn(
 
         posteriori network learn penguins.csv --binned --required "species->sex" --ignore year --output birds.bif
     """
+    from posteriori.networks.formats.files import format_to_write
     from posteriori.tables.polars import exactly
 
     place = output_at(output, [table], force)
+    with as_user_errors():
+        ending = format_to_write(output)[1]
+    if ending == ".dot":
+        raise UserError(f".dot holds the graph alone; learn {output.stem}.json, and write it by network convert")
     frame = read_frame(table)
     dropped = columns_named(ignore, frame.columns, "--ignore")
     frame = frame.select(exactly(*(name for name in frame.columns if name not in dropped)))
@@ -250,10 +255,13 @@ def convert(
 
         posteriori network convert penguins.bif penguins.xdsl
     """
-    place = output_at(output, [network], force)
-    net = load_network(network, tolerance, max_table_size)
-
     from posteriori.networks import write_network
+    from posteriori.networks.formats.files import format_to_write
+
+    place = output_at(output, [network], force)
+    with as_user_errors():
+        format_to_write(output)
+    net = load_network(network, tolerance, max_table_size)
 
     with as_user_errors(), place.writing() as path:
         write_network(net, path)

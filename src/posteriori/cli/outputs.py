@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posteriori.cli.files import STDIN, asked_dialect, files_of, writer_of
+from posteriori.cli.files import STDIN, asked_dialect, files_of, names_table, writer_of
 from posteriori.cli.messages import UserError, note
 
 if TYPE_CHECKING:
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 MODEL = ".posteriori"
 _NETWORKS = (".bif", ".xmlbif", ".bifxml", ".xml", ".net", ".dne", ".xdsl", ".uai")
+# Of files that other commands write: such a name would be taken for one of these files.
+_OTHERS = {
+    (*_NETWORKS, ".json", ".dot"): "a network, which posteriori network writes",
+    (".js", ".mjs", ".cjs", ".sql"): "code, which posteriori export writes of a model",
+    (".html", ".htm"): "a page, which posteriori report and explore write of a model",
+    (".svg", ".png", ".pdf", ".jpg", ".jpeg"): "a picture",
+}
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,16 @@ def output_at(
     if not force:
         raise UserError(f"the file {str(path)!r} exists and {held}; name another file, or add --force to replace it")
     return Output(path, held.removeprefix("holds "), origin)
+
+
+def check_model_name(path: Path) -> None:
+    """Raise UserError if the suffix of a path names a format other than that of models."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".zst")]
+    found = next((what for endings, what in _OTHERS.items() if suffixes[-1:] and suffixes[-1] in endings), None)
+    if names_table(path):
+        found = "a table"
+    if found is not None:
+        raise UserError(f"{str(path)!r} has the suffix of {found}; name the model NAME{MODEL}")
 
 
 def table_at(

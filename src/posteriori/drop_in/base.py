@@ -167,10 +167,10 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         first = refit or not hasattr(self, "statistics_")
         if first and not refit and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        X, y = self._validate(X, y, reset=first)
+        X, y = self._validate(X, _plain_labels(y), reset=first)
         with np.errstate(invalid="ignore"):  # of numbers that no integer holds
             seen = unique_labels(_distinct(y))
-        known = seen if refit else self._known_classes(classes, first)
+        known = seen if refit else self._known_classes(_plain_labels(classes), first)
         unseen = np.setdiff1d(seen, known)
         if len(unseen):
             raise ValueError(f"The target label(s) {unseen} in y do not exist in the initial classes {known}")
@@ -228,6 +228,10 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         best = self._map(X, lambda scores: scores.argmax(axis=1))
         labels: Array = self.classes_[best]
         return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows that are predicted correctly."""
+        return float(super().score(X, _plain_labels(y), sample_weight))
 
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x), (n, C), in the order of `classes_`; NaN if no class can produce the row."""
@@ -320,6 +324,11 @@ def class_prior(given: Any, weight: Array, name: str = "priors") -> Array:
 def _normalise(scores: Array) -> Array:
     kernels.normalise(scores)
     return scores
+
+
+def _plain_labels(y: Any) -> Any:
+    """Return labels of NumPy's StringDType, which scikit-learn does not read, as an array of objects."""
+    return y.astype(object) if isinstance(y, np.ndarray) and y.dtype.kind == "T" else y
 
 
 def _distinct(y: Array) -> Array:

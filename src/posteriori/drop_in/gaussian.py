@@ -16,6 +16,8 @@ from posteriori.statistics import JointStatistics, Moments
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Numbers
 
+_FLAT = 1e200  # a variance so large that the square of any float of 32 bits is negligible; its inverse is finite
+
 
 class GaussianNB(NaiveBayesClassifier):
     r"""Gaussian naive Bayes: every feature normal given the class.
@@ -23,7 +25,7 @@ class GaussianNB(NaiveBayesClassifier):
     .. math:: p(x, y) = p(y) \prod_j N(x_j;\ \theta_{yj},\ v_{yj} + \epsilon)
 
     with :math:`v` the maximum-likelihood variance and :math:`\epsilon` a share of the largest variance of any
-    column.
+    column. If all columns are constant, each row has the prior.
 
     Parameters
     ----------
@@ -110,9 +112,13 @@ class GaussianNB(NaiveBayesClassifier):
     def _set_fitted_attributes(self, rows: LabelledRows) -> None:
         dtype, (moments, overall) = rows.dtype, self.statistics_.blocks
         weight = np.where(moments.weight > 0, moments.weight, 1.0)
-        self.epsilon_ = dtype(self.var_smoothing * (overall.scatter / overall.weight).max())
+        epsilon = self.var_smoothing * (overall.scatter / overall.weight).max()
+        self.epsilon_ = dtype(epsilon) if np.finfo(dtype).tiny <= epsilon <= np.finfo(dtype).max else epsilon
         self.theta_ = moments.mean.astype(dtype)
-        self.var_ = (moments.scatter / weight + self.epsilon_).astype(dtype)
+        variance = moments.scatter / weight + self.epsilon_
+        held = np.finfo(dtype)
+        is_held = ((variance == 0.0) | ((variance >= held.tiny) & (variance <= held.max))).all()
+        self.var_ = variance.astype(dtype) if is_held else variance  # squares of floats of 32 bits may need 64
         self.class_count_ = self.statistics_.weight.astype(dtype)
         self.class_prior_ = self._prior().astype(dtype)
 
@@ -132,12 +138,16 @@ class GaussianNB(NaiveBayesClassifier):
         mean, variance = (
             np.array(np.broadcast_to(part, shape), np.float64, order="C") for part in (self.theta_, self.var_)
         )
-        tiny = (variance > 0.0) & (variance < SMALLEST_VARIANCE)  # their inverse may not be finite
-        parameters = GaussianParameters(mean, np.where(tiny, SMALLEST_VARIANCE, variance))
+        # The inverse of a tiny one may not be finite. Where all columns are constant, all variances are 0: a column of
+        # one constant in all classes counts as one that is nearly flat.
+        is_zero = variance == 0.0
+        is_one = is_zero.all(axis=0) & (mean == mean[0]).all(axis=0)
+        variance = np.maximum(variance, np.where(is_zero, 1.0 / _FLAT, SMALLEST_VARIANCE))
+        variance[:, is_one] = _FLAT
+        parameters = GaussianParameters(mean, variance)
 
         def log_density(values: Array) -> Array:
             require_finite(values, name)
-            with np.errstate(divide="ignore"):  # of a variance of 0
-                return density.log_density(parameters, Numbers(values))
+            return density.log_density(parameters, Numbers(values))
 
         return log_density

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate as running
 from typing import Any, TypeVar
@@ -34,8 +36,9 @@ def assign_folds(y_true: Array, folds: Any, *, stratified: bool = True, groups: 
     ----------
     y_true : ndarray (n,)
         The class index of each row.
-    folds : int, array-like (n,) or splitter
-        The number of folds, the fold of each row, or an object of scikit-learn whose test rows are the folds.
+    folds : int, array-like (n,), pairs or splitter
+        The number of folds, the fold of each row, or pairs of training and test rows, as a list or as an object of
+        scikit-learn makes them: the test rows are the folds.
     stratified : bool
         Whether to spread every class evenly over the folds.
     groups : array-like (n,), optional
@@ -51,16 +54,14 @@ def assign_folds(y_true: Array, folds: Any, *, stratified: bool = True, groups: 
         a splitter are not each row once.
     """
     n = len(y_true)
-    if hasattr(folds, "split") and not isinstance(folds, str | np.ndarray):
-        folds = _fold_of_each(folds, y_true, groups)
+    if hasattr(folds, "split") and not isinstance(folds, str | bytes | np.ndarray):
+        return _fold_of_each(folds.split(np.zeros((n, 1)), y_true, groups), n, f"folds={folds!r}")
+    if isinstance(folds, Iterator):
+        folds = list(folds)
+    if _are_pairs(folds):
+        return _fold_of_each(folds, n, "folds")
     if not isinstance(folds, int | np.integer):
-        _, fold = np.unique(np.asarray(folds), return_inverse=True)
-        if len(fold) != n or fold.max() < 1:
-            raise ValueError(
-                f"folds has {len(fold)} entries and {len(np.unique(fold))} distinct values; give the fold of each of "
-                f"the {n} rows, with two or more distinct values"
-            )
-        return fold.astype(np.int64)
+        return _stated_folds(folds, n)
     if not 2 <= folds <= n:
         raise ValueError(f"folds is {folds}; give at least 2 and no more than the {n} rows")
     if groups is not None:
@@ -70,19 +71,71 @@ def assign_folds(y_true: Array, folds: Any, *, stratified: bool = True, groups: 
     return np.random.default_rng(seed).permutation(np.arange(n) % folds)
 
 
-def _fold_of_each(splitter: Any, y_true: Array, groups: Any) -> Array:
-    """Return the fold in which a splitter of scikit-learn tests each row."""
-    fold, tests = np.empty(len(y_true), np.int64), np.zeros(len(y_true), np.int64)
-    for k, (_, rows) in enumerate(splitter.split(np.zeros((len(y_true), 1)), y_true, groups)):
+def _stated_folds(folds: Any, n: int) -> Array:
+    """Return the fold of each row as consecutive integers, given any labels of folds."""
+    stated = np.empty(())
+    if isinstance(folds, Sequence) or hasattr(folds, "__array__"):
+        with suppress(ValueError):  # of rows of several lengths
+            stated = np.asarray(folds)
+    if isinstance(folds, str | bytes) or stated.ndim != 1:
+        raise ValueError(
+            f"folds is {reprlib.repr(folds)}; give a number, the fold of each of the {n} rows, pairs of training and "
+            "test rows, or a splitter of scikit-learn"
+        )
+    empty = np.flatnonzero(stated != stated)
+    if len(empty):
+        raise ValueError(f"folds is NaN for row {empty[0]}; give the fold of each row")
+    _, fold = np.unique(stated, return_inverse=True)
+    n_folds = int(fold.max(initial=-1)) + 1
+    if len(fold) != n or n_folds < 2:
+        raise ValueError(
+            f"folds has {len(fold)} entries and {n_folds} distinct values; give the fold of each of the {n} rows, with "
+            "two or more distinct values"
+        )
+    return fold.astype(np.int64)
+
+
+def _are_pairs(folds: Any) -> bool:
+    """Return whether folds are pairs of the positions of training and test rows."""
+    return isinstance(folds, list | tuple) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 and all(np.ndim(rows) == 1 for rows in pair) for pair in folds
+    )
+
+
+def _fold_of_each(pairs: Iterable[tuple[Any, Any]], n: int, shown: str) -> Array:
+    """Return the fold in which pairs of training and test rows test each of n rows.
+
+    A model is trained on all rows outside a fold, so that other training rows are an error.
+    """
+    instead = "; for other splits, such as in the order of time, fit the training rows and score the test rows yourself"
+    fold, tests = np.empty(n, np.int64), np.zeros(n, np.int64)
+    for k, (given, tested) in enumerate(pairs):
+        training, rows = (_positions(one, n, shown) for one in (given, tested))
         fold[rows] = k
         tests[rows] += 1
+        if len(training) + len(rows) < n or np.isin(rows, training).any():
+            raise ValueError(f"{shown} trains split {k} on other rows than all those that it does not test{instead}")
     if not (tests == 1).all():
         row = int((tests != 1).argmax())
         raise ValueError(
-            f"folds={splitter!r} tests row {row} {tests[row]} times; give a splitter that tests each row once, such as "
-            "StratifiedKFold"
+            f"{shown} tests row {row} {tests[row]} times; give splits that test each row once, such as those of "
+            f"StratifiedKFold{instead}"
         )
     return fold
+
+
+def _positions(rows: Any, n: int, shown: str) -> Array:
+    """Return the positions of rows, given as such or as a mask."""
+    positions = np.asarray(rows)
+    if positions.dtype == np.bool_ and len(positions) == n:
+        positions = np.flatnonzero(positions)
+    if positions.dtype.kind not in "iu" and len(positions):
+        raise ValueError(f"{shown} names rows by {positions.dtype}; give their positions, or a mask of the {n} rows")
+    outside = positions[(positions < -n) | (positions >= n)]
+    if len(outside):
+        raise ValueError(f"{shown} names row {outside[0]}, and there are {n} rows to evaluate, those with a label")
+    found: Array = np.unique(positions.astype(np.int64) % n)
+    return found
 
 
 def _grouped(y_true: Array, folds: int, groups: Array, stratified: bool, seed: int) -> Array:

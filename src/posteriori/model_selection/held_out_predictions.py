@@ -385,8 +385,9 @@ def out_of_fold(
         A generative classifier. It is fitted to all rows on return.
     X, y, sample_weight
         As in its `fit`.
-    folds : int or array-like (n,), default 5
-        The number of folds, at least 2 and at most the number of rows; or the fold of each row.
+    folds : int, array-like (n,), pairs or splitter, default 5
+        The number of folds, at least 2 and at most the number of rows; the fold of each row; or pairs of training and
+        test rows, as a list or as a splitter of scikit-learn makes them, that test each row once.
     groups : array-like (n,), optional
         The group of each row, such as a patient. Rows of one group are held out together, and `most` has no effect.
     random_state : int, default 0

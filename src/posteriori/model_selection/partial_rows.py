@@ -89,14 +89,17 @@ def fit_partial_rows(
         of_weight = np.where(_lacks_class(fitted[kept[0]], fold, y_true), 0.0, of_weight)
         of_rows = np.tile(of_weight / copies, copies), np.tile(y_true, copies)
         trials = []
-        for power in _POWERS:
+        # Without a row of a class that other folds have, such as of one row per class, the weights are those of whole
+        # rows.
+        for power in _POWERS if of_weight.any() else ():
             g = (share**power)[:, np.newaxis]
             offset = g * (log_posteriors @ pool.weight[kept] + pool.bias) + (1.0 - g) * log_prior
             ratios = (1.0 - g)[:, :, np.newaxis] * (log_posteriors - alone)
             found, loss = fit_partial_weights(ratios, offset, of_rows[1], of_rows[0], penalty)
             trials.append((loss, power, found))
-        _, power, chosen = min(trials, key=lambda trial: trial[:2])
-        cells = replace(cells, power=power)
+        if trials:
+            _, power, chosen = min(trials, key=lambda trial: trial[:2])
+            cells = replace(cells, power=power)
     of_all = np.zeros(len(pool.weight))
     of_all[kept] = chosen
     return PartialRows(of_all, bias_of_nothing(alone, chosen, log_prior), cells)

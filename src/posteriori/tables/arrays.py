@@ -452,4 +452,4 @@ def plain_array(values: Array, name: str, times: bool = False) -> Array:
         raise TypeError(f"{name} is an array of bytes; decode them: {name}.astype(str)")
     if dtype.kind == "V" or (dtype.kind in "mM" and not times):
         raise TypeError(f"{name} is {dtype}; turn it into numbers or categories")
-    return np.asarray(values)
+    return values.astype(object) if dtype.kind == "T" else np.asarray(values)  # T: NumPy's StringDType

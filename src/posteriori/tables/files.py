@@ -223,7 +223,7 @@ class Scan(StreamedTable):
     def with_target_cut(self, target: str, cuts: TargetCuts) -> Scan:
         """Return the same rows, with the numbers of the target replaced by the names of their classes."""
         frame = self.frame.with_columns(cuts.expression(target))
-        cut = replace(self, _opened=None, types={**self.types, target: pl.String()}, frame=frame)
+        cut = replace(self, _opened=None, types={**self.types, target: pl.Enum(cuts.names)}, frame=frame)
         vars(cut)["n_rows"] = self.n_rows
         return cut
 

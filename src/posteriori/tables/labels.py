@@ -261,7 +261,7 @@ class TargetCuts:
         named = pl.lit(last)
         for cut, class_name in reversed(list(zip(self.cuts, others, strict=True))):
             named = pl.when(number <= cut).then(pl.lit(class_name)).otherwise(named)
-        return pl.when(number.is_not_null()).then(named).alias(name)
+        return pl.when(number.is_not_null()).then(named).cast(pl.Enum(self.names)).alias(name)
 
     def apply(self, values: Any) -> Array:
         """Return the name of the class of each number, (n,) objects; None where it is missing."""
@@ -270,6 +270,15 @@ class TargetCuts:
         named = np.array(self.names, dtype=object)[position]
         named[np.isnan(numbers)] = None
         return named
+
+
+def _are_intervals(names: Sequence[Any]) -> bool:
+    """Return whether declared classes are those of `TargetCuts`, which keep their order; others are sorted."""
+    if not all(isinstance(name, str) for name in names) or len(names) < 2:
+        return False
+    cuts = [name.partition(" to ")[0] for name in names[1:-1]] + [names[-1].removeprefix("> ")]
+    inner = (f"{low} to {high}" for low, high in itertools.pairwise(cuts))
+    return tuple(names) == (f"≤ {cuts[0]}", *inner, f"> {cuts[-1]}")
 
 
 def quantile_classes(y: Any, classes: int | None = None, *, cuts: Sequence[float] | None = None) -> Array:
@@ -413,7 +422,8 @@ class LabelColumn:
         """Return the column without the categories that occur in no row."""
         codes, _ = self.table.codes([self.position], Schema((column,)), [column], slice(0, self.table.n_rows))
         seen = np.flatnonzero(np.bincount(codes[:, 0]))
-        return categorical_column(column.name, [column.categories[code - 1] for code in seen if code], column.dtype)
+        found = [column.categories[code - 1] for code in seen if code]
+        return categorical_column(column.name, found, column.dtype, declared=_are_intervals(found))
 
     def components(self, column: Column, rows: slice) -> Array:
         """Return the class index of some rows, (n,) int32; −1 for a missing label.

@@ -49,6 +49,8 @@ def matched_places(
     """
     if isinstance(table, BlockTable) or schema.container == "scipy":
         check_blocks(table, schema, model)
+    if (places := _places_by_number(table, schema, model)) is not None:
+        return schema.spread(places)
     if schema.named and not table.named and warn_of_lost_names:
         warn(f"X does not have valid feature names, but {model} was fitted with feature names")
     elif table.named and not schema.named:
@@ -71,6 +73,24 @@ def matched_places(
     elif extra:
         warn(f"X has {quote(extra)}, which {model} was not trained on; ignored")
     return schema.spread([place_of.get(name, ABSENT) for name in schema.given])
+
+
+def _places_by_number(table: Table, schema: Schema, model: str) -> list[int] | None:
+    """Return the positions of the columns `given` if one side has no names, and the others are numbers of its columns.
+
+    Frames of arrays have the labels 0, 1, …, which are no names until columns are chosen or put in another order.
+    """
+    if schema.named == table.named or "pandas" not in (table.container, schema.container):
+        return None
+    numbers = [str(j) for j in range(len(schema.given if table.named else table.names))]
+    if table.named:
+        place_of = {name: place for place, name in enumerate(table.names)}
+        return [place_of[one] for one in numbers] if place_of.keys() == set(numbers) else None
+    if table.container != "pandas" or not set(schema.given) <= set(numbers):
+        return None
+    if extra := [one for one in numbers if one not in schema.given]:
+        warn(f"X has {quote(extra)}, which {model} was not trained on; ignored")
+    return [int(name) for name in schema.given]
 
 
 def _accept_absent(absent: Sequence[str], extra: Sequence[str], schema: Schema, model: str) -> None:

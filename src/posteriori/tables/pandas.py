@@ -235,17 +235,34 @@ class PandasTable:
 def pandas_table(native: Any) -> PandasTable:
     """Open a pandas DataFrame.
 
+    Labels of columns that are no strings are names as text. Only the labels 0, 1, … in this order are none: frames of
+    arrays have them.
+
     Raises TypeError if some column names are strings, and others are not, and ValueError if two columns share a
     name.
     """
-    titles = native.columns.tolist()
-    if not native.columns.is_unique and (twice := name_twice(titles)):
-        raise twice
-    named = all(isinstance(name, str) for name in titles)
-    if not named and any(isinstance(name, str) for name in titles):
+    labels = native.columns.tolist()
+    are_strings = [isinstance(label, str) for label in labels]
+    if any(are_strings) and not all(are_strings):
         raise TypeError("column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)")
-    names = tuple(titles) if named else tuple(f"x{j}" for j in range(native.shape[1]))
-    return PandasTable(native, names, named)
+    names = tuple(labels) if all(are_strings) else tuple(map(label_name, labels))
+    is_unique = native.columns.is_unique if all(are_strings) else len(set(names)) == len(names)
+    if not is_unique and (twice := name_twice(names)):
+        raise twice
+    if labels and labels == list(range(len(labels))):
+        return PandasTable(native, tuple(f"x{j}" for j in range(len(labels))), named=False)
+    return PandasTable(native, names, named=True)
+
+
+def label_name(label: Any) -> str:
+    """Return the label of a column as text, the same for equal numbers of different types."""
+    if isinstance(label, str):
+        return label
+    if isinstance(label, tuple):
+        return f"({', '.join(repr(one) if isinstance(one, str) else label_name(one) for one in label)})"
+    if isinstance(label, np.generic):
+        label = label.item()
+    return str(int(label) if isinstance(label, bool | float) and label == label // 1 else label)
 
 
 def _plain(series: Any, name: str) -> Any:

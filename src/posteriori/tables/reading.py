@@ -32,7 +32,7 @@ from posteriori.tables.column_kinds import Parts, extended_dates, find_dates, fi
 from posteriori.tables.files import Scan
 from posteriori.tables.marks import marks_in
 from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
-from posteriori.tables.pandas import pandas_table, plain_table, type_names
+from posteriori.tables.pandas import label_name, pandas_table, plain_table, type_names
 from posteriori.tables.polars import LazyTable, PolarsTable, is_polars_frame, require_threads
 from posteriori.tables.scanning import NOTHING_KNOWN, KnownColumns
 from posteriori.tables.schema import Column, Schema
@@ -155,10 +155,10 @@ def read_records(
     """
     if type(X).__module__.startswith("scipy.sparse"):  # one of its formats is a dict
         return None
-    if _is_series(X) and not set(names).isdisjoint(X.index):  # a row of a frame, such as table.iloc[3]
-        X = X.to_dict()
+    if named and _is_series(X) and not _record_of(X, named).keys().isdisjoint(names):  # a row, such as table.iloc[3]
+        X = _record_of(X, named)
     elif isinstance(X, list | tuple) and X and _is_series(X[0]):
-        X = [row.to_dict() if _is_series(row) else row for row in X]
+        X = [_record_of(row, named) if _is_series(row) else row for row in X]
     if isinstance(X, Mapping):
         X = [X]
     elif not (isinstance(X, list | tuple) and X and isinstance(X[0], Mapping)):
@@ -169,6 +169,12 @@ def read_records(
             raise TypeError(f"row {row} of X is a {found}, and row 0 is a dict; give each row as a dict")
     warn_of_unknown_keys(X, names, model, target)
     return RecordTable(X, names, named)
+
+
+def _record_of(series: Any, named: bool) -> dict[str, Any]:
+    """Return a Series as a mapping; of a model without names, the columns are known by their numbers."""
+    names = ((label_name(label), cell) for label, cell in series.to_dict().items())
+    return {name if named or not name.isdecimal() else f"x{name}": cell for name, cell in names}
 
 
 def _is_series(row: Any) -> bool:

@@ -672,7 +672,7 @@ def joined_frame(files: FileSet, types: Types, of_file: Mapping[Path, Types]) ->
     stated = types if files.is_text else None
     has_one_schema = files.is_text or all(list(t.items()) == list(types.items()) for t in of_file.values())
     has_one_dialect = len({one.dialect for one in files.files}) == 1
-    if has_one_schema and has_one_dialect and not (files.partitions or n_rows):
+    if has_one_schema and has_one_dialect and not (files.partitions or n_rows) and _has_one_header(files):
         return lazily(files.files, stated).select(exactly(*types))
     keys = {key: pl.Series(key, values) for key, values in files.partitions.items()}
     frames = []
@@ -683,6 +683,16 @@ def joined_frame(files: FileSet, types: Types, of_file: Mapping[Path, Types]) ->
         values = [pl.lit(series[position], dtype=series.dtype).alias(key) for key, series in keys.items()]
         frames.append(frame.select(*cells).with_columns(*values))
     return pl.concat(frames)
+
+
+def _has_one_header(files: FileSet) -> bool:
+    """Return whether files name the same columns in the same order, those that are not read as well.
+
+    polars takes no other files as one table, except those of JSON.
+    """
+    if files.kind == "ndjson" or len(files.files) == 1:
+        return True
+    return len({tuple(lazily(one, sampled=0).collect_schema()) for one in files.files}) == 1
 
 
 def _rows_above_empty_lines(files: FileSet) -> dict[Path, int]:

@@ -278,7 +278,8 @@ def type_of_cells(
         if mixed or not (len(words) <= MOST_MARKS and all(map(is_mark, words))):
             listed = _listed(word for word in words if not is_mark(word))
             raise ValueError(
-                f"column {name!r} is read as numbers, and holds {mixed or listed}; correct such cells, or leave them empty"
+                f"column {name!r} is read as numbers, and holds {mixed or listed}; correct such cells, or leave them "
+                "empty"
             )
         marks = tuple(sorted(words))
     elif role == "category":

@@ -16,7 +16,7 @@ from posteriori.model_files import Content, pack, parse, read_file, refuse_unkno
 from posteriori.networks.formats.bif import BIF, read_bif
 from posteriori.networks.formats.block_formats import DNE, NET
 from posteriori.networks.formats.plain_formats import DOT, JSON, UAI, read_json
-from posteriori.networks.formats.reading import MAX_TABLE_SIZE, Reading
+from posteriori.networks.formats.reading import MAX_TABLE_SIZE, Format, Reading
 from posteriori.networks.formats.xml_formats import XDSL, XMLBIF, parse_xml
 from posteriori.networks.graph.specification import table_size
 from posteriori.networks.network import BayesianNetwork
@@ -181,6 +181,21 @@ def _load(file: Path, max_table_size: int | None) -> BayesianNetwork:
     return loaded
 
 
+def format_to_write(file: Path) -> tuple[Format | None, str, bool]:
+    """Return the format that the ending of a file names, None for a model file; the ending; and whether .gz follows.
+
+    Raises ValueError if the file has no ending of a network file.
+    """
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    compressed = suffixes[-1:] == [".gz"]
+    suffix = ["", *suffixes][-2 if compressed else -1]
+    by_suffix = {ending: one for one in FORMATS for ending in one.suffixes}
+    if suffix not in by_suffix and (suffix != _OWN or compressed):
+        endings = ", ".join(by_suffix)
+        raise ValueError(f"{str(file)!r} has no ending of a network file; use {endings} (.gz may follow) or {_OWN}")
+    return by_suffix.get(suffix), suffix, compressed
+
+
 def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> None:
     """Write a Bayesian network to a file atomically: a temporary file is renamed, so that no partial file is left.
 
@@ -218,27 +233,20 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     True
     """
     file = Path(path)
-    suffixes = [suffix.lower() for suffix in file.suffixes]
-    compressed = suffixes[-1:] == [".gz"]
-    suffix = ["", *suffixes][-2 if compressed else -1]
-    own = suffix == _OWN and not compressed
-    by_suffix = {ending: one for one in FORMATS for ending in one.suffixes}
-    if suffix not in by_suffix and not own:
-        endings = ", ".join(by_suffix)
-        raise ValueError(f"{str(file)!r} has no ending of a network file; use {endings} (.gz may follow) or {_OWN}")
+    form, suffix, compressed = format_to_write(file)
     for name in network.variables:
         network.cpt(name)
-    if own:
+    if form is None:
         write_model_file(network, file)
         return
-    if network.gaussians and not by_suffix[suffix].continuous:
+    if network.gaussians and not form.continuous:
         name = network.gaussians[0].variable
         raise ValueError(
             f"{name!r} is continuous, which {suffix} cannot hold; write {_OWN} or .json, or cut it into intervals "
             "(--binned on the command line)"
         )
     try:
-        content = by_suffix[suffix].write(network).encode()
+        content = form.write(network).encode()
     except UnicodeEncodeError as error:
         letter = error.object[error.start]
         raise ValueError(f"a name or property holds {letter!r}, which is no character of Unicode; rename it") from None
