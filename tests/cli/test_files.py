@@ -6,11 +6,9 @@ import io
 import json
 import os
 import resource
-import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +29,6 @@ START = "import sys; from posteriori.cli import main; sys.exit(main())"
 
 COMMAND_LINE = CommandLine(replaces=True)
 run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
-
-
-def begun(*arguments, **options):
-    """Start the command line as a process of its own."""
-    command = [sys.executable, "-c", START, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 def table(n, seed=0):
@@ -241,37 +233,6 @@ def test_a_file_that_vanishes_is_named(monkeypatch):
     monkeypatch.setattr(fitting, "open_and_summarise", vanish)
     assert "'b.parquet' is gone" in refused("fit", "*.parquet", "--target", "y", "--output", "m.posteriori")
     assert not Path("m.posteriori").exists()
-
-
-def interrupted(process):
-    begin = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
-    assert time.monotonic() - begin < 15
-
-
-def test_ctrl_c_during_a_fit(folder):
-    rows = table(300_000).with_columns(y=pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.col("y")))
-    rows.select("z", "k", "y").write_parquet("t.parquet")  # EM takes minutes on uninformative columns
-    process = begun("fit", "t.parquet", "--target", "y", "--set", "unlabelled=learn", "--set", "components_per_class=3")
-    time.sleep(2.5)
-    interrupted(process)
-    assert [path.name for path in folder.iterdir()] == ["t.parquet"]
-
-
-def test_ctrl_c_while_predictions_are_written(large, folder):
-    name = "p.parquet"
-    Path(name).write_text("before")
-    process = begun(
-        "predict", large / "m.posteriori", *[large / "rows.parquet"] * 30, "--proba", "--force", "--output", name
-    )
-    while len(list(folder.iterdir())) < 2:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.005)
-    interrupted(process)
-    assert [path.name for path in folder.iterdir()] == [name]
-    assert Path(name).read_text() == "before"
 
 
 @contextlib.contextmanager

@@ -403,7 +403,7 @@ def test_a_splitter_of_scikit_learn_gives_the_folds(models):
     for k, (_, tested) in enumerate(splitter.split(rows, y)):
         fold[tested] = k
     assert_array_equal(po.cross_validate(models, rows, y, folds=splitter).fold, fold)
-    with pytest.raises(ValueError, match=r"tests row \d+ [02] times; give a splitter that tests each row once"):
+    with pytest.raises(ValueError, match=r"tests row \d+ [02] times; give splits that test each row once"):
         po.cross_validate(models, rows, y, folds=ShuffleSplit(2, test_size=0.5, random_state=0))
 
 

@@ -334,16 +334,15 @@ def test_fit_writes_a_report(tmp_path, monkeypatch, capsys):
         ("out.txt", "name it .html"),
         ("nowhere/out.html", "no folder"),
         ("folder.html", "is a folder"),
-        ("model.html", "overwrite the model"),
     ],
 )
 def test_a_report_without_a_place_is_refused_before_any_work(position, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.html").mkdir()
-    arguments = ["fit", "penguins.csv", "--target", "species", "--output", "model.html", "--report", position]
+    arguments = ["fit", "penguins.csv", "--target", "species", "--output", "m.posteriori", "--report", position]
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
-    assert not (tmp_path / "model.html").exists()
+    assert not (tmp_path / "m.posteriori").exists()
 
 
 # A browser -----------------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ def test_parts_of_dates_agree_in_every_database(model, tmp_path):
         require_agreement(model, with_holes(ISO.drop("y"), 0.2, RNG), database)
 
 
+@pytest.mark.filterwarnings("ignore:.*two-digit years")
 def test_columns_of_dates_and_of_strings_in_the_format_of_training_agree_in_duckdb(tmp_path):
     late = LOCAL.with_columns(day=pl.lit("01.02.69"))  # 2069, as in training
     model = po.NaiveBayes().fit(scanned(LOCAL, tmp_path), "y")
@@ -50,6 +51,7 @@ def test_columns_of_dates_and_of_strings_in_the_format_of_training_agree_in_duck
     require_agreement(po.NaiveBayes().fit(TYPED, "y"), TYPED.drop("y"), "duckdb")
 
 
+@pytest.mark.filterwarnings("ignore:.*two-digit years")
 def test_sqlite_warns_of_dates_that_it_does_not_read(tmp_path):
     model = po.NaiveBayes().fit(scanned(LOCAL, tmp_path), "y")
     with pytest.warns(UserWarning, match=r"the dates of columns 'when', 'day', 'clock' were not written as 2024"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -108,13 +108,13 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
 
 def stated_columns(categorical_features: Any, distributions: Any, y: Any = None) -> KnownColumns:
     """Return what the parameters of an estimator state of columns of files, as far as they name them."""
-    listed = [categorical_features] if isinstance(categorical_features, str) else categorical_features
-    named = [one for one in listed if isinstance(one, str)] if isinstance(listed, Iterable) else []
+    listed = np.atleast_1d(np.asarray(categorical_features, dtype=object)).tolist()
+    named = [one for one in listed if isinstance(one, str)]
     kinds: dict[str, str] = {}
     if isinstance(distributions, Mapping):
         of_name = {entry.density.name: entry.density.kind for entry in REGISTRY}
         kinds = {
-            key: one.kind if hasattr(one, "kind") else of_name.get(one, one)
+            key: str(one.kind if hasattr(one, "kind") else of_name.get(one, one))
             for key, one in distributions.items()
             if isinstance(key, str)
         }

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import _thread
 import functools
 import io
 import os
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any
+
+from posteriori.cli.interrupts import Ended, end_now, watch_signals
 
 __all__ = ["main"]
 
@@ -32,20 +31,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 for success; 2 for unsuitable input, with one sentence on stderr; 130 after an interrupt; 141 if the reader
-        of the output has closed the pipe; 1 for a defect of the program.
+        0 for success; 2 for unsuitable input, with one sentence on stderr; 130 after an interrupt, 143 after SIGTERM;
+        141 if the reader of the output has closed the pipe; 1 for a defect of the program.
     """
     if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # box characters of tables, on a terminal that only prints ASCII
     code = 0
     if arguments is None:
-        sys.unraisablehook = _interrupt_again
+        watch_signals()
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        if arguments is None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
+    except KeyboardInterrupt as ended:
+        if isinstance(ended, Ended):
+            end_now(ended.number)  # threads that still work would keep the process alive
         code = _fail("interrupted", INTERRUPTED)
     except (BrokenPipeError, SystemExit):  # SystemExit comes from rich, which prints the help
         code = PIPE_CLOSED
@@ -121,16 +120,6 @@ def _complete(command: Any) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     return 0
-
-
-def _interrupt_again(unraisable: Any) -> None:
-    """Repeat a Ctrl-C that Python could not raise, for example while it closed a generator."""
-    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(unraisable)
-        return
-    soon = threading.Timer(0.05, _thread.interrupt_main)
-    soon.daemon = True
-    soon.start()
 
 
 def _fail(sentence: str, code: int) -> int:

@@ -215,7 +215,7 @@ def _words_among_numbers(column: Column) -> list[str]:
 
 def _is_number(cells: pl.Expr) -> pl.Expr:
     """Return whether strings are numbers, possibly with a unit and separators of thousands."""
-    written = is_written_number(cells, ".") | is_written_number(cells, ",")
+    written: pl.Expr = is_written_number(cells, ".") | is_written_number(cells, ",")
     return cells.cast(pl.Float64, strict=False).is_not_null() | written
 
 

@@ -176,13 +176,13 @@ def known_columns(names: Sequence[str], schema: Schema) -> tuple[list[str], list
     from posteriori.tables.matching import is_another_table, misspelt, without_unused
 
     if absent:
-        if is_another_table(absent, schema):
-            raise UserError("the table has no column of the model; is it another table?")
         if pair := misspelt(absent, extra):
             raise UserError(
                 f"the table lacks {quote(pair[:1])}, which the model was trained on; is it {pair[1]!r}? "
                 "Rename one, or remove the other column"
             )
+        if is_another_table(absent, schema):
+            raise UserError("the table has no column of the model; is it another table?")
         if used := without_unused(absent, schema):
             warn(f"the table lacks {quote(used)}, which the model was trained on: unknown in every row")
     if extra:

@@ -25,7 +25,7 @@ from posteriori.scoring.decisions import Decision
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
 from posteriori.scoring.out_of_range import OutOfRange
 from posteriori.scoring.strangeness import Strangeness
-from posteriori.sources.table_source import warn_of_unseen
+from posteriori.sources.table_source import ComposedSource, warn_of_unseen
 from posteriori.support.atomic_write import atomic_write
 from posteriori.support.suggestions import closest
 from posteriori.tables import Batch, Scan
@@ -156,7 +156,7 @@ def predictions(
             n_impossible += len(rows)
             yield beside.before(frame)
     if unseen:
-        warn_of_unseen(unseen)
+        warn_of_unseen(unseen, source.reader.misspelt(unseen) if isinstance(source, ComposedSource) else {})
     sentence = "" if outside is None or fitted.ranges is None else outside.sentence(fitted.schema, fitted.ranges)
     if sentence:
         warn(sentence)

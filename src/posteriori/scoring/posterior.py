@@ -66,7 +66,7 @@ class ModelRows:
         reader = RowReader(RecordTable((row,), schema.given), schema, schema.places)
         batch = reader.batch(_ROW, _NO_LABELS)
         if batch.unseen:
-            warn_of_unseen(batch.unseen)
+            warn_of_unseen(batch.unseen, reader.misspelt(batch.unseen))
         log_posterior: Array = self.posterior.log_posterior(batch)[0]
         if np.isnan(log_posterior[0]):
             warn(

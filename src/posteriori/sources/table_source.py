@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
@@ -40,6 +41,7 @@ from posteriori.tables.matching import ABSENT
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
 from posteriori.tables.progress import callback, start_progress
+from posteriori.tables.spellings import spellings_of_classes
 from posteriori.user_warnings import warn
 
 if TYPE_CHECKING:
@@ -176,6 +178,24 @@ class RowReader:
         assignment = labelling.assignment(rows, len(numbers))
         bags = self._bags(rows, len(numbers), unseen)
         return Batch.of(self.schema, start, numbers, codes, unseen, assignment, labelling.fold(rows), bags)
+
+    def misspelt(self, unseen: Mapping[str, int]) -> dict[str, tuple[str, str]]:
+        """Return an unseen category and the one that differs from it only in case or blanks, by column.
+
+        Of rows that are not in memory only the columns are looked at in which no category was seen.
+        """
+        found = {}
+        for column, place in zip(self.schema.columns, self.positions, strict=True):
+            in_memory = not isinstance(self.table, LazyTable)
+            if (
+                column.kind == "categorical"
+                and column.part is None
+                and unseen.get(column.name, 0) >= (1 if in_memory else self.table.n_rows)
+            ):
+                spellings = spellings_of_classes(self.table.distinct(place), column.categories)
+                if spellings:
+                    found[column.name] = next(iter(spellings.items()))
+        return found
 
     def _bags(self, rows: slice, n_rows: int, unseen: dict[str, int]) -> tuple[Bags, ...]:
         """Return the columns of counts and text of some rows; add the number of unseen words per column to `unseen`."""
@@ -439,7 +459,7 @@ class TableSource(ComposedSource):
         for counts in self.stream(store):
             unseen.update(counts)
         if unseen:
-            warn_of_unseen(unseen)
+            warn_of_unseen(unseen, self.reader.misspelt(unseen))
         return scores[0]
 
     def stream(self, work: Callable[[Batch], T], what: str = "scores") -> Generator[T, None, None]:
@@ -575,10 +595,14 @@ def _categories(batch: Batch) -> Array:
     return batch.codes.values[:, [schema.coded.index(j) for j in schema.of_kind("categorical")]]
 
 
-def warn_of_unseen(unseen: Mapping[str, int]) -> None:
-    """Warn of cells whose category was unseen in training, with their number per column."""
-    cells = ", ".join(f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items())
-    warn(f"categories unseen in training count as missing: {cells}")
+def warn_of_unseen(unseen: Mapping[str, int], misspelt: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> None:
+    """Warn of cells whose category was unseen in training, with their number per column, and what may be meant."""
+    cells = []
+    for name, count in unseen.items():
+        pair = misspelt.get(name)
+        hint = f" ({pair[0]!r}: did you mean {pair[1]!r}?)" if pair else ""
+        cells.append(f"{count} cell{'s' if count > 1 else ''} of {quote([name])}{hint}")
+    warn(f"categories unseen in training count as missing: {', '.join(cells)}")
 
 
 def source_of(

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from posteriori.support.leftovers import leftover
+
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
@@ -30,25 +32,22 @@ def atomic_write(path: Path) -> Iterator[Path]:
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a file in it")
     if path.exists() and not path.is_file():
-        with tempfile.TemporaryDirectory() as folder:
-            part = Path(folder) / "content"
-            with _errors_that_name(path, part):
-                yield part
-                with part.open("rb") as whole, path.open("wb") as device:
-                    shutil.copyfileobj(whole, device)
+        folder = Path(tempfile.mkdtemp())
+        part = folder / "content"
+        with leftover(folder), _errors_that_name(path, part):
+            yield part
+            with part.open("rb") as whole, path.open("wb") as device:
+                shutil.copyfileobj(whole, device)
         return
     final = path.resolve()
     import secrets  # imported here, because it loads the hashes of OpenSSL, which the command line does not need
 
     # The name is chosen before the file is made, so that an interrupt at any point leaves nothing behind.
     part = final.with_name(f".{final.name[:100]}.{secrets.token_hex(4)}.part")
-    try:
-        with _errors_that_name(path, part):
-            _create(part, path.parent)
-            yield part
-            part.replace(final)
-    finally:
-        part.unlink(missing_ok=True)
+    with leftover(part), _errors_that_name(path, part):
+        _create(part, path.parent)
+        yield part
+        part.replace(final)
 
 
 def _create(part: Path, folder: Path) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from posteriori.support.lazy_polars import pl
+from posteriori.support.leftovers import add_leftover, remove_leftover
 from posteriori.tables.marks import is_mark
 from posteriori.tables.odd_rows import lines_above_header, remark_on_header, remarks_on_rows
 from posteriori.tables.written_numbers import CURRENCY, UNIT, tidied
@@ -321,7 +322,8 @@ class _TemporaryFolder:
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="posteriori-"))
-        self._removal = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        add_leftover(self.path)
+        self._removal = weakref.finalize(self, remove_leftover, self.path)
 
 
 @dataclass(frozen=True)

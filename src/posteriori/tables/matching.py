@@ -95,13 +95,13 @@ def _places_by_number(table: Table, schema: Schema, model: str) -> list[int] | N
 
 def _accept_absent(absent: Sequence[str], extra: Sequence[str], schema: Schema, model: str) -> None:
     """Warn of columns that a table lacks; raise ValueError if these are all, blocks of counts or misspelt."""
-    if is_another_table(absent, schema):
-        raise ValueError(f"X has none of the columns that {model} was trained on; is it another table?")
     if pair := misspelt(absent, extra):
         raise ValueError(
             f"X lacks {quote(pair[:1])}, which {model} was trained on; is it {pair[1]!r}? "
             "Rename one, or remove the other column"
         )
+    if is_another_table(absent, schema):
+        raise ValueError(f"X has none of the columns that {model} was trained on; is it another table?")
     for column in schema.columns:
         if column.name in absent and column.kind == "counts" and column.text is None:
             raise no_counts(column.name)

@@ -38,7 +38,7 @@ from posteriori.tables.scanning import NOTHING_KNOWN, KnownColumns
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table, name_twice
 from posteriori.tables.texts import SAMPLED, CountedText, Texts, extended_texts, find_texts, may_be_text
-from posteriori.tables.times import TimeType, times_of_objects, type_of_objects
+from posteriori.tables.times import TimeType, looks_like_times, times_of_objects, type_of_objects
 from posteriori.user_warnings import warn
 
 if TYPE_CHECKING:
@@ -420,13 +420,23 @@ def infer_schema(
 
 
 def _warn_of_marks(table: Table, positions: Iterable[int]) -> None:
-    """Warn of columns of strings in memory whose first cells are numbers and marks of missing cells, such as -."""
+    """Warn of columns of strings in memory whose first cells are dates, or numbers and marks of missing cells."""
     found: dict[str, tuple[str, ...]] = {}
+    dates: list[str] = []
     for j in positions:
         if may_be_text(table, j):
-            marks = marks_in(table.texts(j, slice(0, min(SAMPLED, table.n_rows))))
+            cells = table.texts(j, slice(0, min(SAMPLED, table.n_rows)))
+            marks = marks_in(cells)
             if marks:
                 found[table.names[j]] = marks
+            elif looks_like_times(cells):
+                dates.append(table.names[j])
+    if dates:
+        holds, are = ("holds", "is") if len(dates) == 1 else ("hold", "are")
+        warn(
+            f"{quote(dates)} {holds} strings that are dates or times, and {are} read as categories; convert them (in "
+            "polars by str.to_datetime(), in pandas by to_datetime), or name them in categorical_features"
+        )
     if found:
         listed = ", ".join(map(repr, sorted({mark for marks in found.values() for mark in marks})))
         holds, are = ("holds", "is") if len(found) == 1 else ("hold", "are")

@@ -106,7 +106,7 @@ def lazy_text(
 def _text_with_na(source: Any, dialect: TextDialect, types: Types, keeping: Sequence[str]) -> pl.LazyFrame:
     """Return text files in which NA is a code in some columns: all cells are read as strings, and then converted."""
     marks = [mark for mark in (*MISSING, *dialect.missing) if mark != "NA"]
-    strings = dict.fromkeys(types, WrittenText(False))
+    strings: Types = dict.fromkeys(types, WrittenText(False))
     frame = lazy_text(source, replace(dialect, missing=tuple(marks)), strings, without=("NA",))
     cells = []
     for name, dtype in types.items():
@@ -394,7 +394,9 @@ class KnownColumns:
         return cls(
             labels=[] if name is None else [name],
             texts={column.name for column in known if column.holds_strings},
-            numbers={column.name for column in columns if column.kind == "continuous" and column.part is None},
+            numbers={
+                one.name for one in columns if one.kind == "continuous" and one.part is None and not one.valueless
+            },
             # They are read in the format of the training rows.
             dates={column.part.of for column in known if column.part is not None and column.part.type.format},
             marks={column.source: column.marks for column in known if column.marks},
@@ -489,7 +491,7 @@ def _beside_na(file: TableFile, names: Sequence[str], known: KnownColumns) -> Ty
     """Return the types of columns of codes of countries that hold NA, which is one of them if they are categories."""
     if not names:
         return {}
-    strings = dict.fromkeys(names, pl.String())
+    strings: Types = dict.fromkeys(names, pl.String())
     cells = lazy_text(file.readable, file.dialect, strings, without=("NA",)).head(SAMPLED_ROWS)
     n_marks = cells.select((exactly(*names) == "NA").sum()).collect().row(0, named=True)
     types: Types = {}

@@ -55,7 +55,7 @@ def usual_spellings(rows: Mapping[Any, float]) -> dict[str, str]:
 
 def spellings_of_classes(labels: Iterable[Any], classes: Iterable[Any]) -> dict[str, str]:
     """Return the class of each label that is none, but differs from a single one only in case or blanks."""
-    known = list(classes)
+    known = set(classes)
     of_folded: dict[str, list[str]] = {}
     for one in known:
         if isinstance(one, str):

@@ -31,6 +31,7 @@ _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _IN_WORDS = rf"^[0-9]{{1,2}}\.?[ -]{_MONTH}[ -,]+[0-9]{{2,4}}|^{_MONTH} [0-9]{{1,2}},? [0-9]{{4}}"
 _TWO_DIGITS = r"^\d{1,2}[/.]\d{1,2}[/.]\d\d( |$)"
 _TRIED_CELLS = 20  # of a column of strings, before all its cells are
+_FEWEST_CELLS = 10  # that show that a column of a frame holds dates
 _TIMES = ("%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 _ISO_DATES = ("%Y-%m-%d", "%Y/%m/%d")
 # Formats with the same separator that read the same cells differently.
@@ -229,6 +230,17 @@ def _several_formats(cells: pl.Series) -> str:
     shown = [*list(examples.values())[:2], *in_words.head(1).to_list()]
     how = "several formats" if len(shown) > 1 else "words"
     return f"holds dates in {how} ({', '.join(map(repr, shown))})" if shown else ""
+
+
+def looks_like_times(cells: Sequence[str | None]) -> bool:
+    """Return whether all present cells of a column in memory are dates or times in one format, at least ten."""
+    present = [cell for cell in cells if cell is not None]
+    if len(present) < _FEWEST_CELLS or not all(map(_LIKE_A_TIME.match, present[:_TRIED_CELLS])):
+        return False
+    import polars as pl
+
+    found, reason = type_of_strings(pl.Series(present, dtype=pl.String))
+    return found is not None or reason.startswith("holds dates whose")
 
 
 def marks_among_dates(cells: pl.Series) -> tuple[str, ...]:

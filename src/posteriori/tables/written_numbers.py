@@ -190,7 +190,8 @@ def _units(written: pl.Series, numbers: pl.Series, decimal: str) -> tuple[frozen
 def _unit_of(numbers: pl.Series, decimal: str) -> pl.Series:
     signed = _with_sign_before(numbers)
     before, behind = (signed.str.extract(_pattern(decimal, name)).fill_null("") for name in ("before", "behind"))
-    return (before + behind).str.strip_chars()
+    units: pl.Series = (before + behind).str.strip_chars()
+    return units
 
 
 def _repairs(written: pl.Series, decimal: str) -> Iterable[str]:
@@ -275,6 +276,8 @@ def type_of_cells(
     words = seen.words - {*known}
     mixed = _mixed_units(seen)
     if role == "number":
+        if not seen.n_numbers and not all(map(is_mark, words)):
+            return None  # the later error knows what asks for numbers
         if mixed or not (len(words) <= MOST_MARKS and all(map(is_mark, words))):
             listed = _listed(word for word in words if not is_mark(word))
             raise ValueError(
@@ -402,7 +405,7 @@ def as_number(cells: pl.Expr, dtype: WrittenNumber) -> pl.Expr:
     plain = _plain(cells, dtype.decimal)
     if not dtype.repairs:
         return without_marks(plain, dtype.marks, cells).cast(pl.Float64)
-    number = to_numbers(cells, dtype.decimal)
+    number: pl.Expr = to_numbers(cells, dtype.decimal)
     # A string that is no number is cast once more, for the error.
     checked = pl.when(number.is_null()).then(without_marks(plain, dtype.marks, cells)).cast(pl.Float64)
     return number.fill_null(checked)

@@ -1,0 +1,91 @@
+"""Ctrl-C and SIGTERM end a command soon, whatever it does, and leave no file, no copy and no child process.
+
+Python raises an interrupt in the main thread, between two of its own instructions. A pass of polars, a loop of a
+kernel, or a compilation may take long before that. So a thread of its own waits for the signal too: if the command has
+not ended some time after it, this thread cleans up and ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from typing import Any, NoReturn
+
+_PATIENCE = 1.0  # seconds in which a command may end by itself
+_WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the terminal was closed"}
+_CLEARED = "\r\x1b[J\x1b[?25h"  # in a terminal: without a bar, and with the cursor that a bar has hidden
+_lock = threading.Lock()
+
+
+class Ended(KeyboardInterrupt):
+    """The process was sent a signal that ends it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def watch_signals() -> None:
+    """Let Ctrl-C, SIGTERM and SIGHUP end this process soon. A signal that the shell has it ignore stays ignored."""
+    numbers = [number for name in _WORDS if (number := getattr(signal, name, None)) is not None]
+    watched = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in watched:
+        signal.signal(number, _raise)
+    sys.unraisablehook = _end_or_report
+    if os.name == "nt":  # a pipe cannot be woken there: the main thread alone ends the command
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    threading.Thread(target=_end_later, args=(reading, frozenset(watched)), daemon=True, name="signals").start()
+
+
+def _raise(number: int, frame: Any) -> None:
+    del frame
+    raise Ended(number)
+
+
+def _end_or_report(unraisable: Any) -> None:
+    """End the process after a signal that Python could not raise, for example while it closed a generator."""
+    if isinstance(unraisable.exc_value, Ended):
+        end_now(unraisable.exc_value.number)
+    sys.__unraisablehook__(unraisable)
+
+
+def _end_later(reading: int, watched: frozenset[int]) -> None:
+    """Wait for a signal, then for the command to end by itself, and end it."""
+    while (number := os.read(reading, 1)[0]) not in watched:
+        pass
+    threading.Event().wait(_PATIENCE)
+    end_now(number)
+
+
+def end_now(number: int) -> NoReturn:
+    """Remove what must not outlive the process, say why it ends, and end it. The first thread that comes does that."""
+    from posteriori.support.leftovers import remove_leftovers
+
+    _lock.acquire()
+    for caught in (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ():
+        signal.signal(caught, signal.SIG_IGN)  # a second one must not interrupt the clean-up
+    try:
+        _end_children()
+        remove_leftovers()
+        with suppress(OSError, ValueError):
+            cleared = _CLEARED if sys.stderr.isatty() else ""
+            sys.stderr.write(f"{cleared}error: {_WORDS[signal.Signals(number).name]}\n")
+            sys.stderr.flush()
+    finally:
+        os._exit(128 + number)
+
+
+def _end_children() -> None:
+    if "multiprocessing" in sys.modules:
+        from multiprocessing import active_children
+
+        children = active_children()
+        for child in children:
+            child.terminate()
+        for child in children:
+            child.join(_PATIENCE / 2)

@@ -1,0 +1,166 @@
+"""Ctrl-C and SIGTERM end a command soon, whatever it does, and leave no file, no copy and no child process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import posteriori as po
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="has no signals to send to one process")
+# The process says when a function of the library is called first, so that no test has to guess how long that takes.
+# What started the tests may have them, and so their children, ignore Ctrl-C.
+START = """
+import importlib, signal, sys
+from posteriori.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+module, _, name = sys.argv.pop(1).rpartition(".")
+module = importlib.import_module(module)
+work = getattr(module, name)
+def begun(*arguments, **options):
+    print("begun", flush=True)
+    return work(*arguments, **options)
+setattr(module, name, begun)
+sys.exit(main())
+"""
+EM = ["--model", "nb", "--set", "unlabelled=learn", "--set", "components_per_class=3", "--set", "max_iter=10000000"]
+SIGNALS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated"), signal.SIGHUP: (129, "closed")}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """Return a folder with files on which commands work for minutes, and with a model."""
+    position = tmp_path_factory.mktemp("rows")
+    rng, n = np.random.default_rng(0), 200_000
+    y = rng.integers(0, 3, n)
+    frame = pl.DataFrame({f"x{j}": rng.normal(size=n) for j in range(8)}).with_columns(
+        k=rng.integers(0, 9, n), y=pl.Series(["low", "mid", "high"]).gather(y)
+    )
+    frame.write_parquet(position / "t.parquet")
+    labelled = pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.col("y"))
+    frame.select("x0", "k", labelled.alias("y")).write_parquet(position / "few.parquet")
+    po.save(po.NaiveBayes().fit(frame.head(1000), "y"), position / "m.posteriori")
+    return position
+
+
+def begun(at, *arguments, **options):
+    """Start a command as a process of its own, and return it once it has come to a function."""
+    command = [sys.executable, "-c", START, at, *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    assert process.stdout.readline() == "begun\n", process.communicate()
+    return process
+
+
+def children_of(process):
+    """Return the processes that a process has started, where the system lists them."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return []
+
+
+def is_running(process):
+    """Return whether a process goes on; one that has ended without notice of its parent does not."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def ends(process, number, before=()):
+    """Send a signal; the process ends long before its work would, and leaves the folders as they were."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+    code, word = SIGNALS[number]
+    assert process.returncode == code, (out, err)
+    assert err.splitlines()[-1].startswith("error: ")
+    assert word in err.splitlines()[-1]
+    assert "Traceback" not in err
+    assert [path.name for path in Path().iterdir()] == [*before]
+    assert os.listdir(tempfile.gettempdir() if "TMPDIR" not in os.environ else os.environ["TMPDIR"]) == []
+
+
+LONG = pytest.mark.long
+BOTH = pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=LONG)])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, *(pytest.param(one, marks=LONG) for one in SIGNALS)], ids=str)
+def test_em_ends(rows, number):
+    process = begun("posteriori.learning.fit.em_loop", "fit", rows / "few.parquet", "--target", "y", *EM)
+    ends(process, number)
+
+
+@pytest.mark.parametrize(
+    ("at", "number"),
+    [
+        ("posteriori.learning.fold_fits.as_completed", signal.SIGINT),
+        pytest.param("posteriori.tables.files.resolve_types", signal.SIGTERM, marks=LONG),
+        pytest.param("posteriori.classifiers.generative_classifier.read_pool_rows", signal.SIGINT, marks=LONG),
+        pytest.param("posteriori.classifiers.generative_classifier.fit_pool", signal.SIGTERM, marks=LONG),
+    ],
+)
+def test_the_fit_of_a_pool_ends(rows, at, number):
+    ends(begun(at, "fit", rows / "t.parquet", rows / "t.parquet", "--target", "y"), number)
+
+
+@BOTH
+def test_the_growth_of_a_forest_ends(rows, number):
+    command = ["fit", rows / "t.parquet", "--target", "y", "--model", "forest"]
+    ends(begun("posteriori.densities.tree_growing.ThreadPoolExecutor", *command), number)
+
+
+@BOTH
+def test_predictions_end_and_the_file_before_stays(rows, number):
+    Path("p.parquet").write_text("before")
+    command = ["predict", rows / "m.posteriori", *[rows / "t.parquet"] * 60, "--proba", "--force", "-o", "p.parquet"]
+    ends(begun("posteriori.scoring.files._write_columns", *command), number, before=["p.parquet"])
+    assert Path("p.parquet").read_text() == "before"
+
+
+@BOTH
+def test_no_copy_of_a_table_is_left(number):
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as rows:
+        command = ["fit", "-", "--target", "y"]
+        process = begun("posteriori.tables.dialects.spooled", *command, stdin=reading)
+        os.close(reading)
+        rows.write(b"x,y\n" + b"1,a\n" * 100_000)  # more than a pipe holds: the copy has begun
+        rows.flush()
+        ends(process, number)
+
+
+def test_compiling_ends_with_its_processes(folder):
+    (folder / "kernels").mkdir(mode=0o700)
+    # Machine code of this machine and of the package does not fit this processor.
+    machine = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    at = "posteriori.kernels.ahead_of_time.as_completed"
+    process = begun(at, "warm-up", env=os.environ | machine)
+    children = children_of(process)
+    ends(process, signal.SIGTERM)
+    for child in children:
+        while is_running(child):  # the system may take a moment
+            time.sleep(0.01)
+
+
+def test_an_ignored_ctrl_c_stays_ignored():
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); from posteriori.cli import main; main()"
+    code += "; sys.exit(signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)"
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, check=False)
+    assert done.returncode == 0
