@@ -427,7 +427,12 @@ def scan(
     read as numbers, without their unit: 1000, 1234.5, 12 and 3; (1,200) and 1,200- are -1200. So is one of which at
     least 90 % are numbers and the others are at most 10 usual marks of a missing cell, such as -, ? or k.A.: these
     are missing, and so they are among dates, of which half of the cells suffice. ``scan.marks("price")`` names them.
-    ``dtypes={"price": polars.String}`` keeps the strings.
+    ``dtypes={"price": polars.String}`` keeps the strings. A warning names what was changed.
+
+    Codes stay text: numbers with leading zeros (00123), with an exponent where nothing has a fraction (1E2), with a
+    plus sign on all of them (+49), with a minus behind digits that also occur without it (the grades 2 and 2-), with
+    12 % beside 0.12, or with more digits than 64 bits hold. Labels, and columns that are stated as categorical, keep
+    the spelling of their cells. ``dtypes={"size": polars.Float64}`` reads codes as numbers.
 
     Raises
     ------
@@ -441,6 +446,8 @@ def scan(
 
     Warns
     -----
+    ReadingWarning
+        Cells were changed to read them, or a column stays text because of a few of its cells.
     UserWarning
         There may be lines above the header of CSV, TSV or a spreadsheet, a second header, or a last row of totals.
 
