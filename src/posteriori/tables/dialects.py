@@ -28,6 +28,7 @@ from posteriori.user_warnings import warn
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 _CANDIDATES = (",", ";", "\t", "|")
 _HEAD = 1 << 22  # bytes that are looked at
+_MOST_COLUMNS = 100_000  # each takes some 20 kB of memory, however short its cells are
 _ROWS = 200  # rows that separator and decimal mark are judged by
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged file packed by gzip raises
@@ -289,9 +290,16 @@ def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[TextDialect, boo
         rows = rows_of(head, encoding, separator, asked.skip_rows)
     except UnicodeError:  # UTF-16 or UTF-32 without the mark at the beginning
         raise _not_in(encoding, path) from None
+    n_columns = len(rows[0]) if rows else _first_line(head, encoding).count(separator)
+    if n_columns > _MOST_COLUMNS:
+        raise ValueError(f"the first line of {str(path)!r} has {n_columns:,} cells or more; is it a table?")
     decimal = asked.decimal or decimal_of(rows, separator)
     doubtful = "" if asked.decimal else doubtful_number(rows, decimal or ".")
     return TextDialect(separator, decimal or ".", encoding, asked.missing, doubtful, ends), decimal is not None
+
+
+def _first_line(head: bytes, encoding: str) -> str:
+    return usual_line_ends(codecs.getincrementaldecoder(encoding)("replace").decode(head)).partition("\n")[0]
 
 
 def _not_in(encoding: str, path: Path) -> ValueError:
@@ -436,6 +444,8 @@ def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(f"cannot read {str(path)!r}: it is not a spreadsheet ({reason})") from None
+    if asked.skip_rows and not frame.width:
+        raise ValueError(f"{str(path)!r} has no row below the {asked.skip_rows} that are skipped; skip fewer")
     if len(sheets) > 1 and asked.sheet is None:
         warn(f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, is read (--sheet names another)")
     folder = _TemporaryFolder()

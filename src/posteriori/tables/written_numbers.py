@@ -92,6 +92,8 @@ class SeenCells:
     twice: tuple[str, ...] = ()  # two spellings of one number
     odd: str = ""  # a number whose spelling the number itself does not tell, such as 1.50
     values: frozenset[str] = frozenset()  # some distinct cells
+    n_bounds: int = 0  # words that are bounds, rough numbers or abbreviated ones: <0.5, ~3, 1.2M
+    bound: str = ""  # one of these
 
     def __add__(self, other: SeenCells) -> SeenCells:
         return SeenCells(
@@ -106,6 +108,8 @@ class SeenCells:
             self.twice or other.twice,
             self.odd or other.odd,
             _some(self.values | other.values, _FEW_VALUES),
+            self.n_bounds + other.n_bounds,
+            self.bound or other.bound,
         )
 
 
@@ -167,6 +171,10 @@ def look_at(cells: pl.Series, decimal: str) -> SeenCells:
         int(n.filter(plain).sum()),
         values=_some(frozenset(distinct.head(_FEW_VALUES + 1)), _FEW_VALUES),
     )
+    if len(words):
+        is_bound = ~is_number & tidy.str.contains(_bound(decimal))
+        some = distinct.filter(is_bound)
+        seen += SeenCells(n_bounds=int(n.filter(is_bound).sum()), bound=str(some[0]) if len(some) else "")
     if not n_numbers:
         return seen
     signs = frozenset(["without plus signs"] if numbers.str.contains(r"^[^0-9]*\+").any() else ())
@@ -327,9 +335,15 @@ def _mixed_units(seen: SeenCells) -> str:
 def _why_text(seen: SeenCells, name: str) -> str:
     """Return why a column of words is not read as numbers, if nearly all its cells are some; else nothing."""
     n = seen.n_numbers + seen.n_words
+    has_few_values = len(seen.values) <= _FEW_VALUES
+    if seen.n_bounds and not has_few_values and seen.n_numbers + seen.n_bounds >= NUMBERS_SHARE * n:
+        return (
+            f"column {name!r} holds bounds, or rough or abbreviated numbers, such as {seen.bound!r} ({seen.n_bounds:,} "
+            f"of {n:,} cells), and stays text; write plain numbers"
+        )
     are_marks = all(map(is_mark, seen.words))
-    least = (DATES_SHARE if are_marks else NUMBERS_SHARE) * n
-    if len(seen.words) > MOST_MARKS or seen.n_numbers < max(least, _FEWEST_NUMBERS) or _mixed_units(seen):
+    least = (NUMBERS_SHARE if has_few_values and not are_marks else DATES_SHARE) * n
+    if seen.n_numbers < max(least, _FEWEST_NUMBERS) or _mixed_units(seen):
         return ""
     fix = "" if are_marks else "correct such cells, or "
     return (
@@ -369,6 +383,12 @@ def _pattern(decimal: str, part: str = "") -> str:
     # The sign stands before or behind the currency.
     before, behind = f"{opened['before']}(?:{CURRENCY})?)", f"{opened['behind']}(?: *(?:{UNIT}))?)"
     return rf"^(?:[+-] *)?{before} *(?:[+-] *)?{opened['digits']}{digits}){behind}$"
+
+
+def _bound(decimal: str) -> str:
+    """Return the pattern of tidy cells that tell a number but are none: <0.5, ~3, 1.2M, 5 Mio."""
+    number = rf"[+-]?[0-9][0-9{decimal}]*"
+    return rf"^(?:[~≈<>≤≥]=? *{number}.{{0,6}}|(?:{CURRENCY})? *{number} *(?:k|K|M|Mio\.?|Mrd\.?|mn|bn|B|T))$"
 
 
 def is_written_number(cells: Any, decimal: str) -> Any:
