@@ -250,9 +250,9 @@ def test_a_country_that_is_called_as_missing_cells_are(tmp_path):
         (["abc", "0.5"] * 5, ""),
         (
             [f"0.{i}" for i in range(30)] + ["<0.05", "~7", "1.2M"],
-            "holds bounds, or rough or abbreviated numbers, such",
+            "holds bounds, or rough or abbreviated numbers",
         ),
-        ([f"0.{i}" for i in range(30)] + [f"1,{i}" for i in range(30)], "holds numbers except '1,0', '1,1', '1,10', …"),
+        ([f"0.{i}" for i in range(30)] + [f"1,{i}" for i in range(30)], "holds numbers except '1,"),
         (["<=50K", ">50K"] * 5, ""),
         (["red", "blue"] * 5, ""),
     ],
@@ -294,10 +294,10 @@ def test_more_lines_to_skip_than_there_are_is_said(tmp_path):
         po.scan(tmp_path / "t.csv", skip_rows=99999999999)
 
 
-@pytest.mark.parametrize("text", ["x," * 200_000 + "\n1,2\n", '[{"a":1},' * 200_000, "1;" * 120_000 + "\r2;3\r"])
+@pytest.mark.parametrize("text", ["x," * 200_000 + "\n1,2\n", '[{"a":1},' * 200_000, "1," * 120_000 + "\r2,3\r"])
 def test_a_file_whose_first_line_is_no_header_is_refused_before_memory_is_taken(text, tmp_path):
     (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(ValueError, match="the first line of .* has .* cells or more; is it a table"):
+    with pytest.raises(ValueError, match=r"the first line of .* has .* cells or more; is it a table"):
         po.scan(tmp_path / "t.csv")
 
 
