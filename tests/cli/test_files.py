@@ -356,11 +356,10 @@ def test_german_files_and_stdin_are_read_as_english_files_are(monkeypatch):
     assert "line 2 of 'stdin' has fewer cells" in refused("predict", "m.posteriori", "-")
 
 
-def test_the_hint_on_words_among_written_numbers(folder):
+def test_the_note_on_words_among_written_numbers(folder):
     cells = [f'"${i},{i:03}"' for i in range(100, 130)] + ["free"]
     Path("t.csv").write_text("price,x,y\n" + "".join(f"{cell},{i % 7},{'ab'[i % 2]}\n" for i, cell in enumerate(cells)))
-    (hint,) = (hint for hint in facts_of("t.csv")["hints"] if "would be" in hint)
-    assert "'price' would be a number except for 'free' in 1 cell" in hint
+    assert "column 'price' holds numbers except 'free' (1 of 31 cells)" in run("fit", "t.csv", "-t", "y", "-q")[2]
 
 
 def test_evaluate_scores_training_rows_by_their_out_of_fold_predictions():

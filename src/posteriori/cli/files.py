@@ -209,7 +209,7 @@ def note_on_reading(title: str, scan: Scan) -> None:
             f"{title} has numbers such as {cell}, read with a decimal {mark}, and each has three digits behind it; "
             f"if it separates thousands, add --decimal {other}"
         )
-    sentences += [f"{title}: {remark}" for remark in scan.remarks]
+    sentences += [f"{title}: {remark}" for remark in scan.remarks.values()]
     found = _repairs(scan, {} if current is None else current.labels)
     if found:
         repaired = f"{title} is read with repairs: {'; '.join(found)}"

@@ -51,7 +51,6 @@ from posteriori.tables.polars import exactly
 from posteriori.tables.scanning import SAMPLED_ROWS
 from posteriori.tables.spellings import spelled_alike
 from posteriori.tables.texts import SAMPLED, looks_like_text
-from posteriori.tables.written_numbers import is_written_number
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
@@ -68,13 +67,12 @@ _SAID_ELSEWHERE = ("constant", "ignored")  # hints of fit, the columns of show
 _WIDE = 100  # columns of a terminal
 _CODES = range(3, 11)  # distinct whole numbers that may be codes
 _CODE_NAMES = frozenset(["category", "class", "code", "codes", "group", "kind", "language", "region", "type", "zone"])
-_MOST_WORDS = 3  # that a column of numbers may contain as codes of a missing cell
 
 
 def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str]:
     """Yield a sentence with a remedy for each suspicious column.
 
-    The suspects are columns that count the rows, have one value or two whole numbers, mix numbers with a few words,
+    The suspects are columns that count the rows, have one value or two whole numbers,
     have almost as many categories as cells, have a mark of a missing cell as a category, or hold whole numbers that
     look like codes.
     """
@@ -85,7 +83,6 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
             "case or blanks; if they mean the same, spell them in one way"
         )
     constant, binary = [], []
-    mixed: dict[tuple[str, ...], list[str]] = {}  # columns of numbers and words, by their words
     for column in schema.columns:
         if column.part is not None:
             if column.is_ignored:
@@ -95,7 +92,6 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
             kind = "text" if _is_text(scan, column) else "keep"
             option = f"--column {shlex.quote(f'{column.name}={kind}')}"
             yield f"{quote([column.name])} is ignored: {column.reason}; to use it, add {option}"
-            mixed.setdefault(tuple(_words_in(scan, column)), []).append(column.name)
             continue
         scanned = description.columns[column.name]
         present = scanned.cells.present
@@ -105,15 +101,12 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
             constant.append(column.name)
         if scanned.n_values == 2 and scanned.dtype.is_integer() and column.kind == "continuous":
             binary.append(column.name)
-        if column.kind == "categorical" and column.holds_strings and present >= _FEWEST_ROWS:
-            words = tuple(_words_among_numbers(column))
-            mixed.setdefault(words, []).append(column.name)
-            if not words and len(column.categories) > _IDENTIFIER_SHARE * present:
-                yield (
-                    f"{quote([column.name])} has {len(column.categories)} categories in {present} cells: an identifier "
-                    f"or free text? leave it out: --ignore {shlex.quote(column.name)}"
-                )
-    yield from (_hint_on_words(scan, names, words) for words, names in mixed.items() if words)
+        holds_words = column.kind == "categorical" and column.holds_strings and column.name not in scan.remarks
+        if holds_words and present >= _FEWEST_ROWS and len(column.categories) > _IDENTIFIER_SHARE * present:
+            yield (
+                f"{quote([column.name])} has {len(column.categories)} categories in {present} cells: an identifier "
+                f"or free text? leave it out: --ignore {shlex.quote(column.name)}"
+            )
     yield from _hints_on_marks(schema)
     if binary:
         yield (
@@ -178,45 +171,12 @@ def _marks_among_categories(column: Column) -> list[str]:
     return marks if len(marks) < len(column.categories) else []
 
 
-def _hint_on_words(scan: Scan, names: list[str], words: tuple[str, ...]) -> str:
-    cells = [exactly(name).cast(pl.String).is_in(list(words)).sum() for name in names]
-    n_cells = sum(scan.frame.select(cells).collect(engine="streaming").row(0))
-    return (
-        f"{quote(names)} would be {'a number' if len(names) == 1 else 'numbers'} except for "
-        f"{', '.join(map(repr, words))} in {plural(n_cells, 'cell')}; if that means missing, add "
-        f"--missing-values {shlex.quote(','.join(words))}"
-    )
-
-
 def _is_text(scan: Scan, column: Column) -> bool:
     """Return whether an ignored column is text, which only some models read."""
     if scan.types[column.name] != pl.String:
         return False
     head = scan.frame.select(exactly(column.name).drop_nulls().head(SAMPLED)).collect(engine="streaming")
     return looks_like_text(head.to_series().to_list())
-
-
-def _words_in(scan: Scan, column: Column) -> list[str]:
-    """Return the cells of an ignored column that are not numbers, if they are few: its values are not stored."""
-    if scan.types[column.name] != pl.String:
-        return []
-    cells = exactly(column.name).drop_nulls()
-    words = cells.filter(~_is_number(cells)).unique().head(_MOST_WORDS + 1)
-    found: list[str] = scan.frame.select(words).collect(engine="streaming").to_series().sort().to_list()
-    return found if len(found) <= _MOST_WORDS else []
-
-
-def _words_among_numbers(column: Column) -> list[str]:
-    """Return the categories that are not numbers, if they are few and the other categories are all numbers."""
-    cells = pl.DataFrame({"cells": [str(category) for category in column.categories]})
-    words = cells.filter(~_is_number(pl.col("cells")))["cells"].to_list()
-    return words if 0 < len(words) <= _MOST_WORDS and len(cells) - len(words) >= _FEWEST_ROWS else []
-
-
-def _is_number(cells: pl.Expr) -> pl.Expr:
-    """Return whether strings are numbers, possibly with a unit and separators of thousands."""
-    written: pl.Expr = is_written_number(cells, ".") | is_written_number(cells, ",")
-    return cells.cast(pl.Float64, strict=False).is_not_null() | written
 
 
 _FIRST_CATEGORIES = 12

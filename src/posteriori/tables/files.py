@@ -63,8 +63,8 @@ class Scan(StreamedTable):
         marks of missing cells, such as -.
     dates : mapping of str to WrittenDate
         The columns of text files whose strings are dates: their formats, and marks of missing cells.
-    remarks : tuple of str
-        Why columns of text files stay text although nearly all of their cells are numbers or dates.
+    remarks : mapping of str to str
+        Why columns of text files stay text although nearly all of their cells are numbers or dates: a sentence each.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Scan(StreamedTable):
     written: Mapping[str, WrittenNumber] = field(default_factory=dict)
     marks_of_model: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of columns of strings of a model
     dates: Mapping[str, WrittenDate] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    remarks: Mapping[str, str] = field(default_factory=dict)
     # how these files are opened when more is known of their columns; None if this is no longer the table of the files
     _opened: Callable[[KnownColumns], Scan] | None = None
 
@@ -134,7 +134,7 @@ class Scan(StreamedTable):
             found.insert(0, f"{', '.join(map(repr, marks))} in {quote(marked)} as missing")
         if found:
             warn(f"{self._title} is read with repairs: {'; '.join(found)}", ReadingWarning)
-        for remark in self.remarks:
+        for remark in self.remarks.values():
             warn(f"{self._title}: {remark}", ReadingWarning)
 
     @property
@@ -533,9 +533,8 @@ def open_scan(
     excluded = {*known.types, *known.texts, *known.dates, *known.labels, *known.categories, *(categories or ())}
     dates, remarks = written_dates(frame, [name for name in strings if name not in excluded], whole, keys)
     types, frame = _apply_dates(types, frame, dates)
-    texts = [
-        dtype.remark for name in types if isinstance(dtype := as_stored.get(name), WrittenText) and name not in dates
-    ]
+    texts = {name: dtype.remark for name in types if isinstance(dtype := as_stored.get(name), WrittenText)}
+    remarks |= {name: remark for name, remark in texts.items() if remark and name not in dates}
     again = partial(
         _open_again,
         paths,
@@ -560,7 +559,7 @@ def open_scan(
         written={name: dtype for name in types if isinstance(dtype := as_stored.get(name), WrittenNumber)},
         marks_of_model={name: tuple(found) for name, found in strings_of_model.items()},
         dates=dates,
-        remarks=(*filter(None, texts), *remarks),
+        remarks=remarks,
         _opened=again if files.is_text else None,
     )
 

@@ -720,20 +720,20 @@ class WrittenDate:
 
 def written_dates(
     frame: pl.LazyFrame, names: Sequence[str], whole: bool, unmarked: Collection[str] = ()
-) -> tuple[dict[str, WrittenDate], list[str]]:
+) -> tuple[dict[str, WrittenDate], dict[str, str]]:
     """Return how the columns of strings that are dates or times are written, and why others stay text.
 
     The first rows decide, or all rows if `whole`. All cells are in one format, or marks of missing ones, except in the
     columns `unmarked`.
     """
     if not names:
-        return {}, []
+        return {}, {}
     cells = frame.select(exactly(*names))
     try:
         rows = (cells if whole else cells.head(SAMPLED_ROWS)).collect(engine="streaming")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return {}, []  # the first pass over the rows names the damaged file
-    dates, remarks = {}, []
+        return {}, {}  # the first pass over the rows names the damaged file
+    dates, remarks = {}, {}
     for column in rows.iter_columns():
         marks = () if column.name in unmarked else marks_among_dates(column)
         found, reason = type_of_strings(column.filter(~column.is_in(marks)) if marks else column)
@@ -741,7 +741,6 @@ def written_dates(
             is_unpadded = found.kind == "time" and bool(column.str.contains(r"^\d:").any())
             dates[column.name] = WrittenDate(found.format, marks, is_unpadded)
         elif reason:
-            remarks.append(
-                f"column {column.name!r} {reason}, so they stay strings; write all as 2024-12-31, or leave empty"
-            )
+            advice = "so they stay strings; write all as 2024-12-31, or leave cells empty"
+            remarks[column.name] = f"column {column.name!r} {reason}, {advice}"
     return dates, remarks

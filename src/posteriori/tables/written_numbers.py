@@ -7,6 +7,7 @@ that is a repair, which is named; codes, such as zip codes with leading zeros, s
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -45,6 +46,7 @@ _MINUS_BEHIND = rf"^([^()+-]*[0-9]) *- *((?:{CURRENCY}|%)?)$"
 LEADING_ZERO = r"^[+-]?0[0-9]"
 _EXPONENT = r"^[0-9]+[eE][0-9]+$"  # 1E2 is a code where no other number has a fraction or a sign in its exponent
 _LIKE_A_CODE = rf"{LEADING_ZERO}|[eE+]|- *$|[0-9]{{16}}"  # what `_code` looks at more closely
+_FEW_WORDS = 3  # that a sentence lists
 _FEWEST_NUMBERS = 5  # that show that a column might be one of numbers
 _FEW_VALUES = 20  # so many distinct labels are classes in any case
 
@@ -315,7 +317,7 @@ def type_of_cells(
 
 def _listed(cells: Iterable[str]) -> str:
     named = sorted(cells)
-    return ", ".join(map(repr, named[:3])) + (", …" if len(named) > 3 else "")
+    return ", ".join(map(repr, named[:_FEW_WORDS])) + (", …" if len(named) > _FEW_WORDS else "")
 
 
 def _keeps_spelling(seen: SeenCells) -> bool:
@@ -346,9 +348,11 @@ def _why_text(seen: SeenCells, name: str) -> str:
     if seen.n_numbers < max(least, _FEWEST_NUMBERS) or _mixed_units(seen):
         return ""
     fix = "" if are_marks else "correct such cells, or "
+    stated = ",".join(sorted(seen.words))
+    option = f" (--missing-values {shlex.quote(stated)})" if len(seen.words) <= _FEW_WORDS else ""
     return (
         f"column {name!r} holds numbers except {_listed(seen.words)} ({seen.n_words:,} of {n:,} cells), "
-        f"and stays text; {fix}state them as missing values if they are none"
+        f"and stays text; {fix}state them as missing values if they are none{option}"
     )
 
 
@@ -389,11 +393,6 @@ def _bound(decimal: str) -> str:
     """Return the pattern of tidy cells that tell a number but are none: <0.5, ~3, 1.2M, 5 Mio."""
     number = rf"[+-]?[0-9][0-9{decimal}]*"
     return rf"^(?:[~≈<>≤≥]=? *{number}.{{0,6}}|(?:{CURRENCY})? *{number} *(?:k|K|M|Mio\.?|Mrd\.?|mn|bn|B|T))$"
-
-
-def is_written_number(cells: Any, decimal: str) -> Any:
-    """Return whether each string is a number, possibly with a unit and separators of thousands, and its sign before."""
-    return _tidy(cells).str.contains(_pattern(decimal))
 
 
 def is_plain_number(cells: Any, decimal: str) -> Any:
