@@ -215,7 +215,7 @@ def test_hints():
     code, out, err = run("fit", "t.csv", "--target", "y", "--json")
     assert code == 0
     by_column = {re.search("'([^']+)'", hint)[1]: hint for hint in json.loads(out)["hints"]}
-    assert set(by_column) == {"row", "name", "flag", "constant"}
+    assert set(by_column) == {"row", "name", "number", "flag", "constant"}
     assert "--column row=keep" in by_column["row"]
     assert "--column name=keep" in by_column["name"]
     assert "column 'number' holds numbers except 'free' (1 of 20 cells), and stays text" in err
