@@ -256,7 +256,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         Explanation
-            Holds n·C·d numbers: for some rows, not for millions.
+            Holds n·C·d numbers: for some rows, not for millions. Columns that the model ignores have no factor.
         """
         source, posterior = self._source(X), self._posterior
         require_in_memory(source.table, "explain")
@@ -273,13 +273,16 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
 
         log_factors = source.map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])  # threads may finish in any order
+        kept = list(self.schema_.modelled)
+        place = {j: k for k, j in enumerate(kept)}
+        given = posterior.given
         return Explanation(
             self.classes_,
-            self.schema_.names,
-            values,
+            tuple(self.schema_.names[j] for j in kept),
+            values[:, kept],
             posterior.bias,
-            log_factors,
-            posterior.given,
+            log_factors[:, :, kept],
+            given and tuple(tuple(place[i] for i in given[j] if i in place) for j in kept),
             posterior.is_weighted,
             tuple(row for start in sorted(words) for row in words[start]),
             posterior.begins_at_prior,

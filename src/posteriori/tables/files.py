@@ -474,6 +474,10 @@ def scan(
     >>> po.NaiveBayes().fit(rows).predict(rows).tolist()[:4]
     ['low', 'low', 'high', 'high']
     """
+    if hasattr(paths, "read"):
+        raise TypeError(
+            f"paths is a {type(paths).__name__}; give the path of a file, or a table that polars reads from it"
+        )
     if isinstance(missing_values, str):
         raise ValueError(f"missing_values is {missing_values!r}; give a list of strings")
     asked = AskedDialect(separator, decimal, encoding, tuple(missing_values), skip_rows, sheet)
