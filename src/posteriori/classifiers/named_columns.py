@@ -109,7 +109,8 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
 def stated_columns(categorical_features: Any, distributions: Any, y: Any = None) -> KnownColumns:
     """Return what the parameters of an estimator state of columns of files, as far as they name them."""
     listed = [categorical_features] if isinstance(categorical_features, str) else categorical_features
-    named = [one for one in listed if isinstance(one, str)] if isinstance(listed, Iterable) and np.ndim(listed) else []
+    several = isinstance(listed, Iterable) and getattr(listed, "ndim", 1) > 0
+    named = [one for one in listed if isinstance(one, str)] if several else []
     kinds: dict[str, str] = {}
     if isinstance(distributions, Mapping):
         of_name = {entry.density.name: entry.density.kind for entry in REGISTRY}
