@@ -127,13 +127,17 @@ class Work:
             warn(f"{what} takes about {_duration(self.seconds)} on one core; to make it shorter, {advice}")
 
 
-def require_affordable_export(what: str, sizes: Mapping[str, int], unit: str, most: int, instead: str) -> None:
+def require_affordable_export(
+    what: str, language: str, sizes: Mapping[str, int], unit: str, most: int, instead: str
+) -> None:
     """Raise ValueError, which names the largest models, if an export of all models together would be too large.
 
     Parameters
     ----------
     what : str
         The export, for the message.
+    language : str
+        The `language` of a pool that holds what can be exported.
     sizes : mapping from str to int
         The estimated size of each model in units, by its name.
     most : int
@@ -150,7 +154,7 @@ def require_affordable_export(what: str, sizes: Mapping[str, int], unit: str, mo
         if left > most:
             large.append(f"{name} ({float(f'{sizes[name]:.2g}'):,.0f})")
             left -= sizes[name]
-    fewer = f"fit without {'it' if len(large) == 1 else 'them'} (members=[…]), " if len(sizes) > 1 else ""
+    fewer = f'fit with language="{language}", which leaves out what is too large, ' if len(sizes) > 1 else ""
     raise ValueError(
         f"{first}, most of them of {', '.join(large)}; {fewer}fit fewer columns, bins or trees, or {instead}"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # A warning is of the user's call, although scikit-learn or a pool of threads may stand between.
 _BETWEEN = frozenset(
@@ -20,3 +22,15 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def each_once() -> Iterator[None]:
+    """Warn once, at the end, of what is warned of several times in between: many steps read the same table."""
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            yield
+        finally:
+            found = dict.fromkeys((str(one.message), one.category) for one in caught)
+    for message, category in found:
+        warn(message, category)

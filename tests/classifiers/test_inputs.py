@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import io
 import re
 import warnings
 
@@ -154,7 +155,7 @@ BAD_COLUMNS = {
         ValueError,
         "'x0' mixes strings and numbers; convert",
     ),
-    "flags and numbers": ([[True], [2]], ValueError, "column 'x0' mixes numbers and booleans; convert it to one of"),
+    "flags and numbers": ([[True], [2]], ValueError, "column 'x0' mixes numbers and booleans; convert all"),
     "huge integer": (np.array([[10**400], [1]], dtype=object), ValueError, "'x0' holds an integer too large.*rescale"),
 }
 
@@ -503,3 +504,18 @@ def test_labels_that_are_also_a_feature_are_named(frame):
     fit(frame, frame.assign(rain=reversed_labels)["rain"] if hasattr(frame, "assign") else frame["rain"].reverse())
     fit(frame[["height", "sky"]], frame["rain"])
     fit(frame, "rain")
+
+
+def test_the_advice_on_intervals_keeps_their_order():
+    rows = pd.DataFrame({"x": [1.5, 30, 2, 110, 5, 1000] * 6})
+    rows["q"] = pd.cut(rows["x"], [0, 2, 10, 100, 1000])
+    with pytest.raises(TypeError, match=r"'q' holds intervals .*in order by \.cat\.rename_categories\(str\)"):
+        po.NaiveBayes().fit(rows, ["u", "v"] * 18)
+    rows["q"] = rows["q"].cat.rename_categories(str)
+    model = po.NaiveBayes().fit(rows, ["u", "v"] * 18)
+    assert model.schema_.columns[1].categories == ("(0, 2]", "(2, 10]", "(10, 100]", "(100, 1000]")
+
+
+def test_an_open_file_is_no_path():
+    with pytest.raises(TypeError, match="paths is a BytesIO; give the path of a file"):
+        po.scan(io.BytesIO(b"a,b"))

@@ -138,3 +138,57 @@ def test_importance_prints_with_the_names_of_the_columns_and_the_greatest_first(
     assert lines[1].split() == ["strong", f"{found.information[-1]:.4f}", "±", f"{found.standard_error[-1]:.4f}"]
     assert len(lines) == 32
     assert lines[-1] == "… and 4 more columns"
+
+
+@pytest.mark.parametrize(
+    ("call", "keyword", "advice"),
+    [
+        (po.Columns, "ignore", "drop the columns from X"),
+        (po.Columns, "categorical", "use categorical_features=…"),
+        (po.Columns, "kept", "did you mean 'keep'?"),
+        (po.EM, "n_components", "use components_per_class=…"),
+        (po.Labels, "unlabeled", "did you mean 'unlabelled'?"),
+        (po.ChowLiuTree, "seed", "the parameters are"),
+        (po.ChowLiuTree, "categorical_features", "use columns=po.Columns(categorical_features=…)"),
+        (po.StructureSearch, "scores", "did you mean 'score'?"),
+        (po.cross_validate, "categorical", "use categorical_features=…"),
+        (po.cross_validate, "ignore", "drop the columns from X"),
+        (po.compare, "columns", "set columns of the models, or use categorical_features=…"),
+        (po.compare, "cv", "use repeats=…"),
+        (po.compare, "folds", "use repeats=…, or po.cross_validate(models, X, y, folds=…)"),
+        (po.scan, "categorical_features", "use categorical=…"),
+        (po.scan, "sep", "use separator=…"),
+        (po.tables.scan_sql, "categorical_features", "use categorical=…"),
+        (po.learn_network, "categorical_features", "use states={variable: [state, …]}"),
+        (po.networks.learn_structure, "categorical", "use states={variable: [state, …]}"),
+        (po.NaiveBayes().sample, "given", "use y=… for rows of a class; for any other column use"),
+        (po.GenerativeClassifier().sample, "evidence", "use y=… for rows of a class; for any other column use"),
+        (po.MixtureModel().sample, "given", "for any other column use net = po.learn_network(table)"),
+        (po.ChowLiuTree().sample, "given", "for any other column use net = po.learn_network(table)"),
+        (po.BayesianNetwork().sample, "given", "use evidence={variable: state}"),
+    ],
+)
+def test_every_function_and_group_names_the_place_of_an_unknown_keyword(call, keyword, advice):
+    with pytest.raises(TypeError) as caught:
+        call(**{keyword: 1})
+    assert f" has no parameter {keyword!r}; {advice}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [po.NaiveBayes(), po.GenerativeClassifier(), po.MixtureModel(), po.ChowLiuTree(), po.BayesianNetwork()],
+    ids=lambda model: type(model).__name__,
+)
+def test_methods_that_people_look_for_name_the_right_call(model):
+    with pytest.raises(AttributeError, match=rf"^{type(model).__name__} has no method 'save'; use po\.save\("):
+        model.save("model.posteriori")
+    with pytest.raises(AttributeError, match=r"no method 'impute'; .*net\.marginals\(table\) has p\("):
+        model.impute([[1]])
+    assert not hasattr(model, "save")
+
+
+def test_the_advice_on_other_columns_works():
+    table = pl.DataFrame({"colour": ["red", "blue", None] * 20, "size": ["big", "small", "big"] * 20})
+    net = po.learn_network(table)
+    assert net.marginals(table)["colour"].shape == (60, 2)
+    assert set(net.sample(50, evidence={"colour": "red"}, random_state=0)["colour"]) == {"red"}

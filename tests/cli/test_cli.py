@@ -180,7 +180,7 @@ REFUSALS = [
     (("fit", "dates.parquet", "--target", "y", "--dates", "decade"), "--dates names 'decade'; name some of days"),
     (("fit", "dates.parquet", "--target", "when"), "the target 'when' is Date"),
     (("predict", "absent.posteriori", "small.csv"), "there is no file 'absent.posteriori'"),
-    (("predict", "small.csv", "small.csv"), "is not a posteriori model"),
+    (("predict", "small.csv", "small.csv"), "is a table, and the model comes first"),
     (("predict", ".", "small.csv"), "is a folder"),
     (("predict", "MODEL", "small.csv"), "the table has no column of the model"),
     (("predict", "MODEL", "penguins.csv", "--output", "out.xlsx"), "a spreadsheet, which is not written"),

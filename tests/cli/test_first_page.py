@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -118,8 +119,33 @@ def test_no_class_is_to_be_trusted_that_guessing_predicts_as_well():
 
 def test_a_class_that_is_never_predicted():
     assert in_words.how_complete(held_out(0.8, 0.9).figures, ["a", "b"]) == (
-        "Of 100 that are “b”, it finds 0: it never predicts “b”."
+        "Of 100 that are “b”, it finds 0: it never predicts “b”. A threshold of 0.1, the share of “b”, in place of one "
+        "half finds more."
     )
+
+
+def test_a_threshold_is_named_where_few_rows_of_a_class_are_found_and_probabilities_tell_something():
+    figures = held_out(0.8, 0.9).figures
+    assert in_words.threshold_to_find_more(figures) == pytest.approx(0.1)
+    assert in_words.threshold_to_find_more(replace(figures, verdict="uninformative")) is None
+    found = replace(figures, predicted=(figures.true[0], figures.true[1]), correct=figures.true)
+    assert in_words.threshold_to_find_more(found) is None
+
+
+def test_the_first_page_names_the_option_for_a_rare_class(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    fraud = rng.random(800) < 0.06
+    rows = pl.DataFrame({"amount": rng.normal(size=800) + 1.2 * fraud, "y": np.where(fraud, "fraud", "fine")})
+    rows.write_csv("t.csv")
+    page = CommandLine(model="nb", details=False).succeeds("fit", "t.csv", "--target", "y", "-o", "m.posteriori")
+    option = re.search(r"posteriori predict m\.posteriori … --threshold (fraud=[\d.]+); --proba ranks rows", page)[1]
+    rows.drop("y").write_csv("new.csv")
+    usual, found = (
+        CommandLine().succeeds("predict", "m.posteriori", "new.csv", *more).count("fraud")
+        for more in ((), ("--threshold", option))
+    )
+    assert found > 5 * usual
 
 
 def test_the_interval_holds_the_accuracy_and_stays_within_bounds():

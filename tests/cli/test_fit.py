@@ -230,6 +230,22 @@ def test_one_hint_names_all_columns_with_the_same_marks():
     assert hints == ["columns 'c', 'd' have the category '?'; if that means missing, add --missing-values '?'"]
 
 
+def test_many_whole_numbers_that_are_named_like_codes_get_a_hint():
+    rows = [f"{10000 + i * 37 % 40},{i * 7919 % 4001},{i * 31 % 50},{20 + i * 13 % 45}" for i in range(200)]
+    lines = [f"{row},{'ab'[i % 2]}" for i, row in enumerate(rows)]
+    write("t.csv", "ZIP Code,user_id,StoreID,age,y\n" + "\n".join(lines))
+    named, identifying = json.loads(succeeds("fit", "t.csv", "--target", "y", "--json", "--model", "nb"))["hints"]
+    assert named.startswith("columns 'ZIP Code', 'StoreID' are named like codes but read as quantities; ")
+    assert named.endswith("add --categorical 'ZIP Code,StoreID'")
+    assert identifying == (
+        "column 'user_id' is named like a code, and nearly every row has its own; to leave out an identifier, add "
+        "--ignore user_id"
+    )
+    options = ("--json", "--model", "nb", "--column", "ZIP Code,StoreID=poisson")
+    stated = json.loads(succeeds("fit", "t.csv", "--target", "y", *options))["hints"]
+    assert stated == [identifying]  # the user has chosen
+
+
 def test_whole_numbers_that_look_like_codes_get_a_hint():
     odd, even = [10, 20, 31, 45], [2, 4, 6, 8]
     rows = [

@@ -356,7 +356,7 @@ def test_the_picture_shows_the_means(found, measure):
     ("options", "sentence"),
     [
         ({"models": ["nb", "svm"]}, "there is no model 'svm'"),
-        ({"models": ["nb", po.NaiveBayes(alpha=2.0), po.NaiveBayes()]}, "two models have the title 'NaiveBayes'"),
+        ({"models": ["nb", po.NaiveBayes(), po.NaiveBayes()]}, "two models have the title 'NaiveBayes'"),
         ({"models": []}, "models is empty"),
         ({"sizes": [1, 10]}, "sizes holds 1; give whole numbers from 2 to 258"),
         ({"sizes": [10, 259]}, "sizes holds 259"),
@@ -443,6 +443,12 @@ def test_comparisons_take_one_model_and_seeds_of_any_kind_and_refuse_a_table_as_
 def test_titles():
     assert list(chosen_models(["nb", discriminative("logistic")], {})) == ["naive Bayes", "logistic regression"]
     assert list(chosen_models([discriminative(GaussianNB())], {})) == ["GaussianNB"]
+
+
+def test_models_of_one_kind_are_named_by_the_parameters_that_differ():
+    given = ["lda", po.NaiveBayes(), po.NaiveBayes(alpha=2.0), po.TreeAugmentedNaiveBayes()]
+    named = ["LDA", "NaiveBayes()", "NaiveBayes(alpha=2.0)", "TreeAugmentedNaiveBayes"]
+    assert list(chosen_models(given, {})) == named
 
 
 def test_text_is_read_as_tf_idf_by_logistic_regression_and_left_out_by_trees():

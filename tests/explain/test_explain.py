@@ -270,3 +270,16 @@ def test_the_odds_are_of_two_different_classes(penguins, model):
     assert explanation.log_odds(0, against=first).label == second
     with pytest.raises(ValueError, match="are both 'Adelie'; give two classes"):
         explanation.log_odds(0, "Adelie", "Adelie")
+
+
+def test_columns_that_the_model_ignores_have_no_factor():
+    rng = np.random.default_rng(0)
+    rows = pl.DataFrame({"x": rng.normal(size=60), "id": range(60), "z": ["p", "q", "q"] * 20, "y": ["u", "v"] * 30})
+    with pytest.warns(UserWarning, match="'id' is ignored"):
+        models = [kind().fit(rows, "y") for kind in (po.NaiveBayes, po.TreeAugmentedNaiveBayes)]
+    for model in models:
+        explanation = model.explain(rows[:3])
+        assert explanation.feature_names == ("x", "z")
+        assert_allclose(explanation.log_joint, model.predict_joint_log_proba(rows[:3]), rtol=1e-12)
+        assert "× id" not in explanation.bayes_table(0)
+        assert all(set(explanation.known(0, j)) <= {"x", "z"} for j in range(2))

@@ -452,3 +452,9 @@ def test_a_peer_gives_the_same_posteriors(shared_data):
 def test_a_name_that_polars_takes_for_a_pattern_is_sampled(name):
     net = po.BayesianNetwork(cpts=[CPT(name, ["u", "v"], {}, [0.0, 1.0]), CPT("b", [1, 2], {}, [1.0, 0.0])])
     assert net.sample(2, random_state=0).to_dict(as_series=False) == {name: ["v", "v"], "b": [1, 1]}
+
+
+def test_names_in_a_list_are_asked_for_one_by_one():
+    net = random_network(0)
+    with pytest.raises(ValueError, match=r"\['v0', 'v1'\] is one argument; give each name as its own: 'v0', 'v1'"):
+        net.query(["v0", "v1"])

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -439,3 +440,14 @@ def test_rows_whose_dates_have_other_parts_are_reported_on():
     with pytest.warns(UserWarning, match="when"):
         page = check(po.report(model, same_day, ["a", "b"] * 14))
     assert "when.hour" in page.text
+
+
+def test_a_column_that_the_model_does_not_know_is_warned_of_once_and_the_labels_not_at_all():
+    rows = load_penguins().drop_nulls()
+    model = po.NaiveBayes().fit(rows.drop("species"), rows["species"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        po.report(model, rows, "species")
+        assert [str(one.message) for one in caught] == []
+        po.report(model, rows.with_columns(note=1), rows["species"])
+    assert len([one for one in caught if "was not trained on; ignored" in str(one.message)]) == 1

@@ -84,11 +84,11 @@ def test_a_select_that_is_too_long_is_refused_before_it_is_written(monkeypatch):
     monkeypatch.setattr("posteriori.sql.translation.SelectSteps", None)
     large = max(lengths, key=lengths.get)
     with pytest.raises(
-        ValueError, match=rf"is not written: it would have about .* most of them of .*'{large}' \(.*members="
+        ValueError, match=rf"is not written: it would have about .* most of them of .*'{large}' \(.*language="
     ):
         pool.to_sql()
     monkeypatch.setattr(sizes, "MOST_CHARACTERS", 1)
-    with pytest.raises(ValueError, match=r"fit without them") as caught:
+    with pytest.raises(ValueError, match=r'fit with language="sql", which leaves out') as caught:
         pool.to_sql()
     assert all(name in str(caught.value) for name in lengths)
 

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: parameters and validation, nothing numeric."""
+"""scikit-learn estimators: their parameters, their fits and their predictions."""
 
 from posteriori.classifiers.dependence import AveragedOneDependence, FullJointClassifier, KDependenceBayes
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant

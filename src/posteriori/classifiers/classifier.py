@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.fitted import TrainingRecord, record_of
-from posteriori.classifiers.keywords import OF_CLASSIFIERS
+from posteriori.classifiers.keywords import IMPUTE, OF_CLASSIFIERS, OF_SAMPLING, SAVE
 from posteriori.classifiers.notebooks import estimator_html, priors_html
 from posteriori.classifiers.parameter_groups import (
     EM,
@@ -33,7 +34,7 @@ from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_draw, generator
-from posteriori.support.keywords import explain_unknown_keywords
+from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, check_weights, read_labels
 from posteriori.tables.reading import takes_tables
@@ -117,6 +118,8 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     columns: Columns | None = None
     set_params = set_grouped_params
     _validate_params = validate_grouped_params
+    save = Elsewhere(SAVE)
+    impute = Elsewhere(IMPUTE)
 
     fitted_: Any  # what the fit learned: `Fitted`, or `FittedPool`
 
@@ -253,7 +256,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         Explanation
-            Holds n·C·d numbers: for some rows, not for millions.
+            Holds n·C·d numbers: for some rows, not for millions. Columns that the model ignores have no factor.
         """
         source, posterior = self._source(X), self._posterior
         require_in_memory(source.table, "explain")
@@ -270,18 +273,22 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
 
         log_factors = source.map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])  # threads may finish in any order
+        kept = list(self.schema_.modelled)
+        place = {j: k for k, j in enumerate(kept)}
+        given = posterior.given
         return Explanation(
             self.classes_,
-            self.schema_.names,
-            values,
+            tuple(self.schema_.names[j] for j in kept),
+            values[:, kept],
             posterior.bias,
-            log_factors,
-            posterior.given,
+            log_factors[:, :, kept],
+            given and tuple(tuple(place[i] for i in given[j] if i in place) for j in kept),
             posterior.is_weighted,
             tuple(row for start in sorted(words) for row in words[start]),
             posterior.begins_at_prior,
         )
 
+    @partial(explain_unknown_keywords, groups={}, wanted=OF_SAMPLING)
     def sample(
         self, n: int = 1, y: Any = None, random_state: Any = None, respect_ranges: bool = True
     ) -> tuple[Any, Array]:

@@ -1,6 +1,11 @@
-"""Keywords of other libraries, and the parameters of classifiers and mixtures that do the same."""
+"""Keywords and methods of other libraries, and what does the same in classifiers and mixtures."""
 
 from posteriori.support.keywords import Wanted
+
+SAVE = "use po.save(model, path)"
+_OTHER_COLUMNS = "for any other column use net = po.learn_network(table)"
+IMPUTE = f"{_OTHER_COLUMNS}; net.marginals(table) has p(column | the known cells) of every row"
+GIVEN_CELLS = f"{_OTHER_COLUMNS}; net.sample(n, evidence={{column: value}}) draws rows given cells"
 
 OF_CLASSIFIERS: Wanted = {
     "class_weight": (("priors", 'use priors="uniform" for equal classes, or fit(X, y, sample_weight=…)'),),
@@ -25,6 +30,23 @@ OF_CLASSIFIERS: Wanted = {
     "n_splits": (("folds", "use folds=…"),),
     "verbose": (("n_jobs", 'logging.basicConfig(level="INFO") prints each step of fit'),),
     "seed": (("random_state", "use random_state=…"),),
+}
+
+OF_GROUPS: Wanted = {
+    "ignore": (("keep", "drop the columns from X"),),
+    "drop": (("keep", "drop the columns from X"),),
+    "categorical": (("categorical_features", "use categorical_features=…"),),
+    "cat_features": (("categorical_features", "use categorical_features=…"),),
+    "numeric": (("categorical_features", "cast the columns to numbers in X"),),
+    "n_components": (("components_per_class", "use components_per_class=…"),),
+    "random_state": (("n_init", "use random_state=… of the classifier"),),
+}
+
+OF_SAMPLING: Wanted = {
+    "given": (("y", f"use y=… for rows of a class; {GIVEN_CELLS}"), ("n", GIVEN_CELLS)),
+    "evidence": (("y", f"use y=… for rows of a class; {GIVEN_CELLS}"), ("n", GIVEN_CELLS)),
+    "seed": (("random_state", "use random_state=…"),),
+    "n_samples": (("n", "use n=…"),),
 }
 
 OF_MIXTURES: Wanted = {

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.estimate_warnings import warn_of_empty_columns, warn_of_few_rows
 from posteriori.classifiers.fitted import Fitted, FittedAttributes
-from posteriori.classifiers.keywords import OF_MIXTURES
+from posteriori.classifiers.keywords import IMPUTE, OF_MIXTURES, OF_SAMPLING, SAVE
 from posteriori.classifiers.label_parameters import reject_target
 from posteriori.classifiers.named_columns import categorical_places, kept_places, stated_columns
 from posteriori.classifiers.notebooks import components_html, estimator_html
@@ -46,7 +46,7 @@ from posteriori.statistics.resolution import few_whole_numbers, rounding_varianc
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.constraints import N_JOBS, PSEUDO_COUNT
 from posteriori.support.formatting import listed
-from posteriori.support.keywords import explain_unknown_keywords
+from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.reading import takes_tables
@@ -221,6 +221,9 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         "random_state": ["random_state", np.random.Generator],
         "n_jobs": N_JOBS,
     }
+
+    save = Elsewhere(SAVE)
+    impute = Elsewhere(IMPUTE)
 
     @partial(explain_unknown_keywords, groups=GROUPS, wanted=OF_MIXTURES)
     def __init__(
@@ -454,6 +457,7 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         """Return −2·log p(X) + 2·m, with m free parameters; lower is better."""
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters_)
 
+    @partial(explain_unknown_keywords, groups={}, wanted=OF_SAMPLING)
     def sample(self, n: int = 1, random_state: Any = None, respect_ranges: bool = True) -> tuple[Any, Array]:
         """Draw n rows, as a table of the same kind as the training table, and their components, (n,).
 

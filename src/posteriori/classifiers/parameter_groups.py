@@ -11,8 +11,10 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
+from posteriori.classifiers.keywords import OF_GROUPS
 from posteriori.learning.fit import EMOptions
 from posteriori.support.checks import generator
+from posteriori.support.keywords import explain_unknown_keywords
 
 _Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 
@@ -135,6 +137,8 @@ class Labels(ParameterGroup):
 class Columns(ParameterGroup):
     """Which columns are categorical, which are kept although they identify rows, and how dates and text are read.
 
+    Columns to leave out are dropped from X.
+
     Parameters
     ----------
     categorical_features : "auto", "from_dtype", "all", mask, indices or names, optional
@@ -202,6 +206,8 @@ class Columns(ParameterGroup):
 
 
 GROUPS: dict[str, type[ParameterGroup]] = {"em": EM, "labels": Labels, "columns": Columns}
+for _kind in GROUPS.values():
+    _kind.__init__ = explain_unknown_keywords(_kind.__init__, {}, OF_GROUPS)  # type: ignore[method-assign]
 _EXAMPLES = {"em": "max_iter=50", "labels": 'unlabelled="learn"', "columns": 'categorical_features=["zip"]'}
 
 

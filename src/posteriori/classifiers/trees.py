@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, Self
 
@@ -22,14 +23,23 @@ from posteriori.classifiers.dependence import (
 from posteriori.classifiers.fitted import FittedAttributes
 from posteriori.classifiers.fitting import add_rows, learn_rows
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.keywords import IMPUTE, OF_MIXTURES, OF_SAMPLING, SAVE
 from posteriori.classifiers.label_parameters import reject_target
-from posteriori.classifiers.parameter_groups import EM, Columns, Labels, set_grouped_params, validate_grouped_params
+from posteriori.classifiers.parameter_groups import (
+    EM,
+    GROUPS,
+    Columns,
+    Labels,
+    set_grouped_params,
+    validate_grouped_params,
+)
 from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.updating import remove_rows
 from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
 from posteriori.model import Block, GenerativeModel
 from posteriori.support.checks import require
+from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
 from posteriori.support.typing import Array
 from posteriori.tables import Schema, read_table
 
@@ -368,7 +378,10 @@ class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
 
     set_params = set_grouped_params
     _validate_params = validate_grouped_params
+    save = Elsewhere(SAVE)
+    impute = Elsewhere(IMPUTE)
 
+    @partial(explain_unknown_keywords, groups=GROUPS, wanted=OF_MIXTURES)
     def __init__(
         self,
         *,
@@ -430,6 +443,7 @@ class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
         """Return the mean log p(x) in nats per row."""
         return float(self.score_samples(X).mean())
 
+    @partial(explain_unknown_keywords, groups={}, wanted=OF_SAMPLING)
     def sample(self, n: int = 1, random_state: Any = None, respect_ranges: bool = True) -> Any:
         """Draw n rows, as a table of the same kind as the training table.
 

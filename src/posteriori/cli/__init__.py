@@ -85,9 +85,9 @@ def _run(arguments: list[str]) -> int:
     except typer.Exit as early:
         return early.exit_code
     except usage_error as error:
-        path = error.ctx.command_path if getattr(error, "ctx", None) else "posteriori"
-        message = one_line(error.format_message()).replace("Value error, ", "").removesuffix(".")  # pydantic's words
-        return _fail(f"{message[:1].lower()}{message[1:]} (see {path} --help)", REFUSED)
+        from posteriori.cli.usage import sentence_of_usage
+
+        return _fail(one_line(sentence_of_usage(error, arguments, command)), REFUSED)
     except BrokenPipeError:
         raise
     except (UserError, OSError, MemoryError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+import shlex
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
@@ -45,7 +46,9 @@ def evaluate(
     target = target or estimator.schema_.target
     if target is None:
         raise UserError("the model does not know the name of its target; name the column with --target")
-    check_column(target, frame.schema, table.name)
+    drift = shlex.join(["posteriori", "report", str(model), str(table), "--against"])
+    unlabelled = f"if its rows have no labels, {drift} EARLIER_TABLE compares them with earlier ones"
+    check_column(target, frame.schema, table.name, unlabelled)
     read = with_cut_target(frame, estimator, target)
     frame = labelled_rows(read, target, table)
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable
 
 from posteriori.cli.facts import Facts
+from posteriori.cli.options import spellings, unlabelled_line
 from posteriori.cli.tables import console, label_text, print_sentences
 from posteriori.registry import in_seen_words
 from posteriori.support.formatting import listed, percent, plural
@@ -14,6 +15,15 @@ _MOST_NOTES = 4  # hints and alerts
 _MOST_LETTERS = 200  # of a note
 _MOST_NAMED = 3  # columns
 _DRIFT = "changes along the rows"
+
+
+def what_threshold(facts: Facts) -> str:
+    """Return how to find more rows of a class of interest that is hardly ever predicted; empty where it is."""
+    share = facts["threshold_to_find_more"]
+    if share is None:
+        return ""
+    named = shlex.quote(f"{spellings(facts['positive'])[0]}={share:.2g}")
+    return f"To find more: posteriori predict {shlex.quote(facts['output'])} … --threshold {named}; --proba ranks rows"
 
 
 def what_matters(facts: Facts) -> str:
@@ -85,15 +95,13 @@ def print_first_page(facts: Facts) -> None:
     rows, columns = plural(facts["rows"], "row"), plural(len(features), "feature")
     out.print(f"{facts['table']}: {rows}, {columns}; {label_text(facts['target'])}: {classes}")
     if facts["unlabelled"]["rows"]:
-        from posteriori.cli.options import unlabelled_line
-
         out.print(unlabelled_line(facts["unlabelled"]))
     out.print()
     if facts["hold_out"] is not None:
         out.print(facts["hold_out"]["sentence"])
     print_sentences(out, facts["summary"])
     judged = len(facts["classes"]) > 1
-    for sentence in (what_matters(facts), what_to_look_at(facts)) if judged else ():
+    for sentence in (what_threshold(facts), what_matters(facts), what_to_look_at(facts)) if judged else ():
         if sentence:
             out.print(sentence, soft_wrap=True)
     notes = list(_notes(facts)) if judged else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -67,10 +67,13 @@ _SAID_ELSEWHERE = ("constant", "ignored")  # hints of fit, the columns of show
 _WIDE = 100  # columns of a terminal
 _CODES = range(3, 11)  # distinct whole numbers that may be codes
 _CODE_NAMES = frozenset(["category", "class", "code", "codes", "group", "kind", "language", "region", "type", "zone"])
+_ID_NAMES = _CODE_NAMES | {"id", "ids", "key", "plz", "postal", "postcode", "sku", "uid", "zip", "zipcode"}
 
 
-def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str]:
-    """Yield a sentence with a remedy for each suspicious column.
+def hints(
+    scan: Scan, description: ScannedTable, schema: Schema, stated: Collection[str] = frozenset()
+) -> Iterable[str]:
+    """Yield a sentence with a remedy for each suspicious column; `stated` are columns whose kind the user has chosen.
 
     The suspects are columns that count the rows, have one value or two whole numbers,
     have almost as many categories as cells, have a mark of a missing cell as a category, or hold whole numbers that
@@ -99,7 +102,7 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
             yield f"{quote([column.name])} counts the rows; leave it out: --ignore {shlex.quote(column.name)}"
         if scanned.n_values == 1:
             constant.append(column.name)
-        if scanned.n_values == 2 and scanned.dtype.is_integer() and column.kind == "continuous":
+        if scanned.n_values == 2 and _are_whole(column, description) and column.name not in stated:
             binary.append(column.name)
         holds_words = column.kind == "categorical" and column.holds_strings and column.name not in scan.remarks
         if holds_words and present >= _FEWEST_ROWS and len(column.categories) > _IDENTIFIER_SHARE * present:
@@ -113,40 +116,68 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
             f"{quote(binary)} {_have(binary)} only two values; if they are codes rather than quantities, "
             f"add --categorical {shlex.quote(','.join(binary))}"
         )
-    codes = _codes(scan, description, schema)
+    yield from _hints_on_codes(scan, description, schema, stated)
+    if constant:
+        yield f"{quote(constant)} {_have(constant)} only one value and cannot inform on the class"
+
+
+def _are_whole(column: Column, description: ScannedTable) -> bool:
+    is_number = column.kind == "continuous" and column.part is None
+    return is_number and description.columns[column.name].dtype.is_integer()
+
+
+def _hints_on_codes(scan: Scan, description: ScannedTable, schema: Schema, stated: Collection[str]) -> Iterable[str]:
+    codes, named, identifying = _codes(scan, description, schema, stated)
     if codes:
         yield (
             f"{quote(codes)} {_have(codes)} few whole numbers; if they are codes rather than quantities, "
             f"add --categorical {shlex.quote(','.join(codes))}"
         )
-    if constant:
-        yield f"{quote(constant)} {_have(constant)} only one value and cannot inform on the class"
+    if named:
+        quantities = "a quantity" if len(named) == 1 else "quantities"
+        yield (
+            f"{quote(named)} {_named_like_codes(named)} but read as {quantities}; if that is wrong, add "
+            f"--categorical {shlex.quote(','.join(named))}"
+        )
+    if identifying:
+        yield (
+            f"{quote(identifying)} {_named_like_codes(identifying)}, and nearly every row has its own; to leave out an "
+            f"identifier, add --ignore {shlex.quote(','.join(identifying))}"
+        )
 
 
-def _codes(scan: Scan, description: ScannedTable, schema: Schema) -> list[str]:
-    """Return the columns of 3 to 10 whole numbers, in the first rows, that look like codes by their name or steps.
+def _named_like_codes(names: list[str]) -> str:
+    return "is named like a code" if len(names) == 1 else "are named like codes"
 
-    Most steps between codes are other than 1 and not all equal. Counts begin with steps of 1, so that other
-    numbers from 1 on without a gap get no hint.
+
+def _codes(
+    scan: Scan, description: ScannedTable, schema: Schema, stated: Collection[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """Return columns of whole numbers, in the first rows, that look like codes.
+
+    They have 3 to 10 values and look like codes by their name or steps; or more, and are named like codes; or are, and
+    nearly every row has a value of its own. Most steps between codes are other than 1 and not all equal. Counts begin
+    with steps of 1, so that other numbers from 1 on without a gap get no hint.
     """
-    names = [
-        column.name
-        for column in schema.columns
-        if column.kind == "continuous" and column.part is None and description.columns[column.name].dtype.is_integer()
-    ]
+    names = [column.name for column in schema.columns if _are_whole(column, description) and column.name not in stated]
+    found: tuple[list[str], list[str], list[str]] = ([], [], [])
     if not names:
-        return []
-    values = scan.frame.head(SAMPLED_ROWS).select(
-        exactly(name).drop_nulls().unique().sort().head(_CODES.stop).implode() for name in names
-    )
-    found = []
+        return found
+    head = scan.frame.head(SAMPLED_ROWS)
+    values = head.select(exactly(name).drop_nulls().unique().sort().head(_CODES.stop).implode() for name in names)
     for cells in values.collect(engine="streaming").iter_columns():
         numbers = cells[0].to_list()
-        steps = [high - low for low, high in itertools.pairwise(numbers)]
-        has_gaps = len(set(steps)) > 1 and 2 * sum(step > 1 for step in steps) > len(steps)
         words = {word.lower() for word in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", cells.name)}  # "EthnicClass", too
-        if len(numbers) in _CODES and (has_gaps or not words.isdisjoint(_CODE_NAMES)):
-            found.append(cells.name)
+        if len(numbers) in _CODES:
+            steps = [high - low for low, high in itertools.pairwise(numbers)]
+            has_gaps = len(set(steps)) > 1 and 2 * sum(step > 1 for step in steps) > len(steps)
+            if has_gaps or not words.isdisjoint(_CODE_NAMES):
+                found[0].append(cells.name)
+        elif len(numbers) == _CODES.stop and not words.isdisjoint(_ID_NAMES):
+            present = head.select(exactly(cells.name).drop_nulls()).collect(engine="streaming").to_series()
+            identifies = present.n_unique() > _IDENTIFIER_SHARE * len(present)
+            if not (identifies and description.columns[cells.name].counts_rows):  # which another hint says
+                found[2 if identifies else 1].append(cells.name)
     return found
 
 
@@ -194,7 +225,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
             for label, category in zip(labels_of(estimator), estimator.target_.categories, strict=True)
         ],
         "columns": _columns(facts_of_scan(estimator, scan, description), description.n_rows),
-        "hints": list(hints(scan, description, schema)),
+        "hints": list(hints(scan, description, schema, getattr(estimator, "distributions", None) or ())),
         "cross_validation": {
             "folds": scored.folds,
             **_scores(scored),
@@ -210,6 +241,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
         "summary": in_words.sentences(
             judged.predictions.figures, in_words.class_phrases(labels_of(estimator), schema.target)
         ),
+        "threshold_to_find_more": in_words.threshold_to_find_more(judged.predictions.figures),
         "rows_to_look_at": [{"row": row, "probability": p} for row, p in judged.doubtful],
     }
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from posteriori.cli.wording import in_options
 from posteriori.support import compilation
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def sentence_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         named = f"cannot use {os.fspath(error.filename)!r}: " if error.filename else ""
         return one_line(f"{named}{error.strerror.lower()}")
-    return one_line(str(error))
+    return in_options(one_line(str(error)))
 
 
 def one_line(text: str) -> str:
@@ -74,7 +75,7 @@ def one_line_warnings() -> Iterator[None]:
 
 def warn(message: str, printed: set[str] | None = None) -> None:
     """Print one line to stderr, unless it is in `printed`; add it there."""
-    line = one_line(message)
+    line = in_options(one_line(message))
     if printed is None or line not in printed:
         print(f"warning: {line}", file=sys.stderr)
     if printed is not None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from posteriori.scoring.fitted import FittedPosterior
     from posteriori.tables import Column, Scan, Schema
 
+_OF_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ndjson", ".jsonl", ".xlsx", ".xls", ".ods")
+
 AnyModelPath = Annotated[
     Path,
     typer.Argument(
@@ -78,8 +80,7 @@ def load_any(path: Path) -> Any:
     UserError
         There is no such file, or it holds no model.
     """
-    if not path.exists():
-        raise UserError(f"there is no file {str(path)!r}")
+    _require_file(path)
     from posteriori.model_files import parse, read_file
     from posteriori.networks import read_network
 
@@ -115,6 +116,11 @@ def _network_instead(path: Path) -> UserError:
 def _require_file(path: Path) -> None:
     if not path.is_file():
         raise UserError(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
+    if path.name.lower().removesuffix(".gz").removesuffix(".zst").endswith(_OF_TABLES):
+        from posteriori.model_files import is_model_file
+
+        if not is_model_file(path):
+            raise UserError(f"{str(path)!r} is a table, and the model comes first: give the file that fit saved")
 
 
 def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = None) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -12,9 +13,9 @@ import typer
 
 from posteriori.cli.expressions import parse_edges, parse_findings, parse_tiers
 from posteriori.cli.files import read_frame
-from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.messages import UserError, as_user_errors, note, work_progress
 from posteriori.cli.named_columns import columns_named
-from posteriori.cli.options import AsJson, DrawSeed, Force, Ignore, OutputTable, RowCount
+from posteriori.cli.options import AsJson, DrawSeed, Force, Ignore, OutputTable, Quiet, RowCount
 from posteriori.cli.outputs import output_at, table_at
 
 if TYPE_CHECKING:
@@ -176,6 +177,7 @@ def learn(
         ),
     ] = None,
     ignore: Ignore = None,
+    quiet: Quiet = False,
     binned: Annotated[bool, typer.Option("--binned", help="Cut numeric columns at their quartiles.")] = False,
     force: Force = False,
     as_json: AsJson = False,
@@ -205,6 +207,7 @@ def learn(
     frame = frame.select(exactly(*(name for name in frame.columns if name not in dropped)))
     if not frame.width:
         raise UserError(f"{table.name!r} has no column left; a network needs a variable")
+    _note_identifiers(frame)
     if binned:
         frame = _binned(frame)
 
@@ -221,7 +224,8 @@ def learn(
             tiers=parse_tiers(tiers),
             significance=significance,
         )
-        net = learn_network(frame, search)
+        with work_progress(not quiet):
+            net = learn_network(frame, search)
         with place.writing() as path:
             write_network(net, path)
     found = {
@@ -234,6 +238,15 @@ def learn(
         "output": str(output),
     }
     _print_json(found) if as_json else _print_learned(found)
+
+
+def _note_identifiers(frame: pl.DataFrame) -> None:
+    """Print which columns identify rows, and how to leave them out: as variables they have nothing to say."""
+    from posteriori.tables import read_table
+    from posteriori.tables.column_kinds import find_identifiers
+
+    for column in find_identifiers(read_table(frame), range(frame.width)).values():
+        note(f"column {column.name!r}: {column.reason}; to leave it out, add --ignore {shlex.quote(column.name)}")
 
 
 def convert(

@@ -95,7 +95,8 @@ def report(
     if not drift:
         if target is None:
             raise UserError("the model does not know the name of its target; name the column with --target")
-        check_column(target, frame.schema, table.name)
+        unlabelled = "if its rows have no labels, --against EARLIER_TABLE compares them with earlier ones"
+        check_column(target, frame.schema, table.name, unlabelled)
         frame = labelled_rows(frame, target, table, consequence="; row numbers on the page count the others")
 
     if positive is not None and against is not None:

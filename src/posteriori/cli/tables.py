@@ -55,7 +55,7 @@ def model_text(name: str, title: str) -> str:
 def new_table(*headers: str, left: int = 1) -> Table:
     """Return an empty table with one line per row: the first `left` columns hold names, the others numbers.
 
-    Numbers are right-aligned. Only names are cut where a table is too wide (`print_rows`).
+    Numbers are right-aligned. Only names are wrapped where a table is too wide (`print_rows`).
     """
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for position, header in enumerate(headers):
@@ -76,10 +76,7 @@ def print_table(out: Console, table: Table) -> None:
 
 
 def print_rows(out: Console, table: Table) -> None:
-    """Print a table; where it is too wide, cut the longest names, then print the columns in several tables.
-
-    Numbers are never cut: "+0.8…" may be 0.80 or 0.89.
-    """
+    """Print a table; where it is too wide, wrap the longest names, then print the columns in several tables."""
     if table.expand or fits(out, table):
         out.print(table)
         return
@@ -93,6 +90,8 @@ def print_rows(out: Console, table: Table) -> None:
         widths[longest] -= 1
         excess -= 1
     for column, width in zip(table.columns, widths, strict=True):
+        if width < _width_of(column):
+            column.no_wrap, column.overflow = False, "fold"
         column.min_width = column.max_width = width
     for part in [table] if excess <= 0 else _parts_of(out, table, names):
         out.print(part)

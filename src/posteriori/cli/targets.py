@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from posteriori.cli.files import read_frame
 from posteriori.cli.messages import UserError, as_user_errors, note
 from posteriori.cli.named_columns import columns_named, features_left, without_groups
-from posteriori.support.suggestions import closest
+from posteriori.support.suggestions import closest, similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,10 +82,14 @@ def labelled_rows(
     return frame.filter(labels.is_not_null())
 
 
-def check_column(target: str, types: Mapping[str, pl.DataType], table: str) -> None:
-    """Raise UserError if a target does not exist, is the only column, or has a type that classes cannot have."""
+def check_column(target: str, types: Mapping[str, pl.DataType], table: str, unlabelled: str = "") -> None:
+    """Raise UserError if a target does not exist, is the only column, or has a type that classes cannot have.
+
+    `unlabelled` says what can be done with rows that have no labels.
+    """
     if target not in types:
-        raise UserError(f"{table!r} has no column {target!r}; {closest(target, types, 'columns')}")
+        instead = f"; {unlabelled}" if unlabelled and similar(target, types) is None else ""
+        raise UserError(f"{table!r} has no column {target!r}; {closest(target, types, 'columns')}{instead}")
     if len(types) < 2:
         raise UserError(f"{table!r} has only one column, {target!r}; a model needs a feature beside the target")
     dtype = types[target]

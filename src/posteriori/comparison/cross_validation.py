@@ -13,7 +13,7 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.classifiers import GenerativeEstimator
-from posteriori.comparison.models import Rows, chosen_models, read_rows, rows_for, with_all_classes
+from posteriori.comparison.models import OF_COMPARISONS, Rows, chosen_models, read_rows, rows_for, with_all_classes
 from posteriori.comparison.result import text_table
 from posteriori.learning.folds import assign_folds
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
@@ -80,18 +80,7 @@ class CrossValidation:
         return head, lines
 
 
-_OF_CROSS_VALIDATION = {
-    "cv": (("folds", "use folds=…, a number, the fold of each row, or a splitter of scikit-learn"),),
-    "n_splits": (("folds", "use folds=…"),),
-    "scoring": (("folds", "leave it out, the result has log-loss, accuracy, Brier score and AUC"),),
-    "shuffle": (("folds", "leave it out, rows are shuffled by random_state"),),
-    "n_jobs": (("folds", "set n_jobs of the models"),),
-    "columns": (("categorical_features", "set columns of the models, or use categorical_features=…"),),
-    "verbose": (("progress", "use progress=…"),),
-}
-
-
-@partial(explain_unknown_keywords, groups={}, wanted=_OF_CROSS_VALIDATION)
+@partial(explain_unknown_keywords, groups={}, wanted=OF_COMPARISONS)
 def cross_validate(
     models: Any,
     X: Any,

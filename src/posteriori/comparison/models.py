@@ -18,6 +18,7 @@ from posteriori.classifiers.parameter_groups import columns_of
 from posteriori.comparison.discriminative import DiscriminativeClassifier, require_finite
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.registry import COMPARED, MODELS, find_model
+from posteriori.support.keywords import Wanted
 from posteriori.support.typing import Array
 from posteriori.tables import Blocks, Column, Schema, Table, infer_schema, quote, read_labels, read_table
 from posteriori.tables.arrays import write_column
@@ -226,6 +227,27 @@ class ProbabilisticClassifier(Protocol):
         """Return p(y | x), (n, C), in the order of `classes_`."""
 
 
+OF_COMPARISONS: Wanted = {
+    "cv": (
+        ("folds", "use folds=…, a number, the fold of each row, or a splitter of scikit-learn"),
+        ("repeats", "use repeats=…, the number of random divisions into training and test rows"),
+    ),
+    "n_splits": (("folds", "use folds=…"), ("repeats", "use repeats=…")),
+    "folds": (("repeats", "use repeats=…, or po.cross_validate(models, X, y, folds=…)"),),
+    "scoring": (("models", "leave it out, the result has log-loss, accuracy, Brier score and AUC"),),
+    "shuffle": (("models", "leave it out, rows are shuffled by random_state"),),
+    "test_size": (("test_share", "use test_share=…"),),
+    "train_sizes": (("sizes", "use sizes=…"),),
+    "n_jobs": (("folds", "set n_jobs of the models"),),
+    "columns": (("categorical_features", "set columns of the models, or use categorical_features=…"),),
+    "categorical": (("categorical_features", "use categorical_features=…"),),
+    "cat_features": (("categorical_features", "use categorical_features=…"),),
+    "ignore": (("keep", "drop the columns from X"),),
+    "seed": (("random_state", "use random_state=…"),),
+    "verbose": (("progress", "use progress=…"),),
+}
+
+
 def chosen_models(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
     """Return models by title; those given by name with the common parameters that they know.
 
@@ -248,7 +270,7 @@ def chosen_models(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(models, Mapping):
         pairs = [(str(title), _titled_model(model, common)[1]) for title, model in models.items()]
     else:
-        pairs = [_titled_model(model, common) for model in models]
+        pairs = _told_apart([_titled_model(model, common) for model in models])
     if not pairs:
         raise ValueError("models is empty; name at least one")
     for title, model in pairs:
@@ -264,6 +286,16 @@ def chosen_models(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
             f"two models have the title {repeated[0]!r}; give a mapping from distinct titles to the models"
         )
     return dict(pairs)
+
+
+def _told_apart(pairs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Name models that have the same title by their parameters, unless these are the same, too."""
+    titles = [title for title, _ in pairs]
+    written = [" ".join(repr(model).split()) for _, model in pairs]
+    return [
+        (own if titles.count(title) > 1 and written.count(own) == 1 else title, model)
+        for own, (title, model) in zip(written, pairs, strict=True)
+    ]
 
 
 def reads_text(model: Any) -> bool:

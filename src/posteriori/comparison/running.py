@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -16,6 +17,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from posteriori.comparison.models import (
+    OF_COMPARISONS,
     ProbabilisticClassifier,
     Rows,
     check_sizes,
@@ -31,6 +33,7 @@ from posteriori.comparison.result import Comparison
 from posteriori.model_cost import Work
 from posteriori.model_selection.metrics import accuracy, brier_score, fill_undefined, log_loss
 from posteriori.support.checks import generator
+from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
 
 _MOST = 1000  # repeats, or threads
@@ -38,6 +41,7 @@ _TIMES_LONGER = 3.0  # than announced before
 _MANY = 1000  # rows, below which the time of a fit hardly depends on them
 
 
+@partial(explain_unknown_keywords, groups={}, wanted=OF_COMPARISONS)
 def compare(
     models: Any,
     X: Any,

@@ -385,7 +385,10 @@ class CorrelatedDensity(Protocol):
 
 @runtime_checkable
 class VarianceDensity(Protocol):
-    """A density whose parameters depend on variances, which lose digits if rows are subtracted. Feature: `forget`."""
+    """A density whose parameters depend on variances, which lose digits if rows are subtracted.
+
+    Feature: the warning of `unlearn`.
+    """
 
     def moments_of_numbers(self, statistics: Any) -> tuple[tuple[int, ...], Moments]:
         """Return the positions of the columns of numbers and the moments of these columns."""

@@ -194,7 +194,9 @@ def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
     kept = [m for m in range(len(posterior.models)) if pool is None or _is_used(pool, m)]
     names = list(getattr(estimator, "members_", [type(estimator).__name__]))
     counts = {names[m]: _size(posterior.models[m]) for m in kept}
-    require_affordable_export("the model in JavaScript", counts, "numbers", MOST_NUMBERS, "score by predict_to instead")
+    require_affordable_export(
+        "the model in JavaScript", "javascript", counts, "numbers", MOST_NUMBERS, "score by predict_to instead"
+    )
     target = estimator.target_
     is_mixture = not hasattr(estimator, "classes_")
     n_classes = posterior.models[0].n_classes

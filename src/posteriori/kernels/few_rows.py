@@ -35,12 +35,12 @@ def encode_integers(values, low, lookup, starts, codes):
 
 
 def add_categorical(codes, offsets, log_probability, out):
-    """As `factors.add_categorical`."""
+    """As `bayes.add_categorical`."""
     out += log_probability[:, offsets[: codes.shape[1]] + codes].sum(axis=2).T
 
 
 def add_gaussian(values, mean, precision, log_peak, out):
-    """As `factors.add_gaussian`."""
+    """As `bayes.add_gaussian`."""
     x = values[:, np.newaxis, :]
     deviation = x - mean
     factors = log_peak - 0.5 * deviation * deviation * precision
@@ -48,7 +48,7 @@ def add_gaussian(values, mean, precision, log_peak, out):
 
 
 def add_student(values, mean, precision, log_peak, degrees, out):
-    """As `factors.add_student`."""
+    """As `bayes.add_student`."""
     x = values[:, np.newaxis, :]
     deviation = x - mean
     factors = log_peak - 0.5 * (degrees + 1.0) * np.log1p(deviation * deviation * precision / degrees)
@@ -56,7 +56,7 @@ def add_student(values, mean, precision, log_peak, degrees, out):
 
 
 def whitened_distance(whitened, centre, group, out):
-    """As `multivariate.whitened_distance`."""
+    """As `bayes.whitened_distance`."""
     rows = whitened.reshape(len(whitened), -1, centre.shape[1])
     difference = rows[:, group] - centre
     np.einsum("izj,izj->iz", difference, difference, out=out)

@@ -194,7 +194,7 @@ def _with_few_gaps(rows: Batch) -> Batch:
     chosen = (
         np.flatnonzero(complete)
         if 2 * complete.sum() >= len(rows)
-        else np.arange(0, len(rows), max(1, len(rows) // 200))
+        else np.arange(0, len(rows), max(1, len(rows) // _FEW_ROWS))
     )
     return replace(rows.rows(chosen), assignment=labels.rows(chosen))
 

@@ -32,7 +32,7 @@ from posteriori.tables.arrays import write_column
 class TrainableEstimator(Protocol):
     """An estimator whose reading of rows, learning and storing of a fit are separate steps.
 
-    ``fit(X, y)`` calls ``read_training_rows``, ``training_plan``, `learning.em.learn` and ``store_fit``. An algorithm
+    ``fit(X, y)`` calls ``read_training_rows``, ``training_plan``, `learning.fit.learn` and ``store_fit``. An algorithm
     that learns several models in one pass replaces the third step.
     """
 

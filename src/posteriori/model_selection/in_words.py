@@ -14,6 +14,7 @@ from posteriori.support.typing import Array
 _TWO_SIDED = 1.96  # standard errors of a 95 % interval
 _SMALL = 0.02  # a difference of confidence and accuracy that no reader acts on
 _DOUBTFUL = 0.05  # a probability of the stated class below which a row is worth a look
+_FEW_FOUND = 0.1  # of the rows of a class, below which another threshold is named
 _LONGEST = 32  # characters of a class
 MOST_ROWS = 3  # rows that are named
 
@@ -77,9 +78,20 @@ def how_complete(found: HeldOutFigures, labels: Sequence[str]) -> str:
     if not found.true[c]:
         return f"No row is “{name}”."
     recall = f"Of 100 that are “{name}”, it finds {of_hundred(found.correct[c] / found.true[c])}"
+    more, share = "", threshold_to_find_more(found)
+    if share is not None:
+        more = f" A threshold of {share:.2g}, the share of “{name}”, in place of one half finds more."
     if not predicted:
-        return f"{recall}: it never predicts “{name}”."
-    return f"{recall}; of 100 that it calls “{name}”, {of_hundred(found.correct[c] / predicted)} are."
+        return f"{recall}: it never predicts “{name}”.{more}"
+    return f"{recall}; of 100 that it calls “{name}”, {of_hundred(found.correct[c] / predicted)} are.{more}"
+
+
+def threshold_to_find_more(found: HeldOutFigures) -> float | None:
+    """Return the share of the class of interest if, of two classes, few of its rows are found at one half."""
+    c = found.of_interest
+    if c is None or len(found.true) > 2 or c == found.commonest or found.verdict == "uninformative":
+        return None
+    return found.true[c] / found.n if found.true[c] > 0 and found.correct[c] < _FEW_FOUND * found.true[c] else None
 
 
 def how_trustworthy(found: HeldOutFigures) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, Self
 
 from posteriori.networks.causal.adjustment import AdjustmentSets, adjustment_sets
@@ -30,6 +30,7 @@ from posteriori.networks.learning.cases import open_cases
 from posteriori.networks.learning.family_statistics import FamilyStatistics, count_cases, joined
 from posteriori.networks.learning.parameters import LearningOptions, fit_tables
 from posteriori.networks.notebooks import network_html
+from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
 from posteriori.support.typing import Array
 
 Method = Literal["exact", "conditioning", "sampling"]
@@ -101,6 +102,9 @@ class BayesianNetwork:
     >>> round(net.probability({"burglary": "yes"}, given={"alarm": "rings", "earthquake": "yes"}), 4)
     0.032
     """
+
+    save = Elsewhere("use po.save(net, path), or po.write_network(net, path) for other formats")
+    impute = Elsewhere("net.marginals(table) has p(variable | the known cells) of every row")
 
     def __init__(
         self,
@@ -544,6 +548,7 @@ class BayesianNetwork:
         self._spec.dag.require_apart(variables, given, ())
         return questions.conditional(self._inference, as_names(variables), as_names(given))
 
+    @partial(explain_unknown_keywords, groups={}, wanted={"given": (("evidence", "use evidence={variable: state}"),)})
     def sample(self, n: int = 1, evidence: Evidence | None = None, random_state: Any = None) -> Any:
         """Draw configurations of all variables: ancestral sampling or, given evidence, exactly from the junction tree.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +26,8 @@ from posteriori.reporting.scores import candidates_section, scores_section, weig
 from posteriori.reporting.trust import calibration_section, confusion_section, thresholds_section
 from posteriori.reporting.two_models import TwoModels, model_sections, models_summary
 from posteriori.support.markup import Html, details, element
-from posteriori.tables import read_table
+from posteriori.tables import quote, read_table
+from posteriori.user_warnings import each_once
 from posteriori.version import __version__
 
 _WORDS = {
@@ -198,10 +201,14 @@ def report(
             raise ValueError("out_of_fold is not used with against; remove one of them")
         if positive is not None:
             raise ValueError("positive is not used with against; remove one of them")
-        compare = _models_report if hasattr(against, "predict_proba") else _drift_report
-        written = compare(estimator, X, y, against, explorer, title)
-    else:
-        written = _model_report(estimator, X, y, out_of_fold, explorer, positive, title)
+    with each_once():
+        if isinstance(y, str):  # is no feature, as X shows
+            warnings.filterwarnings("ignore", re.escape(f"X has {quote([y])}, which "))
+        if against is None:
+            written = _model_report(estimator, X, y, out_of_fold, explorer, positive, title)
+        else:
+            compare = _models_report if hasattr(against, "predict_proba") else _drift_report
+            written = compare(estimator, X, y, against, explorer, title)
     if path is not None:
         written.save(path)
     return written

@@ -26,7 +26,7 @@ class Source(Protocol):
         """Return the same rows without reading categorical columns, as if all their cells were missing."""
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
-        """Fold: add up accumulate(batch) over all batches. The one way that data is read to learn."""
+        """Fold: add up accumulate(batch) over all batches. `stream` and this read data to learn."""
 
     def map(self, score: Callable[[Batch], Array]) -> Array:
         """Return score(batch) of all batches, in the order of the rows. The one way that data is read to predict."""

@@ -65,7 +65,7 @@ def require_affordable_length(models: Mapping[str, GenerativeModel]) -> None:
     """
     lengths = {name: estimate_length(model) for name, model in models.items()}
     require_affordable_export(
-        "the SELECT", lengths, "characters", MOST_CHARACTERS, "score by predict_to or to_javascript instead"
+        "the SELECT", "sql", lengths, "characters", MOST_CHARACTERS, "score by predict_to or to_javascript instead"
     )
 
 

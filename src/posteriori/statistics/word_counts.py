@@ -47,11 +47,6 @@ def n_columns_of(tile: Bags | Numbers) -> int:
     return 1 if isinstance(tile, Bags) else tile.values.shape[1]
 
 
-def n_words_of(columns: Sequence[Column]) -> int:
-    """Return V, the number of words of a block of columns: those of a column of counts, or one per column."""
-    return sum(column.width if column.kind == "counts" else 1 for column in columns)
-
-
 class SumsOfRows(Sums):
     """Sums over rows of words, which are complete: a missing count cannot be learned from."""
 

@@ -1,11 +1,11 @@
-"""Unknown keywords: each error names the place where the library takes what was meant."""
+"""Unknown keywords and methods: each error names the place where the library takes what was meant."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from posteriori.support.suggestions import closest
 
@@ -38,6 +38,19 @@ def explain_unknown_keywords(call: Call, groups: Mapping[str, type], wanted: Wan
         return call(*args, **keywords)
 
     return cast(Call, checked)
+
+
+class Elsewhere:
+    """A method that people look for in an object, whose AttributeError names what does the same in this library."""
+
+    def __init__(self, advice: str) -> None:
+        self._advice = advice
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        raise AttributeError(f"{owner.__name__} has no method {self._name!r}; {self._advice}")
 
 
 def _advice(name: str, known: Sequence[str], groups: Mapping[str, type], wanted: Wanted) -> str:

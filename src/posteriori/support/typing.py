@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-FloatArray = NDArray[np.floating[Any]]

@@ -218,8 +218,8 @@ def object_column(name: str, cells: list[Any], categorical: bool) -> Column:
     kinds = {"strings" if issubclass(t, str) else "numbers" if _is_number(t) else "booleans" for t in types}
     if len(kinds) > 1 and not categorical:
         raise ValueError(
-            f"column {name!r} mixes {' and '.join(sorted(kinds, reverse=True))}; convert it to one of them, "
-            "or name it in categorical_features"
+            f"column {name!r} mixes {' and '.join(sorted(kinds, reverse=True))}; convert all cells "
+            "to numbers, or to strings, which are categories"
         )
     if kinds == {"booleans"}:
         return categorical_column(name, [False, True], "object")

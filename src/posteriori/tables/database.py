@@ -6,11 +6,13 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.lazy_polars import pl
+from posteriori.tables.files import OF_FILES
 from posteriori.tables.messages import quote
 from posteriori.tables.polars import PolarsTable, StreamedTable, too_many_categories
 from posteriori.tables.schema import MAX_CATEGORIES
@@ -134,6 +136,7 @@ def first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
+@partial(explain_unknown_keywords, groups={}, wanted=OF_FILES)
 def scan_sql(
     url: str | Any,
     query: str,

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from posteriori.support.keywords import Wanted, explain_unknown_keywords
 from posteriori.support.lazy_polars import pl
 from posteriori.support.typing import Array
 from posteriori.tables.dialects import SEPARATORS, AskedDialect, TableFile
@@ -360,6 +361,22 @@ def _distinct(series: pl.Series) -> pl.Series:
     return series.alias("cells").drop_nulls().unique().alias(series.name)
 
 
+OF_FILES: Wanted = {
+    "categorical_features": (("categorical", "use categorical=…"),),
+    "cat_features": (("categorical", "use categorical=…"),),
+    "usecols": (("columns", "use columns=…"),),
+    "ignore": (("columns", "use columns=…, the columns to read"),),
+    "keep": (("target", "use columns=po.Columns(keep=…) of the model"),),
+    "sep": (("separator", "use separator=…"),),
+    "delimiter": (("separator", "use separator=…"),),
+    "na_values": (("missing_values", "use missing_values=…"),),
+    "null_values": (("missing_values", "use missing_values=…"),),
+    "sheet_name": (("sheet", "use sheet=…"),),
+    "dtype": (("dtypes", "use dtypes=…"),),
+}
+
+
+@partial(explain_unknown_keywords, groups={}, wanted=OF_FILES)
 def scan(
     paths: Any,
     target: str | None = None,
@@ -464,6 +481,10 @@ def scan(
     >>> po.NaiveBayes().fit(rows).predict(rows).tolist()[:4]
     ['low', 'low', 'high', 'high']
     """
+    if hasattr(paths, "read"):
+        raise TypeError(
+            f"paths is a {type(paths).__name__}; give the path of a file, or a table that polars reads from it"
+        )
     if isinstance(missing_values, str):
         raise ValueError(f"missing_values is {missing_values!r}; give a list of strings")
     asked = AskedDialect(separator, decimal, encoding, tuple(missing_values), skip_rows, sheet)

@@ -45,7 +45,10 @@ def unusable(name: str, dtype: str) -> TypeError:
 
 def holds_intervals(name: str, found: str) -> TypeError:
     """Return the error for intervals of pandas, as `pd.cut` and `pd.qcut` make them."""
-    return TypeError(f'column {name!r} holds intervals ({found}); make strings of them with .astype("string")')
+    return TypeError(
+        f"column {name!r} holds intervals ({found}); make categories of their text: in order by "
+        '.cat.rename_categories(str) if pandas.cut or qcut made them, otherwise by .astype("string")'
+    )
 
 
 def not_numeric(name: str, dtype: str) -> ValueError:

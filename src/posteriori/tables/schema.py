@@ -411,11 +411,6 @@ class Schema:
         return tuple(place_of[column.source] for column in self.columns)
 
     @cached_property
-    def has_dates(self) -> bool:
-        """Whether a column of the table holds dates, times of day or durations."""
-        return any(column.part is not None for column in self.columns)
-
-    @cached_property
     def first_of_each(self) -> tuple[int, ...]:
         """The positions of the columns that are not ignored, with only the first part of each column of dates."""
         first = {column.source: j for j, column in reversed(list(enumerate(self.columns))) if not column.is_ignored}

@@ -6,6 +6,7 @@ import { scaleOf } from "./scale.js";
 
 const WIDE = 240; // of a drawing, in its own units
 const HIGH = 34;
+const DIGITS = 7; // of the ends of a range, which are numbers of the table
 
 /** The controls of all columns of a model. `changed(name, cell)` is called with null for unknown. */
 export class Controls {
@@ -103,9 +104,9 @@ export class Controls {
     const ends = el(
       "div",
       { class: "ends", "aria-hidden": "true" },
-      el("span", {}, shownCell(low)),
+      el("span", {}, shownCell(low, DIGITS)),
       logarithmic ? el("span", { title: "Linear near 0, logarithmic beyond." }, "logarithmic") : null,
-      el("span", {}, shownCell(high)),
+      el("span", {}, shownCell(high, DIGITS)),
     );
     const content = [el("div", { class: "slide" }, drawing, slide, ends), field];
     return { content, set, drawing, draw: () => this.drawDensities(column, drawing) };

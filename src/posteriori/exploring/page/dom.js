@@ -129,13 +129,13 @@ export function percent(p) {
   return `${(100 * p).toFixed(1)} %`;
 }
 
-/** Return a number with about four digits. */
-export function short(x) {
+/** Return a number with about four digits, or as many as are wanted. */
+export function short(x, digits = 4) {
   if (x === null || x === undefined || Number.isNaN(x)) return "–";
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   const magnitude = Math.abs(x);
   const written =
-    magnitude !== 0 && (magnitude < 1e-3 || magnitude >= 1e6) ? x.toExponential(2) : String(Number(x.toPrecision(4)));
+    magnitude !== 0 && (magnitude < 1e-3 || magnitude >= 1e6) ? x.toExponential(2) : String(Number(x.toPrecision(digits)));
   return written.replace("-", "−");
 }
 
@@ -146,9 +146,9 @@ export function signed(x) {
 }
 
 /** Return a cell as text. */
-export function shownCell(cell) {
+export function shownCell(cell, digits = 4) {
   if (cell === null || cell === undefined) return "unknown";
-  if (typeof cell === "number") return Number.isSafeInteger(cell) ? String(cell).replace("-", "−") : short(cell);
+  if (typeof cell === "number") return Number.isSafeInteger(cell) ? String(cell).replace("-", "−") : short(cell, digits);
   return typeof cell === "object"
     ? Object.entries(cell)
         .map(([word, n]) => `${word} ${n}`)

@@ -201,7 +201,9 @@ class Reading:
 
     def _off(self, variable: str, parents: Mapping[str, States], position: tuple[int, ...], total: float) -> str:
         where = f" where {state_by_state(parents, position)}" if parents else ""
-        allowed = "rounding explains" if self.tolerance is None else f"tolerance = {self.tolerance:g} allows"
+        allowed = f"rounding explains, or than {ROUNDEST:g}"
+        if self.tolerance is not None:
+            allowed = f"tolerance = {self.tolerance:g} allows"
         advice = f", or {how_to_set('tolerance', _rounded_up(abs(total - 1)))}" if 0 < total < math.inf else ""
         return (
             f"the table of {variable!r} sums to {total:.9g}{where}; each row must sum to 1, and this is further off "

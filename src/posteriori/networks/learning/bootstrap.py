@@ -15,7 +15,7 @@ from posteriori.networks.graph.equivalence import any_extension, consistent_exte
 from posteriori.networks.inference.printing import aligned
 from posteriori.networks.learning.cases import open_cases
 from posteriori.networks.learning.family_statistics import CaseRows
-from posteriori.networks.learning.structure_search import SETTINGS, BoundSearch, Method, StructureSearch
+from posteriori.networks.learning.structure_search import OF_LEARNING, SETTINGS, BoundSearch, Method, StructureSearch
 from posteriori.support.checks import generator
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
@@ -102,7 +102,7 @@ class ArcStrength:
         return "\n".join(aligned(rows, 2))
 
 
-@partial(explain_unknown_keywords, groups=SETTINGS, wanted={})
+@partial(explain_unknown_keywords, groups=SETTINGS, wanted=OF_LEARNING)
 def bootstrap_structure(
     table: Any,
     search: Method | StructureSearch = "hill_climbing",

@@ -12,6 +12,7 @@ from posteriori.networks.learning.cases import open_cases
 from posteriori.networks.learning.family_scores import as_score, complete_scores
 from posteriori.networks.learning.family_statistics import CaseRows
 from posteriori.networks.learning.structure_search import (
+    OF_LEARNING,
     SETTINGS,
     BoundSearch,
     LearnedStructure,
@@ -22,7 +23,7 @@ from posteriori.networks.network import BayesianNetwork
 from posteriori.support.keywords import explain_unknown_keywords
 
 
-@partial(explain_unknown_keywords, groups=SETTINGS, wanted={})
+@partial(explain_unknown_keywords, groups=SETTINGS, wanted=OF_LEARNING)
 def learn_network(
     table: Any,
     search: Method | StructureSearch = "hill_climbing",
@@ -91,7 +92,7 @@ def learn_network(
     return net.fit(table, alpha=alpha, equivalent_sample_size=equivalent_sample_size, **how)
 
 
-@partial(explain_unknown_keywords, groups=SETTINGS, wanted={})
+@partial(explain_unknown_keywords, groups=SETTINGS, wanted=OF_LEARNING)
 def learn_structure(
     table: Any,
     search: Method | StructureSearch = "hill_climbing",

@@ -39,6 +39,7 @@ from posteriori.statistics import CountTogether
 from posteriori.statistics.pairs import Penalty, dependence_of_categories, spanning_forest
 from posteriori.statistics.row_records import DistinctRows
 from posteriori.support.checks import generator
+from posteriori.support.keywords import Wanted, explain_unknown_keywords
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Codes, Column
@@ -219,6 +220,15 @@ class StructureSearch:
 
 # An error about an unknown keyword of a function names the parameter that takes it.
 SETTINGS = {"search": StructureSearch}
+StructureSearch.__init__ = explain_unknown_keywords(StructureSearch.__init__, {}, {})  # type: ignore[method-assign]
+_STATES = "use states={variable: [state, …]} for integers that are categories, or cast the column to strings"
+OF_LEARNING: Wanted = {
+    "categorical": (("states", _STATES),),
+    "categorical_features": (("states", _STATES),),
+    "columns": (("table", "keep the columns that are variables: table[names]"),),
+    "ignore": (("table", "drop the columns from the table"),),
+    "seed": (("random_state", "use random_state=…"),),
+}
 
 
 @dataclass(frozen=True)
