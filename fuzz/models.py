@@ -6,7 +6,7 @@ import functools
 import json
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,7 @@ def _stated_discriminant() -> Any:
 
 
 _POOLED = ["nb", "tan", "qda", po.KDependenceBayes(bins=3)]
+_COSTLY = ["cells", "kdb weighted", "aode 8 bins", "forest mixed", "rda predictive"]
 
 MODELS: dict[str, Callable[[], Any]] = {
     "naive Bayes": lambda: _fitted(po.NaiveBayes),
@@ -136,7 +137,12 @@ MODELS: dict[str, Callable[[], Any]] = {
     ),
     "dates": _fitted_to_dates,
     "groups": _grouped,
+}
+POOLS: dict[str, Callable[[], Any]] = {
     "pool": lambda: _fitted(po.GenerativeClassifier, complete=True, members=_POOLED, folds=3),
+    "pool of costly members": lambda: _fitted(po.GenerativeClassifier, members=_COSTLY, folds=3, random_state=0),
+    "default pool": lambda: _fitted(po.GenerativeClassifier, folds=3, random_state=0),
+    "pool of one": lambda: _fitted(po.GenerativeClassifier, members=["nb"], folds=3),
 }
 
 
@@ -154,7 +160,7 @@ def _written(name: str) -> _Written:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         path = Path(folder) / "model"
-        model = MODELS[name]()
+        model = (MODELS | POOLS)[name]()
         po.save(model, path)
         return _Written(path.read_bytes(), path)
 
@@ -286,9 +292,9 @@ def use(model: Any, path: Path) -> None:
     is_refused(lambda: model.n_parameters_, type(model))
 
 
-def run(rng: np.random.Generator, folder: Path) -> bool:
+def run(rng: np.random.Generator, folder: Path, names: Sequence[str] = tuple(MODELS)) -> bool:
     """Craft or damage the file of a model, load it, and use what was loaded."""
-    name, path = _pick(rng, list(MODELS)), folder / "model.posteriori"
+    name, path = _pick(rng, names), folder / "model.posteriori"
     with not_counted():
         _written(name)
     damaged = rng.random() < 0.1
@@ -330,3 +336,4 @@ def _same(one: np.ndarray, other: np.ndarray | None) -> bool:
 
 
 TARGET = Target("models", run)
+OF_POOLS = Target("pools", functools.partial(run, names=tuple(POOLS)))
