@@ -202,10 +202,15 @@ def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueE
 
 
 def known_cells(batch: Batch) -> Array:
-    """Return which cells of a batch are known, (n, d). Those of columns of counts are."""
+    """Return which cells of a batch are known, (n, d).
+
+    Counts are: a word that is not stored has the count 0. A text without a word of the vocabulary is not: it is missing
+    or empty, or all its words are unknown.
+    """
     schema = batch.schema
     known = np.zeros((len(batch), len(schema.columns)), np.bool_)
-    known[:, list(schema.of_kind("counts"))] = True
+    for j, bags in zip(schema.of_kind("counts"), batch.bags, strict=True):
+        known[:, j] = schema.columns[j].text is None or np.diff(bags.starts) > 0
     known[:, list(schema.of_kind("continuous"))] = ~np.isnan(batch.numbers.values)
     places = [schema.coded.index(j) for j in schema.of_kind("categorical")]
     known[:, list(schema.of_kind("categorical"))] = batch.codes.values[:, places] > 0
