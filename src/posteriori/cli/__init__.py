@@ -68,6 +68,7 @@ def _run(arguments: list[str]) -> int:
         quiet_threads,
         sentence_of,
     )
+    from posteriori.cli.terminal import plain_streams
 
     # The base class in click of "no such option", "missing argument" and similar errors.
     usage_error: Any = typer.BadParameter.__base__
@@ -78,6 +79,7 @@ def _run(arguments: list[str]) -> int:
         # command.main() would handle interrupts and closed pipes differently.
         with (
             quiet_threads(),
+            plain_streams(),
             one_line_warnings(),
             announced_compilation(),
             command.make_context("posteriori", arguments) as context,
@@ -134,5 +136,7 @@ def _interrupt_again(unraisable: Any) -> None:
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"error: {sentence}", file=sys.stderr)
+    from posteriori.cli.terminal import without_controls
+
+    print(f"error: {without_controls(sentence)}", file=sys.stderr)
     return code

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from posteriori.cli.terminal import unwrapped, without_controls
 from posteriori.support import compilation
 
 if TYPE_CHECKING:
@@ -76,14 +77,14 @@ def warn(message: str, printed: set[str] | None = None) -> None:
     """Print one line to stderr, unless it is in `printed`; add it there."""
     line = one_line(message)
     if printed is None or line not in printed:
-        print(f"warning: {line}", file=sys.stderr)
+        print(f"warning: {without_controls(line)}", file=sys.stderr)
     if printed is not None:
         printed.add(line)
 
 
 def note(message: str) -> None:
     """Print one line to stderr on what a command does without being asked."""
-    print(f"note: {one_line(message)}", file=sys.stderr)
+    print(f"note: {without_controls(one_line(message))}", file=sys.stderr)
 
 
 @contextmanager
@@ -354,9 +355,10 @@ def _show_bar(estimate: WorkEstimate, ended: threading.Event) -> None:
 
 
 def _new_bar(estimate: WorkEstimate) -> Progress:
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn
     from rich.text import Text
+
+    from posteriori.cli.consoles import SafeConsole
 
     class Title(ProgressColumn):
         def render(self, task: Task) -> Text:
@@ -375,7 +377,7 @@ def _new_bar(estimate: WorkEstimate) -> Progress:
             return Text(estimate.best)
 
     # stdout may be read by another program: the bar must not change it.
-    console = Console(stderr=True)
+    console = SafeConsole(file=unwrapped(sys.stderr), stderr=True)
     columns: list[ProgressColumn] = [Title(), BarColumn(), Share(), TimeLeft()]
     if console.width >= _WIDE:
         columns.append(Best())

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Column, Table
 
+from posteriori.cli.consoles import SafeConsole
 from posteriori.cli.facts import Facts, plain
 from posteriori.support.formatting import cell_text, count, escaped, listed, plural, probability, shortened
 
@@ -22,7 +23,7 @@ _SHORTEST_NAME = 8  # where a table is too wide
 _MOST_ALERTS = 10  # columns
 
 
-class _Console(Console):
+class _Console(SafeConsole):
     def on_broken_pipe(self) -> None:
         """Raise the error, which `main` turns into an exit code; rich would end the process."""
         raise BrokenPipeError
