@@ -234,6 +234,8 @@ def bar(value: float, greatest: float, width: int = 24) -> str:
 
 def print_alerts(out: Console, alerts: Sequence[Facts], beside: Sequence[str] = ()) -> None:
     """Print the columns of each kind of alert; the kinds `beside` are printed elsewhere."""
+    from posteriori.reporting.alerts import LEAKS
+
     of_kind: dict[str, list[Facts]] = {}
     for alert in alerts:
         if alert["kind"] not in beside:
@@ -242,7 +244,8 @@ def print_alerts(out: Console, alerts: Sequence[Facts], beside: Sequence[str] = 
         if len(found) == 1:
             out.print(f"alert: {_names(found[0])}: {kind}. {found[0]['text']}")
         else:
-            out.print(f"alert: {kind}: {listed([_names(one) for one in found], _MOST_ALERTS)} (why: --json)")
+            most = len(found) if kind in LEAKS else _MOST_ALERTS
+            out.print(f"alert: {kind}: {listed([_names(one) for one in found], most)} (why: --json)")
     if of_kind:
         out.print()
 
