@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from posteriori.cli.terminal import unwrapped, without_controls
 from posteriori.support import compilation
+from posteriori.user_warnings import ApproximationWarning
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -61,10 +62,15 @@ def one_line(text: str) -> str:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print warnings to users as ``warning: …``, each message once."""
+    """Print warnings to users as ``warning: …``, each message once, and one of those on approximations."""
     printed: set[str] = set()
+    approximations: list[str] = []
 
-    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, ApproximationWarning):  # it names other columns in each batch and for each model
+            approximations.append(str(message))
+            if len(approximations) > 1:
+                return
         warn(str(message), printed)
 
     with warnings.catch_warnings():
@@ -282,9 +288,14 @@ def progress_bar(label: str, rows: int, wanted: bool = True) -> Iterator[Callabl
 
 @contextmanager
 def work_progress(wanted: bool = True) -> Iterator[None]:
-    """Show the progress of all steps that the library reports in this thread."""
+    """Show the progress of all steps that the library reports in this thread.
+
+    If it is not wanted, approximations for the gaps of the rows that these steps learn from are not named either.
+    """
     if not wanted:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ApproximationWarning)
+            yield
         return
     from posteriori.tables.progress import report_progress
 

@@ -64,7 +64,7 @@ def plain_streams() -> Iterator[None]:
     out, err = sys.stdout, sys.stderr
     if out.isatty():
         sys.stdout = PlainText(out)  # type: ignore[assignment]
-    sys.stderr = PlainText(err)  # type: ignore[assignment]
+    sys.stderr = PlainText(err)
     try:
         yield
     finally:

@@ -14,7 +14,7 @@ from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
 from posteriori.tables.messages import infinite_cell
-from posteriori.user_warnings import warn
+from posteriori.user_warnings import ApproximationWarning, warn
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
         names = quote(batch.schema.columns[block.columns[position]].name for position in positions.tolist())
         warn(
             f"in some rows too many cells are missing to sum all of them out exactly; there the lower-order "
-            f"approximation p(x | other parents, y) is made for the children of {names}"
+            f"approximation p(x | other parents, y) is made for the children of {names}",
+            ApproximationWarning,
         )
 
 

@@ -70,9 +70,9 @@ def find_alerts(
         if one.column.is_ignored:
             alerts.append(Alert((name,), "ignored", one.column.reason))
             continue
-        for kind, text in _of_column(one, of_column, len(subject.components)):
+        for kind, sentence in _of_column(one, of_column, len(subject.components)):
             if not (by_gaps and kind in ("many missing cells", "constant")):
-                alerts.append(Alert((name,), kind, text))
+                alerts.append(Alert((name,), kind, sentence))
         gaps_of = Alert((one.column.source,), LEAKS[1], by_gaps or "")
         if by_gaps and gaps_of not in alerts:  # the parts of a date have its gaps
             alerts.append(gaps_of)
@@ -204,8 +204,8 @@ def _leak_by_gaps(filled: Array, components: Array, labels: Sequence[Any]) -> st
         share = counts[c] / (prior[c] * len(label))
         beside = percent(others / (len(label) * (1.0 - prior[c]))) if others else "none"
         return (
-            f"It is {done} in {percent(share)} of the rows of class {labels[c]}, and in {beside} of the others: that it "
-            f"is {done} gives the class away. Was it recorded after the class was known?"
+            f"It is {done} in {percent(share)} of the rows of class {labels[c]}, and in {beside} of the others: that "
+            f"it is {done} gives the class away. Was it recorded after the class was known?"
         )
     return None
 
