@@ -88,7 +88,7 @@ def test_names_of_intervals_keep_their_levels_as_a_property(tmp_path):
         ("node X { discrete = FALSE; parents = (A); };", "'X' is continuous and has no levels; cut it into"),
         (CUT % ("states = (a, b, c);", PROBS), "'X' has 3 levels and 3 states; it needs 4 levels"),
         (CUT.replace("10.5", "ten") % ("", PROBS), "the levels of 'X' hold 'ten', which is no number"),
-        (CUT.replace("10.5", "3") % ("", PROBS), "the levels of 'X' neither rise nor fall; put them in order"),
+        (CUT.replace("10.5", "3") % ("", PROBS), "the levels of 'X' are in no order; sort them"),
         (CUT % ("", "functable = (11, 0);"), "'X' has no state '11'"),
         (CUT % ("", "functable = (#2, #0);"), "'X' has no state '#2'"),
         (CUT % ("", 'equation = "X = 1";'), "'X' has an equation and no table; convert the equation to a table"),

@@ -1,4 +1,4 @@
-"""Text of strangers on a terminal: controls of model files, tables and networks are shown, and not obeyed.
+"""Text of files on a terminal: controls in models, tables and networks are shown, and not obeyed.
 
 Names, cells and labels may hold escape sequences that set the title of a window, hide lines or type commands. What a
 command prints passes one filter: streams of plain text are wrapped, and rich, which writes escape sequences of its own,
@@ -63,7 +63,7 @@ def plain_streams() -> Iterator[None]:
     """Show controls in all that is written to stderr, and to stdout if it is a terminal: a file or a pipe gets data."""
     out, err = sys.stdout, sys.stderr
     if out.isatty():
-        sys.stdout = PlainText(out)  # type: ignore[assignment]
+        sys.stdout = PlainText(out)
     sys.stderr = PlainText(err)
     try:
         yield

@@ -131,7 +131,7 @@ def _levels(tokens: Tokens, node: DeclaredVariable, words: Words) -> list[float]
             raise tokens.fail(f"the levels of {node.name!r} hold {word!r}, which is no number", words.start) from None
     steps = [later > earlier for earlier, later in itertools.pairwise(found)]
     if any(map(math.isnan, found)) or len(set(found)) < len(found) or len(set(steps)) > 1:
-        raise tokens.fail(f"the levels of {node.name!r} neither rise nor fall; put them in order", words.start)
+        raise tokens.fail(f"the levels of {node.name!r} are in no order; sort them", words.start)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Controls in the text of a stranger's model, table or network are shown on a terminal, and not obeyed."""
+"""Controls in the text of another person's model, table or network are shown on a terminal, and not obeyed."""
 
 import os
 import pty
@@ -99,7 +99,7 @@ def write_files():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_no_control_of_a_stranger_reaches_the_terminal():
+def test_no_control_of_a_file_reaches_the_terminal():
     write_files()
     named = {"{target}": f"y{HOSTILE}"}
     commands = [[named.get(word, word) for word in line.split()] for line in COMMANDS.strip().splitlines()]
