@@ -184,11 +184,12 @@ def is_refused(do: Callable[[], Any], kind: Any) -> bool:
         AttributeError,
         NotImplementedError,
         IndexError,
+        FileNotFoundError,  # a text in place of a table names a file
         pl.exceptions.InvalidOperationError,
     ) as error:  # NotFittedError is a ValueError
         if is_drop_in and not isinstance(error, AttributeError | IndexError):
             return True  # with the words of scikit-learn, which it checks rows with
-        foreseen = (ValueError, TypeError, AttributeError, *((IndexError,) if is_drop_in else ()))
+        foreseen = (ValueError, TypeError, AttributeError, FileNotFoundError, *((IndexError,) if is_drop_in else ()))
         if not isinstance(error, foreseen) or not is_on_purpose(error):
             raise
         check_sentence(str(error))

@@ -13,6 +13,10 @@ _BETWEEN = frozenset(
 )
 
 
+class ApproximationWarning(UserWarning):
+    """Missing cells of some rows are summed out approximately."""
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the first line, from here up, that is not of this package or of what it runs in.
 

@@ -290,9 +290,9 @@ def test_a_row_that_nothing_can_produce_is_named():
 
 @pytest.mark.parametrize("cells", [0.0, 0.2])
 def test_cross_validation_judges_labelled_rows_as_refitting_does(cells):
-    """EM starts in each fold from the model of all rows, and ends where a refit does."""
+    """EM starts in each fold as in a refit, and ends where it does, at any tolerance."""
     table, _, some = rows(8, cells=cells)
-    end = {"em__tol": 1e-11, "em__max_iter": 2000}
+    end = {"em__tol": 1e-5, "em__max_iter": 2000}
     model = learning(po.GaussianDiscriminant(), **end)
     scored = out_of_fold(model, table, some, folds=3)
     known = np.flatnonzero(~np.isnan(some))
@@ -301,7 +301,7 @@ def test_cross_validation_judges_labelled_rows_as_refitting_does(cells):
         held_out = known[scored.fold == k]
         taught = np.setdiff1d(np.arange(len(some)), held_out)
         again = learning(po.GaussianDiscriminant(), **end).fit(table[taught], some[taught])
-        assert_allclose(scored.posterior[scored.fold == k], again.predict_proba(table[held_out]), atol=1e-4)
+        assert_allclose(scored.posterior[scored.fold == k], again.predict_proba(table[held_out]), atol=1e-9)
     again = learning(po.GaussianDiscriminant(), **end).fit(table, some)
     assert_allclose(model.predict_proba(table), again.predict_proba(table))
 

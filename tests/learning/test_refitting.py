@@ -90,8 +90,11 @@ def test_weights_of_factors_are_those_of_a_refit(rows, model):
 
 
 @pytest.mark.parametrize("name", pool_candidates())
-def test_candidates_of_the_pool(name):
+@pytest.mark.parametrize("gaps", [0.0, 0.15])
+@pytest.mark.filterwarnings("ignore:EM stopped after 10 steps")
+def test_candidates_of_the_pool(name, gaps):
     X, y = load_wine(return_X_y=True)
+    X[np.random.default_rng(0).random(X.shape) < gaps] = np.nan
     model = pool_candidates()[name].make()
     found = judged(model, X, y)
     expected = cross_val_predict(model, X, y, cv=PredefinedSplit(found.fold), method="predict_proba")

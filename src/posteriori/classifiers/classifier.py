@@ -267,9 +267,10 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
 
         def factors(batch: Batch) -> Array:
             rows[batch.start] = decode(batch)
+            log_factors = posterior.explaining_factors(batch)
             if has_words:
-                words[batch.start] = word_factors_of(posterior, batch)
-            return posterior.explaining_factors(batch)
+                words[batch.start] = word_factors_of(posterior, batch, log_factors)
+            return log_factors
 
         log_factors = source.map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])  # threads may finish in any order

@@ -14,6 +14,7 @@ from posteriori.classifiers.estimate_warnings import (
     warn_of_undetermined,
 )
 from posteriori.classifiers.fitted import Fitted
+from posteriori.classifiers.further_dates import warn_of_further_dates
 from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
 from posteriori.learning.cut_points import binned_schema, retyped, with_missing_cuts
@@ -95,6 +96,7 @@ def _collect_further(
     """Read rows under a fitted model, and collect their statistics beside those of the earlier rows."""
     sums_of(fitted)  # raises its error before the rows are read
     rows = read_further_rows(request, fitted, X, y, sample_weight, classes=classes, complete=False)
+    warn_of_further_dates([fitted], rows, request.columns.dates)
     target, before = rows.target, fitted.model
     plan = request.plan_for(rows.source, target, complete=False)
     source = rows.source.with_schema(with_missing_cuts(rows.source.schema, plan.blocks))

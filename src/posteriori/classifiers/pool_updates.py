@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.candidates import typical_weights
 from posteriori.classifiers.fitted_pool import FittedPool
+from posteriori.classifiers.further_dates import warn_of_further_dates
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.held_out_sample import MOST_KEPT, HeldOutSample, places_of
 from posteriori.classifiers.interfaces import FittedClassifier
@@ -237,6 +238,8 @@ def _predicted_before(
         models = pool._posterior.models
         found = [source.map(Posterior((model,), one).log_posterior) for model in models]
         held_out = None if all(model.is_density for model in models) else _held_out(pool, source, rows)
+    members = list(pool.fitted_.members.values())
+    warn_of_further_dates([one.fitted_ for one in members], rows, members[0].model_request().columns.dates)
     chosen = stratified_subsample(rows.y_true, MOST_KEPT)
     known = places_of(pool.target_, rows.target)
     logs = np.full((len(chosen), len(rows.target.categories), len(found)), FLOOR)

@@ -67,6 +67,7 @@ def _run(arguments: list[str]) -> int:
         quiet_threads,
         sentence_of,
     )
+    from posteriori.cli.terminal import plain_streams
 
     # The base class in click of "no such option", "missing argument" and similar errors.
     usage_error: Any = typer.BadParameter.__base__
@@ -77,6 +78,7 @@ def _run(arguments: list[str]) -> int:
         # command.main() would handle interrupts and closed pipes differently.
         with (
             quiet_threads(),
+            plain_streams(),
             one_line_warnings(),
             announced_compilation(),
             command.make_context("posteriori", arguments) as context,
@@ -123,5 +125,7 @@ def _complete(command: Any) -> int:
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"error: {sentence}", file=sys.stderr)
+    from posteriori.cli.terminal import without_controls
+
+    print(f"error: {without_controls(sentence)}", file=sys.stderr)
     return code

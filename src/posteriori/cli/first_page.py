@@ -9,6 +9,7 @@ from posteriori.cli.facts import Facts
 from posteriori.cli.options import spellings, unlabelled_line
 from posteriori.cli.tables import console, label_text, print_sentences
 from posteriori.registry import in_seen_words
+from posteriori.reporting.alerts import LEAKS
 from posteriori.support.formatting import listed, percent, plural
 
 _MOST_NOTES = 4  # hints and alerts
@@ -63,8 +64,18 @@ def what_is_saved(facts: Facts) -> str:
     return f"saved to {output}: a pool of {plural(len(seen), 'model')}, {listed(seen)}"
 
 
+def _leaks(facts: Facts) -> list[str]:
+    """Return the alerts on columns that predict the class alone, with the names of all of them."""
+    of_kind = {kind: [one for one in facts["alerts"] if one["kind"] == kind] for kind in LEAKS}
+    return [
+        f"alert: {listed([label_text(name) for one in found for name in one['columns']], len(found))}: {kind}"
+        for kind, found in of_kind.items()
+        if found
+    ]
+
+
 def _notes(facts: Facts) -> Iterable[str]:
-    """Yield hints, and alerts that are no hints."""
+    """Yield hints, and alerts that are no hints and no leaks."""
     yield from (f"hint: {hint}" for hint in facts["hints"])
     drifting = [name for alert in facts["alerts"] if alert["kind"] == _DRIFT for name in alert["columns"]]
     for alert in facts["alerts"]:
@@ -73,7 +84,7 @@ def _notes(facts: Facts) -> Iterable[str]:
             if columns[0] != drifting[0]:
                 continue  # the first one names all
             columns, meaning = drifting, _meaning_of_drift(facts)
-        if alert["kind"] != "constant":
+        if alert["kind"] not in ("constant", *LEAKS):
             yield f"alert: {listed([label_text(name) for name in columns], 3)}: {alert['kind']}{meaning}"
 
 
@@ -105,8 +116,11 @@ def print_first_page(facts: Facts) -> None:
         if sentence:
             out.print(sentence, soft_wrap=True)
     notes = list(_notes(facts)) if judged else []
-    if notes:
+    leaks = _leaks(facts) if judged else []
+    if notes or leaks:
         out.print()
+    for leak in leaks:
+        out.print(leak)
     for note in notes[:_MOST_NOTES]:
         out.print(note if len(note) <= _MOST_LETTERS else f"{note[: _MOST_LETTERS - 1]}…")
     if len(notes) > _MOST_NOTES:

@@ -303,18 +303,19 @@ def find_alerts(estimator: GenerativeEstimator, rows: Scan, target: str, descrip
         subject = ReportData.of(estimator, sample, target)
     class_counts = [description.labels.get(label, 0) for label in estimator.target_.categories]
     found = alerts.find_alerts(subject, facts_of_rows(estimator, sample), class_counts)
-    return [
-        *(
-            {"columns": [name], "kind": "constant", "text": "All observed cells hold the same value."}
-            for name, column in description.columns.items()
-            if column.n_values == 1
-        ),
-        *(
-            {"columns": list(one.columns), "kind": one.kind, "text": one.text}
-            for one in found
-            if one.kind not in _SAID_ELSEWHERE
-        ),
+    as_facts = [
+        {"columns": list(one.columns), "kind": one.kind, "text": one.text}
+        for one in found
+        if one.kind not in _SAID_ELSEWHERE
     ]
+    leaks = [one for one in as_facts if one["kind"] in alerts.LEAKS]
+    leaking = {name for one in leaks for name in one["columns"]}
+    constant = [
+        {"columns": [name], "kind": "constant", "text": "All observed cells hold the same value."}
+        for name, column in description.columns.items()
+        if column.n_values == 1 and name not in leaking
+    ]
+    return [*leaks, *constant, *as_facts[len(leaks) :]]
 
 
 def print_fit(facts: Facts) -> None:

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from posteriori.cli.terminal import unwrapped, without_controls
 from posteriori.cli.wording import in_options
 from posteriori.support import compilation
+from posteriori.user_warnings import ApproximationWarning
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -61,10 +63,15 @@ def one_line(text: str) -> str:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print warnings to users as ``warning: …``, each message once."""
+    """Print warnings to users as ``warning: …``, each message once, and one of those on approximations."""
     printed: set[str] = set()
+    approximations: list[str] = []
 
-    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, ApproximationWarning):  # it names other columns in each batch and for each model
+            approximations.append(str(message))
+            if len(approximations) > 1:
+                return
         warn(str(message), printed)
 
     with warnings.catch_warnings():
@@ -77,14 +84,14 @@ def warn(message: str, printed: set[str] | None = None) -> None:
     """Print one line to stderr, unless it is in `printed`; add it there."""
     line = in_options(one_line(message))
     if printed is None or line not in printed:
-        print(f"warning: {line}", file=sys.stderr)
+        print(f"warning: {without_controls(line)}", file=sys.stderr)
     if printed is not None:
         printed.add(line)
 
 
 def note(message: str) -> None:
     """Print one line to stderr on what a command does without being asked."""
-    print(f"note: {one_line(message)}", file=sys.stderr)
+    print(f"note: {without_controls(one_line(message))}", file=sys.stderr)
 
 
 @contextmanager
@@ -282,9 +289,14 @@ def progress_bar(label: str, rows: int, wanted: bool = True) -> Iterator[Callabl
 
 @contextmanager
 def work_progress(wanted: bool = True) -> Iterator[None]:
-    """Show the progress of all steps that the library reports in this thread."""
+    """Show the progress of all steps that the library reports in this thread.
+
+    If it is not wanted, approximations for the gaps of the rows that these steps learn from are not named either.
+    """
     if not wanted:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ApproximationWarning)
+            yield
         return
     from posteriori.tables.progress import report_progress
 
@@ -355,9 +367,10 @@ def _show_bar(estimate: WorkEstimate, ended: threading.Event) -> None:
 
 
 def _new_bar(estimate: WorkEstimate) -> Progress:
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn
     from rich.text import Text
+
+    from posteriori.cli.consoles import SafeConsole
 
     class Title(ProgressColumn):
         def render(self, task: Task) -> Text:
@@ -376,7 +389,7 @@ def _new_bar(estimate: WorkEstimate) -> Progress:
             return Text(estimate.best)
 
     # stdout may be read by another program: the bar must not change it.
-    console = Console(stderr=True)
+    console = SafeConsole(file=unwrapped(sys.stderr), stderr=True)
     columns: list[ProgressColumn] = [Title(), BarColumn(), Share(), TimeLeft()]
     if console.width >= _WIDE:
         columns.append(Best())

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Column, Table
 
+from posteriori.cli.consoles import SafeConsole
 from posteriori.cli.facts import Facts, plain
 from posteriori.support.formatting import cell_text, count, escaped, listed, plural, probability, shortened
 
@@ -22,7 +23,7 @@ _SHORTEST_NAME = 8  # where a table is too wide
 _MOST_ALERTS = 10  # columns
 
 
-class _Console(Console):
+class _Console(SafeConsole):
     def on_broken_pipe(self) -> None:
         """Raise the error, which `main` turns into an exit code; rich would end the process."""
         raise BrokenPipeError
@@ -232,6 +233,8 @@ def bar(value: float, greatest: float, width: int = 24) -> str:
 
 def print_alerts(out: Console, alerts: Sequence[Facts], beside: Sequence[str] = ()) -> None:
     """Print the columns of each kind of alert; the kinds `beside` are printed elsewhere."""
+    from posteriori.reporting.alerts import LEAKS
+
     of_kind: dict[str, list[Facts]] = {}
     for alert in alerts:
         if alert["kind"] not in beside:
@@ -240,7 +243,8 @@ def print_alerts(out: Console, alerts: Sequence[Facts], beside: Sequence[str] = 
         if len(found) == 1:
             out.print(f"alert: {_names(found[0])}: {kind}. {found[0]['text']}")
         else:
-            out.print(f"alert: {kind}: {listed([_names(one) for one in found], _MOST_ALERTS)} (why: --json)")
+            most = len(found) if kind in LEAKS else _MOST_ALERTS
+            out.print(f"alert: {kind}: {listed([_names(one) for one in found], most)} (why: --json)")
     if of_kind:
         out.print()
 

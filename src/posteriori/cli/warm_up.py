@@ -26,8 +26,10 @@ def warm_up() -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+        from posteriori.cli.terminal import unwrapped
+
         columns = (TextColumn("kernels"), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        with Progress(*columns, console=Console(file=unwrapped(sys.stderr), stderr=True), transient=True) as bar:
             task = bar.add_task("", total=None)
             n_lines = len(compile_kernels(report=lambda done, of: bar.update(task, completed=done, total=of)))
     print(f"{n_lines} kernels have machine code")

@@ -25,7 +25,7 @@ class WordFactors:
         The log factor of each word of the row, in nats; of a word without a name, "x" and its position.
     rest : ndarray (C,)
         What does not depend on the words of the row: 0, except with `posteriori.Presence`, whose rest is that of a row
-        without any word, and with feature weights, whose bias the columns share.
+        without any word, and with feature weights and in pools, whose bias the columns share.
     """
 
     factors: Mapping[str, Array]
@@ -75,7 +75,8 @@ def word_factors(model: GenerativeModel, batch: Batch) -> list[dict[str, WordFac
         assert isinstance(bags, Bags)
         weight = 1.0 if model.weights is None else float(model.weights.weight[block.columns[0]])
         factors, rest = (weight * part for part in density.word_factors(parameters, bags))
-        rest = rest + model.part_of_offset  # the column is always known
+        shares_offset = model.known(batch)[:, block.columns[0]]
+        rest = rest + np.where(shares_offset[:, np.newaxis], model.part_of_offset, 0.0)
         for i, row in enumerate(rows):
             cells = range(int(bags.starts[i]), int(bags.starts[i + 1]))
             row[column.name] = WordFactors({column.word(int(bags.words[k])): factors[k] for k in cells}, rest[i])
@@ -184,9 +185,10 @@ def _counts(model: GenerativeModel, statistics: JointStatistics) -> dict[str, Ar
     return found
 
 
-def word_factors_of(posterior: Posterior, batch: Batch) -> list[dict[str, WordFactors]]:
+def word_factors_of(posterior: Posterior, batch: Batch, log_factors: Array) -> list[dict[str, WordFactors]]:
     """Return the factors of the words of each row: the weighted sums over the models of a pool.
 
+    They sum to the log factors of the columns, (n, C, d), those of `Posterior.explaining_factors`.
     They are without columns whose words one model does not divide. A model that has no density for a column of counts
     adds nothing to its factors.
     """
@@ -202,7 +204,19 @@ def word_factors_of(posterior: Posterior, batch: Batch) -> list[dict[str, WordFa
             undivided |= (reads - of_row.keys()) & {model.schema.names[j] for j in model.schema.of_kind("counts")}
             for name, found in of_row.items():
                 row[name] = _added(row.get(name), own, found)
-    return [{name: found for name, found in row.items() if name not in undivided} for row in rows]
+    divided = [{name: found for name, found in row.items() if name not in undivided} for row in rows]
+    if pool is None or pool.fading is None:
+        return divided
+    places = {name: j for j, name in enumerate(posterior.schema.names)}
+    return [
+        {name: _of_total(found, of_row[:, places[name]]) for name, found in row.items()}
+        for row, of_row in zip(divided, log_factors, strict=True)
+    ]
+
+
+def _of_total(found: WordFactors, total: Array) -> WordFactors:
+    """Return the factors of words with the rest that makes them sum to the factor of their column, (C,)."""
+    return WordFactors(found.factors, total - sum(found.factors.values(), np.zeros_like(total)))
 
 
 def _added(known: WordFactors | None, weight: float, found: WordFactors) -> WordFactors:

@@ -93,11 +93,11 @@ class PlanFit:
         return replace(self._unweighted, model=self._full)
 
     def model(self, k: int) -> ObservedCategoriesModel:
-        """Return the model of the rows outside fold k, which starts at the fit to all rows."""
+        """Return the model of the rows outside fold k. EM starts and ends as in a refit."""
         subset = self.outside[k]
         known = self._in_closed_form(subset)
         if known is None:
-            known = ObservedCategoriesModel.of(self._learn(subset, self._start(subset)), self.plan.prior)
+            known = ObservedCategoriesModel.of(self._learn(subset), self.plan.prior)
         return self._weighted(known, subset, self._full.weights)
 
     def _in_closed_form(self, subset: PlanSubset) -> ObservedCategoriesModel | None:
@@ -113,7 +113,7 @@ class PlanFit:
     @cached_property
     def _unweighted(self) -> FitResult:
         """The fit to all rows, before factor weights are learned."""
-        return self._learn(self.all_rows, None) if self.known is None else self.known
+        return self._learn(self.all_rows) if self.known is None else self.known
 
     @cached_property
     def _full(self) -> GenerativeModel:
@@ -124,23 +124,10 @@ class PlanFit:
         known = ObservedCategoriesModel(fit.model.schema, fit.model, (), fit.statistics)
         return self._weighted(known, self.all_rows, None).model
 
-    def _start(self, subset: PlanSubset) -> GenerativeModel | None:
-        """Return the model of all rows as the start of EM in a fold; None for the start of a refit.
-
-        EM starts as in a refit if the bins differ, and if labels hide components (rows without label, classes of
-        several components, labels that may be wrong). In the second case the likelihood has many maxima, and the one
-        reached from the labels of all rows would reveal the held-out labels.
-        """
-        full = self._unweighted
-        hidden = bool(subset.prepared.statistics.hidden) or subset.source.label_model is not None
-        return full.model if full.trace and self.all_rows.schema == subset.schema and not hidden else None
-
-    def _learn(self, subset: PlanSubset, start: GenerativeModel | None) -> FitResult:
+    def _learn(self, subset: PlanSubset) -> FitResult:
         plan, of_rows = self.plan, subset.prepared
         rows = subset.rows(subset.schema)
-        return learn(
-            rows, of_rows.blocks, plan.prior, None, of_rows.statistics, plan.limits, start, patterns=of_rows.patterns
-        )
+        return learn(rows, of_rows.blocks, plan.prior, None, of_rows.statistics, plan.limits, patterns=of_rows.patterns)
 
     def _weighted(
         self, known: ObservedCategoriesModel, subset: PlanSubset, start: FactorWeights | None

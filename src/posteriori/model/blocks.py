@@ -14,7 +14,7 @@ from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
 from posteriori.tables.messages import infinite_cell
-from posteriori.user_warnings import warn
+from posteriori.user_warnings import ApproximationWarning, warn
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
         names = quote(batch.schema.columns[block.columns[position]].name for position in positions.tolist())
         warn(
             f"in some rows too many cells are missing to sum all of them out exactly; there the lower-order "
-            f"approximation p(x | other parents, y) is made for the children of {names}"
+            f"approximation p(x | other parents, y) is made for the children of {names}",
+            ApproximationWarning,
         )
 
 
@@ -202,10 +203,15 @@ def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueE
 
 
 def known_cells(batch: Batch) -> Array:
-    """Return which cells of a batch are known, (n, d). Those of columns of counts are."""
+    """Return which cells of a batch are known, (n, d).
+
+    Counts are: a word that is not stored has the count 0. A text without a word of the vocabulary is not: it is missing
+    or empty, or all its words are unknown.
+    """
     schema = batch.schema
     known = np.zeros((len(batch), len(schema.columns)), np.bool_)
-    known[:, list(schema.of_kind("counts"))] = True
+    for j, bags in zip(schema.of_kind("counts"), batch.bags, strict=True):
+        known[:, j] = schema.columns[j].text is None or np.diff(bags.starts) > 0
     known[:, list(schema.of_kind("continuous"))] = ~np.isnan(batch.numbers.values)
     places = [schema.coded.index(j) for j in schema.of_kind("categorical")]
     known[:, list(schema.of_kind("categorical"))] = batch.codes.values[:, places] > 0

@@ -170,8 +170,9 @@ class GenerativeModel:
 
     @cached_property
     def evident(self) -> Array:
-        """Which columns are never unknown, (d,): those of counts, and those whose gaps are evidence."""
-        result = np.array([column.kind == "counts" for column in self.schema.columns], np.bool_)
+        """Which columns are never unknown, (d,): those of counts without text, and those whose gaps are evidence."""
+        are_counts = [column.kind == "counts" and column.text is None for column in self.schema.columns]
+        result = np.array(are_counts, np.bool_)
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             if block.models_missingness:
                 result[np.array(block.columns)[parameters.modelled_columns]] = True

@@ -24,8 +24,8 @@ class KnownCells:
     """
 
     varies: Array  # (d,) bool: the columns that count, those with more than one value in training
-    # of these columns, the number that is known in the median training row; 0 if gaps are evidence, or a column holds
-    # words, whose absence is known: then every row is a whole one
+    # of these columns, the number that is known in the median training row of which something is; 0 if gaps are
+    # evidence, or columns hold counts, whose absence is known: then every row is a whole one
     typical: float
     patterns: Array  # (P, d) bool: sets of known columns that are frequent in the training rows
     power: float  # ≥ 1
@@ -67,7 +67,9 @@ class KnownCells:
 
 def _is_complete(batch: Batch) -> bool:
     """Return whether every cell of a batch is known."""
-    return not np.isnan(batch.numbers.values).any() and bool(batch.codes.values.all())
+    if np.isnan(batch.numbers.values).any() or not batch.codes.values.all():
+        return False
+    return not batch.schema.of_kind("counts") or bool(known_cells(batch).all())
 
 
 @dataclass(frozen=True)

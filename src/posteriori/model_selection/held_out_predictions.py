@@ -366,11 +366,7 @@ def out_of_fold(
       columns). With more rows they come from a uniform sample, which is not the sample that a refit would draw, so that
       posteriors agree approximately. The grid among which "mdlp" then chooses depends on the numbers of all rows, but
       the choice does not depend on held-out labels.
-    - EM for missing cells starts in each fold from the model of all rows, unless the bins differ, and so ends at
-      another point within its tolerance. If labels hide components, it starts as in a refit. On tables with missing
-      numbers (hepatitis, colic, autos, sick) posteriors of `GaussianDiscriminant` differ from those of a refit by up to
-      0.03, and log-losses by up to 0.0004 nats. If EM stops early (after 20 steps, as for members of
-      `GenerativeClassifier`), the differences are up to 0.1 and 0.006 nats.
+    - EM starts in each fold as in a refit. Where a covariance is singular, it multiplies rounding, up to 1e-5.
     - Factor weights (`feature_weights="conditional"`) agree to 1e-7, the tolerance of their optimiser. The prior of
       learned tables ("cells") is chosen on all rows, for all folds; the tables are learned without the fold.
 

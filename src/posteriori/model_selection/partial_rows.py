@@ -131,11 +131,17 @@ def observed_cells(batch: Batch, known: Array, weight: Array) -> KnownCells:
     for j in schema.of_kind("categorical"):
         present = batch.codes.values[known[:, j], schema.coded.index(j)]
         varies[j] = len(present) > 0 and present.min() < present.max()
+    of_counts = schema.of_kind("counts")
+    for j in of_counts:
+        varies[j] = schema.columns[j].text is not None and bool(known[:, j].any())
     counted = known & varies
     patterns, which = _distinct_rows(counted)
     shares = np.bincount(which, weight, len(patterns)) / max(float(weight.sum()), np.finfo(np.float64).tiny)
-    # The absence of a word is known, so that a row with a column of words is never a partial one.
-    typical = 0.0 if schema.of_kind("counts") else _median(counted.sum(axis=1).astype(np.float64), weight)
+    # The absence of a word is known, so that a row with a block of counts is never a partial one.
+    n_known = counted.sum(axis=1).astype(np.float64)
+    typical = 0.0
+    if all(schema.columns[j].text is not None for j in of_counts):
+        typical = _median(n_known[n_known > 0], weight[n_known > 0])
     size = patterns.sum(axis=1)  # a pattern of as many cells as the median row has says no more than their number
     return KnownCells(varies, typical, patterns[(shares >= _FREQUENT) & (size > 0) & (size < typical)], 1.0)
 
@@ -183,7 +189,8 @@ def _hidden(batch: Batch, places: tuple[Array, Array], copy: int) -> Batch:
     categorical = list(schema.of_kind("categorical"))
     codes = batch.codes.values[:, [schema.coded.index(j) for j in categorical]].copy()
     codes[hidden[:, categorical]] = 0
-    return Batch.of(schema, batch.start, numbers, codes, {}, bags=batch.bags)
+    bags = tuple([one.without(hidden[:, j]) for j, one in zip(schema.of_kind("counts"), batch.bags, strict=True)])
+    return Batch.of(schema, batch.start, numbers, codes, {}, bags=bags)
 
 
 def _uniform(hashes: Array) -> Array:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2, chi2_contingency, f, rankdata
 
 from posteriori.facts.columns import ColumnFacts
+from posteriori.model import known_cells
 from posteriori.plotting.reading import Scale, cells_of, evenly, read_batch
 from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.markup import number, numbers, paragraph, percent, table
@@ -34,6 +36,8 @@ _IF_TIME = (
 )
 _MOST_ALERTS = 200
 _MOST_UNFOLDED = 4  # of one kind
+LEAKS = ("predicts the class alone", "predicts the class by its gaps")  # the gravest kinds: they come first, unfolded
+_LEAKING = 0.01  # of the filled or of the missing cells at most are in rows of other classes
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,10 @@ class Alert:
 def find_alerts(
     subject: ReportData, facts: Sequence[ColumnFacts], class_counts: Sequence[int] | None = None
 ) -> list[Alert]:
-    """Return the alerts on columns, by the facts of all rows and the cells of at most 5,000 rows, evenly spaced."""
+    """Return the alerts on columns, by the facts of all rows and the cells of at most 5,000 rows, evenly spaced.
+
+    Columns that predict the class alone, by their values or by their gaps, come first.
+    """
     rows = evenly(len(subject.components), _MOST_ROWS)
     batch = read_batch(subject.estimator, take_rows(subject.X, rows))
     cells = [cells_of(batch, j) for j in range(len(facts))]
@@ -56,19 +63,26 @@ def find_alerts(
     dates = [one.column.source for one in facts if one.column.part is not None]
     if_time = f"{_IF_TIME} (posteriori fit --holdout-by {shlex.quote(dates[0])})." if dates else f"{_IF_TIME}."
     alerts = [*_rare_classes(subject, class_counts), *_copies(facts, cells)]
-    for one, of_column in zip(facts, cells, strict=True):
+    filled = known_cells(batch)
+    for j, (one, of_column) in enumerate(zip(facts, cells, strict=True)):
         name = one.column.name
+        by_gaps = _leak_by_gaps(filled[:, j], components, subject.labels)
         if one.column.is_ignored:
             alerts.append(Alert((name,), "ignored", one.column.reason))
             continue
-        alerts += [Alert((name,), kind, text) for kind, text in _of_column(one, of_column, len(subject.components))]
+        for kind, sentence in _of_column(one, of_column, len(subject.components)):
+            if not (by_gaps and kind in ("many missing cells", "constant")):
+                alerts.append(Alert((name,), kind, sentence))
+        gaps_of = Alert((one.column.source,), LEAKS[1], by_gaps or "")
+        if by_gaps and gaps_of not in alerts:  # the parts of a date have its gaps
+            alerts.append(gaps_of)
         text = _leak(of_column, components, one.column.kind == "categorical")
         if text:
-            alerts.append(Alert((name,), "predicts the class alone", text))
+            alerts.append(Alert((name,), LEAKS[0], text))
         text = _drift(of_column, components, one.column.kind == "categorical")
         if text:
             alerts.append(Alert((name,), "changes along the rows", f"{text} {if_time}"))
-    return alerts
+    return sorted(alerts, key=lambda one: LEAKS.index(one.kind) if one.kind in LEAKS else len(LEAKS))
 
 
 def _rare_classes(subject: ReportData, class_counts: Sequence[int] | None) -> Iterator[Alert]:
@@ -173,6 +187,29 @@ def _leak(cells: Array, components: Array, categorical: bool) -> str | None:
     )
 
 
+def _leak_by_gaps(filled: Array, components: Array, labels: Sequence[Any]) -> str | None:
+    """Return a sentence if a column is filled, or missing, in rows of one class only, beyond chance.
+
+    `filled` says which cells are known, (n,).
+    """
+    labelled = components >= 0
+    label, filled = components[labelled], filled[labelled]
+    prior = np.bincount(label, minlength=len(labels)) / max(len(label), 1)
+    for chosen, done in ((filled, "filled"), (~filled, "missing")):
+        counts = np.bincount(label[chosen], minlength=len(labels))
+        total, c = int(counts.sum()), int(counts.argmax())
+        others = total - int(counts[c])
+        if others > _LEAKING * total or not 0.0 < prior[c] < 1.0 or total * np.log(prior[c]) > np.log(_SIGNIFICANT):
+            continue
+        share = counts[c] / (prior[c] * len(label))
+        beside = percent(others / (len(label) * (1.0 - prior[c]))) if others else "none"
+        return (
+            f"It is {done} in {percent(share)} of the rows of class {labels[c]}, and in {beside} of the others: that "
+            f"it is {done} gives the class away. Was it recorded after the class was known?"
+        )
+    return None
+
+
 def _drift(cells: Array, components: Array, categorical: bool) -> str | None:
     """Return a sentence if the cells depend on the position of their rows, within classes."""
     block = _blocks(components)
@@ -248,10 +285,11 @@ def alerts_table(alerts: Sequence[Alert]) -> Html:
     of_kind: dict[str, list[Alert]] = {}
     for one in alerts:
         of_kind.setdefault(one.kind, []).append(one)
-    few = [one for found in of_kind.values() if len(found) <= _MOST_UNFOLDED for one in found]
+    folded = [kind for kind, found in of_kind.items() if len(found) > _MOST_UNFOLDED and kind not in LEAKS]
+    few = [one for kind, found in of_kind.items() if kind not in folded for one in found]
     parts = [_table_of("Alerts", few)] if few else []
     for kind, found in of_kind.items():
-        if len(found) > _MOST_UNFOLDED:
+        if kind in folded:
             names = listed([listed(list(one.columns), 3) for one in found], 6)
             parts.append(details(f"{plural(len(found), 'alert')} “{kind}”: {names}", _table_of(kind, found)))
     return joined(parts)

@@ -98,6 +98,13 @@ class Bags:
         exposure = None if self.exposure is None else self.exposure[positions]
         return Bags(starts, self.words[cells], self.counts[cells], self.n_words, exposure)
 
+    def without(self, emptied: Array) -> Bags:
+        """Return the bags of which some, by a mask, are emptied."""
+        kept = ~emptied[self.row_of_cell]
+        lengths = np.where(emptied, 0, np.diff(self.starts))
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        return Bags(starts, self.words[kept], self.counts[kept], self.n_words, self.exposure)
+
     @cached_property
     def are_counts(self) -> bool:
         """Whether all counts are present, 0 or more, and not too large to be exact numbers."""

@@ -239,13 +239,14 @@ class Occurrences:
     # (K,): each distinct value that is kept, in ascending order, and the number of cells that hold it
     hashes: Array
     counts: Array
+    n_cells: int  # of all values
     level: int = 0
 
     @classmethod
     def of(cls, hashes: Array) -> Occurrences:
         """Return the occurrences in cells (n,), given as hashes."""
         distinct, counts = np.unique(hashes, return_counts=True)
-        return cls(distinct, counts)._bounded()
+        return cls(distinct, counts, len(hashes))._bounded()
 
     def __add__(self, other: Occurrences) -> Occurrences:
         level = max(self.level, other.level)
@@ -254,13 +255,13 @@ class Occurrences:
         distinct, position = np.unique(both, return_inverse=True)
         counts = np.zeros(len(distinct), np.int64)
         np.add.at(counts, position, np.concatenate([one.counts, two.counts]))
-        return Occurrences(distinct, counts, level)._bounded()
+        return Occurrences(distinct, counts, self.n_cells + other.n_cells, level)._bounded()
 
     def _at(self, level: int) -> Occurrences:
         if level == self.level:
             return self
         kept = self.hashes & np.uint64((1 << level) - 1) == 0
-        return Occurrences(self.hashes[kept], self.counts[kept], level)
+        return Occurrences(self.hashes[kept], self.counts[kept], self.n_cells, level)
 
     def _bounded(self) -> Occurrences:
         found = self
@@ -286,8 +287,8 @@ class Occurrences:
         """Why the column is an identifier of these rows; empty if it is not."""
         if self.counts.sum() < FEWEST_CELLS or self.unseen_share < UNSEEN_SHARE:
             return ""
-        n_values, n_cells = len(self.counts) << self.level, int(self.counts.sum()) << self.level
-        about = "about " if self.level else ""
+        n_cells, about = self.n_cells, "about " if self.level else ""
+        n_values = min(len(self.counts) << self.level, n_cells)  # the first is an estimate, and may be more
         return (
             f"its values hardly repeat ({about}{n_values:,} in {n_cells:,} cells), so that new rows hold values that "
             "training rows do not"

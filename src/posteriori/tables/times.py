@@ -581,6 +581,11 @@ class TimesSeen:
         return TimesSeen(min(self.lowest, other.lowest), max(self.highest, other.highest), values)
 
     @property
+    def bounds(self) -> tuple[int | None, int | None]:
+        """The first and the last time."""
+        return self.lowest, self.highest
+
+    @property
     def origin(self) -> int:
         """The first date, as the number of days since 1970-01-01."""
         return 0 if self.lowest is None else self.lowest // _DAY

@@ -42,10 +42,12 @@ export class Schema {
     return this.columns.filter((column) => column.kind !== "ignored");
   }
 
-  /** Return the columns whose cells are known; those of counts are. */
+  /** Return the columns whose cells are known: those of counts are, and texts with a word of the vocabulary. */
   knownColumns(cells) {
-    const isKnown = ({ kind, position }) =>
-      kind === "counts" || (kind === "continuous" ? !Number.isNaN(cells.numbers[position]) : cells.codes[position] > 0);
+    const isKnown = ({ kind, position, text }) => {
+      if (kind === "counts") return !text || cells.bags[position]?.words.length > 0;
+      return kind === "continuous" ? !Number.isNaN(cells.numbers[position]) : cells.codes[position] > 0;
+    };
     return new Set(this.columns.filter(isKnown).map(({ position }) => position));
   }
 

@@ -1,4 +1,4 @@
-"""Read and write networks in the formats of Hugin (.net) and Netica (.dne)."""
+"""Read and write networks in the format of Hugin (.net); the blocks that Netica has, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from posteriori.networks.formats.reading import (
     DeclaredVariable,
     Format,
     Reading,
-    choices,
     identifiers,
     lines_of,
     numbers,
@@ -55,7 +54,6 @@ _PARENTHESES_AND_COMMAS = str.maketrans("(),", "   ")
 _NO_PARENTHESIS = re.compile(r"[^()]+")
 _PLAIN_WORD = re.compile(r"[^\s(),]+")
 _NAME, _PROPERTIES = "posteriori_name", "posteriori_properties"  # attributes of Hugin that this module adds
-_TITLES_ARE_NAMES = "posteriori: titles are names"  # the first line of the comment of a network for Netica
 
 
 @dataclass(frozen=True)
@@ -117,14 +115,14 @@ def _start_of(plain: str, place: int) -> int:
     return next(itertools.islice(_PLAIN_WORD.finditer(plain), place, None)).start()
 
 
-def _fields(tokens: Tokens) -> defaultdict[str, Words]:
+def fields_of(tokens: Tokens) -> defaultdict[str, Words]:
     """Return the fields of a block, from its opening mark to its end; nested blocks are left out."""
     found: defaultdict[str, Words] = defaultdict(Words)
     tokens.expect("{")
     while not tokens.is_next("}"):
         key = tokens.word("a field or '}'")
         if not tokens.is_next("="):
-            _skip_block(tokens)
+            skip_block(tokens)
         elif key in found:
             raise tokens.fail(f"the field {key!r} occurs twice in one block")
         else:
@@ -132,7 +130,7 @@ def _fields(tokens: Tokens) -> defaultdict[str, Words]:
     return found
 
 
-def _skip_block(tokens: Tokens) -> None:
+def skip_block(tokens: Tokens) -> None:
     """Go past a block { … } with the blocks within it, after its first word."""
     if tokens.peek()[0] in ("word", "quoted"):
         tokens.take()
@@ -147,7 +145,8 @@ def _skip_block(tokens: Tokens) -> None:
     tokens.is_next(";")
 
 
-def _declared(tokens: Tokens) -> DeclaredVariable:
+def declared_in(tokens: Tokens) -> DeclaredVariable:
+    """Return the variable that the next word declares."""
     return tokens.reading.declare(tokens.word("the name of a node"), tokens.line)
 
 
@@ -170,9 +169,9 @@ def read_net(text: str, reading: Reading) -> BayesianNetwork:
         if head in ("decision", "utility", "continuous", "function"):
             raise tokens.fail(f"a {head} node is not read; only discrete chance nodes are")
         if head == "net":
-            fields = _fields(tokens)
+            fields = fields_of(tokens)
             name = fields["name"].first or name
-            properties = _kept(fields[_PROPERTIES]) or properties
+            properties = kept_properties(fields[_PROPERTIES]) or properties
         elif head in ("node", "discrete"):
             if head == "discrete":
                 tokens.word("'node'")
@@ -184,19 +183,19 @@ def read_net(text: str, reading: Reading) -> BayesianNetwork:
     return reading.network(name, properties)
 
 
-def _kept(words: Words) -> list[str]:
+def kept_properties(words: Words) -> list[str]:
     """Return the properties that this module wrote as a field; none if there is no such field."""
     return properties_of(words.first) if words.texts else []
 
 
 def _read_hugin_node(tokens: Tokens) -> None:
-    node = _declared(tokens)
-    fields = _fields(tokens)
+    node = declared_in(tokens)
+    fields = fields_of(tokens)
     node.states = fields["states"].texts
     node.title = fields[_NAME].first if fields[_NAME].texts else None
     label = fields["label"].first
     node.properties = [f"label = {label}"] if label not in ("", node.name, node.title) else []
-    node.properties += _kept(fields[_PROPERTIES])
+    node.properties += kept_properties(fields[_PROPERTIES])
 
 
 def _read_potential(tokens: Tokens) -> None:
@@ -213,78 +212,11 @@ def _read_potential(tokens: Tokens) -> None:
     if node.table is not None:
         raise reading.fail(line, f"{node.name!r} has two potentials")
     node.parents, node.table_line = names[1:], line
-    for key, words in _fields(tokens).items():
+    for key, words in fields_of(tokens).items():
         if key == "model_data" or (key == "model_nodes" and words.texts):
             raise tokens.fail(f"the potential of {node.name!r} is a function; write it as data in Hugin", words.start)
         if key == "data":
             node.table = numbers(node, words.texts, words.line_of)
-
-
-def read_dne(text: str, reading: Reading) -> BayesianNetwork:
-    """Read a network of the text format of Netica.
-
-    Only discrete nature nodes are read. Nested blocks, which say how a node is drawn, are left out.
-
-    References
-    ----------
-    Norsys, Netica's DNET file format.
-    """
-    tokens = Tokens(text, reading, SYNTAX)
-    head = tokens.word("'bnet'")
-    if head != "bnet":
-        raise tokens.fail(f"expected 'bnet', found {head!r}")
-    name = tokens.word("the name of the network")
-    tokens.expect("{")
-    texts: dict[str, str] = {}
-    comments: dict[str, Words] = {}
-    while not tokens.is_next("}"):
-        key = tokens.word("'node' or '}'")
-        if key == "node":
-            node = _declared(tokens)
-            comments[node.name] = _read_netica_fields(tokens, node)
-        elif tokens.is_next("="):
-            texts[key] = " ".join(value(tokens).texts)
-        else:
-            _skip_block(tokens)
-    marker, *comment = texts.get("comment", "").split("\n", 1)
-    if marker == _TITLES_ARE_NAMES:
-        for node in reading.nodes.values():
-            node.properties = _kept(comments[node.name])
-        return reading.network(texts.get("title", ""), properties_of(comment[0]) if comment else [])
-    for node in reading.nodes.values():
-        # Titles of Netica itself are labels of the drawing, and need not differ: they become properties.
-        if node.title not in (None, "", node.name):
-            node.properties.append(f"title = {node.title}")
-        if any(node.state_titles):
-            node.properties.append(f"statetitles = {', '.join(map(str, node.state_titles))}")
-        if comments[node.name].first:
-            node.properties.append(f"comment = {comments[node.name].first}")
-        node.title, node.state_titles = None, []
-    return reading.network(name, [f"{key} = {texts[key]}" for key in ("title", "comment") if texts.get(key)])
-
-
-def _read_netica_fields(tokens: Tokens, node: DeclaredVariable) -> Words:
-    """Read the fields of a node; return its comment."""
-    fields = _fields(tokens)
-    tokens.is_next(";")
-    kind = fields["kind"].first
-    if kind not in ("NATURE", ""):
-        raise tokens.fail(f"{node.name!r} is a {kind.lower()} node; only nature nodes are read", fields["kind"].start)
-    if fields["discrete"].first == "FALSE":
-        problem = f"{node.name!r} is continuous; cut it into intervals in Netica"
-        raise tokens.fail(problem, fields["discrete"].start)
-    words, read = (fields["probs"], numbers) if "probs" in fields else (fields["functable"], choices)
-    if words.line_of is not None:
-        node.table = read(node, words.texts, words.line_of)
-    node.states = fields["states"].texts
-    n_states = fields["numstates"].first
-    # Each state needs at least one number, so that a small file cannot have many states.
-    if not node.states and re.fullmatch("[0-9]{1,6}", n_states) and int(n_states) <= len(words.texts):
-        node.states = [f"state{k}" for k in range(int(n_states))]
-    node.parents = fields["parents"].texts
-    node.title = fields["title"].first if fields["title"].texts else None
-    node.state_titles = fields["statetitles"].texts
-    return fields["comment"]
 
 
 def write_net(network: BayesianNetwork) -> str:
@@ -296,13 +228,13 @@ def write_net(network: BayesianNetwork) -> str:
     names = identifiers(network.variables)
     lines = ["net", "{", "    node_size = (80 40);"]
     lines += [f"    name = {quoted(network.name)};"] if network.name else []
-    lines += [*_field(_PROPERTIES, network.properties.get("")), "}"]
+    lines += [*field_lines(_PROPERTIES, network.properties.get("")), "}"]
     for cpt in network.cpts:
         listed = " ".join(map(quoted, states_as_text(cpt.variable, cpt.states)))
         lines += [f"node {names[cpt.variable]}", "{", f"    label = {quoted(cpt.variable)};"]
         if names[cpt.variable] != cpt.variable:
             lines.append(f"    {_NAME} = {quoted(cpt.variable)};")
-        lines += [*_field(_PROPERTIES, network.properties.get(cpt.variable)), f"    states = ({listed});", "}"]
+        lines += [*field_lines(_PROPERTIES, network.properties.get(cpt.variable)), f"    states = ({listed});", "}"]
     for cpt in network.cpts:
         given = " | " + " ".join(names[parent] for parent in cpt.parents) if cpt.parents else ""
         lines += [f"potential ({names[cpt.variable]}{given})", "{", "    data = ("]
@@ -310,44 +242,9 @@ def write_net(network: BayesianNetwork) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _field(key: str, properties: Sequence[str] | None) -> list[str]:
+def field_lines(key: str, properties: Sequence[str] | None) -> list[str]:
+    """Return the line of a field that holds properties; none without them."""
     return [f"    {key} = {quoted(lines_of(properties))};"] if properties else []
 
 
-def write_dne(network: BayesianNetwork) -> str:
-    """Write a network in the text format of Netica, with every digit of its numbers.
-
-    Names that are no identifiers are kept as titles, and the first line of the comment of the network says so. Comments
-    hold the properties.
-    """
-    require_names(network.variables, ".dne")
-    names = identifiers(network.variables)
-    net_name = network.name or "network"
-    comment = [_TITLES_ARE_NAMES, *([lines_of(network.properties[""])] if network.properties.get("") else [])]
-    lines = ["// ~->[DNET-1]->~", "", f"bnet {identifiers([net_name])[net_name]} {{"]
-    lines += [f"    title = {quoted(network.name)};"] if network.name else []
-    lines.append(f"    comment = {quoted(chr(10).join(comment))};")
-    for cpt in network.cpts:
-        texts = states_as_text(cpt.variable, cpt.states)
-        states = identifiers(texts)
-        lines += [
-            f"node {names[cpt.variable]} {{",
-            "    kind = NATURE;",
-            "    discrete = TRUE;",
-            "    chance = CHANCE;",
-            f"    states = ({', '.join(states[text] for text in texts)});",
-            f"    parents = ({', '.join(names[parent] for parent in cpt.parents)});",
-            "    probs = (",
-            ",\n".join(f"        {row}" for row in rows_as_text(cpt, ", ")),
-            "    );",
-        ]
-        if any(states[text] != text for text in texts):
-            lines.append(f"    statetitles = ({', '.join(map(quoted, texts))});")
-        if names[cpt.variable] != cpt.variable:
-            lines.append(f"    title = {quoted(cpt.variable)};")
-        lines += [*_field("comment", network.properties.get(cpt.variable)), "    };"]
-    return "\n".join([*lines, "};"]) + "\n"
-
-
 NET = Format((".net",), write_net, read_net, begins=("net", "node", "class"))
-DNE = Format((".dne",), write_dne, read_dne, begins=("bnet",))

@@ -14,7 +14,8 @@ from typing import Any
 
 from posteriori.model_files import Content, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.bif import BIF, read_bif
-from posteriori.networks.formats.block_formats import DNE, NET
+from posteriori.networks.formats.block_formats import NET
+from posteriori.networks.formats.netica import DNE
 from posteriori.networks.formats.plain_formats import DOT, JSON, UAI, read_json
 from posteriori.networks.formats.reading import MAX_TABLE_SIZE, Format, Reading
 from posteriori.networks.formats.xml_formats import XDSL, XMLBIF, parse_xml

@@ -253,7 +253,7 @@ def numbers(node: DeclaredVariable, words: Sequence[str], line_of: Callable[[int
     return fill
 
 
-def choices(node: DeclaredVariable, words: Sequence[str], line_of: Callable[[int], int] | None = None) -> Fill:
+def choices(node: DeclaredVariable, words: Sequence[Any], line_of: Callable[[int], int] | None = None) -> Fill:
     """Return what reads the table of a deterministic node from its state for each configuration, as `numbers`."""
 
     def fill(shape: tuple[int, ...]) -> Array:

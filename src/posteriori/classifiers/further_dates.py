@@ -1,0 +1,78 @@
+"""Warnings of dates that the first rows of `partial_fit` do not show, so that the model differs from one fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from posteriori.classifiers.fitted import Fitted
+from posteriori.learning.fit import TrainingRows
+from posteriori.model.blocks import bins_of
+from posteriori.tables.column_kinds import Parts, see_times
+from posteriori.tables.times import TimesSeen, TimeType, parts_of
+from posteriori.user_warnings import warn
+
+
+def warn_of_further_dates(models: Sequence[Fitted], rows: TrainingRows, dates: Parts) -> None:
+    """Warn of columns of dates of which a fit of all rows would read other parts, or cut the days at other points.
+
+    The parts and the cut points are those of the first rows.
+
+    Parameters
+    ----------
+    models : sequence of Fitted
+        The model of the earlier rows, or the members of a pool, which have the same columns.
+    rows : TrainingRows
+        Further rows.
+    dates : str or list
+        The parts of dates that the user wants, as in `Columns`.
+    """
+    if dates == "ignore":
+        return
+    columns: dict[int, list[int]] = {}
+    types: dict[int, TimeType] = {}
+    for j, (position, column) in enumerate(zip(rows.source.positions, models[0].schema.columns, strict=True)):
+        if column.part is not None:
+            columns.setdefault(position, []).append(j)
+            types[position] = column.part.type
+    chosen = [bins_of(one.model.blocks) for one in models]
+    are_cut = {j for bins in chosen for j, points in bins.items() if not isinstance(points, tuple)}
+    for position, seen in see_times(rows.source.table, types).items():
+        if seen.lowest is not None:
+            _warn_of_column(models[0], columns[position], seen, dates, not are_cut.isdisjoint(columns[position]))
+
+
+def _warn_of_column(fitted: Fitted, places: Sequence[int], seen: TimesSeen, dates: Parts, is_cut: bool) -> None:
+    parts = [part for j in places if (part := fitted.schema.columns[j].part) is not None]
+    name, type_ = parts[0].of, parts[0].type
+    before = _seen_before(fitted, places, type_)
+    wanted = None if isinstance(dates, str) else dates
+    read = [part.name for part in parts_of(name, type_, before + seen, wanted)]
+    new = [one for one in read if one not in {part.name for part in parts}]
+    of_first_rows = [f"leaves out its {', '.join(new)}, which did not vary in the first rows"] if new else []
+    if is_cut and before.lowest is not None and (before + seen).bounds != before.bounds:
+        of_first_rows.append("keeps the cut points of the first rows, which end elsewhere")
+    if of_first_rows:
+        named = f", or name the parts from the first call on: columns=po.Columns(dates={read})"
+        warn(
+            f"column {name!r} holds other {type_.title} than the first rows: the model {', and '.join(of_first_rows)}, "
+            f"and differs from a fit of all rows; fit all rows at once{'' if is_cut else named}"
+        )
+
+
+def _seen_before(fitted: Fitted, places: Sequence[int], type_: TimeType) -> TimesSeen:
+    """Return what the earlier rows show of a column, from their first and their last time.
+
+    A part that the model does not read has one value in the first rows, so that these two show it.
+    """
+    nothing = TimesSeen.of(type_.missing(0), type_)
+    if fitted.ranges is None:
+        return nothing
+    for j in places:
+        column = fitted.schema.columns[j]
+        if column.part is not None and column.part.is_number and fitted.ranges.has_numbers[j]:
+            ends = np.array([fitted.ranges.lowest[j], fitted.ranges.highest[j]])
+            since = np.round(ends * column.part.unit).astype(np.int64) + column.part.zero
+            return TimesSeen.of(since.view(type_.unit), type_)
+    return nothing
