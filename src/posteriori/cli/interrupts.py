@@ -64,6 +64,7 @@ def _end_later(reading: int, watched: frozenset[int]) -> None:
 
 def end_now(number: int) -> NoReturn:
     """Remove what must not outlive the process, say why it ends, and end it. The first thread that comes does that."""
+    from posteriori.cli.terminal import unwrapped
     from posteriori.support.leftovers import remove_leftovers
 
     _lock.acquire()
@@ -73,9 +74,10 @@ def end_now(number: int) -> NoReturn:
         _end_children()
         remove_leftovers()
         with suppress(OSError, ValueError):
-            cleared = _CLEARED if sys.stderr.isatty() else ""
-            sys.stderr.write(f"{cleared}error: {_WORDS[signal.Signals(number).name]}\n")
-            sys.stderr.flush()
+            stream = unwrapped(sys.stderr)
+            cleared = _CLEARED if stream.isatty() else ""
+            stream.write(f"{cleared}error: {_WORDS[signal.Signals(number).name]}\n")
+            stream.flush()
     finally:
         os._exit(128 + number)
 
