@@ -45,6 +45,7 @@ from posteriori.sql.steps import CellReader, SelectSteps
 from posteriori.sql.writers import writer_of
 from posteriori.support.typing import Array
 from posteriori.tables.schema import Column, kind_of
+from posteriori.user_warnings import warn
 
 MOST_CHARACTERS = 20_000_000  # DuckDB reads 7 million in a second, and 0.5 GB; some databases read one million only
 _PER_NUMBER = 18  # characters of a number in a table
@@ -178,6 +179,7 @@ Label = str | bool | int | float
 LEAST_LOG_POSTERIOR = -700.0  # of a member of a pool, as `posteriori.learning.log_linear.clip_log_posteriors` clips it
 
 
+_SLOW_IN_SQLITE = 2_000_000  # characters of a SELECT, from which a row takes a second or more there
 _ROUNDING = 1e-12  # of a share of known cells
 
 
@@ -240,7 +242,13 @@ def select_posterior(
                 f"two columns of the SELECT would be named {title!r}; list in columns those of the table to hand on"
             )
         results[title] = node
-    return steps.select(results)
+    written = steps.select(results)
+    if known.name == "sqlite" and len(written) > _SLOW_IN_SQLITE:
+        warn(
+            f"SQLite takes seconds per row for a SELECT of {len(written) / 1e6:.1f} million characters: it joins the "
+            "tables in it again for each row; run it in DuckDB, which joins them once, or score by predict_to"
+        )
+    return written
 
 
 def kept_columns(model: GenerativeModel, columns: Sequence[str] | None) -> list[str]:
