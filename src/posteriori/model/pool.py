@@ -39,6 +39,7 @@ class KnownCells:
         filled = patterns.shape[1] == n_columns and bool(patterns.any(axis=1).all())
         require(filled, "a pattern of known cells is empty")
         check_numbers("the number of known cells", np.array([self.typical]), (1,), 0.0)
+        require(not 0 < self.typical < 0.1, "the number of known cells is a small part of one")
         check_numbers("the power of the known share", np.array([self.power]), (1,), 1.0)
 
     def whole(self, known: Array) -> Array:
