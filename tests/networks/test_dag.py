@@ -177,6 +177,8 @@ def test_what_is_no_name_is_refused():
     for wrong in (None, 2, 0.5, object):
         with pytest.raises(TypeError, match="is no name; give the name of a variable, or several in a list"):
             dag.d_separated(wrong, "b")
-    for wrong in ([], ["a", "b"], None):
+    with pytest.raises(ValueError, match="is a list of names, and one is wanted; give each as an argument of its own"):
+        dag.markov_blanket(["a", "b"])
+    for wrong in ([], None):
         with pytest.raises(ValueError, match="the network has no variable"):
             dag.markov_blanket(wrong)

@@ -456,5 +456,5 @@ def test_a_name_that_polars_takes_for_a_pattern_is_sampled(name):
 
 def test_names_in_a_list_are_asked_for_one_by_one():
     net = random_network(0)
-    with pytest.raises(ValueError, match=r"\['v0', 'v1'\] is one argument; give each name as its own: 'v0', 'v1'"):
+    with pytest.raises(ValueError, match=r"\['v0', 'v1'\] is a list of names, and one is wanted; give each"):
         net.query(["v0", "v1"])

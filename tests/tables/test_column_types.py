@@ -115,7 +115,7 @@ def test_a_type_is_read_right_or_refused_by_name(table, same):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning)
         if same is None:
-            fix = "(turn it into|cells must|make strings)"
+            fix = "(turn it into|cells must|make strings|make categories)"
             with pytest.raises(TypeError, match=rf"^column 'x' (is|holds) .*; {fix}") as caught:
                 po.NaiveBayes().fit(table, _Y)
             assert "\n" not in str(caught.value)

@@ -20,8 +20,8 @@ _INTERVAL = re.compile(rf"< (?P<high>{_NUMBER})|\[(?P<low>{_NUMBER}), (?P<most>{
 
 def require_variable(name: Any, names: Collection[str]) -> None:
     """Raise ValueError unless the network has the variable."""
-    if isinstance(name, list | tuple) and set(name) <= set(names):
-        raise ValueError(f"{name!r} is one argument; give each name as its own: {', '.join(map(repr, name))}")
+    if isinstance(name, list | tuple) and name and set(name) <= set(names):
+        raise ValueError(f"{name!r} is a list of names, and one is wanted; give each as an argument of its own")
     if not isinstance(name, str) or name not in names:
         raise ValueError(f"the network has no variable {name!r}; {closest(name, names)}")
 
