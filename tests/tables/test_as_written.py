@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import gzip
 import random
+import re
 import warnings
 
 import polars as pl
 import pytest
 
 import posteriori as po
+from posteriori.tables.marks import is_mark
 from posteriori.tables.written_numbers import WrittenNumber, WrittenText, look_at, type_of_cells
 
 NO_NOTES = pytest.mark.filterwarnings("ignore::posteriori.tables.ReadingWarning")
@@ -307,9 +309,146 @@ def test_written_numbers_are_read_the_same_by_expression_and_by_series():
     from posteriori.tables.written_numbers import as_number, to_numbers
 
     assert to_numbers(cells, ".").to_list() == values
-    repaired = as_number(pl.col("x"), WrittenNumber(".", ("?",), ("some",)))
+    repaired = as_number(pl.col("x"), WrittenNumber(".", ("?",), ("some",), ("$", "kg")))
     assert pl.DataFrame([pl.concat([cells, pl.Series("x", ["?", None])])]).select(repaired)["x"].to_list() == [
         *values,
         None,
         None,
     ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "late"),
+    [("$5", "€6"), ("5 kg", "6 lb"), ("5%", "0.6"), ("5 ‰", "9"), ('"1,000"', "6 kg")],
+)
+@NO_NOTES
+def test_a_unit_below_the_first_rows_is_refused_by_its_cell(cell, late, tmp_path):
+    lines = "".join(f"{cell},{i % 7},{'ab'[i % 2]}\n" for i in range(12_000))
+    (tmp_path / "t.csv").write_text(f"x,z,y\n{lines}{late},1,a\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=f"in line 12002 column 'x' holds '{late}', which is not a number as"):
+        po.NaiveBayes().fit(tmp_path / "t.csv", "y")
+    (tmp_path / "t.csv").write_text(f"x,z,y\n{lines}{cell},1,a\n0,1,b\n", encoding="utf-8")
+    assert po.scan(tmp_path / "t.csv").frame.collect()["x"].null_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        (["$5", "$6"], ["€5", "€6"], r"in '\$' and '€' in several files, and stays text"),
+        (["5%", "6%"], ["0.5", "0.6"], "in '%' and without it in several files, and stays text"),
+    ],
+)
+def test_units_of_several_files_are_not_mixed(one, other, said, tmp_path):
+    _table(tmp_path, one, "1.csv")
+    _table(tmp_path, other, "2.csv")
+    for names in (["1.csv", "2.csv"], ["2.csv", "1.csv"]):
+        with pytest.warns(po.tables.ReadingWarning, match=said):
+            rows = po.scan([tmp_path / name for name in names])
+        assert {*rows.frame.collect()["x"]} == {*one, *other}
+    with pytest.warns(po.tables.ReadingWarning, match="without"):
+        assert po.scan([tmp_path / "1.csv", tmp_path / "1.csv"]).types["x"] == pl.Float64
+
+
+def test_a_zero_with_a_minus_is_no_repair(tmp_path):
+    path, _ = _table(tmp_path, ["-0.0", "0.0", "0.5", "-1.5"])
+    assert not po.scan(path).written
+
+
+@NO_NOTES
+def test_columns_of_plain_numbers_are_converted_without_patterns(tmp_path):
+    path, _ = _table(tmp_path, ["1.10", "1.1", "?", "2.5"] + ["3.5"] * 16)
+    rows = po.scan(path)
+    assert rows.written["x"].is_plain
+    assert "udf" not in rows.frame.explain()
+    assert rows.frame.collect()["x"].head(4).to_list() == [1.1, 1.1, None, 2.5]
+
+
+@pytest.mark.parametrize("mark", ["-", "n/a", "Unknown", "NAN", "-nan", "NaT", "<NA>", "?", '"k.A."'])
+def test_marks_below_the_first_rows_are_missing_in_training_and_new_rows(mark, tmp_path):
+    lines = [f"{i % 50},{i % 7},{'ab'[i % 2]}" for i in range(12_000)]
+    (tmp_path / "t.csv").write_text("x,z,y\n" + "\n".join([*lines, f"{mark},1,a"]) + "\n")
+    (tmp_path / "new.csv").write_text("x,z,y\n" + "\n".join([*lines, *[f"{mark},1,a"] * 9_000]) + "\n")
+    said = f"{mark.strip(chr(34))!r} in column 'x' as missing"
+    with pytest.warns(po.tables.ReadingWarning, match=re.escape(said)):
+        model = po.NaiveBayes().fit(tmp_path / "t.csv", "y")
+    expected = model.predict_proba([{"x": None, "z": 1}])[0]
+    for rows in (tmp_path / "t.csv", tmp_path / "new.csv"):
+        with pytest.warns(po.tables.ReadingWarning, match=re.escape(said)):
+            assert model.predict_proba(rows)[-1] == pytest.approx(expected)
+
+
+def test_a_sign_of_infinity_is_no_mark_of_a_missing_cell():
+    assert not is_mark("∞")
+    assert not is_mark("-∞")
+
+
+def test_a_country_below_the_first_rows_is_kept(tmp_path):
+    cells = ["DE", "FR"] * 6_000 + ["NA"]
+    lines = "".join(f"{cell},{i % 7},{'ab'[i % 2]}\n" for i, cell in enumerate(cells))
+    (tmp_path / "t.csv").write_text(f"x,z,y\n{lines}")
+    with pytest.warns(po.tables.ReadingWarning, match=r"'NA' \(1 cell\) is read as missing"):
+        po.scan(tmp_path / "t.csv")
+    model = po.NaiveBayes(columns=po.Columns(categorical_features=["x"])).fit(tmp_path / "t.csv", "y")
+    assert model.schema_.columns[0].categories == ("DE", "FR", "NA")
+    probabilities = model.predict_proba(tmp_path / "t.csv")
+    assert probabilities[-1] == pytest.approx(model.predict_proba([{"x": "NA", "z": 12_000 % 7}])[0])
+
+
+@NO_NOTES
+@pytest.mark.parametrize("stated", [["x"], [0], [True, False], "all"])
+def test_columns_that_are_stated_by_place_keep_the_spelling_of_their_cells(stated, tmp_path):
+    path, y = _table(tmp_path, ["1.10", "1.1", "2"])
+    columns = po.Columns(categorical_features=stated)
+    for rows, labels in ((path, y), (po.scan(path), y), (po.scan(path, y), None)):
+        model = po.NaiveBayes(columns=columns).fit(rows, labels)
+        assert model.schema_.columns[0].categories == ("1.1", "1.10", "2")
+    mixture = po.MixtureModel(2, columns=columns if stated != [True, False] else None)
+    assert mixture.fit(po.scan(path, columns=["x", "z"])) is mixture
+
+
+@NO_NOTES
+@pytest.mark.parametrize("cells", [["1", "2"], ["1.10", "1.1"], ["5 kg", "6 kg"], ["2024-01-01", "2024-01-02"]])
+def test_categories_that_are_declared_are_read_as_they_are_written(cells, tmp_path):
+    path, y = _table(tmp_path, cells)
+    model = po.NaiveBayes().fit(po.scan(path, y, categories={"x": cells}))
+    assert model.schema_.columns[0].categories == tuple(cells)
+    model.predict(path)
+
+
+@pytest.mark.parametrize("cells", [["٣", "٤"], ["１２", "３"], ["३", "४"]])
+def test_digits_of_other_scripts_stay_text(cells, tmp_path):
+    path, y = _table(tmp_path, cells)
+    assert po.NaiveBayes().fit(path, y).schema_.columns[0].categories == tuple(sorted(cells))
+
+
+@pytest.mark.parametrize("mark", ["?", "-", "NaT", "unknown"])
+def test_marks_among_new_dates_are_missing_at_any_share(mark, tmp_path):
+    path, y = _table(tmp_path, [f"2024-01-{day:02}" for day in range(1, 29)])
+    model = po.NaiveBayes().fit(path, y)
+    expected = model.predict_proba([{"x": "2024-01-02", "z": 1}, {"x": None, "z": 1}])
+    (tmp_path / "new.csv").write_text(f"x,z\n2024-01-02,1\n{mark},1\n{mark},1\n")
+    for n in (3, 2):
+        (tmp_path / "new.csv").write_text("x,z\n" + "".join([f"{mark},1\n"] * (n - 1)) + "2024-01-02,1\n")
+        with pytest.warns(po.tables.ReadingWarning, match=re.escape(f"{mark!r} in column 'x' as missing")):
+            found = model.predict_proba(tmp_path / "new.csv")
+        assert found[[-1, 0]] == pytest.approx(expected)
+
+
+def test_a_scan_that_a_model_reads_in_another_way_is_warned_of(tmp_path):
+    path, y = _table(tmp_path, ["1.5", "2.5"])
+    model = po.NaiveBayes().fit(path, y)
+    (tmp_path / "new.csv").write_text("x,z\n?,1\n2.5,2\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = po.scan(tmp_path / "new.csv")
+    with pytest.warns(po.tables.ReadingWarning, match=r"'\?' in column 'x' as missing"):
+        model.predict(rows)
+
+
+def test_unseen_categories_of_a_file_say_what_may_be_meant(tmp_path):
+    path, y = _table(tmp_path, ["red", "blue"])
+    model = po.NaiveBayes().fit(path, y)
+    (tmp_path / "new.csv").write_text("x,z\nRed,1\nblue,2\n")
+    for rows in (tmp_path / "new.csv", po.scan(tmp_path / "new.csv")):
+        with pytest.warns(UserWarning, match="'Red': did you mean 'red'"):
+            model.predict(rows)

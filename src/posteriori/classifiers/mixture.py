@@ -330,7 +330,7 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         return best_of(starts, climb, limits.max_steps), target
 
     def _read_training_rows(self, X: Any, sample_weight: Any) -> tuple[LabelledSource, Column]:
-        table = read_table(X, stated_columns(columns_of(self).categorical_features, None))
+        table = read_table(X, stated_columns(X, columns_of(self).categorical_features, None))
         reject_target(table, "MixtureModel")
         if table.n_rows < self.n_components:
             raise ValueError(

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities.registry import REGISTRY
-from posteriori.tables import Column, Schema, quote
+from posteriori.engines import engine_of
+from posteriori.tables import Column, Scan, Schema, quote
 from posteriori.tables.scanning import KnownColumns
 from posteriori.tables.texts import Texts
 from posteriori.tables.times import PARTS
@@ -106,10 +107,14 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
     return chosen
 
 
-def stated_columns(categorical_features: Any, distributions: Any, y: Any = None) -> KnownColumns:
-    """Return what the parameters of an estimator state of columns of files, as far as they name them."""
+def stated_columns(X: Any, categorical_features: Any, distributions: Any, y: Any = None) -> KnownColumns:
+    """Return what the parameters of an estimator state of columns of files, which are opened if it names none."""
     listed = np.atleast_1d(np.asarray(categorical_features, dtype=object)).tolist()
     named = [one for one in listed if isinstance(one, str)]
+    keys = [*distributions] if isinstance(distributions, Mapping) else []
+    if named == ["all"] or not all(one is None or isinstance(one, str) for one in (*listed, *keys)):
+        names = _features_of_files(X, y)
+        named = [names[j] for j in categorical_places(categorical_features, distributions, names)] if names else named
     kinds: dict[str, str] = {}
     if isinstance(distributions, Mapping):
         of_name = {entry.density.name: entry.density.kind for entry in REGISTRY}
@@ -123,6 +128,16 @@ def stated_columns(categorical_features: Any, distributions: Any, y: Any = None)
         labels=[y] if isinstance(y, str) else [],
         numbers={name for name, kind in kinds.items() if kind == "continuous"},
     )
+
+
+def _features_of_files(X: Any, y: Any) -> list[str]:
+    """Return the names of the features of files; none if X is another table."""
+    engine = None if isinstance(X, Scan) else engine_of(X)
+    table = X if isinstance(X, Scan) else engine.open(X) if engine is not None else None
+    if not isinstance(table, Scan):
+        return []
+    label = y if isinstance(y, str) else table.target
+    return [name for name in table.names if name != label]
 
 
 def kept_places(keep: Any, categorical_features: Any, distributions: Any, names: Sequence[str]) -> set[int] | None:

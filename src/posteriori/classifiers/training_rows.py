@@ -79,7 +79,7 @@ def read_first_rows(
     ValueError, TypeError
         As in `fit`.
     """
-    table = read_table(X, stated_columns(request.columns.categorical_features, request.distributions, y))
+    table = read_table(X, stated_columns(X, request.columns.categorical_features, request.distributions, y))
     labels = _read_labels(request, y, table, complete)
     warn_of_labels_among_features(y, table)
     columns = _feature_positions(table, labels)
@@ -184,7 +184,7 @@ def read_further_rows(
     ValueError, TypeError
         As in `partial_fit`.
     """
-    stated = stated_columns(request.columns.categorical_features, request.distributions, y)
+    stated = stated_columns(X, request.columns.categorical_features, request.distributions, y)
     table = read_table(X, KnownColumns.of_model(fitted.schema, fitted.target).joined(stated))
     labels = _read_labels(request, y, table, complete)
     _feature_positions(table, labels)  # raises an error if the target is the only column

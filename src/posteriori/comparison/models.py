@@ -85,7 +85,7 @@ def read_rows(
     ValueError
         A label is missing, a cell is infinite, or there are fewer than two classes.
     """
-    table = read_table(X, stated_columns(categorical_features, None, y))
+    table = read_table(X, stated_columns(X, categorical_features, None, y))
     labels = read_labels(y, table)
     positions = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
     if not positions:

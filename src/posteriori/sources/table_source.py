@@ -182,15 +182,17 @@ class RowReader:
     def misspelt(self, unseen: Mapping[str, int]) -> dict[str, tuple[str, str]]:
         """Return an unseen category and the one that differs from it only in case or blanks, by column.
 
-        Of rows that are not in memory only the columns are looked at in which no category was seen.
+        Of many rows that are not in memory only the columns are looked at in which no category was seen.
         """
         found = {}
+        is_cheap = not isinstance(self.table, LazyTable) or (
+            isinstance(self.table, Scan) and self.table.n_rows <= _FEW_ROWS
+        )
         for column, place in zip(self.schema.columns, self.positions, strict=True):
-            in_memory = not isinstance(self.table, LazyTable)
             if (
                 column.kind == "categorical"
                 and column.part is None
-                and unseen.get(column.name, 0) >= (1 if in_memory else self.table.n_rows)
+                and unseen.get(column.name, 0) >= (1 if is_cheap else self.table.n_rows)
             ):
                 spellings = spellings_of_classes(self.table.distinct(place), column.categories)
                 if spellings:
@@ -411,6 +413,7 @@ _MOST_ROWS = 1 << 16  # in a batch
 _FEWEST_ROWS = 1 << 10  # in a batch
 _MOST_HELD = 1 << 30  # bytes of cells that are kept in memory
 _MOST_HELD_OF_STREAM = 1 << 29  # bytes of cells of a stream that are kept in memory
+_FEW_ROWS = 1 << 17  # of files, whose categories are read again for a hint
 _SHARED_ROWS = 1 << 14  # a longer table is cut into batches for several threads, even if one batch could hold it
 _TIMED_PARTS = 4  # of a longer table, spread over it: the time of a row depends on which of its cells are missing
 _TIMED_ROWS = 1 << 7  # in each of them, the fewest

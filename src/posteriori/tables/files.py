@@ -26,6 +26,7 @@ from posteriori.tables.scanning import (
     common_types,
     joined_frame,
     lazily,
+    marks_among_known_dates,
     reason_of,
     resolve_files,
     resolve_types,
@@ -88,6 +89,7 @@ class Scan(StreamedTable):
     files: tuple[TableFile, ...] = ()
     written: Mapping[str, WrittenNumber] = field(default_factory=dict)
     marks_of_model: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of columns of strings of a model
+    marks_of_dates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # that a model reads from strings
     dates: Mapping[str, WrittenDate] = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
     # how these files are opened when more is known of their columns; None if this is no longer the table of the files
@@ -127,16 +129,27 @@ class Scan(StreamedTable):
         found += [f"two-digit years of {quote(two_digits)} as 1970 to 2069"] if two_digits else []
         return found + ([f"{quote(times)} as times of day"] if times else [])
 
-    def warn_of_repairs(self) -> None:
-        """Warn of what was changed in cells to read them, and of columns that stay text for a few of their cells."""
+    def warn_of_repairs(self, before: Scan | None = None) -> None:
+        """Warn of what was changed in cells to read them, and of columns that stay text for a few of their cells.
+
+        Of what was said of the same files as they were read `before` there is no warning.
+        """
+        said, remarks = (set(), {}) if before is None else ({*before._changes}, before.remarks)
+        found = [change for change in self._changes if change not in said]
+        if found:
+            warn(f"{self._title} is read with repairs: {'; '.join(found)}", ReadingWarning)
+        for name, remark in self.remarks.items():
+            if remark != remarks.get(name):
+                warn(f"{self._title}: {remark}", ReadingWarning)
+
+    @property
+    def _changes(self) -> list[str]:
+        """What was changed in cells to read them, in words."""
         found, marked = self.repairs, self._recognised_marks
         if marked:
             marks = sorted({mark for marks in marked.values() for mark in marks})
             found.insert(0, f"{', '.join(map(repr, marks))} in {quote(marked)} as missing")
-        if found:
-            warn(f"{self._title} is read with repairs: {'; '.join(found)}", ReadingWarning)
-        for remark in self.remarks.values():
-            warn(f"{self._title}: {remark}", ReadingWarning)
+        return found
 
     @property
     def _title(self) -> str:
@@ -156,7 +169,8 @@ class Scan(StreamedTable):
     def _recognised_marks(self) -> dict[str, tuple[str, ...]]:
         """The marks of missing cells that were recognised among numbers or dates, by column."""
         written: Mapping[str, WrittenNumber | WrittenDate] = {**self.written, **self.dates}
-        return {name: found.marks for name, found in written.items() if found.marks and name in self.types}
+        found = {name: one.marks for name, one in written.items() if one.marks} | dict(self.marks_of_dates)
+        return {name: marks for name, marks in found.items() if name in self.types}
 
     def marked_cells(self) -> dict[str, dict[str, int]]:
         """Return how often each mark that was recognised in a column of numbers or dates occurs, in one pass."""
@@ -488,7 +502,13 @@ def scan(
     if isinstance(missing_values, str):
         raise ValueError(f"missing_values is {missing_values!r}; give a list of strings")
     asked = AskedDialect(separator, decimal, encoding, tuple(missing_values), skip_rows, sheet)
-    known = KnownColumns(types=dict(dtypes or {}), categories=categorical or ())
+    declared = categories or {}
+    known = KnownColumns(
+        types=dict(dtypes or {}),
+        categories=categorical or (),
+        texts=declared.keys(),
+        with_na={name for name, cells in declared.items() if "NA" in cells},
+    )
     found = open_scan(paths, asked, target, columns, categorical, categories, known)
     found.warn_of_repairs()
     return found
@@ -547,6 +567,9 @@ def open_scan(
         types = {name: types[name] for name in kept}
     types, frame = _apply_categories(types, frame, categories or {})
     strings_of_model = {name: found for name, found in known.marks.items() if found and types.get(name) == pl.String}
+    strings_of_dates = [name for name in types if name in known.dates and types[name] == pl.String]
+    marks_of_dates = marks_among_known_dates(frame, strings_of_dates) if files.is_text else {}
+    strings_of_model |= marks_of_dates
     frame = frame.with_columns(
         without_marks(exactly(name), found).alias(name) for name, found in strings_of_model.items()
     )
@@ -579,6 +602,7 @@ def open_scan(
         files=files.files,
         written={name: dtype for name in types if isinstance(dtype := as_stored.get(name), WrittenNumber)},
         marks_of_model={name: tuple(found) for name, found in strings_of_model.items()},
+        marks_of_dates=marks_of_dates,
         dates=dates,
         remarks=remarks,
         _opened=again if files.is_text else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
 NUMBERS_SHARE = 0.9  # of the present cells of a column, that are numbers if its marks are read as missing
@@ -12,9 +13,13 @@ _WORDS = """
     na, n/a, n.a., n.a, nan, null, nil, none, missing, unknown, unk, undefined, undef, unavailable, empty, blank, void,
     nd, n.d., n/d, tbd, #n/a, #na, #null!, #value!, #div/0!, #ref!, #name?, #num!, not available, not applicable,
     not known, no data, no value, k.a., k.a, ka, k/a, keine angabe, unbekannt, fehlt, leer, s/d, s.d., sin datos,
-    desconocido, inconnu, nc, n.c., non disponible, desconhecido, sconosciuto, onbekend
+    desconocido, inconnu, nc, n.c., non disponible, desconhecido, sconosciuto, onbekend, nat, <na>, -nan, -nan(ind)
 """
 _USUAL = frozenset(" ".join(word.split()) for word in _WORDS.split(","))
+_IN_FILES = "na|Na|nA|n/a|N/a|n/A|NAN|Nan|NULL|Null"  # beside NA, N/A, NaN, nan and null, missing in any text file
+_OTHERS = "|".join(sorted(map(re.escape, _USUAL - {"na", "n/a", "nan", "null"})))
+# A pattern of all marks in text files, of usual blanks. Among others it finds what `is_mark` refuses.
+MARK = rf" *(?:{_IN_FILES}|(?i:{_OTHERS})|[^\w\s]{{1,{_LONGEST}}}) *"
 
 
 def is_mark(cell: str) -> bool:
@@ -24,7 +29,7 @@ def is_mark(cell: str) -> bool:
     """
     text = " ".join(cell.casefold().split())
     if not any(character.isalnum() for character in text):
-        return len(text) <= _LONGEST
+        return len(text) <= _LONGEST and "\u221e" not in text
     return text in _USUAL
 
 

@@ -236,7 +236,9 @@ def open_table(X: Any, known: KnownColumns = NOTHING_KNOWN) -> Table:
     if is_polars_frame(X):
         return PolarsTable(X)
     if isinstance(X, Scan):
-        return X.knowing(known)
+        again = X.knowing(known)
+        again.warn_of_repairs(before=X)
+        return again
     if isinstance(X, LazyTable):
         return X
     if isinstance(X, Blocks):

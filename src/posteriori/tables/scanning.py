@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 from urllib.parse import unquote
@@ -23,6 +24,7 @@ from posteriori.tables.dialects import (
     TextDialect,
     opened_files,
 )
+from posteriori.tables.marks import MARK, NUMBERS_SHARE, is_mark, marks_among
 from posteriori.tables.polars import exactly
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.times import marks_among_dates, type_of_strings
@@ -158,10 +160,11 @@ def reason_of(error: BaseException, file: TableFile) -> str:
     unconverted = _UNCONVERTED.search(text)
     if unconverted is not None:
         name, cell = unconverted[1], unconverted[2]
-        where = _in_row(file, lambda cells: cell in cells)
+        position = lazily(file, sampled=0).collect_schema().names().index(name)
+        where = _in_row(file, lambda cells: len(cells) > position and cells[position].strip() == cell.strip())
         return (
-            f"{where}column {name!r} holds {reprlib.repr(cell)}, which is not a number as the first rows of the column "
-            "have them; correct the cell, state it as a missing value, or state the type of the column as a string"
+            f"{where}column {name!r} holds {reprlib.repr(cell.strip())}, which is not a number as the first rows of "
+            "the column have them; correct the cell, state it as missing, or state that the column is a string"
         )
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
@@ -461,16 +464,14 @@ def types_of(file: TableFile, whole: bool = False, known: KnownColumns = NOTHING
             n_cells[column.name] += len(column) - column.null_count()
         for name in open_names:
             seen[name] += plain[name] if name in plain else look_at(part[name], file.dialect.decimal)
-    with_gaps = [name for name in types if n_cells[name] < n_rows and name not in known.types]
+    is_long = not whole and n_rows >= SAMPLED_ROWS
+    with_gaps = [name for name in types if (is_long or n_cells[name] < n_rows) and name not in known.types]
     may_hold_na = [name for name in with_gaps if name in known.with_na or are_country_codes(seen[name].values)]
     for name, dtype in types.items():
         types[name] = _type_as_written(name, dtype, seen[name], file, known) if n_cells[name] else pl.Null()
     types |= _beside_na(file, may_hold_na, known)
-    if whole or n_rows < SAMPLED_ROWS:
-        return types
     numbers = [name for name in types if without_marker(types[name]).is_numeric() and not known.is_fixed(name)]
-    late = _with_late_zeros(file, cells, [name for name in numbers if known.role(name) != "number"])
-    return types | dict.fromkeys(late, WrittenText(True))
+    return types | _by_late_cells(file, cells, {name: types[name] for name in numbers}, known) if is_long else types
 
 
 def _type_as_written(
@@ -484,6 +485,8 @@ def _type_as_written(
     found = type_of_cells(seen, name, file.dialect.decimal, known.role(name), known.marks.get(name, ()))
     if found is None and seen.n_numbers and not seen.n_words:
         return WrittenNumber(file.dialect.decimal) if dtype == pl.String else _usual(dtype)
+    if found is None and seen.n_words and dtype.is_numeric():
+        return pl.String()  # digits of other scripts, which polars takes for numbers and does not read
     return dtype if found is None else found
 
 
@@ -492,14 +495,14 @@ def _beside_na(file: TableFile, names: Sequence[str], known: KnownColumns) -> Ty
     if not names:
         return {}
     strings: Types = dict.fromkeys(names, pl.String())
-    cells = lazy_text(file.readable, file.dialect, strings, without=("NA",)).head(SAMPLED_ROWS)
-    n_marks = cells.select((exactly(*names) == "NA").sum()).collect().row(0, named=True)
+    cells = lazy_text(file.readable, file.dialect, strings, without=("NA",))
+    n_marks = cells.select((exactly(*names) == "NA").sum()).collect(engine="streaming").row(0, named=True)
     types: Types = {}
     for name, n in n_marks.items():
         is_code = name in known.with_na or name in known.categories
         remark = (
-            f"column {name!r} holds codes of two letters, and 'NA' ({n:,} cells) is read as missing; if it is one of "
-            "the codes, state that the column is categorical"
+            f"column {name!r} holds codes of two letters, and 'NA' ({n:,} cell{'s' if n > 1 else ''}) is read as "
+            "missing; if it is one of the codes, state that the column is categorical"
         )
         if n:
             types[name] = WrittenText(False, "" if is_code else remark, keeps_na=is_code)
@@ -511,16 +514,63 @@ def _usual(dtype: pl.DataType) -> pl.DataType:
     return dtype if dtype in (pl.Int64, pl.Float64) else pl.Float64()
 
 
-def _with_late_zeros(file: TableFile, cells: pl.LazyFrame, names: Sequence[str]) -> list[str]:
-    """Return the columns of numbers in which a number below the first rows has leading zeros, as codes have."""
-    if not names:
-        return []
+@lru_cache(64)
+def _has_odd_cell(file: TableFile, _size: int, _time: int) -> bool:
+    """Return whether any cell has a leading zero, or is a mark of a missing one.
+
+    It takes a fraction of the time of a look at each column. A file is opened several times until a model is fitted.
+    """
     mark = re.escape(file.dialect.separator)
-    lines = _lines_of(file).select(pl.col("line").str.contains(f'(?:^|{mark})"?[+-]?0[0-9]').any())
-    if not lines.collect(engine="streaming").item():
-        return []  # as nearly always; this takes a fraction of the time of the look at each column
-    found = cells.select(exactly(*names).str.contains(LEADING_ZERO).any()).collect(engine="streaming")
-    return [name for name in names if found[name].item()]
+    odd = f'(?:^|{mark})"?(?:[+-]?0[0-9]|(?:{MARK})"?(?:{mark}|$))'
+    lines = _lines_of(file).select(pl.col("line").str.contains(odd).any())
+    return bool(lines.collect(engine="streaming").item())
+
+
+def _by_late_cells(file: TableFile, cells: pl.LazyFrame, types: Types, known: KnownColumns) -> Types:
+    """Return the types of those columns of numbers that rows below the first ones show to have another type.
+
+    Codes have a leading zero there, and are text; other columns hold marks of missing cells.
+    """
+    if not types:
+        return {}
+    status = file.readable.stat()
+    if not _has_odd_cell(replace(file, _folder=None), status.st_size, status.st_mtime_ns):
+        return {}  # as nearly always
+    names = [name for name in types if known.role(name) != "number"]
+    found: Types = {}
+    if names:
+        late = cells.select(exactly(*names).str.contains(LEADING_ZERO).any()).collect(engine="streaming")
+        found = dict.fromkeys([name for name in names if late[name].item()], WrittenText(True))
+    return _with_late_marks(file, cells, types, known) | found
+
+
+def _with_late_marks(file: TableFile, cells: pl.LazyFrame, types: Types, known: KnownColumns) -> Types:
+    """Return the types of columns of numbers with the marks of all rows, as far as these are read as missing."""
+    is_gap = exactly(*types).str.contains(f"^(?:{MARK})$")
+    counts = cells.select(exactly(*types).count()).collect(engine="streaming").row(0, named=True)
+    n_gaps = cells.select(is_gap.sum()).collect(engine="streaming").row(0, named=True)
+    found: Types = {}
+    for name, dtype in types.items():
+        if not n_gaps[name]:
+            continue
+        marks = cells.select(exactly(name).filter(exactly(name).str.contains(f"^(?:{MARK})$")).unique())
+        words = set(marks.collect(engine="streaming")[name])
+        share = 0.0 if known.role(name) == "number" else NUMBERS_SHARE
+        if recognised := marks_among(words, n_gaps[name], counts[name] - n_gaps[name], share):
+            old = dtype if isinstance(dtype, WrittenNumber) else WrittenNumber(file.dialect.decimal, is_plain=True)
+            found[name] = replace(old, marks=tuple(sorted({*old.marks, *recognised})))
+    return found
+
+
+def marks_among_known_dates(frame: pl.LazyFrame, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the usual marks of missing cells in columns of strings that a model reads as dates, if there are some."""
+    found = {}
+    for name in names:
+        marks = frame.select(exactly(name).filter(exactly(name).str.contains(f"^(?:{MARK})$")).unique())
+        words = [word for word in marks.collect(engine="streaming")[name] if is_mark(word)]
+        if words:
+            found[name] = tuple(sorted(words))
+    return found
 
 
 def _lines_of(file: TableFile) -> pl.LazyFrame:
@@ -554,7 +604,7 @@ def common_types(types: Mapping[Path, Types], kind: str, empty: Any = None) -> T
                 common[name], origin[name] = dtype, path
             elif kind in ("csv", "tsv", "ndjson") and {known, dtype} == {pl.Int64(), pl.Float64()}:
                 common[name] = pl.Float64()
-            elif (both := beside(known, dtype)) is not None:
+            elif (both := beside(name, known, dtype)) is not None:
                 common[name], origin[name] = both, path
             else:
                 raise ValueError(

@@ -61,13 +61,19 @@ class WrittenNumber(_DataType):
     decimal: str
     marks: tuple[str, ...] = ()  # cells that are missing in this column
     repairs: tuple[str, ...] = ()  # what reading the cells as numbers changes, in words; sorted
+    units: tuple[str, ...] = ()  # at most one; later cells have the same
+    is_plain: bool = False  # whether all numbers are written as programs write them, whatever the repairs
 
     def joined(self, other: WrittenNumber) -> WrittenNumber:
         """Return the type of the cells of both."""
-        marks, repairs = (
-            tuple(sorted({*one, *two})) for one, two in ((self.marks, other.marks), (self.repairs, other.repairs))
+        marks, repairs, units = (
+            tuple(sorted({*one, *two})) for one, two in zip(self._parts, other._parts, strict=True)
         )
-        return WrittenNumber(self.decimal, marks, repairs)
+        return WrittenNumber(self.decimal, marks, repairs, units, self.is_plain and other.is_plain)
+
+    @property
+    def _parts(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        return self.marks, self.repairs, self.units
 
 
 @dataclass(frozen=True)
@@ -250,6 +256,10 @@ def _twice(numbers: pl.Series, decimal: str) -> tuple[str, ...]:
     values = to_numbers(numbers, decimal)
     if values.n_unique() == numbers.n_unique():
         return ()
+    is_zero = values == 0.0  # programs write -0.0 for what they round
+    numbers, values = numbers.filter(~is_zero), values.filter(~is_zero)
+    if values.n_unique() == numbers.n_unique():
+        return ()
     same = numbers.filter(values == values.filter(values.is_duplicated()).min()).unique().sort()
     return tuple(same.head(2).to_list())
 
@@ -311,8 +321,10 @@ def type_of_cells(
     if seen.twice:
         repairs.append(f"{' and '.join(map(repr, seen.twice))} as one number")
     every = tuple(sorted({*marks, *known}))
-    is_plain = seen.n_plain == seen.n_numbers and not (seen.n_words or repairs or every)
-    return None if is_plain else WrittenNumber(decimal, every, tuple(repairs))
+    is_plain = seen.n_plain == seen.n_numbers
+    if is_plain and not (seen.n_words or repairs or every):
+        return None
+    return WrittenNumber(decimal, every, tuple(repairs), tuple(seen.units), is_plain)
 
 
 def _listed(cells: Iterable[str]) -> str:
@@ -377,15 +389,21 @@ def _with_sign_before(tidy: Any) -> Any:
     return tidy.str.replace(_IN_PARENTHESES, "-${1}${2}${3}").str.replace(_MINUS_BEHIND, "-${1}${2}")
 
 
-def _pattern(decimal: str, part: str = "") -> str:
-    """Return the pattern of a tidy number, with a group around a part: the unit before or behind, or the digits."""
+def _pattern(decimal: str, part: str = "", units: Sequence[str] | None = None) -> str:
+    """Return the pattern of a tidy number, with a group around a part: the unit before or behind, or the digits.
+
+    Units are all that are known, or `units`.
+    """
     group = _GROUP[decimal]
     of_lakhs = "|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}" if decimal == "." else ""  # 12,34,567
     whole = rf"(?:[0-9]{{1,3}}(?:{group}[0-9]{{3}})+{of_lakhs}|[0-9]+)"
     digits = rf"(?:{whole}(?:[{decimal}][0-9]*)?|[{decimal}][0-9]+)(?:[eE][+-]?[0-9]+)?"
     opened = {name: "(" if name == part else "(?:" for name in ("before", "digits", "behind")}
     # The sign stands before or behind the currency.
-    before, behind = f"{opened['before']}(?:{CURRENCY})?)", f"{opened['behind']}(?: *(?:{UNIT}))?)"
+    stated = "|".join(map(re.escape, units or ()))
+    one, other = (CURRENCY, UNIT) if units is None else (stated, stated)
+    may_lack = "" if stated in _SHARES else "?"
+    before, behind = f"{opened['before']}(?:{one})?)", f"{opened['behind']}(?: *(?:{other})){may_lack})"
     return rf"^(?:[+-] *)?{before} *(?:[+-] *)?{opened['digits']}{digits}){behind}$"
 
 
@@ -407,27 +425,41 @@ def _plain(cells: Any, decimal: str) -> Any:
     )
 
 
-def to_numbers(cells: Any, decimal: str) -> Any:
-    """Return strings that are numbers as floats; others are missing. An expression, or a series, of polars."""
-    values = _plain(cells, decimal).cast(pl.Float64, strict=False)
-    if isinstance(cells, pl.Series) and not values.null_count():
+def to_numbers(cells: pl.Series, decimal: str, units: Sequence[str] | None = None) -> pl.Series:
+    """Return strings that are numbers as floats; others are missing, and so are those with other units than `units`."""
+    values: pl.Series = _plain(cells, decimal).cast(pl.Float64, strict=False)
+    if units and units[0] in _SHARES:
+        values = pl.select(pl.when(values == 0.0).then(values)).to_series()  # 0.12 is not 12 %
+    is_open = values.is_null() & cells.is_not_null()
+    if not is_open.any():
         return values  # as nearly always: no pattern is needed
-    signed = _with_sign_before(_tidy(cells))
-    digits = signed.str.extract(_pattern(decimal, "digits"))
-    digits = digits.str.replace_all(_GROUP[decimal], "").str.replace(decimal, ".", literal=True)
-    negative = signed.str.contains("^[^0-9]*-")
-    return (digits.cast(pl.Float64, strict=False) * (1.0 - 2.0 * negative.cast(pl.Float64))).fill_null(values)
+    written = cells.filter(is_open)
+    # One quick look saves several slow ones.
+    is_tidy = not written.str.contains(f"[{_INVISIBLE}{_BLANKS}{_MINUS}\uff0b]").any()
+    signed = written.str.strip_chars() if is_tidy else _tidy(written)
+    if signed.str.contains(r"[()]|[0-9] *-").any():
+        signed = _with_sign_before(signed)
+    digits = signed.str.extract(_pattern(decimal, "digits", units))
+    if digits.str.contains(f"{_GROUP[decimal]}|,").any():
+        digits = digits.str.replace_all(_GROUP[decimal], "").str.replace(decimal, ".", literal=True)
+    signs = 1.0 - 2.0 * signed.str.contains("^[^0-9]*-").cast(pl.Float64)
+    found: pl.Series = values.scatter(is_open.arg_true(), digits.cast(pl.Float64, strict=False) * signs)
+    return found
 
 
 def as_number(cells: pl.Expr, dtype: WrittenNumber) -> pl.Expr:
     """Return written numbers as floats, and marks as missing; another string is an error of polars that names it."""
     plain = _plain(cells, dtype.decimal)
-    if not dtype.repairs:
+    if dtype.is_plain or not dtype.repairs:
         return without_marks(plain, dtype.marks, cells).cast(pl.Float64)
-    number: pl.Expr = to_numbers(cells, dtype.decimal)
-    # A string that is no number is cast once more, for the error.
-    checked = pl.when(number.is_null()).then(without_marks(plain, dtype.marks, cells)).cast(pl.Float64)
-    return number.fill_null(checked)
+
+    def converted(part: pl.Series) -> pl.Series:
+        return to_numbers(part, dtype.decimal, dtype.units)
+
+    present = without_marks(cells, dtype.marks)
+    number = present.map_batches(converted, pl.Float64(), is_elementwise=True)
+    # Another string is cast as none, for the error: beside 12 %, 0.12 is one.
+    return number.fill_null((pl.when(number.is_null()).then(present) + " ").cast(pl.Float64))
 
 
 def without_marks(cells: pl.Expr, marks: Sequence[str], written: pl.Expr | None = None) -> pl.Expr:
@@ -442,16 +474,22 @@ def without_marker(dtype: Any) -> Any:
     return pl.Float64() if isinstance(dtype, WrittenNumber) else dtype
 
 
-def beside(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+def beside(name: str, one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
     """Return the type of a column that has two types in two text files, one of them as written; None if none is.
 
-    Codes in one file are codes in all: another file may have no leading zero.
+    Codes in one file are codes in all: another file may have no leading zero. Numbers in two units stay text.
     """
     texts = [dtype for dtype in (one, other) if isinstance(dtype, WrittenText)]
     numbers = [dtype for dtype in (one, other) if isinstance(dtype, WrittenNumber)]
     codes = [dtype for dtype in texts if dtype.is_code]
     if codes or len(texts) == 2:
         return (codes or texts)[0]
+    units = {unit for dtype in numbers for unit in dtype.units}
+    has_bare = not all(isinstance(dtype, WrittenNumber) and dtype.units for dtype in (one, other))
+    if len(units) > 1 or (units & {*_SHARES} and has_bare and not texts):
+        listed = " and ".join(map(repr, sorted(units))) + (" and without it" if len(units) == 1 else "")
+        where = f"column {name!r} holds numbers in {listed} in several files"
+        return WrittenText(False, f"{where}, and stays text; write all cells in one unit")
     if len(numbers) == 2:
         return numbers[0].joined(numbers[1])
     rest = next(dtype for dtype in (one, other) if dtype not in (texts or numbers))
