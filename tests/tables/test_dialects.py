@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import posteriori as po
 from posteriori.tables.dialects import TableFile, head_of, spooled
-from posteriori.tables.scanning import reason_of
+from posteriori.tables.text_lines import reason_of
 
 ROWS = pl.DataFrame(
     {

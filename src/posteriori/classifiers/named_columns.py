@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.densities.registry import REGISTRY
 from posteriori.engines import engine_of
 from posteriori.tables import Column, Scan, Schema, quote
-from posteriori.tables.scanning import KnownColumns
+from posteriori.tables.known_columns import KnownColumns
 from posteriori.tables.texts import Texts
 from posteriori.tables.times import PARTS
 from posteriori.tables.tokenizer import Tokenizer

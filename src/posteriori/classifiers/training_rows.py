@@ -38,11 +38,11 @@ from posteriori.tables import (
     read_teaching_labels,
 )
 from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.known_columns import KnownColumns
 from posteriori.tables.labels import warn_of_labels_among_features
 from posteriori.tables.matching import matched_places
 from posteriori.tables.pandas import PandasTable
 from posteriori.tables.polars import PolarsTable
-from posteriori.tables.scanning import KnownColumns
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.texts import CountedText
 from posteriori.user_warnings import warn

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from posteriori.tables import Column, Scan, Schema
     from posteriori.tables.dialects import AskedDialect
-    from posteriori.tables.scanning import KnownColumns
+    from posteriori.tables.known_columns import KnownColumns
 
 
 STDIN = "-"  # the table that a command reads from its standard input
@@ -148,7 +148,7 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
 def _stated(target: str | None, categorical: list[str] | None, kinds: list[str] | None) -> Any:
     """Return what the options state of columns of text files: their names are checked later."""
     from posteriori.cli.named_columns import kind_of_density
-    from posteriori.tables.scanning import KnownColumns
+    from posteriori.tables.known_columns import KnownColumns
 
     def names(values: Iterable[str]) -> set[str]:
         return {part.strip() for value in values for part in (value, *value.split(","))}
@@ -391,7 +391,7 @@ def open_table(
     import polars as pl
 
     from posteriori.tables.files import open_scan
-    from posteriori.tables.scanning import NOTHING_KNOWN, KnownColumns
+    from posteriori.tables.known_columns import NOTHING_KNOWN, KnownColumns
 
     current = _CURRENT.get()
     known = NOTHING_KNOWN if schema is None else KnownColumns.of_model(schema, target)
@@ -413,7 +413,7 @@ def open_table(
 def open_as_written(tables: Sequence[str]) -> Scan:
     """Open files with the cells of CSV and TSV files as strings, as they are written there: 007 stays 007."""
     from posteriori.tables.files import open_scan
-    from posteriori.tables.scanning import KnownColumns
+    from posteriori.tables.known_columns import KnownColumns
 
     with as_user_errors():
         scanned = open_scan(files_of(tables), asked_dialect(), shown=shown_names())

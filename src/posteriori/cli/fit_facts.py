@@ -45,10 +45,10 @@ from posteriori.reporting import alerts
 from posteriori.reporting.data import ReportData
 from posteriori.support.formatting import number, plural
 from posteriori.tables import Column, Schema, quote
+from posteriori.tables.file_frames import SAMPLED_ROWS
 from posteriori.tables.labels import numbers_as_classes
 from posteriori.tables.marks import is_mark
 from posteriori.tables.polars import exactly
-from posteriori.tables.scanning import SAMPLED_ROWS
 from posteriori.tables.spellings import spelled_alike
 from posteriori.tables.texts import SAMPLED, looks_like_text
 

@@ -22,7 +22,7 @@ from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
 from posteriori.tables import read_labels, read_table
 from posteriori.tables.blocks import Blocks
-from posteriori.tables.scanning import KnownColumns
+from posteriori.tables.known_columns import KnownColumns
 from posteriori.tables.writing import decode
 
 

@@ -17,7 +17,7 @@ from posteriori.reporting.data import take_rows
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, read_labels, read_table
-from posteriori.tables.scanning import KnownColumns
+from posteriori.tables.known_columns import KnownColumns
 
 MOST_ROWS = 100_000  # of each table; more are sampled
 SIGNIFICANT = 0.01  # the probability that any column is called changed although none is

@@ -6,8 +6,8 @@ from sqlglot import exp
 
 from posteriori.sql.dialects import Dialect, Node, cases, column, minus, number, over, plus, real, times, whole
 from posteriori.tables import Column
+from posteriori.tables.file_frames import MISSING
 from posteriori.tables.messages import quote
-from posteriori.tables.scanning import MISSING
 from posteriori.tables.times import WEEKDAYS, DatePart
 from posteriori.user_warnings import warn
 

@@ -14,26 +14,16 @@ from posteriori.support.keywords import Wanted, explain_unknown_keywords
 from posteriori.support.lazy_polars import pl
 from posteriori.support.typing import Array
 from posteriori.tables.dialects import SEPARATORS, AskedDialect, TableFile
+from posteriori.tables.file_frames import Types, lazily
+from posteriori.tables.file_types import WrittenDate, common_types, marks_among_known_dates, written_dates
+from posteriori.tables.known_columns import NOTHING_KNOWN, KnownColumns
 from posteriori.tables.labels import TargetCuts
 from posteriori.tables.messages import ReadingWarning, quote
 from posteriori.tables.polars import PolarsTable, StreamedTable, exactly, require_threads, too_many_categories
 from posteriori.tables.progress import start_progress
-from posteriori.tables.scanning import (
-    NOTHING_KNOWN,
-    KnownColumns,
-    Types,
-    WrittenDate,
-    common_types,
-    joined_frame,
-    lazily,
-    marks_among_known_dates,
-    reason_of,
-    resolve_files,
-    resolve_types,
-    short_row,
-    written_dates,
-)
+from posteriori.tables.scanning import joined_frame, resolve_files, resolve_types
 from posteriori.tables.schema import MAX_CATEGORIES, Column
+from posteriori.tables.text_lines import reason_of, short_row
 from posteriori.tables.times import TimeType, dtype_of_format, parsed
 from posteriori.tables.written_numbers import WrittenNumber, WrittenText, repairs_of, without_marker, without_marks
 from posteriori.user_warnings import warn

@@ -30,11 +30,11 @@ from posteriori.tables.arrays import (
 from posteriori.tables.blocks import Blocks, needs_dense, open_blocks, open_sparse
 from posteriori.tables.column_kinds import Parts, extended_dates, find_dates, find_identifiers
 from posteriori.tables.files import Scan
+from posteriori.tables.known_columns import NOTHING_KNOWN, KnownColumns
 from posteriori.tables.marks import marks_in
 from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
 from posteriori.tables.pandas import label_name, pandas_table, plain_table, type_names
 from posteriori.tables.polars import LazyTable, PolarsTable, is_polars_frame, require_threads
-from posteriori.tables.scanning import NOTHING_KNOWN, KnownColumns
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table, name_twice
 from posteriori.tables.texts import SAMPLED, CountedText, Texts, extended_texts, find_texts, may_be_text
