@@ -13,6 +13,8 @@ from posteriori.tables.column_kinds import Parts, see_times
 from posteriori.tables.times import TimesSeen, TimeType, parts_of
 from posteriori.user_warnings import warn
 
+_LATEST = 2.0**62  # microseconds; a file may state any number
+
 
 def warn_of_further_dates(models: Sequence[Fitted], rows: TrainingRows, dates: Parts) -> None:
     """Warn of columns of dates of which a fit of all rows would read other parts, or cut the days at other points.
@@ -73,6 +75,7 @@ def _seen_before(fitted: Fitted, places: Sequence[int], type_: TimeType) -> Time
         column = fitted.schema.columns[j]
         if column.part is not None and column.part.is_number and fitted.ranges.has_numbers[j]:
             ends = np.array([fitted.ranges.lowest[j], fitted.ranges.highest[j]])
-            since = np.round(ends * column.part.unit).astype(np.int64) + column.part.zero
-            return TimesSeen.of(since.view(type_.unit), type_)
+            since = np.round(ends * column.part.unit)
+            if (np.abs(since) < _LATEST).all():
+                return TimesSeen.of((since.astype(np.int64) + column.part.zero).view(type_.unit), type_)
     return nothing

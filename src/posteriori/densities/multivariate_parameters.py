@@ -43,6 +43,7 @@ def solve_lower(lower: Array, right: Array, most: float = np.inf) -> Array:
 
 # A pivot of a correlation matrix below _WEAK, or a variance below _LEAST times that of its column, may require
 # regularisation, which has no closed form.
+_LARGEST_WHITENER = 1e150
 _WEAK = 1e-6
 _LEAST = 2e-10
 _BLOCK_CELLS = 1 << 18  # whitened cells per block, so that a block stays in the cache
@@ -74,7 +75,8 @@ class MultivariateGaussianParameters:
             "the number of covariances is not 1 and not the number of components",
         )
         check_numbers("the covariances", self.covariance, (len(self.covariance), d, d), -LARGEST_SQUARE, LARGEST_SQUARE)
-        require(bool(np.isfinite(self.whitener).all()), "a covariance is singular")
+        # Squares of whitened distances must be numbers.
+        require(bool((np.abs(self.whitener) <= _LARGEST_WHITENER).all()), "a covariance is singular")
         require((self.degrees is None) == (self.spread is None), "degrees of freedom and spread do not come together")
         if self.degrees is not None and self.spread is not None:
             check_numbers("the degrees of freedom", self.degrees, (n_components,), 1e-3)

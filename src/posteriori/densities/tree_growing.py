@@ -22,6 +22,7 @@ from posteriori.tables.batch import Assignment, Codes
 
 FOLDS = 5  # of the rows, one of which each tree leaves out
 LEVELS = 7  # of the weight of nodes, by its logarithm to base 4
+_FLOOR = -700.0  # nats; log p(y | leaf) without smoothing may be −∞, which has no difference
 _MODE = 1.0  # of the prior of their strengths
 _TOLERANCE = 0.03  # of their logarithm
 _FACTORS = range(-8, 9)  # quarters of the decimal logarithm of the factors of all strengths
@@ -360,7 +361,7 @@ def leaf_values(trees: TreeStructure, given_node: Array, prior: Array, geometric
     For the geometric mean log p(y | leaf) − log p(y), less that of the first class, without this class,
     (leaves, Z − 1); for the arithmetic one p(y | leaf) / p(y), (leaves, Z).
     """
-    given = given_node[trees.nodes[:, 0] < 0]
+    given = np.maximum(given_node[trees.nodes[:, 0] < 0], _FLOOR)
     if geometric:
         return np.ascontiguousarray(given[:, 1:] - given[:, :1])
     ratio = np.exp(given)
