@@ -1,5 +1,6 @@
 """Controls in the text of another person's model, table or network are shown on a terminal, and not obeyed."""
 
+import json
 import os
 import pty
 import re
@@ -129,4 +130,10 @@ def test_data_in_a_file_or_a_pipe_stays_as_it_is():
 def test_tabs_line_ends_and_letters_stay():
     text = "a\tb\nç – 猫 \u200d"
     assert without_controls(text) == text
-    assert without_controls("\x00\x1b\x7f\x85\u2069") == r"\x00\x1b\x7f\x85\u2069"
+    assert without_controls("\x00\x1b\x7f\x85\u2069") == r"\x00\x1b\u007f\u0085\u2069"
+
+
+def test_json_on_a_terminal_is_valid():
+    write_files()
+    found = on_a_terminal([["show", "m.posteriori", "--json"]])
+    assert HOSTILE in json.loads(found)["target"]
