@@ -137,3 +137,20 @@ def test_json_on_a_terminal_is_valid():
     write_files()
     found = on_a_terminal([["show", "m.posteriori", "--json"]])
     assert HOSTILE in json.loads(found)["target"]
+
+
+def test_data_is_never_written_with_other_letters():
+    rows = pl.DataFrame({"x": ["łódź", "b"] * 30, "y": ["łódź", "b"] * 30})
+    rows.write_csv("letters.csv")
+    po.save(po.NaiveBayes().fit(rows, "y"), "letters.posteriori")
+    script = "import sys; from posteriori.cli import main; sys.exit(main())"
+
+    def run(*words):
+        environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+        return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, env=environment, check=False)
+
+    for words in (("predict", "letters.posteriori", "letters.csv"), ("sample", "letters.posteriori", "-n", "9")):
+        done = run(*words)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert done.stderr.startswith(b"error: stdout is ascii text, which has no ")
+    assert "łódź" in str(json.loads(run("show", "letters.posteriori", "--json").stdout))
