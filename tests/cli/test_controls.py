@@ -1,5 +1,6 @@
 """Controls in the text of another person's model, table or network are shown on a terminal, and not obeyed."""
 
+import io
 import json
 import os
 import pty
@@ -11,9 +12,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
+from rich.file_proxy import FileProxy
 
 import posteriori as po
-from posteriori.cli.terminal import without_controls
+from posteriori.cli.terminal import PlainText, unwrapped, without_controls
 from posteriori.model_files import file_of
 from posteriori.networks import BayesianNetwork
 from tests.cli.command_line import CommandLine
@@ -154,3 +157,9 @@ def test_data_is_never_written_with_other_letters():
         assert (done.returncode, done.stdout) == (2, b"")
         assert done.stderr.startswith(b"error: stdout is ascii text, which has no ")
     assert "łódź" in str(json.loads(run("show", "letters.posteriori", "--json").stdout))
+
+
+def test_the_last_word_of_a_command_passes_its_bar():
+    stream = io.StringIO()
+    assert unwrapped(FileProxy(Console(file=stream), PlainText(stream))) is stream
+    assert unwrapped(stream) is stream

@@ -56,8 +56,10 @@ class PlainText:
 
 
 def unwrapped(stream: Any) -> Any:
-    """Return the stream that a `PlainText` writes to, or the stream itself."""
-    return stream.stream if isinstance(stream, PlainText) else stream
+    """Return the stream that a `PlainText` writes to, also through what rich puts before it while it shows a bar."""
+    while (inner := getattr(stream, "rich_proxied_file", None)) is not None:
+        stream = inner
+    return stream
 
 
 @contextmanager
