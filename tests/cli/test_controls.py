@@ -1,5 +1,7 @@
 """Controls in the text of another person's model, table or network are shown on a terminal, and not obeyed."""
 
+import io
+import json
 import os
 import pty
 import re
@@ -10,9 +12,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
+from rich.file_proxy import FileProxy
 
 import posteriori as po
-from posteriori.cli.terminal import without_controls
+from posteriori.cli.terminal import PlainText, unwrapped, without_controls
 from posteriori.model_files import file_of
 from posteriori.networks import BayesianNetwork
 from tests.cli.command_line import CommandLine
@@ -129,4 +133,33 @@ def test_data_in_a_file_or_a_pipe_stays_as_it_is():
 def test_tabs_line_ends_and_letters_stay():
     text = "a\tb\nç – 猫 \u200d"
     assert without_controls(text) == text
-    assert without_controls("\x00\x1b\x7f\x85\u2069") == r"\x00\x1b\x7f\x85\u2069"
+    assert without_controls("\x00\x1b\x7f\x85\u2069") == r"\x00\x1b\u007f\u0085\u2069"
+
+
+def test_json_on_a_terminal_is_valid():
+    write_files()
+    found = on_a_terminal([["show", "m.posteriori", "--json"]])
+    assert HOSTILE in json.loads(found)["target"]
+
+
+def test_data_is_never_written_with_other_letters():
+    rows = pl.DataFrame({"x": ["łódź", "b"] * 30, "y": ["łódź", "b"] * 30})
+    rows.write_csv("letters.csv")
+    po.save(po.NaiveBayes().fit(rows, "y"), "letters.posteriori")
+    script = "import sys; from posteriori.cli import main; sys.exit(main())"
+
+    def run(*words):
+        environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+        return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, env=environment, check=False)
+
+    for words in (("predict", "letters.posteriori", "letters.csv"), ("sample", "letters.posteriori", "-n", "9")):
+        done = run(*words)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert done.stderr.startswith(b"error: stdout is ascii text, which has no ")
+    assert "łódź" in str(json.loads(run("show", "letters.posteriori", "--json").stdout))
+
+
+def test_the_last_word_of_a_command_passes_its_bar():
+    stream = io.StringIO()
+    assert unwrapped(FileProxy(Console(file=stream), PlainText(stream))) is stream
+    assert unwrapped(stream) is stream

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -16,6 +17,9 @@ import polars as pl
 import pytest
 
 import posteriori as po
+from posteriori.support.atomic_write import write_whole
+from posteriori.support.leftovers import remove_leftovers
+from posteriori.tables.dialects import spooled
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="has no signals to send to one process")
 # The process says when a function of the library is called first, so that no test has to guess how long that takes.
@@ -164,3 +168,76 @@ def test_an_ignored_ctrl_c_stays_ignored():
     code += "; sys.exit(signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)"
     done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, check=False)
     assert done.returncode == 0
+
+
+FIRST = """
+import os, signal, threading
+from posteriori.cli import interrupts, main
+{change}
+main()
+"""
+TWO = """
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def kill(*_):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Event().wait(0.01)  # Python handles the signal here
+    finally:
+        for second in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            os.kill(os.getpid(), second)
+            threading.Event().wait(0.01)
+"""
+PLACES = {
+    "before the command": "import posteriori.cli as c; c._run = kill",
+    "while the thread that waits for signals starts": "threading.Thread.start = kill",
+    "during the clean-up": """
+import posteriori.cli as c, posteriori.support.leftovers as l
+first = lambda *_: (os.kill(os.getpid(), signal.SIGTERM), threading.Event().wait(0.01))
+c._run, l.remove_leftovers = first, kill
+""",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_only_the_first_signal_is_obeyed_wherever_it_comes(place):
+    code = FIRST.format(change=TWO + PLACES[place])
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (143, "error: terminated\n")
+
+
+def test_a_full_pipe_that_nobody_reads_does_not_keep_a_command():
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    for n_bytes in (4096, 1):
+        with contextlib.suppress(BlockingIOError):
+            while os.write(writing, bytes(n_bytes)):
+                pass
+    os.set_blocking(writing, True)
+    code = FIRST.format(change="import posteriori.cli as c; c._run = lambda _: os.kill(os.getpid(), signal.SIGTERM)")
+    done = subprocess.run([sys.executable, "-c", code], stderr=writing, timeout=60, check=False)
+    assert done.returncode == 143
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_command_in_another_thread_leaves_signals_alone():
+    code = "import signal, threading; from posteriori.cli import main; found = []; before = signal.getsignal(2)\n"
+    code += "thread = threading.Thread(target=lambda: found.append(main())); thread.start(); thread.join()\n"
+    code += "assert found == [0]; assert signal.getsignal(2) is before"
+    subprocess.run([sys.executable, "-c", code, "--version"], check=True)
+
+
+def test_a_temporary_folder_is_noted_before_it_is_made(folder, monkeypatch):
+    def make_and_end(path, mode=0o777):
+        mkdir(path, mode)
+        raise KeyboardInterrupt
+
+    mkdir = os.mkdir
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "temporary"))
+    monkeypatch.setattr(os, "mkdir", make_and_end)
+    for make in (lambda: spooled(io.BytesIO()), lambda: write_whole(Path(os.devnull), b"")):
+        with pytest.raises(KeyboardInterrupt):
+            make()
+    assert os.listdir(folder / "temporary")
+    remove_leftovers()
+    assert os.listdir(folder / "temporary") == []

@@ -10,6 +10,7 @@ import pytest
 
 from posteriori.kernels import code_files, numba_compiler, private_files
 from posteriori.kernels.compiling import kernel
+from posteriori.kernels.machine_code import choose_folder
 from posteriori.kernels.private_files import read_beside, read_private, why_not_private, why_not_trusted, write_private
 
 _NOBODY = 65534
@@ -197,9 +198,10 @@ def test_what_comes_with_the_package_is_looked_at_first(planted, stated, canary)
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077])
-def test_what_is_kept_is_private_whatever_the_mask_of_new_files(mask, stated):
+def test_what_is_kept_is_private_whatever_the_mask_of_new_files(mask, stated, monkeypatch):
     stated.rmdir()
     stated.parent.rmdir()
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(stated.parent / "deep" / "deeper"))
     before = os.umask(mask)
     try:
         assert kernel(add)(1, 2) == 3
@@ -208,6 +210,32 @@ def test_what_is_kept_is_private_whatever_the_mask_of_new_files(mask, stated):
     again = kernel(add)
     assert again(1, 2) == 3
     assert sum(again.compiled.stats.cache_hits.values()) == 1
+    assert list((stated.parent / "deep" / "deeper" / "posteriori").iterdir())
+
+
+def test_a_relative_folder_stays_the_same_one(stated, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = choose_folder(tmp_path, "stated")[0]
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert folder == stated
+
+
+@pytest.mark.parametrize("text", ["5", "[]", "null", '"failed"', "{", ""])
+def test_a_damaged_list_of_what_code_was_made_with_is_no_error(text, stated):
+    code_files.SHIPPED.mkdir(parents=True)
+    (code_files.SHIPPED / code_files.MADE_WITH).write_text(text)
+    assert code_files.why_shipped_code_is_unused() == ""
+
+
+@pytest.mark.parametrize("change", [replace_by_pipe, lambda file: file.chmod(0o666)])
+def test_what_code_was_made_with_is_not_read_where_another_user_may_have_written_it(change, stated):
+    code_files.SHIPPED.mkdir(parents=True)
+    listed = code_files.SHIPPED / code_files.MADE_WITH
+    listed.write_text('{"failed": "theirs"}')
+    assert "theirs" in code_files.why_shipped_code_is_unused()
+    change(listed)
+    assert code_files.why_shipped_code_is_unused() == ""
 
 
 def test_links_above_a_folder_are_followed(tmp_path):

@@ -37,9 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # box characters of tables, on a terminal that only prints ASCII
     code = 0
-    if arguments is None:
-        watch_signals()
     try:
+        if arguments is None:
+            watch_signals()
         code = _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
         sys.stdout.flush()
     except KeyboardInterrupt as ended:

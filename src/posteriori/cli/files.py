@@ -455,7 +455,15 @@ def csv_text_of(frame: pl.DataFrame, separator: str = ",") -> str:
 
 
 def write_out(text: str) -> None:
-    """Write to stdout; an OSError names it."""
+    """Write data to stdout; an OSError names it. UserError if what reads stdout would get other letters."""
+    if not sys.stdout.isatty():
+        try:
+            text.encode(sys.stdout.encoding or "utf-8")
+        except UnicodeEncodeError as error:
+            raise UserError(
+                f"stdout is {error.encoding} text, which has no {text[error.start]!r}; set PYTHONIOENCODING=utf-8, or "
+                "write to a file with --output"
+            ) from None
     try:
         sys.stdout.write(text)
     except BrokenPipeError:

@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 _PATIENCE = 1.0  # seconds in which a command may end by itself
 _WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the terminal was closed"}
 _CLEARED = "\r\x1b[J\x1b[?25h"  # in a terminal: without a bar, and with the cursor that a bar has hidden
-_lock = threading.Lock()
+_raised = threading.Lock()  # held from the first signal on
+_ending = threading.Lock()
 
 
 class Ended(KeyboardInterrupt):
@@ -28,7 +29,12 @@ class Ended(KeyboardInterrupt):
 
 
 def watch_signals() -> None:
-    """Let Ctrl-C, SIGTERM and SIGHUP end this process soon. A signal that the shell has it ignore stays ignored."""
+    """Let Ctrl-C, SIGTERM and SIGHUP end this process soon. A signal that the shell has it ignore stays ignored.
+
+    Python lets only the main thread handle signals: from another one, nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
     numbers = [number for name in _WORDS if (number := getattr(signal, name, None)) is not None]
     watched = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     for number in watched:
@@ -43,8 +49,10 @@ def watch_signals() -> None:
 
 
 def _raise(number: int, frame: Any) -> None:
+    """Raise the first signal: a second one must not interrupt the clean-up. Windows has no thread for a lost one."""
     del frame
-    raise Ended(number)
+    if not _ending.locked() and (_raised.acquire(blocking=False) or os.name == "nt"):
+        raise Ended(number)
 
 
 def _end_or_report(unraisable: Any) -> None:
@@ -67,12 +75,14 @@ def end_now(number: int) -> NoReturn:
     from posteriori.cli.terminal import unwrapped
     from posteriori.support.leftovers import remove_leftovers
 
-    _lock.acquire()
-    for caught in (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ():
-        signal.signal(caught, signal.SIG_IGN)  # a second one must not interrupt the clean-up
+    _ending.acquire()
     try:
         _end_children()
         remove_leftovers()
+        with suppress(RuntimeError):  # Python starts no thread while it ends
+            impatient = threading.Timer(_PATIENCE, os._exit, [128 + number])  # nobody may read a full pipe
+            impatient.daemon = True
+            impatient.start()
         with suppress(OSError, ValueError):
             stream = unwrapped(sys.stderr)
             cleared = _CLEARED if stream.isatty() else ""

@@ -38,7 +38,8 @@ def console() -> Console:
 
 def print_json(facts: Facts) -> None:
     """Print facts as one JSON document."""
-    print(json.dumps(plain(facts), indent=2, ensure_ascii=False, allow_nan=False))
+    is_unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    print(json.dumps(plain(facts), indent=2, ensure_ascii=not is_unicode, allow_nan=False))
 
 
 def label_text(label: Any) -> str:

@@ -20,12 +20,14 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 def without_controls(text: str) -> str:
     r"""Return a text whose controls are written as escapes.
 
+    JSON escapes C0 controls itself, and the other escapes are those of JSON, so that JSON stays valid.
+
     Examples
     --------
     >>> print(without_controls("\x1b[31mred"))
     \x1b[31mred
     """
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}" if found[0] < " " else f"\\u{ord(found[0]):04x}", text)
 
 
 class PlainText:
@@ -54,8 +56,10 @@ class PlainText:
 
 
 def unwrapped(stream: Any) -> Any:
-    """Return the stream that a `PlainText` writes to, or the stream itself."""
-    return stream.stream if isinstance(stream, PlainText) else stream
+    """Return the stream that a `PlainText` writes to, also through what rich puts before it while it shows a bar."""
+    while (inner := getattr(stream, "rich_proxied_file", None)) is not None:
+        stream = inner
+    return stream
 
 
 @contextmanager

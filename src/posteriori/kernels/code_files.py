@@ -144,14 +144,16 @@ def made_with() -> dict[str, str]:
 
 def why_shipped_code_is_unused() -> str:
     """Return why the code that comes with the package cannot be used here; empty if it can, or if there is none."""
+    if reason := why_not_trusted(SHIPPED.parent, SHIPPED.name):
+        return f"the machine code that comes with posteriori is not run, because {reason}"
     try:
-        shipped = json.loads((SHIPPED / MADE_WITH).read_text("utf-8"))
-    except (OSError, ValueError):
+        shipped = json.loads(read_beside(SHIPPED.parent, SHIPPED.name, MADE_WITH) or b"")
+    except ValueError:
+        return ""
+    if not isinstance(shipped, dict):
         return ""
     if FAILED in shipped:
         return f"posteriori was installed without machine code, because compiling it failed: {shipped[FAILED]}"
-    if reason := why_not_trusted(SHIPPED.parent, SHIPPED.name):
-        return f"the machine code that comes with posteriori is not run, because {reason}"
     if shipped == made_with():
         if runs_baseline(_this_machine()[2]):
             return ""

@@ -36,7 +36,8 @@ def choose_folder(sources: Path, stated: str = "") -> tuple[Path | None, tuple[s
     in the one that the user states; ``__pycache__`` in the folder of the sources; a folder in the user's cache folder;
     a folder of the user's own in the folder for temporary files. They are created if need be.
     """
-    candidates = [Path(stated) / _NAME] if stated else []
+    # Absolute, so that it stays the same folder when the process changes its own.
+    candidates = [Path(os.path.abspath(stated)) / _NAME] if stated else []
     candidates += filter(None, (sources / "__pycache__", user_folder(), temporary_folder()))
     reasons: list[str] = []
     for folder in candidates:
@@ -52,7 +53,8 @@ def why_unused(folder: Path) -> str:
     The reason is the end of a sentence: "because …".
     """
     try:
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for above in reversed(folder.parents):  # mkdir(parents=True) would let all users write, by a mask of 000
+            above.mkdir(mode=0o700, exist_ok=True)
         # Whoever runs the sources may read what was compiled beside them.
         folder.mkdir(mode=0o755 if folder.name == "__pycache__" else 0o700, exist_ok=True)
     except OSError as error:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from posteriori.support.leftovers import leftover
+from posteriori.support.leftovers import leftover, temporary_folder
 
 
 @contextmanager
@@ -32,7 +31,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a file in it")
     if path.exists() and not path.is_file():
-        folder = Path(tempfile.mkdtemp())
+        folder = temporary_folder()
         part = folder / "content"
         with leftover(folder), _errors_that_name(path, part):
             yield part

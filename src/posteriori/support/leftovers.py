@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +15,14 @@ _LEFTOVERS: set[Path] = set()
 def add_leftover(path: Path) -> None:
     """Note a path that must not outlive the process."""
     _LEFTOVERS.add(path)
+
+
+def temporary_folder() -> Path:
+    """Make a folder for this user alone among the temporary files; it is noted before, whenever a signal comes."""
+    path = Path(tempfile.gettempdir(), f"posteriori-{os.urandom(8).hex()}")
+    add_leftover(path)
+    path.mkdir(mode=0o700)
+    return path
 
 
 def remove_leftover(path: Path) -> None:

@@ -8,7 +8,6 @@ import gzip
 import io
 import re
 import shutil
-import tempfile
 import weakref
 import zlib
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from posteriori.support.lazy_polars import pl
-from posteriori.support.leftovers import add_leftover, remove_leftover
+from posteriori.support.leftovers import remove_leftover, temporary_folder
 from posteriori.tables.marks import is_mark
 from posteriori.tables.odd_rows import lines_above_header, remark_on_header, remarks_on_rows
 from posteriori.tables.written_numbers import CURRENCY, UNIT, tidied
@@ -329,8 +328,7 @@ class _TemporaryFolder:
     """A folder for copies, which is removed with the last reference to this object, or when the process ends."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="posteriori-"))
-        add_leftover(self.path)
+        self.path = temporary_folder()
         self._removal = weakref.finalize(self, remove_leftover, self.path)
 
 
