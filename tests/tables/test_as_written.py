@@ -290,6 +290,19 @@ def test_rows_end_as_on_any_system(end, encoding, tmp_path):
     assert frame["y"].to_list() == [cells[2] for cells in rows[1:]]
 
 
+@pytest.mark.parametrize("name", ["*", "^x$", "^.*$", "cells", "n"])
+@pytest.mark.parametrize("cells", [["2024-01-01", "2024-05-06"], ["$1", "$2"], ["a", "b"], ["01", "2"], ["1.5", "abc"]])
+@NO_NOTES
+def test_columns_have_any_name(name, cells, tmp_path):
+    lines = "".join(f"{cells[i % 2]},{i % 3}\n" for i in range(20))
+    frames = []
+    for header in (name, "other"):
+        (tmp_path / "t.csv").write_text(f"{header},y\n{lines}")
+        rows = po.scan(tmp_path / "t.csv")
+        frames.append(pl.concat(rows.frames(list(rows.types))).to_series().alias("x"))
+    assert frames[0].equals(frames[1])
+
+
 def test_more_lines_to_skip_than_there_are_is_said(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n1,a\n")
     with pytest.raises(ValueError, match="has only 2 lines, and 99999999999 are to be skipped"):

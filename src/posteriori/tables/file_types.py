@@ -222,15 +222,16 @@ def written_dates(
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return {}, {}  # the first pass over the rows names the damaged file
     dates, remarks = {}, {}
-    for column in rows.iter_columns():
-        marks = () if column.name in unmarked else marks_among_dates(column)
+    for named in rows.iter_columns():
+        name, column = named.name, named.alias("cells")  # polars reads some names as patterns
+        marks = () if name in unmarked else marks_among_dates(column)
         found, reason = type_of_strings(column.filter(~column.is_in(marks)) if marks else column)
         if found is not None:
             is_unpadded = found.kind == "time" and bool(column.str.contains(r"^\d:").any())
-            dates[column.name] = WrittenDate(found.format, marks, is_unpadded)
+            dates[name] = WrittenDate(found.format, marks, is_unpadded)
         elif reason:
             advice = "so they stay strings; write all as 2024-12-31, or leave cells empty"
-            remarks[column.name] = f"column {column.name!r} {reason}, {advice}"
+            remarks[name] = f"column {name!r} {reason}, {advice}"
     return dates, remarks
 
 

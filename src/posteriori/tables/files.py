@@ -122,7 +122,7 @@ class Scan(StreamedTable):
     def warn_of_repairs(self, before: Scan | None = None) -> None:
         """Warn of what was changed in cells to read them, and of columns that stay text for a few of their cells.
 
-        Of what was said of the same files as they were read `before` there is no warning.
+        A warning that was given when the same files were read `before` is not repeated.
         """
         said, remarks = (set(), {}) if before is None else ({*before._changes}, before.remarks)
         found = [change for change in self._changes if change not in said]

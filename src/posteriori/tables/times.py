@@ -245,7 +245,7 @@ def looks_like_times(cells: Sequence[str | None]) -> bool:
 
 def marks_among_dates(cells: pl.Series) -> tuple[str, ...]:
     """Return the marks of missing cells in a column of strings of which half or more look like dates or times."""
-    present = cells.drop_nulls()
+    present = cells.alias("cells").drop_nulls()
     head = present.head(_TRIED_CELLS).to_list()
     if sum(_LIKE_A_TIME.match(cell) is not None for cell in head) * 2 < len(head) or not head:
         return ()

@@ -154,14 +154,14 @@ def look_at_plain(rows: pl.DataFrame, names: Sequence[str], decimal: str) -> dic
         if one["n"] == one["n_numbers"] and one["spellings"] == one["different"] and not one["like_a_code"]:
             seen[name] = SeenCells(one["n"], n_plain=one["n"])
         elif not one["has_digits"]:
-            some = frozenset(rows[name].drop_nulls().unique().head(_FEW_VALUES + 1))
+            some = frozenset(rows[name].alias("cells").drop_nulls().unique().head(_FEW_VALUES + 1))
             seen[name] = SeenCells(n_words=one["n"], words=_some(some, MOST_MARKS), values=some)
     return seen
 
 
 def look_at(cells: pl.Series, decimal: str) -> SeenCells:
     """Return what the present cells of a column show, given as strings."""
-    counted = cells.drop_nulls().alias("cells").value_counts(name="n")
+    counted = cells.alias("cells").drop_nulls().value_counts(name="n")
     if not counted.height:
         return SeenCells()
     distinct, n = counted["cells"], counted["n"]
@@ -454,7 +454,7 @@ def as_number(cells: pl.Expr, dtype: WrittenNumber) -> pl.Expr:
         return without_marks(plain, dtype.marks, cells).cast(pl.Float64)
 
     def converted(part: pl.Series) -> pl.Series:
-        return to_numbers(part, dtype.decimal, dtype.units)
+        return to_numbers(part.alias("cells"), dtype.decimal, dtype.units)  # polars reads some names as patterns
 
     present = without_marks(cells, dtype.marks)
     number = present.map_batches(converted, pl.Float64(), is_elementwise=True)
