@@ -167,6 +167,8 @@ def _same(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, BaseEstimator):
         return type(one) is type(other) and _same(one.get_params(deep=False), other.get_params(deep=False))
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):  # what they hold may be of several shapes
+        return len(one) == len(other) and all(map(_same, one, other))
     sequences = (list, tuple, np.ndarray)
     if isinstance(one, sequences) and isinstance(other, sequences):
         return np.shape(one)[:1] == np.shape(other)[:1] and all(map(_same, np.atleast_1d(one), np.atleast_1d(other)))
