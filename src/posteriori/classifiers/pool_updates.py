@@ -129,6 +129,8 @@ def with_feature_weights(plain: Any, members: Sequence[Any], shares: Sequence[fl
     """Give an estimator the mean feature weights of the members that it comes from; return it."""
     if members[0].feature_weights is None:
         return plain
+    if any(one.model_.weights is None for one in members):
+        raise ValueError("a member has no feature weights, although its parameters ask for them; fit the pool again")
     weight = sum(share * one.model_.weights.weight for share, one in zip(shares, members, strict=True))
     n_classes = len(plain.target_.categories)
     offset, known = np.zeros(n_classes), np.zeros(n_classes)
