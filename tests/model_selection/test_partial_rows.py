@@ -41,27 +41,33 @@ def hidden():
     )
 
 
-def whole_by_hand(cells, known):
-    counted = {j for j in range(len(known)) if known[j] and cells.varies[j]}
-    shares = [len(counted) / cells.typical]
-    shares += [len(counted & set(np.flatnonzero(one))) / one.sum() for one in cells.patterns]
-    return min(max(shares), 1.0) ** cells.power
+def share_by_hand(cells, known):
+    counted = {j for j in range(len(known)) if known[j]}
+    weight = cells.weight.tolist()
+    shares = [sum(weight[j] for j in counted) / cells.typical]
+    for one in cells.patterns:
+        pattern = set(np.flatnonzero(one).tolist())
+        shares.append(sum(weight[j] for j in counted & pattern) / sum(weight[j] for j in pattern))
+    return min(max(shares), 1.0)
 
 
 @given(st.integers(0, 10_000))
-def test_how_much_is_known_is_counted_as_by_hand(seed):
+def test_how_much_is_known_is_added_up_as_by_hand(seed):
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 6))
-    varies = rng.random(d) < 0.8
-    patterns = (rng.random((int(rng.integers(0, 4)), d)) < 0.6) & varies
-    cells = KnownCells(
-        varies, float(rng.integers(1, d + 1)), patterns[patterns.any(axis=1)], float(2 ** rng.integers(4))
-    )
+    weight = np.where(rng.random(d) < 0.8, rng.random(d) + 0.01, 0.0)
+    weight /= max(weight.sum(), 1e-300)
+    patterns = (rng.random((int(rng.integers(0, 4)), d)) < 0.6) & (weight > 0)
+    typical = float(rng.uniform(0.3, 1.0))
+    cells = KnownCells(weight, typical, patterns[patterns.any(axis=1)], float(2 ** rng.integers(4)))
     known = np.array(list(itertools.product([False, True], repeat=d)))
-    assert_allclose(cells.whole(known), [whole_by_hand(cells, row) for row in known], rtol=1e-12)
-    for j, without in enumerate(cells.whole_without_each(known)):
-        less = known & (np.arange(d) != j)
-        assert_allclose(without, cells.whole(less), rtol=1e-12)
+    share = np.array([share_by_hand(cells, row) for row in known])
+    assert_allclose(cells.share(known), share, rtol=1e-12)
+    whole, partial, nothing = cells.parts(known).T
+    assert_allclose(nothing, (1 - share) ** 3, atol=1e-12)
+    assert_allclose(whole, (1 - nothing) * (1 - (1 - share**cells.power) ** 2), atol=1e-12)
+    assert_allclose(whole + partial + nothing, 1.0, rtol=1e-12)
+    assert (np.diff(whole[np.argsort(share, kind="stable")]) >= -1e-12).all()  # more is known, so more of the whole
 
 
 def test_rows_with_the_gaps_of_training_rows_are_whole():
@@ -74,18 +80,31 @@ def test_rows_with_the_gaps_of_training_rows_are_whole():
         assert_allclose(model.predict_log_proba(part), log_softmax(score, axis=1), atol=1e-9)
 
 
-def test_the_pool_of_a_row_lies_between_those_of_whole_rows_and_of_nothing_known():
+def test_the_pool_of_a_row_is_the_mean_of_three_by_their_parts():
     rng = np.random.default_rng(0)
     logs = log_softmax(rng.normal(size=(5, 3, 2)), axis=1)
-    cells = KnownCells(np.ones(4, np.bool_), 4.0, np.empty((0, 4), np.bool_), 2.0)
-    pool = Pool(np.array([1.0, 0.5]), rng.normal(size=3), PartialRows(np.array([0.2, 0.9]), rng.normal(size=3), cells))
-    g = np.array([1.0, 0.75, 0.5, 0.25, 0.0]) ** 2
-    score = [
-        logs[i] @ (g[i] * pool.weight + (1 - g[i]) * pool.partial.weight) + g[i] * pool.bias
-        + (1 - g[i]) * pool.partial.bias
-        for i in range(5)
-    ]  # fmt: skip
-    assert_allclose(pool.log_posterior(logs, g), log_softmax(score, axis=1), rtol=1e-12)
+    cells = KnownCells(np.full(4, 0.25), 1.0, np.empty((0, 4), np.bool_), 2.0)
+    partial = PartialRows(np.array([0.2, 0.9]), rng.normal(size=3), np.array([0.0, 1.0]), rng.normal(size=3), cells)
+    pool = Pool(np.array([1.0, 0.5]), rng.normal(size=3), partial)
+    parts = cells.parts(np.arange(4) < np.arange(5)[::-1, np.newaxis])
+    weights = np.stack([pool.weight, partial.weight, partial.nothing_weight])
+    biases = np.stack([pool.bias, partial.bias, partial.nothing_bias])
+    score = [logs[i] @ (parts[i] @ weights) + parts[i] @ biases for i in range(5)]
+    assert_allclose(pool.log_posterior(logs, parts), log_softmax(score, axis=1), rtol=1e-12)
+    assert_allclose(np.stack(pool.weights(parts), axis=1), parts @ weights, rtol=1e-12)
+
+
+def test_a_member_for_rows_of_which_little_is_known_changes_no_bit_of_a_whole_row():
+    rng = np.random.default_rng(1)
+    logs = log_softmax(rng.normal(size=(200, 3, 4)), axis=1)
+    cells = KnownCells(np.full(4, 0.25), 1.0, np.empty((0, 4), np.bool_), 2.0)
+    partial = PartialRows(rng.random(4), rng.normal(size=3), np.array([0.0, 0.0, 1.0, 0.0]), rng.normal(size=3), cells)
+    pool = Pool(np.array([0.3, 0.5, 0.0, 0.2]), rng.normal(size=3), partial)
+    parts = cells.parts(rng.random((200, 4)) < 0.9)
+    whole = parts[:, 0] == 1.0
+    assert 0 < whole.sum() < 200
+    alone = Pool(pool.weight[[0, 1, 3]], pool.bias).log_posterior(logs[:, :, [0, 1, 3]])
+    assert np.array_equal(pool.log_posterior(logs, parts)[whole], alone[whole])
 
 
 @given(st.integers(0, 1000))
@@ -93,13 +112,13 @@ def test_the_weights_are_the_optimum(seed):
     rng = np.random.default_rng(seed)
     n, n_classes, n_members = 40, 3, 2
     ratios, offset = rng.normal(size=(n, n_classes, n_members)), rng.normal(size=(n, n_classes))
-    y, weight = rng.integers(0, n_classes, n), rng.random(n)
+    y, weight, centre = rng.integers(0, n_classes, n), rng.random(n), rng.random(n_members)
 
     def loss(v):
         log_p = log_softmax(offset + ratios @ v, axis=1)[np.arange(n), y]
-        return (-weight @ log_p + 0.5 * 3.0 * n_members * ((v - 1 / n_members) ** 2).sum()) / weight.sum()
+        return (-weight @ log_p + 0.5 * 3.0 * n_members * ((v - centre) ** 2).sum()) / weight.sum()
 
-    found, at = fit_partial_weights(ratios, offset, y, weight, 3.0)
+    found, at = fit_partial_weights(ratios, offset, y, weight, 3.0, centre)
     expected = minimize(loss, np.full(n_members, 0.5), bounds=[(0, None)] * n_members)
     assert at == pytest.approx(loss(found), rel=1e-9)
     assert at <= expected.fun + 1e-6

@@ -23,8 +23,10 @@ class FittedPool:
     members: dict[str, GenerativeEstimator]
     weights: dict[str, float]  # w_m
     bias: Array  # (C,): b_y in nats
-    partial_weights: dict[str, float]  # v_m, in rows of which nothing is known
+    partial_weights: dict[str, float]  # v_m, in rows of which a part is known
     partial_bias: Array  # (C,): of such rows
+    nothing_weights: dict[str, float]  # e_m, in rows of which hardly anything is known
+    nothing_bias: Array  # (C,): of such rows
     known_cells: KnownCells
     training_prior: Array  # (C,): p(y) of the training rows
     unlabelled_weight: float | None = None
@@ -44,7 +46,8 @@ class FittedPool:
     @property
     def pool(self) -> Pool:
         """The weights and biases."""
-        partial = PartialRows(np.array(list(self.partial_weights.values())), self.partial_bias, self.known_cells)
+        weights, nothing = (np.array(list(of.values())) for of in (self.partial_weights, self.nothing_weights))
+        partial = PartialRows(weights, self.partial_bias, nothing, self.nothing_bias, self.known_cells)
         return Pool(np.array(list(self.weights.values())), self.bias, partial)
 
     def without_rows(self) -> FittedPool:
@@ -69,7 +72,8 @@ class FittedPool:
         n_classes, n_columns = len(target.categories), len(schema.columns)
         check_numbers("the weights of the members", np.array(list(self.weights.values())), (len(members),), 0.0)
         check_numbers("the biases of classes", self.bias, (n_classes,))
-        require(members.keys() == self.partial_weights.keys(), "the weights for partial rows are missing")
+        for of_rows in (self.partial_weights, self.nothing_weights):
+            require(members.keys() == of_rows.keys(), "the weights for partial rows are missing")
         partial = self.pool.partial
         assert partial is not None
         partial.check_against(len(members), n_classes, n_columns)

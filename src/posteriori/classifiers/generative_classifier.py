@@ -131,11 +131,16 @@ class GenerativeClassifier(Classifier):
     class_bias_ : ndarray (C,)
         b_y in nats.
     partial_weights_ : dict
-        v_m of each member, by name: its weight in rows of which nothing is known (see Notes).
+        v_m of each member, by name: its weight in rows of which a part is known (see Notes).
     partial_bias_ : ndarray (C,)
-        b⁰_y in nats, the biases of such rows.
+        The biases of such rows in nats.
+    nothing_weights_ : dict
+        e_m of each member, by name: its weight in rows of which hardly anything is known. They are those of a member
+        that is a joint distribution, which is kept for this where it has no weight in whole rows.
+    nothing_bias_ : ndarray (C,)
+        The biases of such rows in nats.
     known_cells_ : KnownCells
-        How g, which is 1 for whole rows and 0 where nothing is known, follows from the cells of a row that are known.
+        How the weights of a row follow from the cells that are known.
     cv_results_ : dict
         Lists of equal length with one entry per candidate, and a last one for the pool, as a table:
         ``pandas.DataFrame(model.cv_results_)`` or ``polars.DataFrame(model.cv_results_)``. ``member`` is the name of
@@ -380,8 +385,8 @@ class GenerativeClassifier(Classifier):
             kept = [m for m, name in enumerate(estimators) if name in result.members]
             pools = [self._pool_of(learned.of_rows(fold != k), folded, typical, pool) for k in range(folded.folds)]
             pools = [replace(one, partial=pool.partial) for one in pools]
-            whole = _whole_of(folded, pool) if summary.has_gaps else None
-            out_of_fold, results = self._judged(folded, estimators, log_posteriors, whole, fitted, pool, pools, ratio)
+            parts = _parts_of(folded, pool) if summary.has_gaps else None
+            out_of_fold, results = self._judged(folded, estimators, log_posteriors, parts, fitted, pool, pools, ratio)
             # Figures of a copy, which does not keep the posteriors beside their logs.
             record = TrainingRecord(figures=replace(out_of_fold).figures).with_held_out(
                 held_out_rows(folded, sampled, batch, _posteriors(fitted, pools))
@@ -509,7 +514,7 @@ class GenerativeClassifier(Classifier):
         self, estimators: dict[str, GenerativeEstimator], pool: Pool, training_prior: Array, ratio: Array
     ) -> FittedPool:
         """Return the pool of the members that have a weight."""
-        kept = [m for m in range(len(estimators)) if pool.weight[m] > 0] or [int(np.argmax(pool.weight))]
+        kept = np.flatnonzero(pool.used).tolist()
         names = list(estimators)
         assert pool.partial is not None
         return FittedPool(
@@ -518,6 +523,8 @@ class GenerativeClassifier(Classifier):
             pool.bias + ratio,
             {names[m]: float(pool.partial.weight[m]) for m in kept},
             pool.partial.bias + ratio,
+            {names[m]: float(pool.partial.nothing_weight[m]) for m in kept},
+            pool.partial.nothing_bias + ratio,
             pool.partial.cells,
             training_prior,
             float(labels_of(self).unlabelled_weight),
@@ -528,7 +535,7 @@ class GenerativeClassifier(Classifier):
         folded: FoldedData,
         estimators: dict[str, GenerativeEstimator],
         log_posteriors: Array,
-        whole: Array | None,
+        parts: Array | None,
         fitted: Sequence[CrossFitted],
         pool: Pool,
         pools: Sequence[Pool],
@@ -539,7 +546,7 @@ class GenerativeClassifier(Classifier):
         for k, others in enumerate(pools):
             held_out = folded.fold == k
             pooled[held_out] = others.moved(ratio).log_posterior(
-                log_posteriors[held_out], None if whole is None else whole[held_out]
+                log_posteriors[held_out], None if parts is None else parts[held_out]
             )
         found_out_of_fold = results_of(folded, pooled, fitted[0], self)
         if self.priors is not None:
@@ -660,13 +667,23 @@ class GenerativeClassifier(Classifier):
 
     @property
     def partial_weights_(self) -> dict[str, float]:
-        """v_m of each member, by name: its weight in rows of which nothing is known."""
+        """v_m of each member, by name: its weight in rows of which a part is known."""
         return self._value.partial_weights
 
     @property
     def partial_bias_(self) -> Array:
-        """The biases of rows of which nothing is known, in nats, (C,)."""
+        """The biases of rows of which a part is known, in nats, (C,)."""
         return self._value.partial_bias
+
+    @property
+    def nothing_weights_(self) -> dict[str, float]:
+        """e_m of each member, by name: its weight in rows of which hardly anything is known."""
+        return self._value.nothing_weights
+
+    @property
+    def nothing_bias_(self) -> Array:
+        """The biases of rows of which hardly anything is known, in nats, (C,)."""
+        return self._value.nothing_bias
 
     @property
     def known_cells_(self) -> KnownCells:
@@ -792,14 +809,14 @@ class _Chosen:
     note: str = ""  # what is left out for the language of the pool, and what that costs
 
 
-def _whole_of(folded: FoldedData, pool: Pool) -> Array | None:
-    """Return how much is known of each evaluated row, (m,), by one pass over the rows; None if all are whole."""
+def _parts_of(folded: FoldedData, pool: Pool) -> Array | None:
+    """Return the parts of w, v and e in the evaluated rows, (m, 3), by one pass over all; None if all are whole."""
     if pool.fading is None:
         return None
 
     def of_batch(batch: Batch) -> Array:
-        whole = pool.whole(batch)
-        return np.ones(len(batch)) if whole is None else whole
+        parts = pool.parts(batch)
+        return np.tile([1.0, 0.0, 0.0], (len(batch), 1)) if parts is None else parts
 
     with without_passes():
         return folded.source.map(of_batch)[folded.evaluated]
@@ -823,8 +840,7 @@ def _posteriors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Po
     """Return the posterior of each fold: members with positive weight and their pool, fitted without the fold."""
     posteriors = []
     for k, pool in enumerate(pools):
-        used = (pool.weight > 0) if pool.fading is None else (pool.weight > 0) | (pool.fading.weight > 0)
-        kept = np.flatnonzero(used) if used.any() else np.array([int(pool.weight.argmax())])
+        kept = np.flatnonzero(pool.used)
         members = [fitted[m].without[k] for m in kept]
         models, readers = zip(*[(one.model, one.to_observed_codes) for one in members], strict=True)
         posteriors.append(Posterior(models, pool.of_members(kept), readers=readers))

@@ -304,6 +304,7 @@ def _with_members(
         weights, bias = dict(zip(members, fitted.weight.tolist(), strict=True)), fitted.bias
     warn_of_unable(unable)
     partial = rescaled(before.partial_weights, list(members))
+    nothing = _of_nothing(before.nothing_weights, members, partial)
     return replace(
         before,
         members=members,
@@ -311,6 +312,8 @@ def _with_members(
         bias=bias + ratio,
         partial_weights=partial,
         partial_bias=_bias_of_nothing(members, partial, prior, ratio),
+        nothing_weights=nothing,
+        nothing_bias=_bias_of_nothing(members, nothing, prior, ratio),
         training_prior=prior,
         held_out_sample=sample,
         out_of_fold=None,
@@ -372,18 +375,36 @@ def merge_pools(pools: Sequence[UpdatablePool], merge_members: Callable[[Sequenc
         for share, pool in zip(shares, pools, strict=True)
     )
     of_partial = {name: sum(share * one.partial_weights.get(name, 0.0) for share, one in pairs) for name in names}
+    of_nothing = {name: sum(share * one.nothing_weights.get(name, 0.0) for share, one in pairs) for name in names}
     partial = rescaled(of_partial, list(members))
+    nothing = _of_nothing(of_nothing, members, partial)
     result.fitted_ = FittedPool(
         members,
         rescaled(weights, list(members)),
         bias + ratio,
         partial,
         _bias_of_nothing(members, partial, prior, ratio),
+        nothing,
+        _bias_of_nothing(members, nothing, prior, ratio),
         merged_cells([pool.fitted_.known_cells for pool in pools], shares),
         prior,
     )
     warn_of_unable(unable)
     return result
+
+
+def _of_nothing(
+    weights: Mapping[str, float], members: Mapping[str, GenerativeEstimator], partial: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the weights where hardly anything is known: those of joint members that stay, else of others, else v."""
+    joint = [name for name, member in members.items() if member.model_.is_joint]
+    if not joint:
+        return dict(partial)
+    left = {name: weights[name] if name in joint else 0.0 for name in members}
+    if not any(left.values()):
+        left = {name: float(name in joint) for name in members}
+    total = sum(left.values())
+    return {name: weight / total for name, weight in left.items()}
 
 
 def _bias_of_nothing(

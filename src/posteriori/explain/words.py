@@ -193,7 +193,7 @@ def word_factors_of(posterior: Posterior, batch: Batch, log_factors: Array) -> l
     adds nothing to its factors.
     """
     pool = posterior.pool
-    weights = [1.0] if pool is None else pool.weights(pool.whole(batch))
+    weights = [1.0] if pool is None else pool.weights(pool.parts(batch))
     rows: list[dict[str, WordFactors]] = [{} for _ in range(len(batch))]
     undivided: set[str] = set()
     for model, weight in zip(posterior.models, weights, strict=True):

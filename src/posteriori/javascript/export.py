@@ -191,7 +191,7 @@ def javascript_object(model: Any) -> dict[str, Any]:
 
 def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
     schema, pool = posterior.schema, posterior.pool
-    kept = [m for m in range(len(posterior.models)) if pool is None or _is_used(pool, m)]
+    kept = [0] if pool is None else np.flatnonzero(pool.used).tolist()
     names = list(getattr(estimator, "members_", [type(estimator).__name__]))
     counts = {names[m]: _size(posterior.models[m]) for m in kept}
     require_affordable_export(
@@ -215,12 +215,6 @@ def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
     }
 
 
-def _is_used(pool: Pool, m: int) -> bool:
-    """Return whether a member has a weight, of whole rows or of partial ones, or none has."""
-    of_partial = np.zeros_like(pool.weight) if pool.partial is None else pool.partial.weight
-    return bool(pool.weight[m] > 0 or of_partial[m] > 0 or not pool.weight.any())
-
-
 def _pool(pool: Pool, kept: list[int]) -> dict[str, Any]:
     written: dict[str, Any] = {"weight": _array(pool.weight[kept]), "bias": _array(pool.bias)}
     if pool.fading is not None:
@@ -228,7 +222,11 @@ def _pool(pool: Pool, kept: list[int]) -> dict[str, Any]:
         written["partial"] = {
             "weight": _array(pool.fading.weight[kept]),
             "bias": _array(pool.fading.bias),
-            "varies": np.flatnonzero(cells.varies).tolist(),
+            "nothing": {
+                "weight": _array(pool.fading.nothing_weight[kept]),
+                "bias": _array(pool.fading.nothing_bias),
+            },
+            "columns": _array(cells.weight),
             "typical": cells.typical,
             "patterns": [np.flatnonzero(pattern).tolist() for pattern in cells.patterns],
             "power": cells.power,

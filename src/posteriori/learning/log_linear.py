@@ -362,11 +362,11 @@ def fit_pool(
 
 
 def fit_partial_weights(
-    log_ratios: Array, offset: Array, y_true: Array, weight: Array, penalty: float
+    log_ratios: Array, offset: Array, y_true: Array, weight: Array, penalty: float, centre: Array
 ) -> tuple[Array, float]:
     r"""Return the weights of the members of a pool for rows of which cells are hidden, and the penalised loss per row.
 
-    .. math:: \min_{v \ge 0} \; -\sum_i r_i \log p(y_i \mid x_i) + \frac{\lambda M}{2} \sum_m (v_m - 1/M)^2, \quad
+    .. math:: \min_{v \ge 0} \; -\sum_i r_i \log p(y_i \mid x_i) + \frac{\lambda M}{2} \sum_m (v_m - w_m)^2, \quad
               p(y \mid x_i) \propto \exp\Bigl(o_{iy} + \sum_m v_m f_{imy}\Bigr)
 
     Parameters
@@ -381,24 +381,25 @@ def fit_partial_weights(
         r, the weight of each row.
     penalty : float
         λ, in nats.
+    centre : ndarray (M,)
+        w, ≥ 0: the weights in whole rows, which stay where the rows do not speak against them.
     """
     n, _, n_members = log_ratios.shape
     own = np.arange(n), y_true
     share = weight / max(float(weight.sum()), np.finfo(np.float64).tiny)
     pull = penalty * n_members / max(float(weight.sum()), np.finfo(np.float64).tiny)
-    equal = np.full(n_members, 1.0 / n_members)
 
     def at(position: Array) -> tuple[float, Array]:
         score = offset + log_ratios @ position
         score -= score.max(axis=1, keepdims=True)
         score -= np.log(np.exp(score).sum(axis=1, keepdims=True))
-        loss = -float(share @ score[own]) + 0.5 * pull * float(((position - equal) ** 2).sum())
+        loss = -float(share @ score[own]) + 0.5 * pull * float(((position - centre) ** 2).sum())
         return loss, np.exp(score)
 
-    found, (loss, posterior) = equal, at(equal)
+    found, (loss, posterior) = centre, at(centre)
     for _ in range(_MOST_STEPS):
         mean = np.einsum("nym,ny->nm", log_ratios, posterior)
-        gradient = share @ (mean - log_ratios[own]) + pull * (found - equal)
+        gradient = share @ (mean - log_ratios[own]) + pull * (found - centre)
         apart = (log_ratios - mean[:, np.newaxis]) * np.sqrt(posterior * share[:, np.newaxis])[:, :, np.newaxis]
         apart = apart.reshape(-1, n_members)
         hessian = apart.T @ apart + (pull + _RIDGE) * np.eye(n_members)

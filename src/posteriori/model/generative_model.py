@@ -117,6 +117,11 @@ class GenerativeModel:
         return not self.unread and all(getattr(block.density, "is_normalised", True) for block in self.blocks)
 
     @property
+    def is_joint(self) -> bool:
+        """Whether the posterior is that of one distribution p(x, y), so that cells that are left out are summed out."""
+        return self.is_density and self.factors_are_joint
+
+    @property
     def class_log_prior(self) -> Array:
         """Log p(y) in nats, (C,)."""
         return self.by_class(self.log_prior)

@@ -15,55 +15,63 @@ from posteriori.tables import Batch
 FLOOR = -700.0  # nats; smaller ones are clipped, so that none decides alone. exp(−700) is still above 0.
 
 
+# How the parts of a pool follow from the known share s of a row. The exponents were chosen on the first half of the
+# tables (docs/pool.md).
+_FLAT = 2.0  # of 1 − sᵃ: near whole rows little changes, so that a cell that says nothing changes nothing
+_RARE = 3.0  # of 1 − s, the part of the distribution that answers where hardly anything is known
+LEAST_SHARE = 1e-6  # of all cells, in a model file: no division overflows
+
+
 @dataclass(frozen=True)
 class KnownCells:
-    """How much of a row is known, compared with the training rows: 1 for a row as complete as they were, 0 for none.
+    r"""How much of a row is known, compared with the training rows.
 
-    With k known cells, and k_Q of them in the pattern Q, it is max(k / typical, max_Q k_Q / size of Q)^power, and at
-    most 1. So a row with the gaps that training rows often have counts as a whole one.
+    A column counts as much as the posterior depends on it. With the weight u(k) of the known cells, and u(k_Q) of those
+    in the pattern Q, the known share is s = max(u(k) / typical, max_Q u(k_Q) / u(Q)), and at most 1. So a row with the
+    gaps that training rows often have counts as a whole one. The weights of a row are
+
+    .. math:: h\, e + (1 - h)\, \bigl(g\, w + (1 - g)\, v\bigr), \quad g = 1 - (1 - s^a)^2, \quad h = (1 - s)^3
+
+    of those of whole rows, w, of partial rows, v, and of rows of which hardly anything is known, e.
     """
 
-    varies: Array  # (d,) bool: the columns that count, those with more than one value in training
-    # of these columns, the number that is known in the median training row of which something is; 0 if gaps are
-    # evidence, or columns hold counts, whose absence is known: then every row is a whole one
+    weight: Array  # (d,): u, ≥ 0, in total 1; 0 for columns of one value
+    # the weight that is known in the median training row of which something is; 0 if gaps are evidence, or columns hold
+    # counts, whose absence is known: then every row is a whole one
     typical: float
     patterns: Array  # (P, d) bool: sets of known columns that are frequent in the training rows
-    power: float  # ≥ 1
+    power: float  # a ≥ 1
 
     def check_against(self, n_columns: int) -> None:
         """Raise ValueError unless these are the cells of so many columns."""
-        of_columns = self.varies.shape == (n_columns,) and self.varies.dtype == np.bool_
-        require(of_columns, "the columns that vary are missing")
+        check_numbers("the weights of known columns", self.weight, (n_columns,), 0.0, 1.0)
         patterns = self.patterns
         require(patterns.ndim == 2 and patterns.dtype == np.bool_, "the patterns of known cells are no table")
-        filled = patterns.shape[1] == n_columns and bool(patterns.any(axis=1).all())
-        require(filled, "a pattern of known cells is empty")
-        check_numbers("the number of known cells", np.array([self.typical]), (1,), 0.0)
-        require(not 0 < self.typical < 0.1, "the number of known cells is a small part of one")
+        require(patterns.shape[1] == n_columns, "a pattern of known cells is of other columns")
+        require(bool((patterns @ self.weight >= LEAST_SHARE).all()), "a pattern of known cells is empty")
+        check_numbers("the weight of known cells", np.array([self.typical]), (1,), 0.0)
+        require(not 0 < self.typical < LEAST_SHARE, "the weight of known cells is a small part of all")
         check_numbers("the power of the known share", np.array([self.power]), (1,), 1.0)
 
-    def whole(self, known: Array) -> Array:
-        """Return how much of rows is known, (n,), from which cells are, (n, d)."""
-        counted = (known & self.varies).astype(np.float32)
-        return self._whole(counted.sum(axis=1), counted @ self.patterns.T)
-
-    def whole_without_each(self, known: Array) -> Array:
-        """Return the same without the cell of each column, (d, n)."""
-        counted = (known & self.varies).astype(np.float32)
-        total, shared = counted.sum(axis=1), counted @ self.patterns.T
-        pairs = zip(counted.T, self.patterns.T, strict=True)
-        each = [self._whole(total - cells, shared - np.outer(cells, of_pattern)) for cells, of_pattern in pairs]
-        return np.array(each).reshape(len(self.varies), len(known))
-
-    def _whole(self, total: Array, shared: Array) -> Array:
-        """Return the measure from the number of known cells, (n,), and of those in each pattern, (n, P)."""
+    def share(self, known: Array) -> Array:
+        """Return the known share s of rows, (n,), from which cells are known, (n, d)."""
         if self.typical <= 0:
-            return np.ones(len(total))
-        share = total.astype(np.float64) / self.typical
+            return np.ones(len(known))
+        counted = known * self.weight
+        share = counted.sum(axis=1) / self.typical
         if len(self.patterns):
-            share = np.maximum(share, (shared.astype(np.float64) / self.patterns.sum(axis=1)).max(axis=1))
-        whole: Array = np.minimum(share, 1.0) ** self.power
-        return whole
+            share = np.maximum(share, (counted @ self.patterns.T / (self.patterns @ self.weight)).max(axis=1))
+        return np.minimum(share, 1.0)
+
+    def parts(self, known: Array) -> Array:
+        """Return the parts of w, v and e in the weights of rows, (n, 3), from which cells are known, (n, d)."""
+        return self.parts_of(self.share(known))
+
+    def parts_of(self, share: Array) -> Array:
+        """Return the same from the known share of rows, (n,)."""
+        nothing = (1.0 - share) ** _RARE
+        whole = (1.0 - nothing) * (1.0 - (1.0 - share**self.power) ** _FLAT)
+        return np.stack([whole, 1.0 - nothing - whole, nothing], axis=1)
 
 
 def _is_complete(batch: Batch) -> bool:
@@ -75,28 +83,42 @@ def _is_complete(batch: Batch) -> bool:
 
 @dataclass(frozen=True)
 class PartialRows:
-    """The pool of rows of which nothing is known, towards which a pool goes as less of a row is known.
+    """The weights towards which a pool goes as less of a row is known: first v, then e, which alone is left at last.
 
-    Its bias is log π − Σ_m v_m log p_m(y | nothing known), so that nothing known gives the prior π.
+    The weights e are those of members that are joint distributions, in total 1: what these say of a row with one known
+    cell is what the training rows with this cell show. Where no member is one, e = v. The biases are
+    log π − Σ_m v_m log p_m(y | nothing known), and with e for v, so that nothing known gives the prior π.
     """
 
     weight: Array  # (M,): v, ≥ 0
     bias: Array  # (C,): in nats
+    nothing_weight: Array  # (M,): e, ≥ 0
+    nothing_bias: Array  # (C,): in nats
     cells: KnownCells
 
     def check_against(self, n_members: int, n_classes: int, n_columns: int) -> None:
         """Raise ValueError unless weights and biases fit the members, classes and columns."""
-        check_numbers("the weights for partial rows", self.weight, (n_members,), 0.0)
-        check_numbers("the biases for partial rows", self.bias, (n_classes,))
+        for weight in (self.weight, self.nothing_weight):
+            check_numbers("the weights for partial rows", weight, (n_members,), 0.0)
+        for bias in (self.bias, self.nothing_bias):
+            check_numbers("the biases for partial rows", bias, (n_classes,))
         self.cells.check_against(n_columns)
+
+    def of_members(self, kept: Array) -> PartialRows:
+        """Return those of some members, by their positions."""
+        return replace(self, weight=self.weight[kept], nothing_weight=self.nothing_weight[kept])
+
+    def moved(self, log_ratio: Array) -> PartialRows:
+        """Return those under another prior, by the log of its ratio to the former one, (C,)."""
+        return replace(self, bias=self.bias + log_ratio, nothing_bias=self.nothing_bias + log_ratio)
 
 
 @dataclass(frozen=True)
 class Pool:
     """A logarithmic opinion pool: one weight per member, and one bias per class.
 
-    Weights and biases of a row are g·(w, b) + (1 − g)·(v, b⁰), where g says how much of it is known (`KnownCells`) and
-    v and b⁰ are those of `partial`; without it, g = 1.
+    Weights and biases of a row depend on how much of it is known (`KnownCells`): they are means of (w, b) and of those
+    of `partial`; without it, each row is a whole one.
     """
 
     weight: Array  # (M,): w, ≥ 0
@@ -108,44 +130,61 @@ class Pool:
         """The weights and biases towards which the pool goes as less is known; None if every row is a whole one."""
         return self.partial if self.partial is not None and self.partial.cells.typical > 0 else None
 
-    def whole(self, batch: Batch) -> Array | None:
-        """Return g of the rows of a batch, (n,); None if it is 1 for all."""
+    @property
+    def used(self) -> Array:
+        """Which members have a weight in some row, (M,); one at least."""
+        used = self.weight > 0
+        if self.fading is not None:
+            used = used | (self.fading.weight > 0) | (self.fading.nothing_weight > 0)
+        return used if used.any() else np.arange(len(used)) == int(self.weight.argmax())
+
+    def parts(self, batch: Batch) -> Array | None:
+        """Return the parts of w, v and e in the weights of the rows of a batch, (n, 3); None if all rows are whole."""
         if self.fading is None or _is_complete(batch):
             return None
-        whole = self.fading.cells.whole(known_cells(batch))
-        return None if (whole == 1.0).all() else whole
+        parts = self.fading.cells.parts(known_cells(batch))
+        return None if (parts[:, 0] == 1.0).all() else parts
 
-    def log_posterior(self, log_posteriors: Array, whole: Array | None = None) -> Array:
+    def asked(self, parts: Array | None) -> Array:
+        """Return the positions of the members that rows depend on, by the parts of the rows: of whole ones, fewer."""
+        return np.flatnonzero(self.weight) if parts is None and self.weight.any() else np.arange(len(self.weight))
+
+    def log_posterior(self, log_posteriors: Array, parts: Array | None = None) -> Array:
         """Return log p(y | x) in nats, (n, C), from log posteriors of the members, (n, C, M), that are clipped.
 
-        `whole` is g of each row, (n,); None if it is 1 for all.
+        `parts` are those of each row, (n, 3); None if all rows are whole.
         """
-        score: Array = log_posteriors @ self.weight + self.bias
-        if whole is not None and self.partial is not None:
-            rows = np.flatnonzero(whole < 1.0)
-            g = whole[rows, np.newaxis]
-            unknown = log_posteriors[rows] @ self.partial.weight + self.partial.bias
-            score[rows] = g * score[rows] + (1.0 - g) * unknown
+        of_whole = self.weight != 0.0
+        if of_whole.all() or not of_whole.any():
+            score: Array = log_posteriors @ self.weight + self.bias
+        else:  # so that a member for other rows changes no bit of a whole one
+            score = log_posteriors[:, :, of_whole] @ self.weight[of_whole] + self.bias
+        if parts is not None and self.partial is not None:
+            rows = np.flatnonzero(parts[:, 0] < 1.0)
+            weight, bias = self._of_parts(parts[rows])
+            score[rows] = np.einsum("nym,nm->ny", log_posteriors[rows], weight) + bias
         score -= score.max(axis=1, keepdims=True)  # the exponentials cannot overflow
         log_posterior: Array = score - np.log(np.exp(score).sum(axis=1, keepdims=True))
         return log_posterior
 
+    def _of_parts(self, parts: Array) -> tuple[Array, Array]:
+        """Return the weights, (n, M), and biases, (n, C), of rows by their parts, (n, 3)."""
+        partial = self.partial
+        assert partial is not None
+        weights = np.stack([self.weight, partial.weight, partial.nothing_weight])
+        return parts @ weights, parts @ np.stack([self.bias, partial.bias, partial.nothing_bias])
+
     def of_members(self, kept: Array) -> Pool:
         """Return the pool of some members, by their positions."""
-        partial = self.partial and replace(self.partial, weight=self.partial.weight[kept])
-        return Pool(self.weight[kept], self.bias, partial)
+        return Pool(self.weight[kept], self.bias, self.partial and self.partial.of_members(kept))
 
-    def weights(self, whole: Array | None) -> list[Array]:
+    def weights(self, parts: Array | None) -> list[Array]:
         """Return the weights of each member for rows, M times (n,) or a number."""
-        if whole is None or self.partial is None:
-            return list(self.weight)
-        pairs = zip(self.weight, self.partial.weight, strict=True)
-        return [whole * w + (1.0 - whole) * v for w, v in pairs]
+        return list(self.weight if parts is None or self.partial is None else self._of_parts(parts)[0].T)
 
     def moved(self, log_ratio: Array) -> Pool:
         """Return the pool under another prior, by the log of its ratio to the former one, (C,)."""
-        partial = self.partial and replace(self.partial, bias=self.partial.bias + log_ratio)
-        return Pool(self.weight, self.bias + log_ratio, partial)
+        return Pool(self.weight, self.bias + log_ratio, self.partial and self.partial.moved(log_ratio))
 
 
 def clip_log_posteriors(log_posteriors: Array) -> Array:

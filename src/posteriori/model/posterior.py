@@ -169,11 +169,12 @@ class Posterior:
 
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C); without a pool NaN in a row that no class can produce."""
-        batches = self._read(batch)
         if self.pool is None:
-            return self.models[0].log_posterior(batches[0])
-        each = [model.log_posterior(rows) for model, rows in zip(self.models, batches, strict=True)]
-        return self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)), self.pool.whole(batch))
+            return self.models[0].log_posterior(self._read(batch)[0])
+        parts = self.pool.parts(batch)
+        asked = self.pool.asked(parts)
+        each = [self.models[m].log_posterior(self._read_by(m, batch)) for m in asked]
+        return self.pool.of_members(asked).log_posterior(clip_log_posteriors(np.stack(each, axis=2)), parts)
 
     def log_posteriors_without_each(self, batch: Batch) -> tuple[Array, Array]:
         """Return log p(y | x), (n, C), and log p(y | x₋ⱼ) for each column j, (d, n, C), in nats.
@@ -186,10 +187,11 @@ class Posterior:
         with_all = clip_log_posteriors(np.stack([of_model for of_model, _ in each], axis=2))
         d, n, n_classes = each[0][1].shape
         flat = clip_log_posteriors(np.stack([without.reshape(d * n, n_classes) for _, without in each], axis=2))
-        partial = self.pool.fading
-        without = None if partial is None else partial.cells.whole_without_each(known_cells(batch)).ravel()
-        of_all = self.pool.log_posterior(with_all, self.pool.whole(batch))
-        return of_all, self.pool.log_posterior(flat, without).reshape(d, n, n_classes)
+        # The weights stay those of the row: their change is not what the column says.
+        parts = self.pool.parts(batch)
+        of_all = self.pool.log_posterior(with_all, parts)
+        without = self.pool.log_posterior(flat, None if parts is None else np.tile(parts, (d, 1)))
+        return of_all, without.reshape(d, n, n_classes)
 
     def log_evidence(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,); of a pool that of the mixture of its members.
@@ -230,18 +232,22 @@ class Posterior:
         if self.pool is None:
             return self.models[0].explaining_factors(batch)
         total = np.zeros((len(batch), self.models[0].n_classes, len(self.schema.columns)))
-        whole, partial = self.pool.whole(batch), self.pool.fading
-        for model, weight, rows in zip(self.models, self.pool.weights(whole), self._read(batch), strict=True):
+        parts, partial = self.pool.parts(batch), self.pool.fading
+        for model, weight, rows in zip(self.models, self.pool.weights(parts), self._read(batch), strict=True):
+            if not np.any(weight):
+                continue
             factors = model.posterior_factors(rows)
             if partial is not None:
                 factors = factors - model.posterior_factors(blank_batch(model.schema))
             total += np.reshape(weight, (-1, 1, 1)) * factors
         if partial is not None:
-            known = known_cells(batch) & partial.cells.varies
-            share = (1.0 if whole is None else whole) / np.maximum(known.sum(axis=1), 1)
+            share = known_cells(batch) * partial.cells.weight
+            share /= np.maximum(share.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+            if parts is not None:
+                share *= parts[:, :1]
             alone = log_posteriors_alone(self.models)
             bias = self.pool.bias + alone @ self.pool.weight - np.maximum(self.class_log_prior, FLOOR)
-            total += (share[:, np.newaxis] * known)[:, np.newaxis, :] * bias[:, np.newaxis]
+            total += share[:, np.newaxis, :] * bias[:, np.newaxis]
         return total
 
     @property
@@ -298,9 +304,11 @@ class Posterior:
 
     def _read(self, batch: Batch) -> list[Batch]:
         """Return the batch in the codes of each model."""
-        if self.readers:
-            return [read(batch) for read in self.readers]
-        return [batch.with_schema(model.schema) for model in self.models]
+        return [self._read_by(m, batch) for m in range(len(self.models))]
+
+    def _read_by(self, m: int, batch: Batch) -> Batch:
+        """Return the batch in the codes of a model, by its position."""
+        return self.readers[m](batch) if self.readers else batch.with_schema(self.models[m].schema)
 
 
 def _drawn(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from posteriori.densities import AveragedOneDependence, ungrouped
 from posteriori.kernels.hashing import splitmix64
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.log_linear import fit_partial_weights
 from posteriori.model import (
     FLOOR,
+    LEAST_SHARE,
+    GenerativeModel,
     KnownCells,
     PartialRows,
     Pool,
+    Posterior,
     clip_log_posteriors,
     known_cells,
     log_posteriors_alone,
@@ -27,7 +31,10 @@ from posteriori.tables import Batch
 
 _ROWS = 500  # of which cells are hidden: some of more rows, and copies of fewer
 _MOST_COPIES = 4  # of a row, each with another share of its cells hidden
-_POWERS = (1.0, 2.0, 4.0, 8.0)  # of the known share; members that separate the classes fade faster
+_POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)  # of the known share; members that separate the classes fade faster
+_ABOVE = 0.01  # of the least loss, by which the loss of a smaller power may be higher: it changes less near whole rows
+_WEIGHED = 2000  # rows times columns, from which the weights of the columns are learned
+_FEWEST_WEIGHED, _MOST_WEIGHED = 10, 100  # rows
 _ENOUGH_FACTORS = 50_000  # of rows, columns and classes; below this, starting threads costs more than it saves
 _FREQUENT = 0.05  # share of the training rows that have a pattern of known cells
 
@@ -43,10 +50,10 @@ def fit_partial_rows(
     *,
     fades: bool = True,
 ) -> PartialRows:
-    """Return the weights and the bias for rows of which nothing is known, and how a pool goes over to them.
+    """Return the weights and biases for rows of which a part or nothing is known, and how a pool goes over to them.
 
-    The weights are those of the greatest penalised conditional likelihood of held-out rows of which random cells are
-    hidden: a row may lack any share of its cells.
+    Those of partial rows are those of the greatest penalised conditional likelihood of held-out rows of which random
+    cells are hidden: a row may lack any share of its cells. Where nothing is known, one joint member is left.
 
     Parameters
     ----------
@@ -66,43 +73,155 @@ def fit_partial_rows(
     fades : bool
         Whether rows may be partial; otherwise every row is a whole one.
     """
-    kept = np.flatnonzero(pool.weight > 0) if (pool.weight > 0).any() else np.array([int(pool.weight.argmax())])
+    kept = np.flatnonzero(pool.weight) if pool.weight.any() else np.array([int(pool.weight.argmax())])
     known, weight = known_cells(batch), folded.weight[sampled]
-    cells = observed_cells(batch, known, weight)
-    if not fades:
-        cells = replace(cells, typical=0.0)
-    models = [fitted[m].full.model for m in kept]
-    alone = log_posteriors_alone(models)
-    chosen = pool.weight[kept]
+    varies = _varies(batch, known)
     log_prior = np.maximum(log_prior, FLOOR)  # of a class without rows
-    if cells.typical > 0:
-        places = _places(folded, sampled, known.shape[1])
-        chosen_rows = np.sort(np.argsort(splitmix64(places[0].astype(np.uint64)), kind="stable")[:_ROWS])
-        copies = int(np.clip(_ROWS // max(len(chosen_rows), 1), 1, _MOST_COPIES))
-        some, fold = batch.rows(chosen_rows), folded.fold[sampled][chosen_rows]
-        hidden = [_hidden(some, (places[0][chosen_rows], places[1]), c) for c in range(copies)]
-        n_jobs = folded.source.n_jobs
-        log_posteriors = np.concatenate([_predicted(fitted, fold, kept, one, n_jobs) for one in hidden])
-        share = np.concatenate([cells.whole(known_cells(one)) for one in hidden])
-        y_true = folded.y_true[sampled][chosen_rows]
-        of_weight = weight[chosen_rows] * (weight.sum() / max(float(weight[chosen_rows].sum()), 1e-300))
-        of_weight = np.where(_lacks_class(fitted[kept[0]], fold, y_true), 0.0, of_weight)
-        of_rows = np.tile(of_weight / copies, copies), np.tile(y_true, copies)
-        trials = []
-        # Without a row of a class that other folds have, such as of one row per class, the weights are those of whole
-        # rows.
-        for power in _POWERS if of_weight.any() else ():
-            g = (share**power)[:, np.newaxis]
-            offset = g * (log_posteriors @ pool.weight[kept] + pool.bias) + (1.0 - g) * log_prior
-            ratios = (1.0 - g)[:, :, np.newaxis] * (log_posteriors - alone)
-            found, loss = fit_partial_weights(ratios, offset, of_rows[1], of_rows[0], penalty)
-            trials.append((loss, power, found))
-        if trials:
-            _, power, chosen = min(trials, key=lambda trial: trial[:2])
-            cells = replace(cells, power=power)
-    of_all = np.zeros(len(pool.weight))
-    of_all[kept] = chosen
-    return PartialRows(of_all, bias_of_nothing(alone, chosen, log_prior), cells)
+    alone = log_posteriors_alone([one.full.model for one in fitted])
+    if not (fades and varies.any() and _absence_shows(batch)):
+        bias = bias_of_nothing(alone, pool.weight, log_prior)
+        cells = replace(observed_cells(known, weight, _shares(varies)), typical=0.0)
+        return PartialRows(pool.weight, bias, pool.weight, bias, cells)
+    rows = _SampledRows.of(batch, folded, sampled)
+    cells = observed_cells(known, weight, _shares(column_weights(fitted, rows, pool, kept) * varies, varies))
+    joint = _joint_members(fitted, pool)
+    hidden = _HiddenRows.of(fitted, rows, np.union1d(kept, joint), folded.source.n_jobs)
+    share = cells.share(hidden.known)
+    nothing = np.zeros(len(fitted))
+    if len(joint):
+        nothing[hidden.best_of(joint, share)] = 1.0
+    nothing_bias = bias_of_nothing(alone, nothing, log_prior)
+    trials = []
+    for power in _POWERS if hidden.weight.any() else ():
+        parts = replace(cells, power=power).parts_of(share)
+        if not len(joint):
+            parts = np.stack([parts[:, 0], 1.0 - parts[:, 0], np.zeros(len(parts))], axis=1)
+        whole, partial, none = parts.T[:, :, np.newaxis]
+        offset = whole * (hidden.log_posteriors @ pool.weight + pool.bias) + partial * log_prior
+        offset += none * (hidden.log_posteriors @ nothing + nothing_bias)
+        ratios = partial[:, :, np.newaxis] * (hidden.log_posteriors - alone)[:, :, kept]
+        found = fit_partial_weights(ratios, offset, hidden.y_true, hidden.weight, penalty, pool.weight[kept])
+        trials.append((power, *found))
+    of_partial = pool.weight.copy()
+    if trials:
+        most = min(loss for _, _, loss in trials) * (1.0 + _ABOVE)
+        power, of_partial[kept], _ = next(trial for trial in trials if trial[2] <= most)
+        cells = replace(cells, power=power)
+    bias = bias_of_nothing(alone, of_partial, log_prior)
+    if not len(joint):
+        nothing, nothing_bias = of_partial, bias
+    return PartialRows(of_partial, bias, nothing, nothing_bias, cells)
+
+
+@dataclass(frozen=True)
+class _SampledRows:
+    """Some of the evaluated rows, of which cells are hidden."""
+
+    batch: Batch
+    fold: Array
+    y_true: Array
+    weight: Array
+    numbers: Array  # of the rows, which do not depend on their order
+    columns: Array  # numbers of the columns, which do not depend on their order
+    few: Array  # the positions of some of them
+
+    @staticmethod
+    def of(batch: Batch, folded: FoldedData, sampled: Array) -> _SampledRows:
+        """Return rows chosen by their numbers, of the sampled ones."""
+        numbers, columns = _places(folded, sampled, len(batch.schema.columns))
+        order = np.argsort(splitmix64(numbers.astype(np.uint64)), kind="stable")[:_ROWS]
+        chosen = np.sort(order)
+        weight = folded.weight[sampled]
+        scale = weight.sum() / max(float(weight[chosen].sum()), 1e-300)
+        n_few = int(np.clip(_WEIGHED // len(columns), _FEWEST_WEIGHED, _MOST_WEIGHED))
+        return _SampledRows(
+            batch.rows(chosen),
+            folded.fold[sampled][chosen],
+            folded.y_true[sampled][chosen],
+            weight[chosen] * scale,
+            numbers[chosen],
+            columns,
+            np.searchsorted(chosen, np.sort(order[:n_few])),
+        )
+
+
+@dataclass(frozen=True)
+class _HiddenRows:
+    """Copies of held-out rows of which random cells are hidden."""
+
+    known: Array  # (n, d) bool
+    log_posteriors: (
+        Array  # (n, C, M), in nats, by the models without the fold of a row; 0 of members that are not asked
+    )
+    y_true: Array
+    weight: Array
+
+    @staticmethod
+    def of(fitted: Sequence[CrossFitted], rows: _SampledRows, asked: Array, n_jobs: int | None) -> _HiddenRows:
+        """Return copies of rows, and what some members say of them."""
+        copies = int(np.clip(_ROWS // max(len(rows.y_true), 1), 1, _MOST_COPIES))
+        hidden = [_hidden(rows.batch, (rows.numbers, rows.columns), c) for c in range(copies)]
+        found = np.concatenate([_predicted(fitted, rows.fold, asked, one, n_jobs) for one in hidden])
+        log_posteriors = np.zeros((*found.shape[:2], len(fitted)))
+        log_posteriors[:, :, asked] = found
+        # Without a row of a class that other folds have, such as of one row per class, no weights are learned.
+        weight = np.where(_lacks_class(fitted[asked[0]], rows.fold, rows.y_true), 0.0, rows.weight / copies)
+        known = np.concatenate([known_cells(one) for one in hidden])
+        return _HiddenRows(known, log_posteriors, np.tile(rows.y_true, copies), np.tile(weight, copies))
+
+    def best_of(self, members: Array, share: Array) -> int:
+        """Return the member, by its position, of the least loss on rows of which little is known."""
+        of_true = self.log_posteriors[np.arange(len(self.y_true)), self.y_true][:, members]
+        return int(members[np.argmax((self.weight * (1.0 - share) ** 2) @ of_true)])
+
+
+def column_weights(fitted: Sequence[CrossFitted], rows: _SampledRows, pool: Pool, kept: Array) -> Array:
+    r"""Return how much the posterior of whole rows depends on each column, (d,), from some held-out rows.
+
+    .. math:: u_j \propto \sqrt{\mathrm{E}\,\mathrm{KL}\bigl(p(y \mid x) \,\|\, p(y \mid x_{-j})\bigr)}
+
+    The mutual information of single columns instead misses those that say something only together, as on boards.
+    """
+    divergence, n = np.zeros(len(rows.columns)), 0
+    of_whole = replace(pool, partial=None).of_members(kept)
+    for k in np.unique(rows.fold[rows.few]).tolist():
+        held_out = rows.batch.rows(rows.few[rows.fold[rows.few] == k])
+        models, readers = zip(*[_of_fold(fitted[m], k) for m in kept], strict=True)
+        whole, without = Posterior(models, of_whole, readers=readers).log_posteriors_without_each(held_out)
+        divergence += np.einsum("nc,dnc->d", np.exp(whole), whole - without)
+        n += len(held_out)
+    return np.sqrt(np.maximum(divergence, 0.0) / max(n, 1))
+
+
+def _of_fold(fitted: CrossFitted, k: int) -> tuple[GenerativeModel, Callable[[Batch], Batch]]:
+    """Return the model without fold k, and what reads rows for it."""
+    one = fitted.without[k]
+    return one.model, one.to_observed_codes
+
+
+def _shares(weight: Array, otherwise: Array | None = None) -> Array:
+    """Return weights with the sum 1; from other ones if they are all 0."""
+    if otherwise is not None and not weight.any():
+        weight = otherwise
+    return np.asarray(weight / max(float(weight.sum()), np.finfo(np.float64).tiny), np.float64)
+
+
+def _joint_members(fitted: Sequence[CrossFitted], pool: Pool) -> Array:
+    """Return the positions of the members, alike, of which one may answer where hardly anything is known.
+
+    They are joint distributions, so that a single column has in them the share that the training rows show: rather
+    those that take numbers in bins than bell curves, rather members of the pool than others, and rather the mean over
+    all pairs of columns (AODE), which has that share also of two columns.
+    """
+    ranks = {}
+    for m, one in enumerate(fitted):
+        model = one.full.model
+        if model.is_joint:
+            densities = [ungrouped(block.density) for block in model.blocks]
+            curved = any(density.kind == "continuous" for density in densities)
+            pairs = any(isinstance(density, AveragedOneDependence) for density in densities)
+            ranks[m] = curved, not pool.weight[m] > 0, not pairs
+    return np.array([m for m, rank in ranks.items() if rank == min(ranks.values())], np.int64)
 
 
 def _lacks_class(member: CrossFitted, fold: Array, y_true: Array) -> Array:
@@ -120,8 +239,8 @@ def bias_of_nothing(alone: Array, weight: Array, log_prior: Array) -> Array:
     return bias
 
 
-def observed_cells(batch: Batch, known: Array, weight: Array) -> KnownCells:
-    """Return how known the cells of some rows are: which columns vary, and which patterns of gaps are frequent."""
+def _varies(batch: Batch, known: Array) -> Array:
+    """Return which columns have more than one value, (d,)."""
     schema = batch.schema
     varies: Array = np.zeros(known.shape[1], np.bool_)
     numbers = batch.numbers.values
@@ -131,19 +250,28 @@ def observed_cells(batch: Batch, known: Array, weight: Array) -> KnownCells:
     for j in schema.of_kind("categorical"):
         present = batch.codes.values[known[:, j], schema.coded.index(j)]
         varies[j] = len(present) > 0 and present.min() < present.max()
-    of_counts = schema.of_kind("counts")
-    for j in of_counts:
+    for j in schema.of_kind("counts"):
         varies[j] = schema.columns[j].text is not None and bool(known[:, j].any())
-    counted = known & varies
+    return varies
+
+
+def _absence_shows(batch: Batch) -> bool:
+    """Return whether an unknown cell can be told from an absent word: with a block of counts, no row is partial."""
+    schema = batch.schema
+    return all(schema.columns[j].text is not None for j in schema.of_kind("counts"))
+
+
+def observed_cells(known: Array, row_weight: Array, weight: Array) -> KnownCells:
+    """Return how known rows are, from their known cells, (n, d), their weights, and those of the columns, (d,)."""
+    counted = known & (weight > 0)
     patterns, which = _distinct_rows(counted)
-    shares = np.bincount(which, weight, len(patterns)) / max(float(weight.sum()), np.finfo(np.float64).tiny)
-    # The absence of a word is known, so that a row with a block of counts is never a partial one.
-    n_known = counted.sum(axis=1).astype(np.float64)
-    typical = 0.0
-    if all(schema.columns[j].text is not None for j in of_counts):
-        typical = _median(n_known[n_known > 0], weight[n_known > 0])
-    size = patterns.sum(axis=1)  # a pattern of as many cells as the median row has says no more than their number
-    return KnownCells(varies, typical, patterns[(shares >= _FREQUENT) & (size > 0) & (size < typical)], 1.0)
+    shares = np.bincount(which, row_weight, len(patterns)) / max(float(row_weight.sum()), np.finfo(np.float64).tiny)
+    of_rows = counted @ weight
+    typical = _median(of_rows[of_rows > 0], row_weight[of_rows > 0])
+    size = patterns @ weight  # a pattern of as much as the median row has says no more than its size
+    return KnownCells(
+        weight, typical, patterns[(shares >= _FREQUENT) & (size > LEAST_SHARE) & (size < typical)], _POWERS[0]
+    )
 
 
 def _distinct_rows(table: Array) -> tuple[Array, Array]:
@@ -157,7 +285,8 @@ def merged_cells(each: Sequence[KnownCells], shares: Sequence[float]) -> KnownCe
     patterns = np.unique(np.concatenate([one.patterns for one in each]), axis=0)
     typical = float(np.dot(shares, [one.typical for one in each]))
     power = max(one.power for one in each)
-    return KnownCells(np.logical_or.reduce([one.varies for one in each]), typical, patterns, power)
+    weight = np.sum([share * one.weight for share, one in zip(shares, each, strict=True)], axis=0)
+    return KnownCells(weight, typical, patterns[patterns @ weight > LEAST_SHARE], power)
 
 
 def _median(values: Array, weight: Array) -> float:

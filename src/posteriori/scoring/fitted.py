@@ -180,9 +180,12 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
     for weight in weights.values():
         check_not_negative("the weight of a member", weight)
     models = tuple(model for member in members.values() for model in member.posterior.models)
-    partial_weights = unpacked("partial_weights")
-    require(members.keys() == partial_weights.keys(), "the weights for partial rows are missing")
-    partial = PartialRows(np.array(list(partial_weights.values())), unpacked("partial_bias"), unpacked("known_cells"))
+    of_partial = []
+    for key in ("partial", "nothing"):
+        of_rows = unpacked(f"{key}_weights")
+        require(members.keys() == of_rows.keys(), "the weights for partial rows are missing")
+        of_partial += [np.array(list(of_rows.values())), unpacked(f"{key}_bias")]
+    partial = PartialRows(*of_partial, unpacked("known_cells"))
     pool = Pool(np.array(list(weights.values())), unpacked("bias"), partial)
     target, ranges = next(iter(members.values())).target, ranges_of([member.ranges for member in members.values()])
     partial.check_against(len(models), len(target.categories), len(models[0].schema.columns))

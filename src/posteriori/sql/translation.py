@@ -196,7 +196,11 @@ class PoolWeights(Protocol):
 
     @property
     def fading(self) -> PartialRows | None:
-        """The weights and biases of rows of which nothing is known; None if every row is a whole one."""
+        """The weights and biases of rows that are known in part; None if every row is a whole one."""
+
+    @property
+    def used(self) -> Array:
+        """Which models have a weight in some row, (M,)."""
 
 
 def select_posterior(
@@ -333,18 +337,23 @@ def _pooled_scores(
     Both depend on how much of the row is known, if the pool has weights for partial rows.
     """
     partial = pool.fading
-    whole = None if partial is None else _whole(partial.cells, steps, cells)
+    parts = None if partial is None else _parts(partial.cells, steps, cells)
 
-    def between(of_whole: float, of_nothing: float) -> Node:
-        if whole is None or of_whole == of_nothing:
+    def mean(of_whole: float, *of_others: float) -> Node:
+        """Return the mean over the pools of whole rows, of partial rows and of nothing, by their parts."""
+        if parts is None:
             return number(of_whole)
-        return plus(number(of_nothing), times(number(of_whole - of_nothing), column(whole)))
+        of_partial, of_nothing = of_others
+        moves = zip(parts, (of_whole - of_partial, of_nothing - of_partial), strict=True)
+        return total([number(of_partial), *(times(number(by), column(part)) for part, by in moves if by)])
 
-    no_bias, no_weight = (pool.bias, pool.weight) if partial is None else (partial.bias, partial.weight)
-    terms = [[real(between(*pair))] for pair in zip(pool.bias.tolist(), no_bias.tolist(), strict=True)]
+    others = [] if partial is None else [(partial.weight, partial.bias), (partial.nothing_weight, partial.nothing_bias)]
+    each_weight, each_bias = (
+        [array.tolist() for array in of] for of in zip((pool.weight, pool.bias), *others, strict=True)
+    )
+    terms = [[real(mean(*biases))] for biases in zip(*each_bias, strict=True)]
     used = _used(models, pool)
-    weights = zip(pool.weight.tolist(), no_weight.tolist(), strict=True)
-    for m, ((name, model), pair) in enumerate(zip(models.items(), weights, strict=True)):
+    for m, ((name, model), weights) in enumerate(zip(models.items(), zip(*each_weight, strict=True), strict=True)):
         if name not in used:
             continue
         own = steps.scope(f"m{m}_")
@@ -358,28 +367,40 @@ def _pooled_scores(
                 (exp.LTE(this=column(peak), expression=number(POSSIBLE)), number(-np.log(len(scores)))),
                 default=own.dialect.largest([log_p, number(LEAST_LOG_POSTERIOR)]),
             )
-            of_class.append(times(between(*pair), clipped))
+            of_class.append(times(mean(*weights), clipped))
     return [total(parts) for parts in terms]
 
 
 def _used(models: Mapping[str, GenerativeModel], pool: PoolWeights) -> list[str]:
-    """Return the names of the models with a weight, of whole rows or of partial ones."""
-    of_partial = pool.weight if pool.fading is None else pool.fading.weight
-    return [name for name, w, v in zip(models, pool.weight, of_partial, strict=True) if w or v]
+    """Return the names of the models with a weight, of whole rows or of others."""
+    return [name for name, used in zip(models, pool.used.tolist(), strict=True) if used]
 
 
-def _whole(known: KnownCells, steps: SelectSteps, cells: CellReader) -> str:
-    """Return the column that says how much of a row is known, as `KnownCells.whole` does."""
-    is_known = {j: _is_known(j, steps, cells) for j in np.flatnonzero(known.varies).tolist()}
-    shares = [times(total([one.copy() for one in is_known.values()]), number(1.0 / known.typical))]
-    for pattern in known.patterns:
-        columns = np.flatnonzero(pattern & known.varies).tolist()
-        shares.append(times(total([is_known[j].copy() for j in columns]), number(1.0 / len(columns))))
-    share = column(steps.define("known", steps.dialect.largest(shares)))
+def _parts(known: KnownCells, steps: SelectSteps, cells: CellReader) -> tuple[str, str]:
+    """Return the columns of the parts of the pools of whole rows and of nothing, as `KnownCells.parts` does."""
+    shown = {
+        j: times(number(weight), _is_known(j, steps, cells))
+        for j, weight in enumerate(known.weight.tolist())
+        if weight > 0
+    }
+    shares = [times(total([one.copy() for one in shown.values()]), number(1.0 / known.typical))]
+    for pattern, size in zip(known.patterns, (known.patterns @ known.weight).tolist(), strict=True):
+        of_pattern = [shown[j].copy() for j in np.flatnonzero(pattern).tolist() if j in shown]
+        shares.append(times(total(of_pattern), number(1.0 / size)))
+    share = column(steps.define("share", steps.dialect.largest(shares)))
+    none = exp.LTE(this=share.copy(), expression=number(0.0))
+    all_of_them = exp.GTE(this=share.copy(), expression=number(1.0 - _ROUNDING))
+    unknown = column(steps.define("unknown", minus(number(1.0), share.copy())))
+    cube = times(unknown.copy(), times(unknown.copy(), unknown.copy()))
+    nothing = steps.define(
+        "nothing", cases((none.copy(), number(1.0)), (all_of_them.copy(), number(0.0)), default=cube)
+    )
     power = exp.Exp(this=times(number(known.power), exp.Ln(this=share.copy())))
-    none = (exp.LTE(this=share.copy(), expression=number(0.0)), number(0.0))
-    all_of_them = (exp.GTE(this=share.copy(), expression=number(1.0 - _ROUNDING)), number(1.0))
-    return steps.define("whole", cases(none, all_of_them, default=power))
+    lacks = column(
+        steps.define("lacks", cases((none, number(1.0)), (all_of_them, number(0.0)), default=minus(number(1.0), power)))
+    )
+    of_whole = minus(number(1.0), times(lacks.copy(), lacks.copy()))
+    return steps.define("whole", times(minus(number(1.0), column(nothing)), of_whole)), nothing
 
 
 def _log_sum(steps: SelectSteps, y: int, names: list[str]) -> Node:

@@ -212,6 +212,11 @@ export class Classifier {
         ...written.pool.partial,
         weight: numbersOf(written.pool.partial.weight),
         bias: numbersOf(written.pool.partial.bias),
+        nothing: {
+          weight: numbersOf(written.pool.partial.nothing.weight),
+          bias: numbersOf(written.pool.partial.nothing.bias),
+        },
+        columns: numbersOf(written.pool.partial.columns),
       },
     };
     this.givenLogPrior = written.class_log_prior && numbersOf(written.class_log_prior); // by the user of a pool
@@ -260,21 +265,31 @@ export class Classifier {
     return this.ofMembers(cells).map((one) => one.map((value) => Math.max(Number.isNaN(value) ? uniform : value, FLOOR)));
   }
 
-  /** Return how much of a row is known, from 0 to 1, compared with the training rows of a pool (`KnownCells`). */
-  whole(cells) {
-    if (!this.pool.partial || this.pool.partial.typical <= 0) return 1;
-    const { varies, typical, patterns, power } = this.pool.partial;
+  /** Return the parts of the pools of whole rows, of partial rows and of nothing in the weights of a row (`KnownCells`). */
+  parts(cells) {
+    if (!this.pool.partial || this.pool.partial.typical <= 0) return [1, 0, 0];
+    const { columns, typical, patterns, power } = this.pool.partial;
     const known = this.schema.knownColumns(cells);
-    const share = (columns, size) => columns.filter((j) => known.has(j)).length / size;
-    return Math.min(Math.max(share(varies, typical), ...patterns.map((one) => share(one, one.length))), 1) ** power;
+    const total = (places) => places.reduce((sum, j) => sum + columns[j], 0);
+    const shareOf = (places, size) => total(places.filter((j) => known.has(j))) / size;
+    const share = Math.min(
+      Math.max(shareOf([...columns.keys()], typical), ...patterns.map((one) => shareOf(one, total(one)))),
+      1,
+    );
+    const nothing = (1 - share) ** 3;
+    const whole = (1 - nothing) * (1 - (1 - share ** power) ** 2);
+    return [whole, 1 - nothing - whole, nothing];
   }
 
-  /** Return the weights of the models of a pool, (M,), and its biases, (C,), where g of a row is known. */
-  weighed(g) {
+  /** Return the weights of the models of a pool, (M,), and its biases, (C,), by the parts of a row. */
+  weighed(parts) {
     const { weight, bias, partial } = this.pool;
-    if (g === 1) return { weight, bias };
-    const between = (whole, nothing) => whole.map((one, k) => g * one + (1 - g) * nothing[k]);
-    return { weight: between(weight, partial.weight), bias: between(bias, partial.bias) };
+    if (parts[0] === 1) return { weight, bias };
+    const mean = (...each) => each[0].map((_, k) => parts.reduce((sum, part, i) => sum + part * each[i][k], 0));
+    return {
+      weight: mean(weight, partial.weight, partial.nothing.weight),
+      bias: mean(bias, partial.bias, partial.nothing.bias),
+    };
   }
 
   /**
@@ -287,20 +302,23 @@ export class Classifier {
     this.hints.warnOf(row, cells);
     if (!this.pool) return this.ofMembers(cells)[0];
     const each = this.clippedOfMembers(cells);
-    const { weight, bias } = this.weighed(this.whole(cells));
+    const { weight, bias } = this.weighed(this.parts(cells));
     return normalised(bias.map((one, y) => each.reduce((sum, of, m) => sum + weight[m] * of[y], one)));
   }
 
-  /** Add the bias of whole rows, relative to a row without cells, to the factors of known columns in equal parts. */
-  shareBias(total, cells, g, blank) {
+  /** Add the bias of whole rows, relative to a row without cells, to the factors of known columns, by their weights. */
+  shareBias(total, cells, whole, blank) {
     const d = this.schema.columns.length;
     const known = this.schema.knownColumns(cells);
-    const columns = this.pool.partial.varies.filter((j) => known.has(j));
+    const { columns } = this.pool.partial;
+    const places = [...columns.keys()].filter((j) => known.has(j));
+    const size = places.reduce((sum, j) => sum + columns[j], 0);
+    if (size === 0) return;
     const alone = this.clippedOfMembers(blank);
     this.classLogPrior.forEach((logPrior, y) => {
       const ofAll = alone.reduce((sum, one, m) => sum + this.pool.weight[m] * one[y], this.pool.bias[y]);
-      const share = (g * (ofAll - Math.max(logPrior, FLOOR))) / columns.length;
-      for (const j of columns) total[y * d + j] += share;
+      const perWeight = (whole * (ofAll - Math.max(logPrior, FLOOR))) / size;
+      for (const j of places) total[y * d + j] += perWeight * columns[j];
     });
   }
 
@@ -351,8 +369,8 @@ export class Classifier {
     const partial = this.pool?.partial;
     const bias = Float64Array.from(partial ? this.classLogPrior : this.pool ? this.pool.bias : this.models[0].classLogPrior);
     const total = new Float64Array(this.classes.length * d);
-    const g = this.pool ? this.whole(cells) : 1;
-    const weights = this.pool ? this.weighed(g).weight : [1];
+    const parts = this.pool ? this.parts(cells) : [1, 0, 0];
+    const weights = this.pool ? this.weighed(parts).weight : [1];
     const blank = partial && this.schema.readRow({});
     this.models.forEach((model, m) => {
       const terms = model.terms(cells, !this.pool);
@@ -360,7 +378,7 @@ export class Classifier {
       for (let cell = 0; cell < total.length; cell++) total[cell] += weights[m] * (terms[cell] - (partial ? without[cell] : 0));
       if (this.pool && !partial) model.classLogPrior.forEach((one, y) => (bias[y] += weights[m] * one));
     });
-    if (partial) this.shareBias(total, cells, g, blank);
+    if (partial) this.shareBias(total, cells, parts[0], blank);
     const factors = this.schema.columns.map(({ name }, j) => ({
       column: name,
       value: isMissing(cellOf(row, name)) ? null : cellOf(row, name),
