@@ -135,6 +135,31 @@ def test_the_page_shows_the_shares_of_rows_with_the_same_cells(browser, tmp_path
     assert browser.complaints == []
 
 
+def test_labelled_rows_of_the_page_are_counted_for_other_sets_of_cells(browser, tmp_path):
+    table = load_penguins()
+    explore(po.NaiveBayes().fit(table, "species"), table, path=tmp_path / "page.html")
+    row = {"island": "Biscoe", "sex": "female", "year": 2008}
+    opened(browser, tmp_path / "page.html", row)
+    n = len(table.filter(**row))
+    words = f"the {n} rows in this page with island = Biscoe and sex = female and year = 2008."
+    assert words in text_of(browser, "counted")
+    opened(browser, tmp_path / "page.html", row | {"bill_length_mm": 45.0})
+    assert text_of(browser, "counted") == ""
+    opened(browser, tmp_path / "page.html", {"island": "Biscoe", "sex": "female"})
+    assert "rows of the table with" in text_of(browser, "counted")
+
+
+def test_a_change_beyond_the_range_says_so(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    table = pl.DataFrame({"x": rng.normal(y, 1.0), "y": y})
+    explore(po.NaiveBayes(priors=[0.9999, 0.0001]).fit(table, "y"), path=tmp_path / "page.html")
+    opened(browser, tmp_path / "page.html", {"x": 20.0})
+    (line,) = table_under(browser, "changes")
+    assert "outside of the range" in line[2]
+    assert "less probable than all" in line[4]
+
+
 # Typical rows ---------------------------------------------------------------------------------------------------
 
 

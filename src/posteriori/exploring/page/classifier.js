@@ -77,7 +77,7 @@ export class ClassifierPage {
     this.questions = el("div");
     this.measure = this.cases?.decisions && model.hasDensity ? this.measureMenu() : null;
     this.trained = trained;
-    this.shares = counts ? new ClassShares(model, counts, ranges) : null;
+    this.shares = new ClassShares(model, counts ?? { cuts: [], scopes: [] }, ranges, this.cases ?? {});
     this.drawn = drawn ? new DrawnRows(model, drawn) : null;
     this.changes = new Changes(model, ranges, this.drawn);
     this.searchTypical = inParts();
@@ -306,7 +306,7 @@ export class ClassifierPage {
 
   /** Show the shares of the classes among the rows with the same cells, where they are known. */
   showShares() {
-    const found = this.shares?.of(this.row) ?? null;
+    const found = this.shares.of(this.row);
     this.lines.parentNode.classList.toggle("counted", found !== null);
     this.bars.forEach(({ share }, y) => (share.textContent = found ? percent(found.shares[y]) : ""));
     this.counted.textContent = found ? `“Rows” are the shares among the ${found.words}.` : "";

@@ -2,44 +2,68 @@
 
 import { short, shownCell } from "./dom.js";
 
-/** The shares of the classes among rows that have the same cells, where these were counted. */
+const FEWEST_ALIKE = 5; // rows of which shares are shown
+
+/** The shares of the classes among rows that have the same cells: counted ones, or else the labelled rows of the page. */
 export class ClassShares {
-  constructor(model, counts, ranges) {
+  constructor(model, { cuts, scopes }, ranges, { rows, labels }) {
     this.ranges = ranges;
     this.columns = model.schema.columns;
     this.nClasses = model.classes.length;
-    this.cuts = counts.cuts;
-    this.scopes = new Map(counts.scopes.map((scope) => [scope.columns.join(), scope]));
+    this.cuts = cuts;
+    this.scopes = new Map(scopes.map((scope) => [scope.columns.join(), scope]));
+    this.rows = labels ? rows.map((cells, i) => ({ cells, label: labels[i] })).filter(({ label }) => label >= 0) : [];
   }
 
-  /** Return the number of rows with the known cells of a row, the shares of the classes, and both in words; or null. */
+  /** Return the shares of the classes among rows with the known cells of a row, and which rows these are; or null. */
   of(row) {
     if ([...row].some(([name, cell]) => rangeLeft(this.ranges[name], cell))) return null; // no row has such a cell
     const known = this.columns.map((_, j) => j).filter((j) => row.has(this.columns[j].name));
-    const scope = known.length === row.size ? this.scopes.get(known.join()) : undefined;
-    if (!scope) return null;
-    const codes = known.map((j, k) => this.codeOf(row.get(this.columns[j].name), j, scope.cuts[k]));
-    const width = known.length + this.nClasses;
-    for (let at = 0; at < scope.cells.length; at += width) {
-      if (!codes.every((code, k) => scope.cells[at + k] === code)) continue;
-      const ofClass = scope.cells.slice(at + known.length, at + width);
-      const n = ofClass.reduce((sum, one) => sum + one, 0);
-      const cells = known.map((j, k) => this.inWords(row.get(this.columns[j].name), j, scope.cuts[k], codes[k]));
-      const rows = `${n.toLocaleString("en")} ${scope.training ? "training rows" : "rows of the table"}`;
-      return { n, shares: ofClass.map((one) => one / n), words: `${rows} with ${cells.join(" and ")}` };
-    }
-    return null; // of fewer than five rows
+    if (!known.length || known.length < row.size) return null;
+    const cells = known.map((j) => row.get(this.columns[j].name));
+    const scope = this.scopes.get(known.join());
+    const places = scope ? scope.cuts : known.map((j) => this.scopes.get(String(j))?.cuts[0] ?? null);
+    const codes = known.map((j, k) => this.codeOf(cells[k], j, places[k]));
+    const counted = scope ? this.counted(scope, codes) : this.amongRows(known, codes, places);
+    const n = counted.reduce((sum, one) => sum + one, 0);
+    if (n < FEWEST_ALIKE) return null;
+    const kind = !scope ? "rows in this page" : scope.training ? "training rows" : "rows of the table";
+    const words = known.map((j, k) => this.inWords(cells[k], j, places[k], codes[k])).join(" and ");
+    return { shares: counted.map((one) => one / n), words: `${n.toLocaleString("en")} ${kind} with ${words}` };
   }
 
+  /** Return the number of rows of each class that the page was written with; none of fewer than five rows. */
+  counted({ cells }, codes) {
+    const width = codes.length + this.nClasses;
+    for (let at = 0; at < cells.length; at += width) {
+      if (codes.every((code, k) => cells[at + k] === code)) return cells.slice(at + codes.length, at + width);
+    }
+    return [];
+  }
+
+  amongRows(known, codes, places) {
+    const counted = Array.from({ length: this.nClasses }, () => 0);
+    for (const { cells, label } of this.rows) {
+      const isAlike = (j, k) => {
+        const cell = cells.get(this.columns[j].name);
+        return cell !== undefined && this.codeOf(cell, j, places[k]) === codes[k];
+      };
+      if (known.every(isAlike)) counted[label]++;
+    }
+    return counted;
+  }
+
+  /** Return the number of the bin of a cell, or the cell itself where there are no bins. */
   codeOf(cell, j, place) {
-    if (place === null) return this.columns[j].categories.indexOf(cell) + 1;
+    const { categories } = this.columns[j];
+    if (place === null) return categories ? categories.indexOf(cell) + 1 : cell;
     return this.cuts[place].filter((cut) => cut <= cell).length + 1;
   }
 
   inWords(cell, j, place, code) {
     const { name } = this.columns[j];
     if (place === null) return `${name} = ${shownCell(cell)}`;
-    const whole = this.ranges[name]?.[2];
+    const whole = this.ranges[name]?.[2] && Number.isInteger(cell);
     const ends = [this.cuts[place][code - 2], this.cuts[place][code - 1]];
     const [low, high] = whole ? ends.map((end, k) => (end === undefined ? end : Math.ceil(end) - k)) : ends;
     const shown = (end) => shownCell(end, 6);
