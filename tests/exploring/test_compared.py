@@ -93,6 +93,17 @@ def test_a_table_adds_the_pairs_that_the_model_has_not_counted():
     assert_counts(counts, table, names, model.classes_.tolist())
 
 
+@pytest.mark.parametrize("model", [po.AveragedOneDependence(), po.TreeAugmentedNaiveBayes()])
+def test_columns_whose_categories_are_grouped_are_counted_alone(model):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=900)
+    cells = {"many": rng.integers(300, size=900) // (1 + y), "few": rng.integers(3, size=900), "two": y ^ (y < 1)}
+    table = pl.DataFrame({name: np.char.add("c", codes.astype(str)) for name, codes in cells.items()} | {"y": y})
+    counts = class_counts(model.fit(table, "y"))
+    assert sorted(scope["columns"] for scope in counts["scopes"]) == [[0], [1], [1, 2], [2]]
+    assert_counts(counts, table, model.schema_.names, [0, 1], "y")
+
+
 def test_expected_and_weighted_rows_are_not_counted():
     table = load_penguins()
     some = table.with_columns(species=pl.when(pl.int_range(pl.len()) % 3 > 0).then("species"))

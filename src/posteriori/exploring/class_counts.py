@@ -100,7 +100,11 @@ def _tables_of(block: Block, statistics: Any) -> Iterator[tuple[Scope, Array]]:
         columns = tuple(j for j, is_number in zip(columns, statistics.continuous, strict=True) if not is_number)
         statistics = statistics.codes
     elif isinstance(statistics, GroupedStatistics):
-        columns, statistics = tuple(columns[place] for place in statistics.coded), statistics.categories
+        columns = tuple(columns[place] for place in statistics.coded)
+        groups = () if statistics.groups is None else statistics.groups.of_categories
+        grouped = {j for j, one in zip(columns, groups, strict=False) if one}
+        yield from (one for one in _tables_of(block, statistics.coarse) if grouped.isdisjoint(one[0]))
+        statistics = statistics.categories
     elif isinstance(statistics, LeafCounts):
         statistics = statistics.singles
     if isinstance(statistics, Counts) and not block.models_missingness:

@@ -1,6 +1,7 @@
 // A typical row of a class, whose cells suit each other.
 
 import { logSum } from "./arrays.js";
+import { RandomTrees } from "./forest.js";
 import { withCell } from "./questions.js";
 import { scaleOf } from "./scale.js";
 
@@ -10,7 +11,7 @@ const SWEEPS = 4; // over the columns
  * Return the steps that find a typical row of a class; the last one calls `found(row)`. Each column in turn takes its most
  * probable category given the others and the class, or the median of its numbers, until none changes (iterated
  * conditional modes, Besag 1986). Each model of a pool has a row of its own, because their mixture seldom leaves that of a
- * model without dependences; the most probable of them is taken.
+ * model without dependences; the most probable of them is taken. Forests are left out beside others: they take seconds.
  *
  * `valuesOfColumn` returns categories or numbers. Numbers that are `drawn` are equally probable without the class: each
  * weighs p(x_j | others, y) / p(x_j), so that a spike of a density weighs no more than its probability.
@@ -19,7 +20,8 @@ export function typicalSteps(model, y, valuesOfColumn, drawn, found) {
   const columns = model.columns
     .map(({ name, kind }, j) => ({ name, isNumber: kind === "continuous", values: valuesOfColumn(model.columns[j]) }))
     .filter(({ values }) => values.length);
-  const searches = model.models.map((of) => new Search(model.schema, of, y, columns, drawn));
+  const quick = model.models.filter((of) => !of.blocks.some(isForest));
+  const searches = (quick.length ? quick : model.models).map((of) => new Search(model.schema, of, y, columns, drawn));
   const score = (row) =>
     columns.reduce(
       (sum, { name, isNumber }) => sum - (isNumber ? model.logDensity(new Map([[name, row.get(name)]])) : 0),
@@ -27,6 +29,10 @@ export function typicalSteps(model, y, valuesOfColumn, drawn, found) {
     );
   const choose = () => found(searches.map(({ row }) => row).sort((a, b) => score(b) - score(a))[0]);
   return [...searches.flatMap((one) => one.steps()), choose];
+}
+
+function isForest({ density }) {
+  return (density.coarse ?? density) instanceof RandomTrees;
 }
 
 /** The search by one model. */
