@@ -18,6 +18,8 @@ import numpy as np
 from posteriori.classifiers.kept_predictions import kept_predictions
 from posteriori.classifiers.label_parameters import labels_to_learn
 from posteriori.classifiers.rows import chosen_class, kept_sentences, share_of_seen_rows
+from posteriori.exploring.class_counts import class_counts
+from posteriori.exploring.drawn_rows import rows_to_compare
 from posteriori.facts.ranges import drawn_ranges, known_ranges, range_of
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.export import javascript_object, joined, page_json
@@ -284,6 +286,7 @@ def explore(
 
     The page of a classifier begins with sentences on its held-out predictions, if the model keeps them or the given
     rows are labelled and new to it. It has a control for every column, the posterior with its sum of log factors, the
+    share of each class among the training rows with the same one, two or three cells where the model counts them, the
     value of asking each unknown column, the smallest change of one column that changes the prediction, the members of a
     pool, the dependences between columns that trees and k-dependence models learned, and, given labelled rows, the rows
     with the largest log-loss and sliders for prevalence and costs. The page of a network has all variables with their
@@ -355,6 +358,10 @@ def explore(
             rows = sampled_rows(model, X, y, most_rows(len(written["columns"]), len(written["classes"])))
         shown = {"model": written, "title": title, "ranges": column_ranges(model, rows)}
         shown["verdict"] = verdict(model, rows, X, y, positive) if classifies else []
+        labels = None if X is None or not classifies else _labels(model, X, y, rows["total"])  # type: ignore[index]
+        shown["counts"] = class_counts(model, X, labels) if classifies else None
+        shown["drawn"] = rows_to_compare(model)
+        shown["trained"] = known_ranges(model) is not None
         shown["dependences"] = dependences(model, [one["name"] for one in written["models"]])
         if rows is not None:
             shown["rows"] = rows | {"positive": class_asked_for(model, positive) if classifies else 0}

@@ -56,6 +56,13 @@ export class Cases {
     });
   }
 
+  /** Return the rows of a class with the fewest unknown cells; without labels, of any class. */
+  ofClass(y) {
+    const rows = this.rows.filter((_, i) => !this.labels || this.labels[i] === y);
+    const most = Math.max(...rows.map(({ size }) => size));
+    return rows.filter(({ size }) => size === most);
+  }
+
   showList() {
     if (!this.posteriors) return;
     const score = {

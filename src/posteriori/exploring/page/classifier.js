@@ -1,6 +1,8 @@
 // The page of a classifier or a mixture.
 
 import { Cases, caseRows } from "./cases.js";
+import { Changes } from "./changes.js";
+import { ClassShares, DrawnRows, rangeSentences } from "./compared.js";
 import { Controls } from "./controls.js";
 import {
   bar,
@@ -21,10 +23,11 @@ import {
   writeAddress,
 } from "./dom.js";
 import { Nomogram, isSum } from "./nomogram.js";
-import { entropy, expectedDrop, smallestChange, typicalRow, valuesOf } from "./questions.js";
+import { entropy, expectedDrop, smallestChange, valuesOf } from "./questions.js";
 import { Scatter } from "./scatter.js";
 import { Structure } from "./structure.js";
 import { BayesSum } from "./sum.js";
+import { nearestRow, typicalSteps } from "./typical.js";
 
 const MOST_CLASSES_OF_MEMBERS = 6;
 const MOST_IN_ORDER = 6; // classes that keep their places: two that change them at each step of a slider are hard to read
@@ -41,7 +44,7 @@ function isExplained(model) {
 
 /** The page: a row of known cells, and everything that follows from it. */
 export class ClassifierPage {
-  constructor(model, { title, ranges, rows, dependences, verdict }) {
+  constructor(model, { title, ranges, trained, rows, dependences, verdict, counts, drawn }) {
     this.model = model;
     this.title = title;
     this.verdict = verdict;
@@ -73,7 +76,11 @@ export class ClassifierPage {
     this.evaluateQuestions = inParts();
     this.questions = el("div");
     this.measure = this.cases?.decisions && model.hasDensity ? this.measureMenu() : null;
-    this.changes = el("div");
+    this.trained = trained;
+    this.shares = new ClassShares(model, counts ?? { cuts: [], scopes: [] }, ranges, this.cases ?? {});
+    this.drawn = drawn ? new DrawnRows(model, drawn) : null;
+    this.changes = new Changes(model, ranges, this.drawn);
+    this.searchTypical = inParts();
     this.members = el("div");
     this.node = this.build();
     const state = stateOfAddress();
@@ -105,6 +112,7 @@ export class ClassifierPage {
 
   /** Set one cell, null for unknown. */
   set(name, cell) {
+    this.searchTypical([], () => {}); // what it would find is no longer wanted
     if (cell === null) this.row.delete(name);
     else this.row.set(name, cell);
     this.update();
@@ -157,7 +165,8 @@ export class ClassifierPage {
     const target = model.target === null ? "the class" : model.target;
     const rows = (this.bars = model.classes.map((label, y) => {
       const fill = el("i", { class: `hue${y % 8}` });
-      const line = { fill, shown: el("td", { "data-class": y }), change: el("td"), mark: el("b") };
+      const share = el("td", { class: "rows" });
+      const line = { fill, shown: el("td", { "data-class": y }), share, change: el("td", { class: "prior" }), mark: el("b") };
       line.mark.style.left = `${100 * this.prior[y]}%`;
       line.node = el(
         "tr",
@@ -170,12 +179,14 @@ export class ClassifierPage {
         ),
         el("td", {}, el("span", { class: "bar", "aria-hidden": "true" }, fill, line.mark)),
         line.shown,
+        line.share,
         line.change,
       );
       return line;
     }));
     this.summary = el("p", { class: "answer", "aria-live": "polite", id: "answer" });
     this.problem = el("p", { class: "problem", role: "alert" });
+    this.counted = el("p", { class: "note", id: "counted" });
     this.density = el("p", { class: "note", id: "density" });
     this.others = el("button", {
       type: "button",
@@ -199,7 +210,7 @@ export class ClassifierPage {
             id: "typical",
             onchange: (event) => {
               const y = event.target.value;
-              if (y !== "") this.load(typicalRow(model, Number(y), (column) => this.valuesOf(column)));
+              if (y !== "") this.loadTypical(Number(y));
               event.target.value = "";
             },
           },
@@ -228,14 +239,19 @@ export class ClassifierPage {
           el(
             "tr",
             {},
-            ["class", "", "probability", "prior"].map((head, at) =>
-              el("th", { scope: "col", class: at ? null : "text" }, head),
-            ),
+            [
+              ["class", "text"],
+              ["", null],
+              ["probability", null],
+              ["rows", "rows"],
+              ["prior", "prior"],
+            ].map(([head, kind]) => el("th", { scope: "col", class: kind }, head)),
           ),
         ),
         this.lines,
       ),
       this.others,
+      this.counted,
       this.density,
       this.problem,
       buttons,
@@ -256,12 +272,7 @@ export class ClassifierPage {
         this.measure ? el("p", {}, el("label", { for: "measure" }, "Lower the ", this.measure)) : null,
         this.questions,
       ),
-      section(
-        "changes",
-        "Smallest change",
-        "The nearest change of one known column that changes the prediction; the other columns stay.",
-        this.changes,
-      ),
+      this.changes.node,
       model.pool
         ? section(
             "members",
@@ -289,12 +300,39 @@ export class ClassifierPage {
     this.order(posterior);
     const y = posterior.indexOf(Math.max(...posterior));
     this.summary.textContent = y < 0 ? "" : `${this.model.classes[y]}: ${percent(posterior[y])}`;
+    this.showShares();
+    this.showDensity();
+  }
+
+  /** Show the shares of the classes among the rows with the same cells, where they are known. */
+  showShares() {
+    const found = this.shares.of(this.row);
+    this.lines.parentNode.classList.toggle("counted", found !== null);
+    this.bars.forEach(({ share }, y) => (share.textContent = found ? percent(found.shares[y]) : ""));
+    this.counted.textContent = found ? `“Rows” are the shares among the ${found.words}.` : "";
+  }
+
+  showDensity() {
     if (!this.row.size) {
       this.density.textContent = "Nothing is known yet: these are the probabilities before any column, the prior.";
       return;
     }
     const density = this.model.logDensity(this.row);
-    this.density.textContent = density === null ? "" : `log p(what is known) = ${short(density)} nats`;
+    const rank = density !== null && this.drawn?.ranks(this.row) ? this.drawn.inWords(this.row) : null;
+    const beside = rank === null ? "" : `, less probable than ${rank}${rank.endsWith("%") ? " of the" : ""} rows drawn from the model`;
+    const sentences = rangeSentences(this.row, this.ranges, this.trained);
+    if (density !== null) sentences.unshift(`log p(what is known) = ${short(density)} nats${beside}.`);
+    this.density.textContent = sentences.join(" ");
+  }
+
+  /** Look for a typical row of a class between frames, and load it. */
+  loadTypical(y) {
+    const values = (column) =>
+      this.drawn && column.kind === "continuous" && this.ranges[column.name]
+        ? this.drawn.numbersOf(column, this.ranges[column.name])
+        : this.valuesOf(column);
+    const found = (row) => this.load(this.cases ? nearestRow(row, this.cases.ofClass(y), this.ranges) : row);
+    this.searchTypical(typicalSteps(this.model, y, values, this.drawn !== null, found), () => {});
   }
 
   /** Put many classes in the order of their probability, and hide those beyond the most probable. */
@@ -332,6 +370,7 @@ export class ClassifierPage {
     const [drops, turns] = [[], []];
     const measure = this.byCost ? this.cases.costs() : { loss: entropy, ratio: null };
     const steps = this.model.pool ? [() => this.showMembers()] : [];
+    if (this.drawn) steps.push(...this.drawn.steps(this.row));
     for (const column of this.model.columns) {
       const values = this.valuesOf(column);
       if (!values.length) continue;
@@ -346,7 +385,8 @@ export class ClassifierPage {
     this.node.forEach((node) => node.setAttribute("aria-busy", "true"));
     this.evaluateQuestions(steps, () => {
       this.showQuestions(drops);
-      this.showChanges(turns);
+      this.changes.show(this.row, turns);
+      this.showDensity();
       this.node.forEach((node) => node.removeAttribute("aria-busy"));
     });
   }
@@ -382,27 +422,6 @@ export class ClassifierPage {
               ? "Everything is known."
               : "The model has scores and no density, so that no answer can be expected.",
           ),
-    );
-  }
-
-  showChanges(turns) {
-    const found = turns.filter(([, change]) => change);
-    const rows = found
-      .slice(0, 40)
-      .map(([{ name }, { value, label, probability }]) => [
-        nameOf(name),
-        nameOf(shownCell(this.row.get(name))),
-        nameOf(shownCell(value)),
-        nameOf(String(this.model.classes[label])),
-        percent(probability),
-      ]);
-    const none = this.row.size
-      ? "No change of one column within its range changes the prediction."
-      : "Nothing is known yet.";
-    this.changes.replaceChildren(
-      rows.length
-        ? table("One column changed", ["column", "now", "change to", "prediction", "probability"], rows, [0, 1, 2, 3])
-        : el("p", { class: "note" }, none),
     );
   }
 }

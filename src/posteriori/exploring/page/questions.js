@@ -102,18 +102,6 @@ function turnedBy(outcome) {
   return outcome.turns ? outcome : null;
 }
 
-/** Return the most probable value of each column alone given a class: the typical row of the class. */
-export function typicalRow(model, y, valuesOfColumn) {
-  const row = new Map();
-  for (const column of model.columns) {
-    const values = valuesOfColumn(column);
-    if (!values.length) continue;
-    const logs = values.map((value) => (model.logConditional(new Map([[column.name, value]])) ?? [])[y] ?? 0);
-    row.set(column.name, values[logs.indexOf(Math.max(...logs))]);
-  }
-  return row;
-}
-
 /** Return posteriors (C,) under another class prior: p'(y | x) ∝ p(y | x)·p'(y) / p(y). */
 export function underPrior(posterior, prior, other) {
   const moved = posterior.map((p, y) => (prior[y] > 0 ? (p * other[y]) / prior[y] : 0));
