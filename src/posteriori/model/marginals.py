@@ -96,16 +96,24 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
     if len(masked) < d:
         scores[:] = _sums_without_each(model, batch)
     columns = sorted(masked)
-    # A density of missingness would take the cell made missing here as evidence: ignore it for this column.
     if any(block.models_missingness for block in model.blocks):
         for j in columns:
-            scores[j] = model.ignore_missingness_except([k for k in range(d) if k != j]).scores(
-                unknown_in_turn(batch, [j]), _without(model.known(batch), [j])
-            )
+            scores[j] = scores_without(model, batch, [j])
     elif columns:
         known = _without(model.known(batch), columns)
         scores[columns] = model.scores(unknown_in_turn(batch, columns), known).reshape(len(columns), len(batch), -1)
     return scores
+
+
+def scores_without(model: GenerativeModel, batch: Batch, columns: Sequence[int]) -> Array:
+    """Return log p(y | x without some columns) in nats, (n, C), up to a constant per row."""
+    known = model.known(batch)
+    known[:, list(columns)] = False
+    # A density of missingness would take the cells made missing here as evidence: ignore it for these columns.
+    others = [k for k in range(len(model.schema.columns)) if k not in columns]
+    for j in columns:
+        batch = unknown_in_turn(batch, [j])
+    return model.ignore_missingness_except(others).scores(batch, known)
 
 
 def _without(known: Array, columns: Sequence[int]) -> Array:
