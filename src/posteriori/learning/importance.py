@@ -120,7 +120,7 @@ class Importance:
         wide, long = (max(len(cell[k]) for cell in cells) for k in (0, 1))
         lines = [f"{name:{wide}}  {shown:>{long}}" for name, shown in cells]
         more = len(ranked) - len(lines)
-        end = [f"… and {more:,} more"] if more else []
+        end = [f"… and {more:,} more columns"] if more else []
         return "\n".join([f"Importance: nats per row that are lost without each column ({rows})", *lines, *end])
 
     def check_against(self, n_columns: int) -> None:
