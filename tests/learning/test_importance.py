@@ -40,8 +40,10 @@ ESTIMATORS = {
     "kdb": po.KDependenceBayes(k=2),
     "kdb weighted": po.KDependenceBayes(k=2, feature_weights="conditional"),
     "aode": po.AveragedOneDependence(),
+    "forest": po.GenerativeForest(5),
     "arithmetic forest": po.GenerativeForest(5, combine="arithmetic"),
     "pool": po.GenerativeClassifier(["lda", "tan", "binned weighted"]),
+    "pool with a forest": po.GenerativeClassifier(["forest mixed", "kdb"]),
 }
 
 
@@ -85,6 +87,19 @@ def test_leaving_several_columns_out_is_predicting_rows_that_lack_them(name):
             table = without(table, FEATURES[j])
         found = model._training_posterior.log_posterior_without(batch_of(model, rows.select(FEATURES)), columns)
         assert_allclose(found, predicted_by_weights_of_whole_rows(model, table, rows), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_is_left_without_a_column_does_not_depend_on_its_cells(name):
+    rows = PENGUINS.drop_nulls().sample(80, seed=3)
+    model = clone(ESTIMATORS[name]).fit(PENGUINS, "species")
+    batch = batch_of(model, rows.select(FEATURES))
+    _, left_out = model._training_posterior.log_posteriors_without_each(batch)
+    for j, feature in enumerate(FEATURES):
+        other = rows.with_columns(pl.col(feature).shuffle(seed=j))
+        _, found = model._training_posterior.log_posteriors_without_each(batch_of(model, other.select(FEATURES)))
+        assert_allclose(found[j], left_out[j], atol=1e-8, err_msg=feature)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from posteriori.densities import ChainedDensity, MarginalDensity, MarginDensity, ScoredDensity
-from posteriori.model.blocks import Block
 from posteriori.model.generative_model import GenerativeModel
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Numbers, Schema
@@ -80,7 +79,7 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
 
     If a column is independent of the others given the component, its factor is left out of the sum. A
     `MarginalDensity` computes its log-density without each of its columns. Any other column is made missing, and the
-    model integrates it out: also those of an ensemble whose scores are no sum over the columns. The batch is in the
+    model integrates it out: also those of an ensemble, whose factors depend on each other. The batch is in the
     codes of the model.
     """
     d = len(model.schema.columns)
@@ -89,7 +88,8 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
         masked = set(range(d))
     else:
         masked = {j for block in chained if not isinstance(block.density, MarginalDensity) for j in block.columns}
-    masked |= {j for block in model.blocks if _has_no_factors(block) for j in block.columns}
+    # A factor of a forest depends on the columns that its trees asked before.
+    masked |= {j for block in model.blocks if isinstance(block.density, ScoredDensity) for j in block.columns}
     exposures = {block.exposure_in(model.schema) for block in model.blocks}
     masked |= {j for j in exposures if j is not None}
     scores = np.empty((d, len(batch), model.n_classes))
@@ -121,10 +121,6 @@ def _without(known: Array, columns: Sequence[int]) -> Array:
     result = np.tile(known, (len(columns), 1, 1))
     result[np.arange(len(columns)), :, columns] = False
     return result.reshape(-1, known.shape[1])
-
-
-def _has_no_factors(block: Block) -> bool:
-    return isinstance(block.density, ScoredDensity) and not block.density.has_factors
 
 
 def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
