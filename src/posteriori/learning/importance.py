@@ -268,7 +268,8 @@ def _group(schema: Schema, columns: Sequence[int], mean: Array, error: Array, n_
 
 def _spaced(rows: Array, n: int) -> Array:
     """Return n of some rows, evenly spaced."""
-    return rows[np.linspace(0, len(rows), n, endpoint=False).astype(int)]
+    chosen: Array = rows[np.linspace(0, len(rows), n, endpoint=False).astype(int)]
+    return chosen
 
 
 def _rows_of_group(posterior: Posterior, rows: Array, columns: Sequence[int]) -> Array:
