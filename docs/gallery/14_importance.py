@@ -4,8 +4,9 @@ Feature importance on held-out rows
 
 How much worse the predictions of a pool get, in nats per row, when a column is unknown.
 
-The unknown column is integrated out, so no value is permuted or imputed. The lines are 95 %
-intervals.
+The unknown column is integrated out, so no value is permuted or imputed. Columns that nearly
+determine each other also have one bar together. The lines are 95 % intervals, which include what
+other training rows would change.
 """
 
 import posteriori as po

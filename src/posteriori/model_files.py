@@ -70,6 +70,7 @@ _DATACLASSES = {
     "FittedPool": "posteriori.classifiers.fitted_pool",
     "TrainingRecord": "posteriori.classifiers.fitted",
     "HeldOutFigures": "posteriori.model_selection.held_out_figures",
+    "GroupImportance": "posteriori.learning.importance",
     "Importance": "posteriori.learning.importance",
     "Block": "posteriori.model",
     "FactorWeights": "posteriori.model",

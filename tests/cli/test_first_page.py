@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import posteriori as po
+from posteriori.cli.first_page import what_matters
 from posteriori.datasets import load_penguins
 from posteriori.model_selection import HeldOut, in_words, out_of_fold
 from tests.cli.command_line import CommandLine
@@ -82,6 +85,69 @@ def test_only_columns_that_matter_are_named(tmp_path):
     out = page(tmp_path, pl.DataFrame({"a": rng.normal(size=200), "y": rng.choice(["p", "q"], 200)}))
     assert "No column matters by itself" in out
     assert "carry no information about the target" in " ".join(out.split())
+
+
+def measured(columns, groups=()):
+    information = [{"feature": name, "nats": nats, "standard_error": error} for name, nats, error in columns]
+    together = [{"features": list(names), "nats": nats, "standard_error": error} for names, nats, error in groups]
+    return {"information": information, "information_of_groups": together}
+
+
+@pytest.mark.parametrize(
+    ("columns", "groups", "sentence"),
+    [
+        ([("a", 0.3, 0.01), ("b", 0.2, 0.01)], [], "What matters most: a and b."),
+        ([("a", 0.3, 0.01), ("b", 0.2, 0.15), ("c", 0.1, 0.01)], [], "What matters most: a; 1 other column beside."),
+        (
+            [("a", 0.3, 0.2), ("b", 0.2, 0.01), ("c", 0.1, 0.01)],
+            [],
+            "What matters most: a (0.300 ± 0.200 nats, so not for certain); for certain, but less: b and c.",
+        ),
+        ([("a", 0.3, 0.2), ("b", -0.2, 0.01)], [], "No column matters by itself"),
+        (
+            [("a", 0.3, 0.01), ("b", 0.01, 0.01), ("c", 0.01, 0.01)],
+            [(("b", "c"), 0.5, 0.1)],
+            "What matters most: b (with c) and a.",
+        ),
+        (
+            [("b", 0.4, 0.01), ("c", 0.01, 0.01)],
+            [(("b", "c"), 0.3, 0.01)],
+            "What matters most: b; without it, it predicts worse.",
+        ),
+    ],
+)
+def test_the_greatest_column_or_group_is_named_first(columns, groups, sentence):
+    assert what_matters(measured(columns, groups)).startswith(sentence)
+
+
+nats, errors = st.floats(-1, 1), st.floats(0, 1)
+
+
+@given(st.lists(st.tuples(nats, errors), min_size=1, max_size=6), st.tuples(nats, errors))
+def test_no_smaller_column_stands_in_place_of_a_greater_one(columns, group):
+    named = [(f"c{j}", *one) for j, one in enumerate(columns)]
+    groups = [(("c0", "c1"), *group)] if len(columns) > 1 else []
+    sentence = what_matters(measured(named, groups))
+    each = [(name, nats, error) for name, nats, error in named] + [("c0 (with c1)", *one[1:]) for one in groups]
+    if sentence.startswith("What matters most: "):
+        greatest = {name for name, nats, _ in each if nats == max(one[1] for one in each)}
+        assert any(sentence.removeprefix("What matters most: ").startswith(name) for name in greatest)
+    else:
+        firsts = [one for one in each if one[1] > 2 * one[2] and one[1] > 0]
+        assert all(any(other[1] >= one[1] for other in each if other is not one) for one in firsts)
+
+
+def test_columns_that_say_the_same_are_named_together(tmp_path):
+    table = noisy().with_columns(cents=pl.col("a") * 100.0 + 7.0)
+    assert "What matters most: a (with cents); without it, it predicts worse." in page(tmp_path, table, model="lda")
+    details = CommandLine(model="lda", replaces=True).succeeds(
+        "fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.posteriori", "--details"
+    )
+    assert re.search(r"a \(with cents\) +0\.\d{4} ± ", details)
+    assert "columns that say the same may lose little each" in details
+    group = po.load(tmp_path / "m.posteriori").importance_.groups[0]
+    (found,) = json.loads(page(tmp_path, table, "--json", model="lda"))["information_of_groups"]
+    assert found == {"features": ["a", "cents"], "nats": group.information, "standard_error": group.standard_error}
 
 
 def test_the_saved_pool_is_named_by_what_its_members_see(tmp_path):

@@ -1,12 +1,14 @@
 """Feature importance: the information that a posterior loses when a column is unknown."""
 
+import functools
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -15,8 +17,8 @@ from sklearn.exceptions import NotFittedError
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
-from posteriori.learning.importance import MOST_ROWS, most_rows
-from posteriori.model import Posterior
+from posteriori.learning.importance import MOST_ROWS, GroupImportance, Importance, most_rows
+from posteriori.model import Posterior, clip_log_posteriors
 from posteriori.model_selection import out_of_fold
 from posteriori.model_selection.metrics import compare_with_prior
 from posteriori.sources import source_of
@@ -38,8 +40,10 @@ ESTIMATORS = {
     "kdb": po.KDependenceBayes(k=2),
     "kdb weighted": po.KDependenceBayes(k=2, feature_weights="conditional"),
     "aode": po.AveragedOneDependence(),
+    "forest": po.GenerativeForest(5),
     "arithmetic forest": po.GenerativeForest(5, combine="arithmetic"),
     "pool": po.GenerativeClassifier(["lda", "tan", "binned weighted"]),
+    "pool with a forest": po.GenerativeClassifier(["forest mixed", "kdb"]),
 }
 
 
@@ -60,7 +64,70 @@ def test_leaving_a_column_out_is_predicting_rows_that_lack_it(name):
     whole, left_out = model._training_posterior.log_posteriors_without_each(batch_of(model, rows.select(FEATURES)))
     assert_allclose(whole, model.predict_log_proba(rows), atol=1e-9)
     for j, feature in enumerate(FEATURES):
-        assert_allclose(left_out[j], model.predict_log_proba(without(rows, feature)), atol=1e-8, err_msg=feature)
+        expected = predicted_by_weights_of_whole_rows(model, without(rows, feature), rows)
+        assert_allclose(left_out[j], expected, atol=1e-8, err_msg=feature)
+
+
+def predicted_by_weights_of_whole_rows(model, table, whole):
+    if not isinstance(model, po.GenerativeClassifier):
+        return model.predict_log_proba(table)
+    logs = np.stack([member.predict_log_proba(table) for member in model.members_.values()], axis=2)
+    pool = model._posterior.pool
+    return pool.log_posterior(clip_log_posteriors(logs), pool.whole(batch_of(model, whole.select(FEATURES))))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_leaving_several_columns_out_is_predicting_rows_that_lack_them(name):
+    rows = PENGUINS.sample(60, seed=2)
+    model = clone(ESTIMATORS[name]).fit(PENGUINS, "species")
+    for columns in ((0, 2), (1, 3, 6), (2,)):
+        table = rows
+        for j in columns:
+            table = without(table, FEATURES[j])
+        found = model._training_posterior.log_posterior_without(batch_of(model, rows.select(FEATURES)), columns)
+        assert_allclose(found, predicted_by_weights_of_whole_rows(model, table, rows), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_is_left_without_a_column_does_not_depend_on_its_cells(name):
+    rows = PENGUINS.drop_nulls().sample(80, seed=3)
+    model = clone(ESTIMATORS[name]).fit(PENGUINS, "species")
+    batch = batch_of(model, rows.select(FEATURES))
+    _, left_out = model._training_posterior.log_posteriors_without_each(batch)
+    for j, feature in enumerate(FEATURES):
+        other = rows.with_columns(pl.col(feature).shuffle(seed=j))
+        _, found = model._training_posterior.log_posteriors_without_each(batch_of(model, other.select(FEATURES)))
+        assert_allclose(found[j], left_out[j], atol=1e-8, err_msg=feature)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_a_pool_loses_nothing_without_a_column_that_says_nothing(seed):
+    model, rng = pool_with_a_useless_column(), np.random.default_rng(seed)
+    rows = DOUBLED.drop_nulls().drop("species").sample(40, seed=seed % 1000)
+    hidden = rng.random((40, len(FEATURES))) < rng.random()
+    rows = rows.with_columns(
+        pl.when(~pl.Series(one)).then(pl.col(name)) for name, one in zip(FEATURES, hidden.T, strict=True)
+    )
+    whole, left_out = model._posterior.log_posteriors_without_each(batch_of(model, rows))
+    something_left = ~hidden.all(axis=1)
+    assert_allclose(left_out[-1][something_left], whole[something_left], atol=1e-9)
+    prior = np.tile(model.class_log_prior_, (np.sum(~something_left), 1))
+    assert_allclose(left_out[-1][~something_left], prior, atol=1e-9)
+
+
+# Each row once with either value of the useless column.
+DOUBLED = pl.concat([PENGUINS.with_columns(useless=pl.lit(value)) for value in ("u", "v")])
+
+
+@functools.cache
+def pool_with_a_useless_column():
+    model = po.GenerativeClassifier([po.NaiveBayes(), po.NaiveBayes(distributions="binned")])
+    model.fit(DOUBLED, "species")
+    assert model._posterior.pool.fading is not None
+    return model
 
 
 def test_a_missing_cell_that_is_informative_says_nothing_once_its_column_is_unknown():
@@ -107,7 +174,8 @@ def test_held_out_importance_is_that_of_refitting_and_masking_by_hand(name):
     assert found.n_rows == PENGUINS.height
     assert_allclose(found.information, np.average(gains, axis=1, weights=weight), atol=1e-8)
     share = weight / weight.sum()
-    error = [np.sqrt(np.sum((share * (one - share @ one)) ** 2)) for one in gains]
+    trained = PENGUINS.height * 2 / 3
+    error = [np.sqrt(np.sum((share * (one - share @ one)) ** 2) * (1.0 + PENGUINS.height / trained)) for one in gains]
     assert_allclose(found.standard_error, error, atol=1e-8)
     assert_array_equal(model.importance_.information, found.information)
     assert_array_equal(model.importance_.standard_error, found.standard_error)
@@ -157,6 +225,34 @@ def test_noise_has_none_and_copies_share_it(name):
     assert importance(copied).information[1] < found.information[1]
 
 
+@pytest.mark.filterwarnings("ignore:the covariance is singular:UserWarning")
+@pytest.mark.parametrize("name", ["tan", "kdb", "pool"])
+def test_copies_are_measured_together(name):
+    """Minutes and what they cost: each alone loses little, and both lose what the minutes lose without the copy."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 900)
+    minutes, plan = rng.normal(1.5 * y), np.where(rng.random(900) < 0.8, y, 1 - y)
+    table = pl.DataFrame({"minutes": minutes, "plan": plan.astype(str), "noise": rng.normal(size=900)})
+    copied = table.with_columns(
+        charge=pl.col("minutes") * 0.17 + 3.0, tariff=pl.col("plan").replace({"0": "b", "1": "a"})
+    )
+
+    def importance(rows):
+        model = clone(ESTIMATORS[name])
+        return (model.fit(rows, y) if name == "pool" else out_of_fold(model, rows, y).estimator).importance_
+
+    once, found = importance(table), importance(copied)
+    assert once.groups == ()
+    together = {group.columns: group for group in found.groups}
+    assert set(together) == {("minutes", "charge"), ("plan", "tariff")}
+    for j, columns in enumerate((("minutes", "charge"), ("plan", "tariff"))):
+        group = together[columns]
+        assert group.is_certain
+        assert group.information == pytest.approx(once.information[j], abs=0.03 + 0.2 * once.information[j])
+        assert found.information[j] < 0.5 * group.information
+        assert str(group) in repr(found).splitlines()[1] + repr(found).splitlines()[2]
+
+
 def test_without_held_out_rows_it_is_the_conditional_information_under_the_model():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
@@ -192,6 +288,33 @@ def test_it_is_kept_in_files_and_pickles_and_forgotten_with_the_rows(tmp_path):
             assert_array_equal(copy.importance_.standard_error, model.importance_.standard_error)
     models[1].partial_fit(PENGUINS.head(10), "species")
     assert not models[1].importance_.held_out
+
+
+@pytest.mark.filterwarnings("ignore:the covariance is singular:UserWarning")
+def test_groups_are_kept_in_files_and_checked(tmp_path):
+    table = PENGUINS.with_columns(pounds=pl.col("body_mass_g") / 453.6)
+    model = po.GenerativeClassifier(["lda", "nb"]).fit(table, "species")
+    po.save(model, tmp_path / "m.posteriori")
+    (group,) = model.importance_.groups
+    assert group.columns == ("body_mass_g", "pounds")
+    assert po.load(tmp_path / "m.posteriori").importance_.groups == (group,)
+    assert po.GaussianDiscriminant().fit(table, "species").importance_.groups[0].columns == group.columns
+    for wrong in (("pounds",), ("pounds", "feet")):
+        found = replace(model.importance_, groups=(replace(group, columns=wrong),))
+        with pytest.raises(ValueError, match="groups of other columns"):
+            found.check_against(table.width - 1)
+    for name in ("information", "standard_error"):
+        found = replace(model.importance_, groups=(replace(group, **{name: np.nan}),))
+        with pytest.raises(ValueError, match="of a group"):
+            found.check_against(table.width - 1)
+
+
+def test_columns_and_groups_are_ranked_together():
+    both = GroupImportance(("b", "c"), 0.2, 0.1, 50)
+    found = Importance(("a", "b", "c"), np.array([0.3, 0.1, -0.1]), np.full(3, 0.01), 100, True, (both,))
+    assert [one.columns for one in found.ranked] == [("a",), ("b", "c"), ("b",), ("c",)]
+    assert [one.is_certain for one in found.ranked] == [True, False, True, False]
+    assert [line.split("  ")[0].strip() for line in repr(found).splitlines()[1:]] == ["a", "b and c", "b", "c"]
 
 
 def test_an_unfitted_model_has_none():

@@ -182,6 +182,10 @@ def test_bars_of_importance_are_the_attribute_with_its_errors(pool):
         assert ("held-out" in ax.get_xlabel()) == model.importance_.held_out
     with pytest.raises(ValueError, match="most is 0"):
         plot_feature_information(pool, most=0)
+    table = PENGUINS.with_columns(land=pl.col("island") + "!")
+    copied = po.GenerativeClassifier(["tan", "binned weighted"]).fit(table, "species")
+    ax = plot_feature_information(copied)
+    assert "island and land" in [label.get_text() for label in ax.get_yticklabels()]
 
 
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)

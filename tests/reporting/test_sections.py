@@ -101,6 +101,17 @@ def test_every_column_has_a_chart_and_the_most_important_are_not_folded(monkeypa
     assert str(features.features_section(subject, model.importance_).write()).count('class="chart"') == 1
 
 
+def test_columns_that_say_the_same_have_one_entry_together():
+    table = PENGUINS.with_columns(land=pl.col("island") + "!")
+    model = po.GenerativeClassifier(["tan", "binned weighted"]).fit(table, "species")
+    (group,) = model.importance_.groups
+    section = features.features_section(ReportData.of(model, table, "species"), model.importance_)
+    shown = text(section).replace("\u00a0", " ")
+    assert f"island and land {group.information:.3f} ± {group.standard_error:.3f}" in shown
+    both = po.report(model, table, "species", against=po.NaiveBayes().fit(table, "species"))
+    assert "island and land" in both.html
+
+
 def test_a_chart_holds_the_effect_and_the_shares_of_a_category():
     model = po.NaiveBayes().fit(PENGUINS, "species")
     batch = read_batch(model, PENGUINS)

@@ -355,8 +355,10 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         .. math:: I_j = \mathbb{E}[\log p(y \mid x) - \log p(y \mid x_{-j})]
 
         in nats per row, with standard errors. The column is treated as unknown and integrated out, so that nothing is
-        refitted and nothing is permuted. Columns that carry the same information share it: each alone may lose little,
-        although both together lose much. Mutual information I(x_j; y) instead takes a column as the only one known.
+        refitted and nothing is permuted; a pool keeps the weights that it has for the whole row. Columns that carry the
+        same information share it: each alone may lose little, although both together lose much. Columns that nearly
+        determine each other are therefore also measured together, as `Importance.groups`. Mutual information I(x_j; y)
+        instead takes a column as the only one known.
 
         The mean is over held-out rows, at most 2,000, after `GenerativeClassifier.fit` and after
         `model_selection.out_of_fold`; there I_j is the increase of the held-out log-loss, and may be negative.

@@ -96,7 +96,7 @@ def scores(judged: HeldOut) -> tuple[Facts, Facts]:
 def information(estimator: Any) -> Facts:
     """Return the feature importance, sorted: the increase of the log-loss in nats per row if the column is missing.
 
-    The facts include standard errors and the rows on which the importance was measured.
+    The facts include standard errors, groups of columns that say the same, and the rows on which it was measured.
     """
     found = estimator.importance_
     modelled = np.array(estimator.schema_.modelled)
@@ -109,6 +109,10 @@ def information(estimator: Any) -> Facts:
                 "standard_error": float(found.standard_error[j]),
             }
             for j in order
+        ],
+        "information_of_groups": [
+            {"features": list(one.columns), "nats": one.information, "standard_error": one.standard_error}
+            for one in sorted(found.groups, key=lambda one: -one.information)
         ],
         "information_rows": {"rows": found.n_rows, "held_out": found.held_out},
     }

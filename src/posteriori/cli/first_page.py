@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from posteriori.cli.facts import Facts
 from posteriori.cli.options import spellings, unlabelled_line
-from posteriori.cli.tables import console, label_text, print_sentences
+from posteriori.cli.tables import console, group_text, label_text, print_sentences
 from posteriori.registry import in_seen_words
 from posteriori.reporting.alerts import LEAKS
 from posteriori.support.formatting import listed, percent, plural
@@ -28,16 +28,37 @@ def what_threshold(facts: Facts) -> str:
 
 
 def what_matters(facts: Facts) -> str:
-    """Return a sentence on the columns without which the log-loss rises most, beyond two standard errors."""
-    found = [one for one in facts["information"] if one["nats"] > 2.0 * one["standard_error"] and one["nats"] > 0.0]
-    if not found:
+    """Return a sentence on the columns, or groups of them, without which the log-loss rises most.
+
+    The first one named is always the greatest. Others are named if they are certain: beyond two standard errors.
+    """
+    found = _without_repeats(facts)
+    certain = [one["nats"] > 2.0 * one["standard_error"] for one in found]
+    if not any(certain):
         return "No column matters by itself: without any one of them, it predicts about as well."
-    names = listed([label_text(one["feature"]) for one in found[:_MOST_NAMED]])
-    if len(found) == 1:
-        return f"What matters most: {names}; without it, it predicts worse."
-    others = len(found) - _MOST_NAMED
+    names = [group_text(one["features"]) for one in found]
+    if not certain[0]:
+        first, others = found[0], [name for name, is_certain in zip(names, certain, strict=True) if is_certain]
+        doubt = f"({first['nats']:.3f} ± {first['standard_error']:.3f} nats, so not for certain)"
+        return f"What matters most: {names[0]} {doubt}; for certain, but less: {listed(others, _MOST_NAMED)}."
+    n_named = [*certain[:_MOST_NAMED], False].index(False)
+    others = sum(certain) - n_named
+    if len(names) == 1 or (n_named == 1 and not others):
+        return f"What matters most: {names[0]}; without it, it predicts worse."
     more = f"; {plural(others, 'other column')} beside" if others > 0 else ""
-    return f"What matters most: {names}{more}."
+    return f"What matters most: {listed(names[:n_named])}{more}."
+
+
+def _without_repeats(facts: Facts) -> list[Facts]:
+    """Return columns and groups of them by their importance, each column once: where it stands first."""
+    columns = [one | {"features": [one["feature"]]} for one in facts["information"]]
+    taken: set[str] = set()
+    found = []
+    for one in sorted([*columns, *facts["information_of_groups"]], key=lambda one: -one["nats"]):
+        if one["nats"] > 0.0 and taken.isdisjoint(one["features"]):
+            found.append(one)
+        taken |= {*one["features"]}
+    return found
 
 
 def what_to_look_at(facts: Facts) -> str:

@@ -49,6 +49,13 @@ def label_text(label: Any) -> str:
     return shortened(escaped(text), NAME)
 
 
+def group_text(names: Sequence[str]) -> str:
+    """Return the names of columns that say the same, after the first one in parentheses, or of one column alone."""
+    if len(names) == 1:
+        return label_text(names[0])
+    return f"{label_text(names[0])} (with {listed([label_text(name) for name in names[1:]], 2)})"
+
+
 def model_text(name: str, title: str) -> str:
     """Return the name of a model, by which it can be asked for, and its title."""
     return name if name == title else f"{name}: {title}"
@@ -204,20 +211,25 @@ def print_candidates(out: Console, candidates: Sequence[Facts], verdict: str) ->
 
 def print_information(out: Console, facts: Facts) -> None:
     """Print the feature importance with standard errors, the greatest first."""
-    features, measured = facts["information"], facts["information_rows"]
+    measured = facts["information_rows"]
+    named = [(label_text(one["feature"]), one) for one in facts["information"]]
+    named += [(group_text(one["features"]), one) for one in facts["information_of_groups"]]
+    named.sort(key=lambda pair: -pair[1]["nats"])
     table = new_table("feature importance", "nats lost without it", "")
     table.columns[0].max_width = NAME
     table.columns[2].justify = "left"
-    greatest = max((feature["nats"] for feature in features), default=0.0)
-    for feature in features[:MOST_FEATURES]:
-        nats = f"{feature['nats']:.4f} ± {feature['standard_error']:.4f}"
-        table.add_row(label_text(feature["feature"]), nats, bar(feature["nats"], greatest))
+    greatest = max((one["nats"] for _, one in named), default=0.0)
+    for name, one in named[:MOST_FEATURES]:
+        table.add_row(name, f"{one['nats']:.4f} ± {one['standard_error']:.4f}", bar(one["nats"], greatest))
     print_rows(out, table)
-    if len(features) > MOST_FEATURES:
-        out.print(f"and {plural(len(features) - MOST_FEATURES, 'more feature')}")
+    if len(named) > MOST_FEATURES:
+        out.print(f"and {plural(len(named) - MOST_FEATURES, 'more feature')}")
     rows = f"{measured['rows']:,}"
     where = f"on {rows} held-out rows" if measured["held_out"] else f"expected by the model, over {rows} rows it drew"
-    out.print(f"log-loss added when the column is unknown, {where}\n")
+    out.print(f"log-loss added when the column is unknown, {where}")
+    if facts["information_of_groups"]:
+        out.print("columns that say the same may lose little each; beside them is what all of them lose together")
+    out.print()
 
 
 def print_parameter_count(out: Console, facts: Facts) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from posteriori.densities import ChainedDensity, MarginalDensity, MarginDensity, ScoredDensity
-from posteriori.model.blocks import Block
 from posteriori.model.generative_model import GenerativeModel
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Numbers, Schema
@@ -80,7 +79,7 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
 
     If a column is independent of the others given the component, its factor is left out of the sum. A
     `MarginalDensity` computes its log-density without each of its columns. Any other column is made missing, and the
-    model integrates it out: also those of an ensemble whose scores are no sum over the columns. The batch is in the
+    model integrates it out: also those of an ensemble, whose factors depend on each other. The batch is in the
     codes of the model.
     """
     d = len(model.schema.columns)
@@ -89,23 +88,32 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
         masked = set(range(d))
     else:
         masked = {j for block in chained if not isinstance(block.density, MarginalDensity) for j in block.columns}
-    masked |= {j for block in model.blocks if _has_no_factors(block) for j in block.columns}
+    # A factor of a forest depends on the columns that its trees asked before.
+    masked |= {j for block in model.blocks if isinstance(block.density, ScoredDensity) for j in block.columns}
     exposures = {block.exposure_in(model.schema) for block in model.blocks}
     masked |= {j for j in exposures if j is not None}
     scores = np.empty((d, len(batch), model.n_classes))
     if len(masked) < d:
         scores[:] = _sums_without_each(model, batch)
     columns = sorted(masked)
-    # A density of missingness would take the cell made missing here as evidence: ignore it for this column.
     if any(block.models_missingness for block in model.blocks):
         for j in columns:
-            scores[j] = model.ignore_missingness_except([k for k in range(d) if k != j]).scores(
-                unknown_in_turn(batch, [j]), _without(model.known(batch), [j])
-            )
+            scores[j] = scores_without(model, batch, [j])
     elif columns:
         known = _without(model.known(batch), columns)
         scores[columns] = model.scores(unknown_in_turn(batch, columns), known).reshape(len(columns), len(batch), -1)
     return scores
+
+
+def scores_without(model: GenerativeModel, batch: Batch, columns: Sequence[int]) -> Array:
+    """Return log p(y | x without some columns) in nats, (n, C), up to a constant per row."""
+    known = model.known(batch)
+    known[:, list(columns)] = False
+    # A density of missingness would take the cells made missing here as evidence: ignore it for these columns.
+    others = [k for k in range(len(model.schema.columns)) if k not in columns]
+    for j in columns:
+        batch = unknown_in_turn(batch, [j])
+    return model.ignore_missingness_except(others).scores(batch, known)
 
 
 def _without(known: Array, columns: Sequence[int]) -> Array:
@@ -113,10 +121,6 @@ def _without(known: Array, columns: Sequence[int]) -> Array:
     result = np.tile(known, (len(columns), 1, 1))
     result[np.arange(len(columns)), :, columns] = False
     return result.reshape(-1, known.shape[1])
-
-
-def _has_no_factors(block: Block) -> bool:
-    return isinstance(block.density, ScoredDensity) and not block.density.has_factors
 
 
 def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.model.blocks import Block, known_cells
 from posteriori.model.generative_model import GenerativeModel, log_normalised
-from posteriori.model.marginals import scores_without_each
+from posteriori.model.marginals import scores_without, scores_without_each
 from posteriori.model.pool import FLOOR, Pool, clip_log_posteriors
 from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
@@ -179,7 +179,9 @@ class Posterior:
     def log_posteriors_without_each(self, batch: Batch) -> tuple[Array, Array]:
         """Return log p(y | x), (n, C), and log p(y | x₋ⱼ) for each column j, (d, n, C), in nats.
 
-        A model gives its log prior to a row that no class can produce.
+        A model gives its log prior to a row that no class can produce. A pool keeps the weights of the whole row: those
+        of a row that lacks the cell would change the prediction also without a column of noise. Only a row of which
+        nothing is left has the weights of one of which nothing is known, so the prior.
         """
         each = [_with_and_without(model, rows) for model, rows in zip(self.models, self._read(batch), strict=True)]
         if self.pool is None:
@@ -187,11 +189,34 @@ class Posterior:
         with_all = clip_log_posteriors(np.stack([of_model for of_model, _ in each], axis=2))
         d, n, n_classes = each[0][1].shape
         flat = clip_log_posteriors(np.stack([without.reshape(d * n, n_classes) for _, without in each], axis=2))
-        # The weights stay those of the row: their change is not what the column says.
-        parts = self.pool.parts(batch)
-        of_all = self.pool.log_posterior(with_all, parts)
-        without = self.pool.log_posterior(flat, None if parts is None else np.tile(parts, (d, 1)))
-        return of_all, without.reshape(d, n, n_classes)
+        of_all = self.pool.log_posterior(with_all, self.pool.parts(batch))
+        parts = self._parts_without(batch, [(j,) for j in range(d)])
+        return of_all, self.pool.log_posterior(flat, parts).reshape(d, n, n_classes)
+
+    def log_posterior_without(self, batch: Batch, columns: Sequence[int]) -> Array:
+        """Return the same without several columns at once, by their positions: log p(y | x without them), (n, C)."""
+        pairs = zip(self.models, self._read(batch), strict=True)
+        each = [_normalised(scores_without(model, rows, columns), model) for model, rows in pairs]
+        if self.pool is None:
+            return each[0]
+        parts = self._parts_without(batch, [columns])
+        return self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)), parts)
+
+    def _parts_without(self, batch: Batch, removed: Sequence[Sequence[int]]) -> Array | None:
+        """Return the parts of the weights of rows without the cells of each group of columns, (k·n, 3); None if whole.
+
+        They are those of the row itself, and those of nothing where no cell is left.
+        """
+        assert self.pool is not None
+        partial = self.pool.fading
+        if partial is None:
+            return None
+        counted, own = known_cells(batch) & (partial.cells.weight > 0), self.pool.parts(batch)
+        parts = np.tile([1.0, 0.0, 0.0] if own is None else own, (len(removed) * (len(batch) if own is None else 1), 1))
+        total = counted.sum(axis=1)
+        left = np.concatenate([total > counted[:, list(columns)].sum(axis=1) for columns in removed])
+        parts[~left] = [0.0, 0.0, 1.0]
+        return None if (parts[:, 0] == 1.0).all() else parts
 
     def log_evidence(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,); of a pool that of the mixture of its members.

@@ -232,7 +232,7 @@ def held_out_rows(folded: FoldedData, sampled: Array, batch: Batch, posteriors: 
     """Return the sampled rows, each fold with the posterior that was learned from the rows outside it."""
     fold = folded.fold[sampled]
     folds = [(np.flatnonzero(fold == k), posterior) for k, posterior in enumerate(posteriors)]
-    return HeldOutRows(batch, folded.y_true[sampled], folded.weight[sampled], tuple(folds))
+    return HeldOutRows(batch, folded.y_true[sampled], folded.weight[sampled], tuple(folds), len(folded.y_true))
 
 
 def _order_by_cells(source: LabelledSource, chosen: Array, component: Array, weight: Array) -> CanonicalOrder | None:

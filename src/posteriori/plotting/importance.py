@@ -23,7 +23,7 @@ def plot_feature_information(model: Any, *, most: int = 20, ax: Axes | None = No
     ----------
     model : fitted classifier
     most : int, default 20
-        Number of features to draw, the most important first.
+        Number of features, and groups of features that say the same, to draw, the most important first.
     ax : matplotlib Axes, optional
 
     Returns
@@ -50,15 +50,15 @@ def plot_feature_information(model: Any, *, most: int = 20, ax: Axes | None = No
     """
     if most < 1:
         raise ValueError(f"most is {most}; draw at least one feature")
-    found, names = model.importance_, model.schema_.names
-    chosen = np.argsort(-found.information, kind="stable")[:most]
+    found = model.importance_
+    chosen = found.ranked[:most]
     ax = open_axes(ax, height=0.9 + 0.28 * len(chosen))
     positions = np.arange(len(chosen))
-    ax.barh(positions, found.information[chosen], 0.72, color=PALETTE[0], alpha=0.85)
-    error = 1.96 * found.standard_error[chosen]
-    ax.errorbar(found.information[chosen], positions, xerr=error, fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5)
+    nats, error = (np.array([getattr(one, name) for one in chosen]) for name in ("information", "standard_error"))
+    ax.barh(positions, nats, 0.72, color=PALETTE[0], alpha=0.85)
+    ax.errorbar(nats, positions, xerr=1.96 * error, fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5)
     ax.axvline(0.0, color=GREY, lw=0.8)
-    ax.set_yticks(positions, [shorten(names[j]) for j in chosen])
+    ax.set_yticks(positions, [shorten(str(one)) for one in chosen])
     ax.set_ylim(len(chosen) - 0.5, -0.5)
     rows = f"{found.n_rows:,}"
     how = f"on {rows} held-out rows" if found.held_out else f"expected by the model, over {rows} rows it drew"

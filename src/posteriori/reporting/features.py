@@ -17,7 +17,7 @@ from posteriori.reporting.column_charts import ColumnChart
 from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.markup import Section, affordable, bar, fixed, gallery, paragraph, scrolled, table, times
 from posteriori.reporting.strip_charts import StripChart
-from posteriori.support.formatting import count, plural, shortened
+from posteriori.support.formatting import count, listed, plural, shortened
 from posteriori.support.markup import Html, element, joined
 
 if TYPE_CHECKING:
@@ -88,19 +88,26 @@ def features_section(subject: ReportData, importance: Importance) -> Section:
     )
     lead = (
         f"Increase of the log-loss when a column is missing, {how}: the column is integrated out and the class is "
-        "predicted from the other columns. Redundant columns share their importance, so each of them may score low. A "
+        "predicted from the other columns. Redundant columns share their importance, so each of them may score low; "
+        "columns that nearly determine each other are also measured together, as one entry. A "
         "negative value means that the rows were predicted better without the column. The longest bar is the largest "
         f"value. The figures show the {drawn} in each class."
     )
-    nats, error = importance.information, importance.standard_error
+    nats = importance.information
     modelled = np.array(subject.estimator.schema_.modelled)
     order = modelled[np.argsort(-nats[modelled], kind="stable")]
-    greatest = max(float(nats.max()), 1e-300)
+    names = {subject.estimator.schema_.names[j]: subject.names[j] for j in order}
+    entries = [one for one in importance.ranked if names.keys() >= {*one.columns}]
+    greatest = max([1e-300, *(one.information for one in entries)])
     rows = [
-        [subject.names[j], f"{fixed(nats[j])} ± {error[j]:.3f}", bar(max(nats[j], 0.0) / greatest)]
-        for j in order[:_MOST_BARS]
+        [
+            listed([names[name] for name in one.columns], 3),
+            f"{fixed(one.information)} ± {one.standard_error:.3f}",
+            bar(max(one.information, 0.0) / greatest),
+        ]
+        for one in entries[:_MOST_BARS]
     ]
-    more = f", the first {len(rows)} of {len(order)}" if len(rows) < len(order) else ""
+    more = f", the first {len(rows)} of {len(entries)}" if len(rows) < len(entries) else ""
     contents = [
         table(f"Feature importance{more}", ["column", "increase of log-loss (nats)", ""], rows),
         *word_tables(subject),

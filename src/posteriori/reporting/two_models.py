@@ -230,12 +230,14 @@ def _rows_table(both: TwoModels, chosen: list[int], title: str) -> Html:
 def _importance_section(both: TwoModels) -> Section:
     lead = (
         "Increase of the log-loss when a column is missing, by each model. A column that one model does not have shows "
-        "–. Columns that carry the same information share their importance."
+        "–. Columns that carry the same information share their importance; those that nearly determine each other are "
+        "also measured together."
     )
     found: list[dict[str, float]] = []
     for model in (one.estimator for one in both.models):
-        information = model.importance_.information
-        found.append({model.schema_.names[j]: float(information[j]) for j in model.schema_.modelled})
+        importance = model.importance_
+        nats = {model.schema_.names[j]: float(importance.information[j]) for j in model.schema_.modelled}
+        found.append(nats | {str(one): one.information for one in importance.groups})
     names = sorted({*found[0], *found[1]}, key=lambda name: -max(one.get(name, 0.0) for one in found))
     greatest = max([1e-300, *(value for one in found for value in one.values())])
     rows = []
