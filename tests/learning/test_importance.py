@@ -73,7 +73,7 @@ def predicted_by_weights_of_whole_rows(model, table, whole):
         return model.predict_log_proba(table)
     logs = np.stack([member.predict_log_proba(table) for member in model.members_.values()], axis=2)
     pool = model._posterior.pool
-    return pool.log_posterior(clip_log_posteriors(logs), pool.whole(batch_of(model, whole.select(FEATURES))))
+    return pool.log_posterior(clip_log_posteriors(logs), pool.parts(batch_of(model, whole.select(FEATURES))))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -841,7 +841,7 @@ def _posteriors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Po
     posteriors = []
     for k, pool in enumerate(pools):
         kept = np.flatnonzero(pool.used)
-        members = [fitted[m].without[k] for m in kept]
+        members = [fitted[m].without[k] for m in kept.tolist()]
         models, readers = zip(*[(one.model, one.to_observed_codes) for one in members], strict=True)
         posteriors.append(Posterior(models, pool.of_members(kept), readers=readers))
     return posteriors

@@ -61,7 +61,7 @@ class KnownCells:
         share = counted.sum(axis=1) / self.typical
         if len(self.patterns):
             share = np.maximum(share, (counted @ self.patterns.T / (self.patterns @ self.weight)).max(axis=1))
-        return np.minimum(share, 1.0)
+        return np.asarray(np.minimum(share, 1.0))
 
     def parts(self, known: Array) -> Array:
         """Return the parts of w, v and e in the weights of rows, (n, 3), from which cells are known, (n, d)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -180,16 +181,20 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
     for weight in weights.values():
         check_not_negative("the weight of a member", weight)
     models = tuple(model for member in members.values() for model in member.posterior.models)
-    of_partial = []
-    for key in ("partial", "nothing"):
-        of_rows = unpacked(f"{key}_weights")
-        require(members.keys() == of_rows.keys(), "the weights for partial rows are missing")
-        of_partial += [np.array(list(of_rows.values())), unpacked(f"{key}_bias")]
-    partial = PartialRows(*of_partial, unpacked("known_cells"))
+    partial = PartialRows(
+        *_of_rows(unpacked, "partial", members), *_of_rows(unpacked, "nothing", members), unpacked("known_cells")
+    )
     pool = Pool(np.array(list(weights.values())), unpacked("bias"), partial)
     target, ranges = next(iter(members.values())).target, ranges_of([member.ranges for member in members.values()])
     partial.check_against(len(models), len(target.categories), len(models[0].schema.columns))
     return FittedPosterior(Posterior(models, pool), target, name, False, n_jobs, ranges=ranges)
+
+
+def _of_rows(unpacked: Callable[[str], Any], key: str, members: Mapping[str, Any]) -> tuple[Array, Array]:
+    """Return the weights of the members, (M,), and the biases, (C,), of partial rows, or of those with nothing known."""
+    weights = unpacked(f"{key}_weights")
+    require(members.keys() == weights.keys(), "the weights for partial rows are missing")
+    return np.array(list(weights.values())), unpacked(f"{key}_bias")
 
 
 def most_probable(scores: Array) -> Array:

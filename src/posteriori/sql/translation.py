@@ -387,20 +387,22 @@ def _parts(known: KnownCells, steps: SelectSteps, cells: CellReader) -> tuple[st
     for pattern, size in zip(known.patterns, (known.patterns @ known.weight).tolist(), strict=True):
         of_pattern = [shown[j].copy() for j in np.flatnonzero(pattern).tolist() if j in shown]
         shares.append(times(total(of_pattern), number(1.0 / size)))
-    share = column(steps.define("share", steps.dialect.largest(shares)))
+    share = column(steps.define("known_share", steps.dialect.largest(shares)))
     none = exp.LTE(this=share.copy(), expression=number(0.0))
     all_of_them = exp.GTE(this=share.copy(), expression=number(1.0 - _ROUNDING))
-    unknown = column(steps.define("unknown", minus(number(1.0), share.copy())))
+    unknown = column(steps.define("unknown_share", minus(number(1.0), share.copy())))
     cube = times(unknown.copy(), times(unknown.copy(), unknown.copy()))
     nothing = steps.define(
-        "nothing", cases((none.copy(), number(1.0)), (all_of_them.copy(), number(0.0)), default=cube)
+        "blank_part", cases((none.copy(), number(1.0)), (all_of_them.copy(), number(0.0)), default=cube)
     )
     power = exp.Exp(this=times(number(known.power), exp.Ln(this=share.copy())))
     lacks = column(
-        steps.define("lacks", cases((none, number(1.0)), (all_of_them, number(0.0)), default=minus(number(1.0), power)))
+        steps.define(
+            "lost_part", cases((none, number(1.0)), (all_of_them, number(0.0)), default=minus(number(1.0), power))
+        )
     )
     of_whole = minus(number(1.0), times(lacks.copy(), lacks.copy()))
-    return steps.define("whole", times(minus(number(1.0), column(nothing)), of_whole)), nothing
+    return steps.define("whole_part", times(minus(number(1.0), column(nothing)), of_whole)), nothing
 
 
 def _log_sum(steps: SelectSteps, y: int, names: list[str]) -> Node:
