@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.densities import AveragedOneDependence, ungrouped
+from posteriori.densities import AveragedOneDependence, Binned, Density, ungrouped
 from posteriori.kernels.hashing import splitmix64
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.log_linear import fit_partial_weights
@@ -33,8 +33,8 @@ _ROWS = 500  # of which cells are hidden: some of more rows, and copies of fewer
 _MOST_COPIES = 4  # of a row, each with another share of its cells hidden
 _POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)  # of the known share; members that separate the classes fade faster
 _ABOVE = 0.01  # of the least loss, by which the loss of a smaller power may be higher: it changes less near whole rows
-_WEIGHED = 2000  # rows times columns, from which the weights of the columns are learned
-_FEWEST_WEIGHED, _MOST_WEIGHED = 10, 100  # rows
+_WEIGHED = 1000  # rows times columns, from which the weights of the columns are learned
+_FEWEST_WEIGHED, _MOST_WEIGHED = 10, 50  # rows
 _ENOUGH_FACTORS = 50_000  # of rows, columns and classes; below this, starting threads costs more than it saves
 _FREQUENT = 0.05  # share of the training rows that have a pattern of known cells
 
@@ -77,15 +77,17 @@ def fit_partial_rows(
     known, weight = known_cells(batch), folded.weight[sampled]
     varies = _varies(batch, known)
     log_prior = np.maximum(log_prior, FLOOR)  # of a class without rows
-    alone = log_posteriors_alone([one.full.model for one in fitted])
+    joint = _joint_members(fitted, pool)
+    asked = np.union1d(kept, joint)
+    alone = np.zeros((len(log_prior), len(fitted)))
+    alone[:, asked] = log_posteriors_alone([fitted[m].full.model for m in asked])
     if not (fades and varies.any() and _absence_shows(batch)):
         bias = bias_of_nothing(alone, pool.weight, log_prior)
         cells = replace(observed_cells(known, weight, _shares(varies)), typical=0.0)
         return PartialRows(pool.weight, bias, pool.weight, bias, cells)
     rows = _SampledRows.of(batch, folded, sampled)
     cells = observed_cells(known, weight, _shares(column_weights(fitted, rows, pool, kept) * varies, varies))
-    joint = _joint_members(fitted, pool)
-    hidden = _HiddenRows.of(fitted, rows, np.union1d(kept, joint), folded.source.n_jobs)
+    hidden = _HiddenRows.of(fitted, rows, asked, folded.source.n_jobs)
     share = cells.share(hidden.known)
     nothing = np.zeros(len(fitted))
     if len(joint):
@@ -209,19 +211,27 @@ def _shares(weight: Array, otherwise: Array | None = None) -> Array:
 def _joint_members(fitted: Sequence[CrossFitted], pool: Pool) -> Array:
     """Return the positions of the members, alike, of which one may answer where hardly anything is known.
 
-    They are joint distributions, so that a single column has in them the share that the training rows show: rather
-    those that take numbers in bins than bell curves, rather members of the pool than others, and rather the mean over
-    all pairs of columns (AODE), which has that share also of two columns.
+    They are joint distributions that take numbers in bins, so that a single column has in them the share that the
+    training rows show: rather members of the pool than others, and rather the mean over all pairs of columns (AODE),
+    which has that share also of two columns. A bell curve is no such share; it answers where all members are joint.
     """
-    ranks = {}
-    for m, one in enumerate(fitted):
-        model = one.full.model
-        if model.is_joint:
-            densities = [ungrouped(block.density) for block in model.blocks]
-            curved = any(density.kind == "continuous" for density in densities)
-            pairs = any(isinstance(density, AveragedOneDependence) for density in densities)
-            ranks[m] = curved, not pool.weight[m] > 0, not pairs
+    models = [one.full.model for one in fitted]
+    joint = [m for m, model in enumerate(models) if model.is_joint]
+    in_bins = [m for m in joint if not any(_is_curve(block.density) for block in models[m].blocks)]
+    if not in_bins and not all(models[m].is_joint for m in np.flatnonzero(pool.weight)):
+        return np.empty(0, np.int64)
+    ranks = {m: (not pool.weight[m] > 0, not _has_pairs(models[m])) for m in in_bins or joint}
     return np.array([m for m, rank in ranks.items() if rank == min(ranks.values())], np.int64)
+
+
+def _is_curve(density: Density) -> bool:
+    """Return whether a density takes numbers as they are, not in bins."""
+    plain = ungrouped(density)
+    return plain.kind == "continuous" and not isinstance(plain, Binned)
+
+
+def _has_pairs(model: GenerativeModel) -> bool:
+    return any(isinstance(ungrouped(block.density), AveragedOneDependence) for block in model.blocks)
 
 
 def _lacks_class(member: CrossFitted, fold: Array, y_true: Array) -> Array:
