@@ -10,10 +10,11 @@ import pytest
 
 import benchmarks
 import experiments
-from experiments import ablation_candidates, rivals
+from experiments import ablation_candidates, importance, rivals
 from experiments.ablation_cells import Cells
 from experiments.ablations import CANDIDATES, pooled_loss, predicted
 from experiments.page import DOCS, markdown_table, replace_block
+from experiments.real_tables import Table
 
 ROOT = DOCS.parent
 MODULES = sorted(module.name for module in pkgutil.iter_modules(experiments.__path__))
@@ -36,7 +37,7 @@ def test_a_benchmark_imports(name):
     assert importlib.import_module(f"benchmarks.{name}")
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
 def test_every_block_of_a_page_has_an_end(page):
     text = page.read_text(encoding="utf-8")
     begins = re.findall(r"^<!-- (?!end of )([a-z ]+) -->$", text, re.MULTILINE)
@@ -90,6 +91,22 @@ def test_a_pool_gains_by_an_informative_member_and_hardly_loses_by_noise(labelle
     loss = pooled_loss(base, y, fold)
     assert pooled_loss(np.concatenate([base, other], axis=2), y, fold) < loss - 0.05
     assert abs(pooled_loss(np.concatenate([base, noise], axis=2), y, fold) - loss) < 0.03
+
+
+def test_importance_orders_columns_as_permutation_does_where_they_are_independent():
+    rng = np.random.default_rng(3)
+    X = pl.DataFrame({f"x{j}": rng.normal(size=600) for j in range(4)})
+    score = sum(2.0**-j * X[f"x{j}"].to_numpy() for j in range(4))
+    y = pl.Series(np.where(3.0 * score + rng.logistic(size=600) > 0, "yes", "no"))
+    found = importance.measure(Table("made", X, y, 4))
+    assert found["rows"] == 180
+    assert found["spearman"][0][0] == 4
+    assert found["spearman"][0][1] > 0.7
+    assert found["quiet"] >= 0.75
+    lines = list(importance.lines({"made": found, "bare": found | {"spearman": [[2, None, None]] * 2}}))
+    assert [line[0] for line in lines] == ["bare", "made", "mean"]
+    assert lines[0][3] == "–"
+    assert lines[2][3] == lines[1][3]  # the mean is of tables that have the figure
 
 
 def test_rivals_are_compared_on_the_tables_that_all_were_measured_on():

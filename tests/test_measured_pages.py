@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import importance
 from experiments.real_tables import PAGE_TABLES, tables
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +26,12 @@ def block_of(page, name):
 def test_the_pages_have_a_row_for_each_of_their_tables(page, name):
     rows = [row[0] for row in block_of(page, name)]
     assert rows[rows.index("set") + 1 :] == list(PAGE_TABLES)
+
+
+@pytest.mark.prose
+def test_the_page_of_importance_has_a_row_for_each_table_and_one_of_means():
+    rows = [row[0] for row in block_of("guide/tasks/explain.md", "importance")]
+    assert rows == ["table", *importance.TABLES.split(","), "mean"]
 
 
 @pytest.fixture

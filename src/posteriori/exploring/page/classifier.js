@@ -261,7 +261,7 @@ export class ClassifierPage {
       section(
         "what-if",
         "What if",
-        "Set what you know about a row and leave the rest unknown: unknown columns are summed out exactly. The curves are the densities of the classes; the mark on a bar is the prior.",
+        "Set what you know about a row and leave the rest unknown: the posterior is that given the known columns alone. The curves are the densities of the classes; the mark on a bar is the prior.",
         el("div", { class: "what-if" }, this.controls.node, el("div", { class: "beside" }, answer, this.sum?.node)),
       ),
       this.nomogram?.node,
