@@ -228,6 +228,7 @@ def _pool(pool: Pool, kept: list[int]) -> dict[str, Any]:
             },
             "columns": _array(cells.weight),
             "typical": cells.typical,
+            "typical_number": cells.typical_number,
             "patterns": [np.flatnonzero(pattern).tolist() for pattern in cells.patterns],
             "power": cells.power,
         }

@@ -26,19 +26,22 @@ LEAST_SHARE = 1e-6  # of all cells, in a model file: no division overflows
 class KnownCells:
     r"""How much of a row is known, compared with the training rows.
 
-    A column counts as much as the posterior depends on it. With the weight u(k) of the known cells, and u(k_Q) of those
-    in the pattern Q, the known share is s = max(u(k) / typical, max_Q u(k_Q) / u(Q)), and at most 1. So a row with the
-    gaps that training rows often have counts as a whole one. The weights of a row are
+    The known share by some weights of the columns is max(known / typical, max_Q known in Q / Q), and at most 1: with
+    the sums of the weights of the known cells, of those of the median training row, and of the patterns Q. So a row
+    with the gaps that training rows often have counts as a whole one. In s a column has a weight u as large as the
+    posterior depends on it, in c they are all equal. The weights of a row are
 
-    .. math:: h\, e + (1 - h)\, \bigl(g\, w + (1 - g)\, v\bigr), \quad g = 1 - (1 - s^a)^2, \quad h = (1 - s)^3
+    .. math:: h\, e + (1 - h)\, \bigl(g\, w + (1 - g)\, v\bigr), \quad g = 1 - (1 - s^a)^2, \quad
+              h = (1 - \min(s, c))^3
 
     of those of whole rows, w, of partial rows, v, and of rows of which hardly anything is known, e.
     """
 
-    weight: Array  # (d,): u, ≥ 0, in total 1; 0 for columns of one value
-    # the weight that is known in the median training row of which something is; 0 if gaps are evidence, or columns hold
-    # counts, whose absence is known: then every row is a whole one
+    weight: Array  # (d,): u, ≥ 0, in total 1; 0 for columns of one value, which do not count
+    # the weight, and the number of cells, of the median training row of which something is known; 0 if gaps are
+    # evidence, or columns hold counts, whose absence is known: then every row is a whole one
     typical: float
+    typical_number: float
     patterns: Array  # (P, d) bool: sets of known columns that are frequent in the training rows
     power: float  # a ≥ 1
 
@@ -49,28 +52,41 @@ class KnownCells:
         require(patterns.ndim == 2 and patterns.dtype == np.bool_, "the patterns of known cells are no table")
         require(patterns.shape[1] == n_columns, "a pattern of known cells is of other columns")
         require(bool((patterns @ self.weight >= LEAST_SHARE).all()), "a pattern of known cells is empty")
-        check_numbers("the weight of known cells", np.array([self.typical]), (1,), 0.0)
-        require(not 0 < self.typical < LEAST_SHARE, "the weight of known cells is a small part of all")
+        for typical in (self.typical, self.typical_number):
+            check_numbers("the weight of known cells", np.array([typical]), (1,), 0.0)
+            require(not 0 < typical < LEAST_SHARE, "the weight of known cells is a small part of all")
+        require(
+            (self.typical > 0) == (self.typical_number > 0), "the number of known cells is not that of their weight"
+        )
         check_numbers("the power of the known share", np.array([self.power]), (1,), 1.0)
 
-    def share(self, known: Array) -> Array:
-        """Return the known share s of rows, (n,), from which cells are known, (n, d)."""
+    @property
+    def counted(self) -> Array:
+        """1 for each column that counts, else 0, (d,)."""
+        return (self.weight > 0).astype(np.float64)
+
+    def shares(self, known: Array) -> Array:
+        """Return the known shares s and c of rows, (n, 2), from which cells are known, (n, d)."""
         if self.typical <= 0:
-            return np.ones(len(known))
-        counted = known * self.weight
-        share = counted.sum(axis=1) / self.typical
+            return np.ones((len(known), 2))
+        pairs = (self.weight, self.typical), (self.counted, self.typical_number)
+        return np.stack([self._share(known * weight, weight, typical) for weight, typical in pairs], axis=1)
+
+    def _share(self, of_cells: Array, weight: Array, typical: float) -> Array:
+        """Return the known share of rows, (n,), from the weights of their known cells, (n, d)."""
+        share = of_cells.sum(axis=1) / typical
         if len(self.patterns):
-            share = np.maximum(share, (counted @ self.patterns.T / (self.patterns @ self.weight)).max(axis=1))
+            share = np.maximum(share, (of_cells @ self.patterns.T / (self.patterns @ weight)).max(axis=1))
         return np.asarray(np.minimum(share, 1.0))
 
     def parts(self, known: Array) -> Array:
         """Return the parts of w, v and e in the weights of rows, (n, 3), from which cells are known, (n, d)."""
-        return self.parts_of(self.share(known))
+        return self.parts_of(self.shares(known))
 
-    def parts_of(self, share: Array) -> Array:
-        """Return the same from the known share of rows, (n,)."""
-        nothing = (1.0 - share) ** _RARE
-        whole = (1.0 - nothing) * (1.0 - (1.0 - share**self.power) ** _FLAT)
+    def parts_of(self, shares: Array) -> Array:
+        """Return the same from the known shares of rows, (n, 2)."""
+        nothing = (1.0 - shares.min(axis=1)) ** _RARE
+        whole = (1.0 - nothing) * (1.0 - (1.0 - shares[:, 0] ** self.power) ** _FLAT)
         return np.stack([whole, 1.0 - nothing - whole, nothing], axis=1)
 
 

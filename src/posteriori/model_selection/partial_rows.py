@@ -83,19 +83,19 @@ def fit_partial_rows(
     alone[:, asked] = log_posteriors_alone([fitted[m].full.model for m in asked])
     if not (fades and varies.any() and _absence_shows(batch)):
         bias = bias_of_nothing(alone, pool.weight, log_prior)
-        cells = replace(observed_cells(known, weight, _shares(varies)), typical=0.0)
+        cells = replace(observed_cells(known, weight, _shares(varies)), typical=0.0, typical_number=0.0)
         return PartialRows(pool.weight, bias, pool.weight, bias, cells)
     rows = _SampledRows.of(batch, folded, sampled)
     cells = observed_cells(known, weight, _shares(column_weights(fitted, rows, pool, kept) * varies, varies))
     hidden = _HiddenRows.of(fitted, rows, asked, folded.source.n_jobs)
-    share = cells.share(hidden.known)
+    shares = cells.shares(hidden.known)
     nothing = np.zeros(len(fitted))
     if len(joint):
-        nothing[hidden.best_of(joint, share)] = 1.0
+        nothing[hidden.best_of(joint, shares[:, 0])] = 1.0
     nothing_bias = bias_of_nothing(alone, nothing, log_prior)
     trials = []
     for power in _POWERS if hidden.weight.any() else ():
-        parts = replace(cells, power=power).parts_of(share)
+        parts = replace(cells, power=power).parts_of(shares)
         if not len(joint):
             parts = np.stack([parts[:, 0], 1.0 - parts[:, 0], np.zeros(len(parts))], axis=1)
         whole, partial, none = parts.T[:, :, np.newaxis]
@@ -276,12 +276,11 @@ def observed_cells(known: Array, row_weight: Array, weight: Array) -> KnownCells
     counted = known & (weight > 0)
     patterns, which = _distinct_rows(counted)
     shares = np.bincount(which, row_weight, len(patterns)) / max(float(row_weight.sum()), np.finfo(np.float64).tiny)
-    of_rows = counted @ weight
-    typical = _median(of_rows[of_rows > 0], row_weight[of_rows > 0])
+    some = counted.any(axis=1)
+    typical, number = (_median(sums[some], row_weight[some]) for sums in (counted @ weight, counted.sum(axis=1)))
     size = patterns @ weight  # a pattern of as much as the median row has says no more than its size
-    return KnownCells(
-        weight, typical, patterns[(shares >= _FREQUENT) & (size > LEAST_SHARE) & (size < typical)], _POWERS[0]
-    )
+    frequent = (shares >= _FREQUENT) & (size > LEAST_SHARE) & (size < typical)
+    return KnownCells(weight, typical, number, patterns[frequent], _POWERS[0])
 
 
 def _distinct_rows(table: Array) -> tuple[Array, Array]:
@@ -293,10 +292,10 @@ def _distinct_rows(table: Array) -> tuple[Array, Array]:
 def merged_cells(each: Sequence[KnownCells], shares: Sequence[float]) -> KnownCells:
     """Return how known cells are for the rows of several pools, by the shares of their rows."""
     patterns = np.unique(np.concatenate([one.patterns for one in each]), axis=0)
-    typical = float(np.dot(shares, [one.typical for one in each]))
+    typical, number = np.asarray(shares) @ [[one.typical, one.typical_number] for one in each]
     power = max(one.power for one in each)
     weight = np.sum([share * one.weight for share, one in zip(shares, each, strict=True)], axis=0)
-    return KnownCells(weight, typical, patterns[patterns @ weight > LEAST_SHARE], power)
+    return KnownCells(weight, float(typical), float(number), patterns[patterns @ weight > LEAST_SHARE], power)
 
 
 def _median(values: Array, weight: Array) -> float:

@@ -378,31 +378,34 @@ def _used(models: Mapping[str, GenerativeModel], pool: PoolWeights) -> list[str]
 
 def _parts(known: KnownCells, steps: SelectSteps, cells: CellReader) -> tuple[str, str]:
     """Return the columns of the parts of the pools of whole rows and of nothing, as `KnownCells.parts` does."""
-    shown = {
-        j: times(number(weight), _is_known(j, steps, cells))
-        for j, weight in enumerate(known.weight.tolist())
-        if weight > 0
-    }
-    shares = [times(total([one.copy() for one in shown.values()]), number(1.0 / known.typical))]
-    for pattern, size in zip(known.patterns, (known.patterns @ known.weight).tolist(), strict=True):
-        of_pattern = [shown[j].copy() for j in np.flatnonzero(pattern).tolist() if j in shown]
-        shares.append(times(total(of_pattern), number(1.0 / size)))
-    share = column(steps.define("known_share", steps.dialect.largest(shares)))
-    none = exp.LTE(this=share.copy(), expression=number(0.0))
+    shown = {j: _is_known(j, steps, cells) for j in np.flatnonzero(known.weight).tolist()}
+    by_weight = _known_share("known_share", known.patterns, known.weight, known.typical, steps, shown)
+    by_number = _known_share("known_number", known.patterns, known.counted, known.typical_number, steps, shown)
+    fewer = exp.LT(this=column(by_number), expression=column(by_weight))
+    least = steps.define("least_known", cases((fewer, column(by_number)), default=column(by_weight)))
+    unknown = column(steps.define("unknown_share", minus(number(1.0), column(least))))
+    blank = steps.define("blank_part", times(unknown.copy(), times(unknown.copy(), unknown.copy())))
+    power = exp.Exp(this=times(number(known.power), exp.Ln(this=column(by_weight))))
+    none = exp.LTE(this=column(by_weight), expression=number(0.0))
+    lost = column(steps.define("lost_part", cases((none, number(1.0)), default=minus(number(1.0), power))))
+    of_whole = minus(number(1.0), times(lost.copy(), lost.copy()))
+    return steps.define("whole_part", times(minus(number(1.0), column(blank)), of_whole)), blank
+
+
+def _known_share(
+    name: str, patterns: Array, weight: Array, typical: float, steps: SelectSteps, shown: Mapping[int, Node]
+) -> str:
+    """Return the column of the known share of a row, as `KnownCells.shares` does, exactly 1 where all is known."""
+
+    def of_known(columns: Array, size: float) -> Node:
+        return times(total([times(number(weight[j]), shown[j].copy()) for j in columns.tolist()]), number(1.0 / size))
+
+    counted = weight > 0
+    shares = [of_known(np.flatnonzero(counted), typical)]
+    shares += [of_known(np.flatnonzero(one & counted), float(weight[one].sum())) for one in patterns]
+    share = column(steps.define(f"{name}_sum", steps.dialect.largest(shares)))
     all_of_them = exp.GTE(this=share.copy(), expression=number(1.0 - _ROUNDING))
-    unknown = column(steps.define("unknown_share", minus(number(1.0), share.copy())))
-    cube = times(unknown.copy(), times(unknown.copy(), unknown.copy()))
-    nothing = steps.define(
-        "blank_part", cases((none.copy(), number(1.0)), (all_of_them.copy(), number(0.0)), default=cube)
-    )
-    power = exp.Exp(this=times(number(known.power), exp.Ln(this=share.copy())))
-    lacks = column(
-        steps.define(
-            "lost_part", cases((none, number(1.0)), (all_of_them, number(0.0)), default=minus(number(1.0), power))
-        )
-    )
-    of_whole = minus(number(1.0), times(lacks.copy(), lacks.copy()))
-    return steps.define("whole_part", times(minus(number(1.0), column(nothing)), of_whole)), nothing
+    return steps.define(name, cases((all_of_them, number(1.0)), default=share))
 
 
 def _log_sum(steps: SelectSteps, y: int, names: list[str]) -> Node:

@@ -268,16 +268,17 @@ export class Classifier {
   /** Return the parts of the pools of whole rows, of partial rows and of nothing in the weights of a row (`KnownCells`). */
   parts(cells) {
     if (!this.pool.partial || this.pool.partial.typical <= 0) return [1, 0, 0];
-    const { columns, typical, patterns, power } = this.pool.partial;
+    const { columns, typical, typical_number: typicalNumber, patterns, power } = this.pool.partial;
     const known = this.schema.knownColumns(cells);
-    const total = (places) => places.reduce((sum, j) => sum + columns[j], 0);
-    const shareOf = (places, size) => total(places.filter((j) => known.has(j))) / size;
-    const share = Math.min(
-      Math.max(shareOf([...columns.keys()], typical), ...patterns.map((one) => shareOf(one, total(one)))),
-      1,
-    );
-    const nothing = (1 - share) ** 3;
-    const whole = (1 - nothing) * (1 - (1 - share ** power) ** 2);
+    const share = (weightOf, ofTypical) => {
+      const total = (places) => places.reduce((sum, j) => sum + weightOf(j), 0);
+      const shareOf = (places, size) => total(places.filter((j) => known.has(j))) / size;
+      const shares = [shareOf([...columns.keys()], ofTypical), ...patterns.map((one) => shareOf(one, total(one)))];
+      return Math.min(Math.max(...shares), 1);
+    };
+    const byWeight = share((j) => columns[j], typical);
+    const nothing = (1 - Math.min(byWeight, share((j) => (columns[j] > 0 ? 1 : 0), typicalNumber))) ** 3;
+    const whole = (1 - nothing) * (1 - (1 - byWeight ** power) ** 2);
     return [whole, 1 - nothing - whole, nothing];
   }
 
