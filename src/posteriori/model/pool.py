@@ -17,7 +17,7 @@ FLOOR = -700.0  # nats; smaller ones are clipped, so that none decides alone. ex
 
 # How the parts of a pool follow from the known share s of a row. The exponents were chosen on the first half of the
 # tables (docs/pool.md).
-_FLAT = 2.0  # of 1 − sᵃ: near whole rows little changes, so that a cell that says nothing changes nothing
+_FLAT = 2.0  # of 1 − sᵃ: near whole rows little changes, so that an irrelevant cell changes nothing
 _RARE = 3.0  # of 1 − s, the part of the distribution that answers where hardly anything is known
 LEAST_SHARE = 1e-6  # of all cells, in a model file: no division overflows
 
@@ -101,8 +101,8 @@ def _is_complete(batch: Batch) -> bool:
 class PartialRows:
     """The weights towards which a pool goes as less of a row is known: first v, then e, which alone is left at last.
 
-    The weights e are those of members that are joint distributions, in total 1: what these say of a row with one known
-    cell is what the training rows with this cell show. Where no member is one, e = v. The biases are
+    The weights e are those of members that are joint distributions, in total 1: with one known cell, their posterior is
+    the share of the classes in the training rows with this cell. Where no member is one, e = v. The biases are
     log π − Σ_m v_m log p_m(y | nothing known), and with e for v, so that nothing known gives the prior π.
     """
 
