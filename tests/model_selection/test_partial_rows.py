@@ -103,8 +103,39 @@ def test_a_member_for_rows_of_which_little_is_known_changes_no_bit_of_a_whole_ro
     parts = cells.parts(rng.random((200, 4)) < 0.9)
     whole = parts[:, 0] == 1.0
     assert 0 < whole.sum() < 200
-    alone = Pool(pool.weight[[0, 1, 3]], pool.bias).log_posterior(logs[:, :, [0, 1, 3]])
+    of_whole = np.stack([logs[:, :, m] for m in (0, 1, 3)], axis=2)  # as the rows of a table without gaps have them
+    alone = Pool(pool.weight[[0, 1, 3]], pool.bias).log_posterior(of_whole)
     assert np.array_equal(pool.log_posterior(logs, parts)[whole], alone[whole])
+
+
+def test_no_bit_of_a_row_depends_on_the_other_rows():
+    rng = np.random.default_rng(2)
+    n, n_classes, n_members, d = 300, 3, 5, 6
+    logs = log_softmax(rng.normal(size=(n, n_classes, n_members)), axis=1)
+    weight = rng.dirichlet(np.ones(d))
+    cells = KnownCells(weight, 0.9, rng.random((4, d)) < 0.7, 2.0)
+    biases = rng.normal(size=(3, n_classes))
+    partial = PartialRows(rng.random(n_members), biases[0], rng.dirichlet(np.ones(n_members)), biases[1], cells)
+    pool = Pool(rng.random(n_members), biases[2], partial)
+    known = rng.random((n, d)) < 0.7
+    alone = [pool.log_posterior(logs[[i]], cells.parts(known[[i]])) for i in range(n)]
+    assert np.array_equal(pool.log_posterior(logs, cells.parts(known)), np.concatenate(alone))
+
+
+def test_rows_alone_have_the_bits_that_they_have_in_a_table(hidden):
+    pool = po.GenerativeClassifier(["nb", "tan 5", "aode 8 bins"]).fit(PENGUINS, "species")
+    alone = np.concatenate([pool.predict_log_proba(row) for row in hidden.iter_slices(1)])
+    assert np.array_equal(pool.predict_log_proba(hidden), alone)
+
+
+def test_nothing_known_gives_the_prior_beside_constant_columns_alone():
+    table = pl.DataFrame({"one": [3.0] * 40, "same": ["a"] * 20 + [None] * 20, "void": [None] * 40})
+    with pytest.warns(UserWarning, match="void"):
+        model = po.GenerativeClassifier(["nb", "binned weighted"]).fit(table, list("uvvwuvvwwu" * 3 + "uuvvvwwwww"))
+    assert_allclose(model.predict_proba([{}, {"one": 3.0}])[0], model.class_prior_, rtol=1e-14)
+    found = model.explain(table)
+    scores = found.log_prior + found.log_factors.sum(axis=2)
+    assert_allclose(log_softmax(scores, axis=1), model.predict_log_proba(table), atol=1e-12)
 
 
 @given(st.integers(0, 1000))

@@ -35,7 +35,7 @@ class KnownCells:
     of those of whole rows, w, of partial rows, v, and of rows of which hardly anything is known, e.
     """
 
-    weight: Array  # (d,): u, ≥ 0, in total 1; 0 for columns of one value
+    weight: Array  # (d,): u, ≥ 0, in total 1; 0 for columns of one value, if others have more
     # the weight that is known in the median training row of which something is; 0 if gaps are evidence, or columns hold
     # counts, whose absence is known: then every row is a whole one
     typical: float
@@ -59,8 +59,8 @@ class KnownCells:
             return np.ones(len(known))
         counted = known * self.weight
         share = counted.sum(axis=1) / self.typical
-        if len(self.patterns):
-            share = np.maximum(share, (counted @ self.patterns.T / (self.patterns @ self.weight)).max(axis=1))
+        for pattern in self.patterns:
+            share = np.maximum(share, (counted * pattern).sum(axis=1) / (pattern * self.weight).sum())
         return np.asarray(np.minimum(share, 1.0))
 
     def parts(self, known: Array) -> Array:
@@ -152,17 +152,18 @@ class Pool:
     def log_posterior(self, log_posteriors: Array, parts: Array | None = None) -> Array:
         """Return log p(y | x) in nats, (n, C), from log posteriors of the members, (n, C, M), that are clipped.
 
-        `parts` are those of each row, (n, 3); None if all rows are whole.
+        `parts` are those of each row, (n, 3); None if all rows are whole. No bit of a row depends on the other rows: no
+        product of matrices, whose rounding depends on their size, adds up what differs between rows.
         """
         of_whole = self.weight != 0.0
         if of_whole.all() or not of_whole.any():
             score: Array = log_posteriors @ self.weight + self.bias
-        else:  # so that a member for other rows changes no bit of a whole one
-            score = log_posteriors[:, :, of_whole] @ self.weight[of_whole] + self.bias
+        else:  # a copy in the order of memory of whole rows alone, so that a member for other rows changes no bit
+            score = np.ascontiguousarray(log_posteriors[:, :, of_whole]) @ self.weight[of_whole] + self.bias
         if parts is not None and self.partial is not None:
             rows = np.flatnonzero(parts[:, 0] < 1.0)
             weight, bias = self._of_parts(parts[rows])
-            score[rows] = np.einsum("nym,nm->ny", log_posteriors[rows], weight) + bias
+            score[rows] = (log_posteriors[rows] * weight[:, np.newaxis, :]).sum(axis=2) + bias
         score -= score.max(axis=1, keepdims=True)  # the exponentials cannot overflow
         log_posterior: Array = score - np.log(np.exp(score).sum(axis=1, keepdims=True))
         return log_posterior
@@ -171,8 +172,9 @@ class Pool:
         """Return the weights, (n, M), and biases, (n, C), of rows by their parts, (n, 3)."""
         partial = self.partial
         assert partial is not None
-        weights = np.stack([self.weight, partial.weight, partial.nothing_weight])
-        return parts @ weights, parts @ np.stack([self.bias, partial.bias, partial.nothing_bias])
+        whole, some, nothing = parts.T[:, :, np.newaxis]
+        weights = whole * self.weight + some * partial.weight + nothing * partial.nothing_weight
+        return weights, whole * self.bias + some * partial.bias + nothing * partial.nothing_bias
 
     def of_members(self, kept: Array) -> Pool:
         """Return the pool of some members, by their positions."""

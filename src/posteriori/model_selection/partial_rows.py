@@ -76,6 +76,8 @@ def fit_partial_rows(
     kept = np.flatnonzero(pool.weight) if pool.weight.any() else np.array([int(pool.weight.argmax())])
     known, weight = known_cells(batch), folded.weight[sampled]
     varies = _varies(batch, known)
+    if not varies.any():  # of constant columns alone, those that have a value, so that nothing known gives the prior
+        varies = known.any(axis=0)
     log_prior = np.maximum(log_prior, FLOOR)  # of a class without rows
     alone = log_posteriors_alone([one.full.model for one in fitted])
     if not (fades and varies.any() and _absence_shows(batch)):
@@ -283,9 +285,11 @@ def _distinct_rows(table: Array) -> tuple[Array, Array]:
 def merged_cells(each: Sequence[KnownCells], shares: Sequence[float]) -> KnownCells:
     """Return how known cells are for the rows of several pools, by the shares of their rows."""
     patterns = np.unique(np.concatenate([one.patterns for one in each]), axis=0)
-    typical = float(np.dot(shares, [one.typical for one in each]))
-    power = max(one.power for one in each)
     weight = np.sum([share * one.weight for share, one in zip(shares, each, strict=True)], axis=0)
+    total = float(weight.sum())  # 1 up to rounding; less if the rows of a pool had no cells
+    typical = float(np.dot(shares, [one.typical for one in each])) / max(total, np.finfo(np.float64).tiny)
+    power = max(one.power for one in each)
+    weight = _shares(weight)
     return KnownCells(weight, typical, patterns[patterns @ weight > LEAST_SHARE], power)
 
 

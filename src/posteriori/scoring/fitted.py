@@ -191,7 +191,7 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
 
 
 def _of_rows(unpacked: Callable[[str], Any], key: str, members: Mapping[str, Any]) -> tuple[Array, Array]:
-    """Return the weights of the members, (M,), and the biases, (C,), of partial rows, or of those with nothing known."""
+    """Return the weights of the members, (M,), and the biases, (C,), of partial rows or of those with nothing known."""
     weights = unpacked(f"{key}_weights")
     require(members.keys() == weights.keys(), "the weights for partial rows are missing")
     return np.array(list(weights.values())), unpacked(f"{key}_bias")
