@@ -77,7 +77,7 @@ def fit_partial_rows(
     known, weight = known_cells(batch), folded.weight[sampled]
     varies = _varies(batch, known)
     if not varies.any():  # of constant columns alone, those that have a value, so that nothing known gives the prior
-        varies = known.any(axis=0)
+        varies = np.asarray(known.any(axis=0))
     log_prior = np.maximum(log_prior, FLOOR)  # of a class without rows
     alone = log_posteriors_alone([one.full.model for one in fitted])
     if not (fades and varies.any() and _absence_shows(batch)):
