@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import warnings
 
 import numpy as np
 import polars as pl
@@ -198,6 +199,43 @@ def test_an_explanation_begins_at_the_prior_and_adds_up_to_the_posterior(model, 
     )
     unknown = np.array([[cell is None for cell in row] for row in hidden.rows()])
     assert_allclose(np.moveaxis(found.log_factors, 2, 1)[unknown], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("members", "parameters"),
+    [
+        (["nb", "forest"], {}),
+        (["nb", "tan 5"], {"priors": [0.9, 0.1]}),
+        (["nb"], {"pool": "best"}),
+        ({"strict": po.NaiveBayes(alpha=0.0), "tan": "tan 5"}, {}),
+        ({"strict": po.NaiveBayes(alpha=0.0)}, {"priors": [0.2, 0.8], "pool": "best"}),
+    ],
+    ids=str,
+)
+def test_an_explanation_adds_up_where_the_posteriors_of_members_are_clipped(members, parameters, tmp_path):
+    """Of many columns that say the same, naive Bayes is off by thousands of nats; without smoothing, it rules out."""
+    rng = np.random.default_rng(0)
+    n = 240
+    y = rng.integers(0, 2, n)
+    numbers = (rng.normal(size=n) + 2.0 * y)[:, np.newaxis] * 3.0 + rng.normal(size=(n, 120)) * 0.1
+    rows = pl.DataFrame(numbers, schema=[f"x{j}" for j in range(120)]).with_columns(
+        s=pl.Series(np.where(rng.random(n) < 0.1, "rare", np.array(["u", "v"])[y])),
+        t=pl.Series(np.where(rng.random(n) < 0.5, "w", np.array(["v", "u"])[y])),
+    )
+    rows = rows.select(pl.when(pl.Series(rng.random(n) < 0.9)).then(pl.col(name)).alias(name) for name in rows.columns)
+    pool = po.GenerativeClassifier(members, folds=2, random_state=0, **parameters).fit(rows[:200], y[:200])
+    asked = rows[200:].with_columns(s=pl.Series(["u", "v"] * 20))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        least = min(one.predict_log_proba(asked).min() for one in pool.members_.values())
+    assert least < -700.0 or not np.isfinite(least)
+    found = pool.explain(asked)
+    scores = found.log_prior + found.log_factors.sum(axis=2)
+    assert_allclose(log_softmax(scores, axis=1), pool.predict_log_proba(asked), atol=1e-9)
+    script = f"{DRIVER}\nconst result = given.map(evaluated);"
+    (of_node,) = in_node(script, [{"file": json.loads(to_javascript(pool)), "rows": asked.rows(named=True)}], tmp_path)
+    factors = [np.transpose(np.array(row["factors"], np.float64)) for row in of_node]
+    assert_allclose(factors, found.log_factors, rtol=1e-9, atol=1e-9)
 
 
 def test_hidden_cells_are_predicted_better_than_by_the_weights_of_whole_rows():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori.model.blocks import known_cells
-from posteriori.model.generative_model import has_finite_sum
+from posteriori.model.generative_model import has_finite_sum, log_normalised
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -195,3 +195,28 @@ def clip_log_posteriors(log_posteriors: Array) -> Array:
     if not has_finite_sum(log_posteriors):
         log_posteriors = np.where(np.isnan(log_posteriors), -np.log(log_posteriors.shape[1]), log_posteriors)
     return np.maximum(log_posteriors, FLOOR)
+
+
+def clip_factors(factors: Array, log_prior: Array) -> Array:
+    """Return log factors of a member in nats, (n, C, d), that add up with its log prior, (C,), to clipped log posteriors.
+
+    What the clip takes from the sum of a class is taken from its columns, in proportion to how much each lowers this
+    class against the one that it raises most; from the columns that rule the class out alone, if there are any.
+    """
+    score = log_prior + factors.sum(axis=2)
+    log_posterior = log_normalised(score)
+    rows, classes = np.nonzero(~(log_posterior >= FLOOR) & (log_prior > -np.inf))
+    if not len(rows):
+        return factors
+    evidence = np.logaddexp.reduce(score, axis=1)
+    evidence[np.isneginf(evidence)] = 0.0
+    wanted = clip_log_posteriors(log_posterior)[rows, classes] + evidence[rows] - log_prior[classes]
+    of_class, highest = factors[rows, classes], factors.max(axis=1)[rows]
+    rules_out = np.isneginf(of_class)
+    with np.errstate(invalid="ignore"):  # −inf − −inf, of a column that rules out every class
+        against = np.where(rules_out.any(axis=1, keepdims=True), rules_out, highest - of_class)
+    kept = np.where(rules_out, 0.0, of_class)
+    share = against / np.maximum(against.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    clipped = factors.copy()
+    clipped[rows, classes] = kept + (wanted - kept.sum(axis=1))[:, np.newaxis] * share
+    return clipped
