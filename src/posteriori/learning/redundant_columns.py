@@ -59,7 +59,7 @@ def redundant_groups(batch: Batch, label: Array) -> list[tuple[int, ...]]:
     found = [np.flatnonzero(group == one).tolist() for one in np.flatnonzero(np.bincount(group) > 1)]
     first = {max(of_group, key=lambda j: about_label[j]): of_group for of_group in found}
     kept = sorted(first, key=lambda j: -about_label[j])[:MOST_GROUPS]
-    # Without the copies of its columns that are not compared with all, a group would seem to say nothing.
+    # Without the copies of its columns that are not compared with all, a group would seem to carry no information.
     for j in others:
         joined = next((k for k in kept if are_same(j, k)), None)
         if joined is not None:

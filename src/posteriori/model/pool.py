@@ -17,7 +17,7 @@ FLOOR = -700.0  # nats; smaller ones are clipped, so that none decides alone. ex
 
 # How the parts of a pool follow from the known share s of a row. The exponents were chosen on the first half of the
 # tables (docs/pool.md).
-_FLAT = 2.0  # of 1 − sᵃ: near whole rows little changes, so that a cell that says nothing changes nothing
+_FLAT = 2.0  # of 1 − sᵃ: near whole rows little changes, so that a cell without information changes nothing
 _RARE = 3.0  # of 1 − s, the part of the distribution that answers where hardly anything is known
 LEAST_SHARE = 1e-6  # of all cells, in a model file: no division overflows
 
@@ -85,8 +85,8 @@ def _is_complete(batch: Batch) -> bool:
 class PartialRows:
     """The weights towards which a pool goes as less of a row is known: first v, then e, which alone is left at last.
 
-    The weights e are those of members that are joint distributions, in total 1: what these say of a row with one known
-    cell is what the training rows with this cell show. Where no member is one, e = v. The biases are
+    The weights e are those of members that are joint distributions, in total 1: their posterior of a row with one known
+    cell is that of the training rows with this cell. Where no member is one, e = v. The biases are
     log π − Σ_m v_m log p_m(y | nothing known), and with e for v, so that nothing known gives the prior π.
     """
 
@@ -198,7 +198,7 @@ def clip_log_posteriors(log_posteriors: Array) -> Array:
 
 
 def clip_factors(factors: Array, log_prior: Array) -> Array:
-    """Return log factors of a member in nats, (n, C, d), that add up with its log prior, (C,), to clipped log posteriors.
+    """Return log factors of a member in nats, (n, C, d), which sum with its log prior, (C,), to its clipped posterior.
 
     What the clip takes from the sum of a class is taken from its columns, in proportion to how much each lowers this
     class against the one that it raises most; from the columns that rule the class out alone, if there are any.

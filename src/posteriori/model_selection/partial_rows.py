@@ -160,7 +160,7 @@ class _HiddenRows:
 
     @staticmethod
     def of(fitted: Sequence[CrossFitted], rows: _SampledRows, asked: Array, n_jobs: int | None) -> _HiddenRows:
-        """Return copies of rows, and what some members say of them."""
+        """Return copies of rows, with the log posteriors of some members."""
         copies = int(np.clip(_ROWS // max(len(rows.y_true), 1), 1, _MOST_COPIES))
         hidden = [_hidden(rows.batch, (rows.numbers, rows.columns), c) for c in range(copies)]
         found = np.concatenate([_predicted(fitted, rows.fold, asked, one, n_jobs) for one in hidden])
@@ -182,7 +182,7 @@ def column_weights(fitted: Sequence[CrossFitted], rows: _SampledRows, pool: Pool
 
     .. math:: u_j \propto \sqrt{\mathrm{E}\,\mathrm{KL}\bigl(p(y \mid x) \,\|\, p(y \mid x_{-j})\bigr)}
 
-    The mutual information of single columns instead misses those that say something only together, as on boards.
+    The mutual information of single columns instead misses those that carry information only together, as on boards.
     """
     divergence, n = np.zeros(len(rows.columns)), 0
     of_whole = replace(pool, partial=None).of_members(kept)
@@ -258,7 +258,7 @@ def _varies(batch: Batch, known: Array) -> Array:
 
 
 def _absence_shows(batch: Batch) -> bool:
-    """Return whether an unknown cell can be told from an absent word: with a block of counts, no row is partial."""
+    """Return whether an unknown cell differs from an absent word: with a block of counts, no row is partial."""
     schema = batch.schema
     return all(schema.columns[j].text is not None for j in schema.of_kind("counts"))
 
