@@ -71,7 +71,7 @@ MUTANTS = (
         "return np.asarray(peak - distance)",
         "densities",
     ),
-    Mutant("learning/importance.py", "@ share**2)", "@ share)", "learning"),
+    Mutant("learning/importance.py", "@ share**2 * (1.0", "@ share * (1.0", "learning"),
     Mutant(
         "learning/weights.py",
         "np.where(known.values[0] == 0, codes",

@@ -175,3 +175,16 @@ def test_importance_under_the_model_is_of_the_rows_that_it_was_trained_on():
     plain, moved = (pool_of(X, y, members, priors=priors).partial_fit(X, y) for priors in (None, [0.9, 0.05, 0.05]))
     assert not plain.importance_.held_out
     assert_allclose(moved.importance_.information, plain.importance_.information, rtol=1e-6)
+
+
+def test_merged_pools_of_one_column_are_read_again(tmp_path):
+    """The shares of these rows add up to 1 + 2⁻⁵², and so would the weight of the column."""
+    rng = np.random.default_rng(0)
+    pools = []
+    for n in (40, 54, 56, 14):
+        y = np.resize(["a", "b"], n)
+        table = pl.DataFrame({"s": np.where(rng.random(n) < 0.8, y, "c")})
+        pools.append(po.GenerativeClassifier([po.NaiveBayes()], folds=2).fit(table, y))
+    merged = po.merge(pools)
+    po.save(merged, tmp_path / "m.posteriori")
+    assert np.array_equal(po.load(tmp_path / "m.posteriori").predict_proba(table), merged.predict_proba(table))

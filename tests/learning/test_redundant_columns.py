@@ -70,6 +70,18 @@ def test_of_many_groups_and_columns_those_that_say_most_of_the_label_are_taken(m
     assert groups(table, y) == [{"w", "x"}]
 
 
+@pytest.mark.parametrize("kind", ["numbers", "categories"])
+def test_a_group_has_all_copies_of_its_columns_also_of_more_than_are_compared(monkeypatch, kind):
+    monkeypatch.setattr(redundant_columns, "_MOST_COLUMNS", 5)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    one, other = rng.normal(3.0 * y), rng.normal(size=400)
+    columns = {f"a{k}": one * (k + 1.0) for k in range(9)} | {f"b{k}": other - k for k in range(3)}
+    if kind == "categories":
+        columns = {name: np.char.add(name, (cells > np.median(cells)).astype(str)) for name, cells in columns.items()}
+    assert groups(pl.DataFrame(columns), y) == [{f"a{k}" for k in range(9)}]
+
+
 @pytest.mark.parametrize("correlation", [0.5, 0.85])
 def test_columns_that_only_resemble_each_other_are_no_group(correlation):
     rng = np.random.default_rng(1)

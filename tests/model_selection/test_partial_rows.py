@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import warnings
 
 import numpy as np
 import polars as pl
@@ -106,8 +107,39 @@ def test_a_member_for_rows_of_which_little_is_known_changes_no_bit_of_a_whole_ro
     parts = cells.parts(rng.random((200, 4)) < 0.9)
     whole = parts[:, 0] == 1.0
     assert 0 < whole.sum() < 200
-    alone = Pool(pool.weight[[0, 1, 3]], pool.bias).log_posterior(logs[:, :, [0, 1, 3]])
+    of_whole = np.stack([logs[:, :, m] for m in (0, 1, 3)], axis=2)  # as the rows of a table without gaps have them
+    alone = Pool(pool.weight[[0, 1, 3]], pool.bias).log_posterior(of_whole)
     assert np.array_equal(pool.log_posterior(logs, parts)[whole], alone[whole])
+
+
+def test_no_bit_of_a_row_depends_on_the_other_rows():
+    rng = np.random.default_rng(2)
+    n, n_classes, n_members, d = 300, 3, 5, 6
+    logs = log_softmax(rng.normal(size=(n, n_classes, n_members)), axis=1)
+    weight = rng.dirichlet(np.ones(d))
+    cells = KnownCells(weight, 0.9, rng.random((4, d)) < 0.7, 2.0)
+    biases = rng.normal(size=(3, n_classes))
+    partial = PartialRows(rng.random(n_members), biases[0], rng.dirichlet(np.ones(n_members)), biases[1], cells)
+    pool = Pool(rng.random(n_members), biases[2], partial)
+    known = rng.random((n, d)) < 0.7
+    alone = [pool.log_posterior(logs[[i]], cells.parts(known[[i]])) for i in range(n)]
+    assert np.array_equal(pool.log_posterior(logs, cells.parts(known)), np.concatenate(alone))
+
+
+def test_rows_alone_have_the_bits_that_they_have_in_a_table(hidden):
+    pool = po.GenerativeClassifier(["nb", "tan 5", "aode 8 bins"]).fit(PENGUINS, "species")
+    alone = np.concatenate([pool.predict_log_proba(row) for row in hidden.iter_slices(1)])
+    assert np.array_equal(pool.predict_log_proba(hidden), alone)
+
+
+def test_nothing_known_gives_the_prior_beside_constant_columns_alone():
+    table = pl.DataFrame({"one": [3.0] * 40, "same": ["a"] * 20 + [None] * 20, "void": [None] * 40})
+    with pytest.warns(UserWarning, match="void"):
+        model = po.GenerativeClassifier(["nb", "binned weighted"]).fit(table, list("uvvwuvvwwu" * 3 + "uuvvvwwwww"))
+    assert_allclose(model.predict_proba([{}, {"one": 3.0}])[0], model.class_prior_, rtol=1e-14)
+    found = model.explain(table)
+    scores = found.log_prior + found.log_factors.sum(axis=2)
+    assert_allclose(log_softmax(scores, axis=1), model.predict_log_proba(table), atol=1e-12)
 
 
 @given(st.integers(0, 1000))
@@ -170,6 +202,43 @@ def test_an_explanation_begins_at_the_prior_and_adds_up_to_the_posterior(model, 
     )
     unknown = np.array([[cell is None for cell in row] for row in hidden.rows()])
     assert_allclose(np.moveaxis(found.log_factors, 2, 1)[unknown], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("members", "parameters"),
+    [
+        (["nb", "forest"], {}),
+        (["nb", "tan 5"], {"priors": [0.9, 0.1]}),
+        (["nb"], {"pool": "best"}),
+        ({"strict": po.NaiveBayes(alpha=0.0), "tan": "tan 5"}, {}),
+        ({"strict": po.NaiveBayes(alpha=0.0)}, {"priors": [0.2, 0.8], "pool": "best"}),
+    ],
+    ids=str,
+)
+def test_an_explanation_adds_up_where_the_posteriors_of_members_are_clipped(members, parameters, tmp_path):
+    """Of many columns that say the same, naive Bayes is off by thousands of nats; without smoothing, it rules out."""
+    rng = np.random.default_rng(0)
+    n = 240
+    y = rng.integers(0, 2, n)
+    numbers = (rng.normal(size=n) + 2.0 * y)[:, np.newaxis] * 3.0 + rng.normal(size=(n, 120)) * 0.1
+    rows = pl.DataFrame(numbers, schema=[f"x{j}" for j in range(120)]).with_columns(
+        s=pl.Series(np.where(rng.random(n) < 0.1, "rare", np.array(["u", "v"])[y])),
+        t=pl.Series(np.where(rng.random(n) < 0.5, "w", np.array(["v", "u"])[y])),
+    )
+    rows = rows.select(pl.when(pl.Series(rng.random(n) < 0.9)).then(pl.col(name)).alias(name) for name in rows.columns)
+    pool = po.GenerativeClassifier(members, folds=2, random_state=0, **parameters).fit(rows[:200], y[:200])
+    asked = rows[200:].with_columns(s=pl.Series(["u", "v"] * 20))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        least = min(one.predict_log_proba(asked).min() for one in pool.members_.values())
+    assert least < -700.0 or not np.isfinite(least)
+    found = pool.explain(asked)
+    scores = found.log_prior + found.log_factors.sum(axis=2)
+    assert_allclose(log_softmax(scores, axis=1), pool.predict_log_proba(asked), atol=1e-9)
+    script = f"{DRIVER}\nconst result = given.map(evaluated);"
+    (of_node,) = in_node(script, [{"file": json.loads(to_javascript(pool)), "rows": asked.rows(named=True)}], tmp_path)
+    factors = [np.transpose(np.array(row["factors"], np.float64)) for row in of_node]
+    assert_allclose(factors, found.log_factors, rtol=1e-9, atol=1e-9)
 
 
 def test_hidden_cells_are_predicted_better_than_by_the_weights_of_whole_rows():

@@ -135,6 +135,26 @@ def test_a_loaded_model_draws_the_same_rows(fitted, path):
     assert labels_again.tolist() == labels.tolist()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: po.NaiveBayes(feature_weights="conditional"),
+        lambda: po.NaiveBayes(feature_weights="cells", distributions="binned"),
+        lambda: po.TreeAugmentedNaiveBayes(feature_weights="conditional"),
+        lambda: po.GenerativeClassifier(["binned weighted", "cells", "nb"]),
+    ],
+)
+def test_a_class_without_weight_is_read_again(make, path):
+    rng = np.random.default_rng(0)
+    y = np.resize(["a", "b", "c"], 90)
+    X = rng.normal(size=(90, 2)) + (y == "a")[:, np.newaxis]
+    model = make().fit(X, y, sample_weight=(y != "b").astype(float))
+    po.save(model, path)
+    assert_array_equal(po.load(path).predict_log_proba(X), model.predict_log_proba(X))
+    row = {"x0": 0.5, "x1": None}
+    assert po.scoring.load_scorer(path)(row) == model.scorer()(row)
+
+
 def test_learning_goes_on_where_it_stopped(path):
     first, rest = mixed_rows(50), mixed_rows(30, seed=1)
     rest = rest.with_columns(sky=pl.lit("snow"))

@@ -205,7 +205,7 @@ def word_factors_of(posterior: Posterior, batch: Batch, log_factors: Array) -> l
             for name, found in of_row.items():
                 row[name] = _added(row.get(name), own, found)
     divided = [{name: found for name, found in row.items() if name not in undivided} for row in rows]
-    if pool is None or pool.fading is None:
+    if pool is None:
         return divided
     places = {name: j for j, name in enumerate(posterior.schema.names)}
     return [

@@ -15,7 +15,7 @@ _SAME_NUMBERS = 0.95  # |rank correlation| of two columns of numbers
 _SAME_CODES = 0.8  # of other pairs: the mutual information as a share of the larger entropy
 _BINS = 16  # of a column of numbers, beside categories
 _ROWS_PER_VALUE = 10  # with fewer, a column of categories seems to depend on any other
-_MOST_COLUMNS = 300  # compared with each other: those with the most information about the label
+_MOST_COLUMNS = 300  # compared with all others: those with the most information about the label
 MOST_GROUPS = 8
 
 
@@ -31,24 +31,40 @@ def redundant_groups(batch: Batch, label: Array) -> list[tuple[int, ...]]:
     batch : Batch
         Its columns of counts are in no group.
     label : ndarray (n,)
-        The class index of each row. The mutual information with it chooses 300 columns of more, and the groups.
+        The class index of each row. The mutual information with it chooses 300 columns of more, and the groups. Another
+        column joins a group if it and the most informative column of the group nearly determine each other.
     """
     ranks, codes = _ranks(batch), _codes(batch)
     entropy = {j: _entropy(of_column) for j, of_column in codes.items()}
     about_label = {j: _information(codes[j], label, entropy[j], _entropy(label)) for j in codes if entropy[j] > 0}
-    columns = sorted(sorted(about_label, key=lambda j: -about_label[j])[:_MOST_COLUMNS])
+
+    def are_same(j: int, k: int) -> bool:
+        if j in ranks and k in ranks:
+            return abs(float(ranks[j] @ ranks[k])) >= _SAME_NUMBERS
+        less, more = sorted((entropy[j], entropy[k]))
+        least = _SAME_CODES * more
+        return less >= least and _information(codes[j], codes[k], entropy[j], entropy[k]) >= least
+
+    by_information = sorted(about_label, key=lambda j: -about_label[j])
+    columns, others = sorted(by_information[:_MOST_COLUMNS]), by_information[_MOST_COLUMNS:]
     same = np.zeros((len(batch.schema.columns),) * 2, np.bool_)
     numbers = [j for j in columns if j in ranks]
     if numbers:
         normed = np.array([ranks[j] for j in numbers])
         same[np.ix_(numbers, numbers)] = np.abs(normed @ normed.T) >= _SAME_NUMBERS
     for j, k in combinations(columns, 2):
-        less, more = sorted((entropy[j], entropy[k]))
-        if less >= _SAME_CODES * more and not (j in ranks and k in ranks):
-            same[j, k] = _information(codes[j], codes[k], entropy[j], entropy[k]) >= _SAME_CODES * more
+        if not (j in ranks and k in ranks):
+            same[j, k] = are_same(j, k)
     group = connected_components(same, directed=False)[1]
-    found = [tuple(np.flatnonzero(group == one).tolist()) for one in np.flatnonzero(np.bincount(group) > 1)]
-    return sorted(sorted(found, key=lambda one: -max(about_label[j] for j in one))[:MOST_GROUPS])
+    found = [np.flatnonzero(group == one).tolist() for one in np.flatnonzero(np.bincount(group) > 1)]
+    first = {max(of_group, key=lambda j: about_label[j]): of_group for of_group in found}
+    kept = sorted(first, key=lambda j: -about_label[j])[:MOST_GROUPS]
+    # Without the copies of its columns that are not compared with all, a group would seem to carry no information.
+    for j in others:
+        joined = next((k for k in kept if are_same(j, k)), None)
+        if joined is not None:
+            first[joined].append(j)
+    return sorted(tuple(sorted(first[j])) for j in kept)
 
 
 def _ranks(batch: Batch) -> dict[int, Array]:

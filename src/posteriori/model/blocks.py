@@ -236,9 +236,11 @@ class FactorWeights:
     # (d,) bool: the columns whose factors differed between classes in training, which share the bias; empty for all
     varies: Array = field(default_factory=lambda: np.zeros(0, np.bool_))
 
-    def check_against(self, n_columns: int, n_components: int) -> None:
-        """Raise ValueError unless there is a bias for each component and a weight for each column."""
-        check_numbers("the biases", self.bias, (n_components,))
+    def check_against(self, n_columns: int, log_prior: Array) -> None:
+        """Raise ValueError unless there is a bias for each component, of prior (Z,), and a weight for each column."""
+        check_numbers("the biases", self.bias, log_prior.shape, -np.inf)
+        of_possible = self.bias[~np.isneginf(log_prior)]  # an impossible component may have −inf
+        check_numbers("the biases", of_possible, of_possible.shape)
         check_numbers("the weights of factors", self.weight, (n_columns,), 0.0)
         check_numbers("the penalty", np.array([self.penalty]), (1,), 0.0)
         of_columns = self.varies.shape in ((0,), (n_columns,)) and self.varies.dtype == np.bool_

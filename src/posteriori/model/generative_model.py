@@ -55,7 +55,7 @@ class GenerativeModel:
         self._check_coverage()
         if self.weights is not None:
             require(not of_class, "factors are weighted, but a class has several components")
-            self.weights.check_against(len(self.schema.columns), n_components)
+            self.weights.check_against(len(self.schema.columns), self.log_prior)
             for block, parameters in zip(self.blocks, self.weights.parameters, strict=bool(self.weights.parameters)):
                 self._check_parameters(block, parameters)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori.model.blocks import known_cells
-from posteriori.model.generative_model import has_finite_sum
+from posteriori.model.generative_model import has_finite_sum, log_normalised
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -37,7 +37,7 @@ class KnownCells:
     of those of whole rows, w, of partial rows, v, and of rows of which hardly anything is known, e.
     """
 
-    weight: Array  # (d,): u, ≥ 0, in total 1; 0 for columns of one value, which do not count
+    weight: Array  # (d,): u, ≥ 0, in total 1; 0 for columns of one value, if others have more
     # the weight, and the number of cells, of the median training row of which something is known; 0 if gaps are
     # evidence, or columns hold counts, whose absence is known: then every row is a whole one
     typical: float
@@ -74,9 +74,9 @@ class KnownCells:
 
     def _share(self, of_cells: Array, weight: Array, typical: float) -> Array:
         """Return the known share of rows, (n,), from the weights of their known cells, (n, d)."""
-        share = of_cells.sum(axis=1) / typical
-        if len(self.patterns):
-            share = np.maximum(share, (of_cells @ self.patterns.T / (self.patterns @ weight)).max(axis=1))
+        share = of_cells.sum(axis=1) / typical  # sums over each row, so that no bit depends on the rows beside it
+        for pattern in self.patterns:
+            share = np.maximum(share, (of_cells * pattern).sum(axis=1) / (pattern * weight).sum())
         return np.asarray(np.minimum(share, 1.0))
 
     def parts(self, known: Array) -> Array:
@@ -168,17 +168,18 @@ class Pool:
     def log_posterior(self, log_posteriors: Array, parts: Array | None = None) -> Array:
         """Return log p(y | x) in nats, (n, C), from log posteriors of the members, (n, C, M), that are clipped.
 
-        `parts` are those of each row, (n, 3); None if all rows are whole.
+        `parts` are those of each row, (n, 3); None if all rows are whole. No bit of a row depends on the other rows: no
+        product of matrices, whose rounding depends on their size, adds up what differs between rows.
         """
         of_whole = self.weight != 0.0
         if of_whole.all() or not of_whole.any():
             score: Array = log_posteriors @ self.weight + self.bias
-        else:  # so that a member for other rows changes no bit of a whole one
-            score = log_posteriors[:, :, of_whole] @ self.weight[of_whole] + self.bias
+        else:  # a copy in the order of memory of whole rows alone, so that a member for other rows changes no bit
+            score = np.ascontiguousarray(log_posteriors[:, :, of_whole]) @ self.weight[of_whole] + self.bias
         if parts is not None and self.partial is not None:
             rows = np.flatnonzero(parts[:, 0] < 1.0)
             weight, bias = self._of_parts(parts[rows])
-            score[rows] = np.einsum("nym,nm->ny", log_posteriors[rows], weight) + bias
+            score[rows] = (log_posteriors[rows] * weight[:, np.newaxis, :]).sum(axis=2) + bias
         score -= score.max(axis=1, keepdims=True)  # the exponentials cannot overflow
         log_posterior: Array = score - np.log(np.exp(score).sum(axis=1, keepdims=True))
         return log_posterior
@@ -187,8 +188,9 @@ class Pool:
         """Return the weights, (n, M), and biases, (n, C), of rows by their parts, (n, 3)."""
         partial = self.partial
         assert partial is not None
-        weights = np.stack([self.weight, partial.weight, partial.nothing_weight])
-        return parts @ weights, parts @ np.stack([self.bias, partial.bias, partial.nothing_bias])
+        whole, some, nothing = parts.T[:, :, np.newaxis]
+        weights = whole * self.weight + some * partial.weight + nothing * partial.nothing_weight
+        return weights, whole * self.bias + some * partial.bias + nothing * partial.nothing_bias
 
     def of_members(self, kept: Array) -> Pool:
         """Return the pool of some members, by their positions."""
@@ -209,3 +211,28 @@ def clip_log_posteriors(log_posteriors: Array) -> Array:
     if not has_finite_sum(log_posteriors):
         log_posteriors = np.where(np.isnan(log_posteriors), -np.log(log_posteriors.shape[1]), log_posteriors)
     return np.maximum(log_posteriors, FLOOR)
+
+
+def clip_factors(factors: Array, log_prior: Array) -> Array:
+    """Return log factors of a member in nats, (n, C, d), which sum with its log prior, (C,), to its clipped posterior.
+
+    What the clip takes from the sum of a class is taken from its columns, in proportion to how much each lowers this
+    class against the one that it raises most; from the columns that rule the class out alone, if there are any.
+    """
+    score = log_prior + factors.sum(axis=2)
+    log_posterior = log_normalised(score)
+    rows, classes = np.nonzero(~(log_posterior >= FLOOR) & (log_prior > -np.inf))
+    if not len(rows):
+        return factors
+    evidence = np.logaddexp.reduce(score, axis=1)
+    evidence[np.isneginf(evidence)] = 0.0
+    wanted = clip_log_posteriors(log_posterior)[rows, classes] + evidence[rows] - log_prior[classes]
+    of_class, highest = factors[rows, classes], factors.max(axis=1)[rows]
+    rules_out = np.isneginf(of_class)
+    with np.errstate(invalid="ignore"):  # −inf − −inf, of a column that rules out every class
+        against = np.where(rules_out.any(axis=1, keepdims=True), rules_out, highest - of_class)
+    kept = np.where(rules_out, 0.0, of_class)
+    share = against / np.maximum(against.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    clipped = factors.copy()
+    clipped[rows, classes] = kept + (wanted - kept.sum(axis=1))[:, np.newaxis] * share
+    return clipped

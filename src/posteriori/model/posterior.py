@@ -13,7 +13,7 @@ from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.model.blocks import Block, known_cells
 from posteriori.model.generative_model import GenerativeModel, log_normalised
 from posteriori.model.marginals import scores_without, scores_without_each
-from posteriori.model.pool import FLOOR, Pool, clip_log_posteriors
+from posteriori.model.pool import FLOOR, Pool, clip_factors, clip_log_posteriors
 from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Schema, quote
@@ -249,7 +249,7 @@ class Posterior:
         return self.pool is None or self.pool.fading is not None
 
     def explaining_factors(self, batch: Batch) -> Array:
-        """Return the log factor of each column in nats, (n, C, d), of a pool the weighted sum of its members'.
+        """Return the log factor of each column in nats, (n, C, d), of a pool the weighted sum of its members', clipped.
 
         Of a pool that knows partial rows, a factor is relative to that of a row without cells, and the bias of whole
         rows, b + Σ_m w_m log p_m(y | nothing known) − log π, is shared equally by the columns that are known.
@@ -261,9 +261,10 @@ class Posterior:
         for model, weight, rows in zip(self.models, self.pool.weights(parts), self._read(batch), strict=True):
             if not np.any(weight):
                 continue
-            factors = model.posterior_factors(rows)
+            factors = clip_factors(model.posterior_factors(rows), model.class_log_prior)
             if partial is not None:
-                factors = factors - model.posterior_factors(blank_batch(model.schema))
+                blank = model.posterior_factors(blank_batch(model.schema))
+                factors = factors - clip_factors(blank, model.class_log_prior)
             total += np.reshape(weight, (-1, 1, 1)) * factors
         if partial is not None:
             share = known_cells(batch) * partial.cells.weight

@@ -76,6 +76,8 @@ def fit_partial_rows(
     kept = np.flatnonzero(pool.weight) if pool.weight.any() else np.array([int(pool.weight.argmax())])
     known, weight = known_cells(batch), folded.weight[sampled]
     varies = _varies(batch, known)
+    if not varies.any():  # of constant columns alone, those that have a value, so that nothing known gives the prior
+        varies = np.asarray(known.any(axis=0))
     log_prior = np.maximum(log_prior, FLOOR)  # of a class without rows
     joint = _joint_members(fitted, pool)
     asked = np.union1d(kept, joint)
@@ -295,7 +297,9 @@ def merged_cells(each: Sequence[KnownCells], shares: Sequence[float]) -> KnownCe
     typical, number = np.asarray(shares) @ [[one.typical, one.typical_number] for one in each]
     power = max(one.power for one in each)
     weight = np.sum([share * one.weight for share, one in zip(shares, each, strict=True)], axis=0)
-    return KnownCells(weight, float(typical), float(number), patterns[patterns @ weight > LEAST_SHARE], power)
+    total = max(float(weight.sum()), np.finfo(np.float64).tiny)  # 1, or less if the rows of a pool had no cells
+    patterns = patterns[patterns @ weight / total > LEAST_SHARE]
+    return KnownCells(weight / total, float(typical) / total, float(number) / total, patterns, power)
 
 
 def _median(values: Array, weight: Array) -> float:

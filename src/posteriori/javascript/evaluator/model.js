@@ -307,6 +307,30 @@ export class Classifier {
     return normalised(bias.map((one, y) => each.reduce((sum, of, m) => sum + weight[m] * of[y], one)));
   }
 
+  /** Return the terms of a model, (C, d), that add up with its log prior to clipped log posteriors, as `clip_factors`. */
+  clippedTerms(model, cells) {
+    const terms = model.terms(cells, false);
+    const d = this.schema.columns.length;
+    const of = (y) => terms.subarray(y * d, (y + 1) * d);
+    const sum = (values) => values.reduce((total, value) => total + value, 0);
+    const scores = model.classLogPrior.map((prior, y) => prior + sum(of(y)));
+    const evidence = logSum(scores);
+    const isPossible = evidence > -Infinity;
+    const highest = Array.from({ length: d }, (_, j) => Math.max(...scores.map((_, y) => terms[y * d + j])));
+    const clipped = Float64Array.from(terms);
+    scores.forEach((score, y) => {
+      if (model.classLogPrior[y] === -Infinity || (isPossible && score - evidence >= FLOOR)) return;
+      const wanted = (isPossible ? FLOOR + evidence : -Math.log(scores.length)) - model.classLogPrior[y];
+      const own = of(y);
+      const rulesOut = own.some((value) => value === -Infinity);
+      const against = highest.map((most, j) => (rulesOut ? Number(own[j] === -Infinity) : most - own[j]));
+      const kept = own.map((value) => (value === -Infinity ? 0 : value));
+      const perUnit = (wanted - sum(kept)) / Math.max(sum(against), Number.MIN_VALUE);
+      kept.forEach((value, j) => (clipped[y * d + j] = value + perUnit * against[j]));
+    });
+    return clipped;
+  }
+
   /** Add the bias of whole rows, relative to a row without cells, to the factors of known columns, by their weights. */
   shareBias(total, cells, whole, blank) {
     const d = this.schema.columns.length;
@@ -374,8 +398,8 @@ export class Classifier {
     const weights = this.pool ? this.weighed(parts).weight : [1];
     const blank = partial && this.schema.readRow({});
     this.models.forEach((model, m) => {
-      const terms = model.terms(cells, !this.pool);
-      const without = partial && model.terms(blank, false); // a factor is relative to that of a row without cells
+      const terms = this.pool ? this.clippedTerms(model, cells) : model.terms(cells, true);
+      const without = partial && this.clippedTerms(model, blank); // a factor is relative to that of a row without cells
       for (let cell = 0; cell < total.length; cell++) total[cell] += weights[m] * (terms[cell] - (partial ? without[cell] : 0));
       if (this.pool && !partial) model.classLogPrior.forEach((one, y) => (bias[y] += weights[m] * one));
     });
