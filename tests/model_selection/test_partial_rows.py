@@ -117,7 +117,7 @@ def test_no_bit_of_a_row_depends_on_the_other_rows():
     n, n_classes, n_members, d = 300, 3, 5, 6
     logs = log_softmax(rng.normal(size=(n, n_classes, n_members)), axis=1)
     weight = rng.dirichlet(np.ones(d))
-    cells = KnownCells(weight, 0.9, rng.random((4, d)) < 0.7, 2.0)
+    cells = KnownCells(weight, 0.9, 0.9 * d, rng.random((4, d)) < 0.7, 2.0)
     biases = rng.normal(size=(3, n_classes))
     partial = PartialRows(rng.random(n_members), biases[0], rng.dirichlet(np.ones(n_members)), biases[1], cells)
     pool = Pool(rng.random(n_members), biases[2], partial)
@@ -207,7 +207,7 @@ def test_an_explanation_begins_at_the_prior_and_adds_up_to_the_posterior(model, 
 @pytest.mark.parametrize(
     ("members", "parameters"),
     [
-        (["nb", "forest"], {}),
+        (["nb", "forest"], {"penalty": 1e4}),
         (["nb", "tan 5"], {"priors": [0.9, 0.1]}),
         (["nb"], {"pool": "best"}),
         ({"strict": po.NaiveBayes(alpha=0.0), "tan": "tan 5"}, {}),
