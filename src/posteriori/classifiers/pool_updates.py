@@ -339,7 +339,7 @@ def merge_pools(pools: Sequence[UpdatablePool], merge_members: Callable[[Sequenc
         No member can be merged; the message lists the reasons.
     """
     rows = np.array([next(iter(pool.fitted_.members.values())).class_count_.sum() for pool in pools])
-    shares = (rows / rows.sum()).tolist()
+    shares = (rows / rows.sum() if rows.any() else np.full(len(rows), 1.0 / len(rows))).tolist()
     names = list(dict.fromkeys(name for pool in pools for name in pool.fitted_.members))
     members: dict[str, GenerativeEstimator] = {}
     unable: dict[str, str] = {}
