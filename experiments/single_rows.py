@@ -8,7 +8,8 @@ One unknown: the posterior of a row without one cell should lie between those wi
 neighbours and quantiles of the training rows, or the categories. Two unknown: with pairs of values of rows.
 One known, two known: the posterior should be the share of the classes among the training rows with these cells; of
 categories and numbers of few values, in columns without gaps, that 100 training rows or more have. The distance of two
-distributions is half the sum of absolute differences. Hidden: the log-loss of the other rows with random cells hidden.
+distributions is half the sum of absolute differences. Hidden: the log-loss of the other rows with random cells hidden,
+and by how much it exceeds that of the class prior at most, also where whole columns are hidden.
 With --keep, figures are stored in a file, and tables already in it are not measured again. With --before, figures of
 another state stand beside. With --write, the tables go into docs/pool.md.
 """
@@ -39,7 +40,7 @@ FEWEST_ROWS, FEWEST_OF_VALUE = 100, 100
 N_ROWS, N_COLUMNS, N_PAIRS, N_VALUES = 30, 12, 8, 40
 MOST_CATEGORIES, FEW_VALUES = 12, 16
 NEIGHBOURS = np.array([-0.06, -0.03, -0.01, 0.0, 0.01, 0.03, 0.06])  # in shares of the training rows
-OUTSIDE = 0.01
+OUTSIDE, ABOVE = 0.01, 0.01
 UNKNOWN, KNOWN = ("one unknown", "two unknown"), ("one known", "two known")
 Figures = dict[str, Any]
 
@@ -132,14 +133,16 @@ def measure(table: Table) -> Figures:
     train, labels = table.X[training], table.y[training].cast(pl.String)
     rest, truth = table.X[other], table.y[other].cast(pl.String)
     model = po.GenerativeClassifier(n_jobs=1).fit(train, labels)
-    figures: Figures = {}
-    for share in SHARES:
-        copies = 3 if 0.0 < share < 0.8 else 1
-        losses = []
-        for copy in range(copies):
-            posterior = model.predict_proba(hidden(rest, share, "cells", copy))
-            losses.append(log_loss(np.searchsorted(model.classes_, truth.to_numpy()), posterior))
-        figures[f"hidden {share:.0%}"] = float(np.mean(losses))
+    places = np.searchsorted(model.classes_, truth.to_numpy())
+
+    def loss_of(share: float, way: str) -> float:
+        copies = range(3 if 0.0 < share < 1.0 else 1)
+        rows = [hidden(rest, share, way, copy) for copy in copies]
+        return float(np.mean([log_loss(places, model.predict_proba(one)) for one in rows]))
+
+    figures: Figures = {f"hidden {share:.0%}": loss_of(share, "cells") for share in SHARES}
+    losses = [figures[f"hidden {share:.0%}"] for share in SHARES] + [loss_of(share, "columns") for share in SHARES]
+    figures["above prior"] = max(losses) - figures["hidden 100%"]
     rows = rest[rng.permutation(rest.height)[:N_ROWS]]
     return figures | unknown(model, train, rows, rng) | known(model, train, labels, rng)
 
@@ -167,7 +170,8 @@ def losses(figures: dict[str, Figures], state: str) -> Iterator[list[str]]:
     for half, belongs in (("first half", in_first_half), ("second half", lambda name: not in_first_half(name))):
         chosen = [one for name, one in figures.items() if belongs(name)]
         means = [np.mean([one[f"hidden {share:.0%}"] for one in chosen]) for share in SHARES]
-        yield [f"{half}, {state}", *(f"{mean:.4f}" for mean in means)]
+        above = sum(one["above prior"] > ABOVE for one in chosen), max(one["above prior"] for one in chosen)
+        yield [f"{half}, {state}", *(f"{mean:.4f}" for mean in means), f"{above[0]} · {above[1]:.3f}"]
 
 
 def main() -> None:
@@ -195,7 +199,7 @@ def main() -> None:
     head = ["tables", *(f"{title}: outside · mean · worst" for title in UNKNOWN)]
     head += [f"{title}, points: mean · worst" for title in KNOWN]
     text = markdown_table(head, [line for state, one in pairs for line in lines(one, state)])
-    head = ["log-loss", *(f"{share:.0%} hidden" for share in SHARES)]
+    head = ["log-loss", *(f"{share:.0%} hidden" for share in SHARES), "tables above the prior by 0.01 · most"]
     text += "\n\n" + markdown_table(head, [line for state, one in pairs for line in losses(one, state)])
     print(text)
     if asked.write:

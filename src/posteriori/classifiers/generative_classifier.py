@@ -218,9 +218,11 @@ class GenerativeClassifier(Classifier):
     folds, because those of one depend on chance. The scores are those of the first assignment.
 
     These weights and biases are those of rows as complete as the training rows. The weights of a row are
-    g·w_m + (1 − g)·v_m, and its biases g·b_y + (1 − g)·b⁰_y, where g says how much of the row is known. v is fitted to
-    held-out rows of which random cells are hidden, and b⁰ is such that a row without cells has the class prior
-    (docs/pool.md).
+    h·e_m + (1 − h)·(g·w_m + (1 − g)·v_m), and its biases the same mean: g says how much of the row is known, where a
+    column counts as much as the posterior depends on it, and h is near 1 where hardly anything is known (`KnownCells`).
+    v is fitted to held-out rows of which random cells are hidden. e is 1 for one member that is a joint distribution,
+    so that a single known cell gives the class shares of the training rows with this cell. The biases are such that a
+    row without cells has the class prior (docs/pool.md).
 
     p(x) and drawn rows are those of the mixture of the members with shares proportional to their weights. The posterior
     of the pool is not that of the mixture.
