@@ -1,12 +1,13 @@
 """Compare candidates for a default with the default, on the half of the tables that tunes it and on the other half.
 
-Usage: python -m experiments.halves {predictive,backoff,forest,cells} [--rows N] [--keep FILE] [--write]
+Usage: python -m experiments.halves {predictive,backoff,forest,cells,bins} [--rows N] [--keep FILE] [--write]
 
 "predictive" compares Gaussian models whose parameters are estimated with those that integrate them out, on the
 columns of numbers and categories of every table with numbers. "backoff" compares learned strengths of back-off with
 constants. "forest" compares generative forests by their splits and means, and pools without forests, with them, and
 with those of the arithmetic mean in addition. "cells" compares naive Bayes with one learned weight per feature and with
-one learned number per cell, and pools without and with the latter. With --keep, scores are stored in a file, and those
+one learned number per cell, and pools without and with the latter. "bins" compares bins that follow the rows with those
+of fixed rules, on the tables that have more than 2,000 rows. With --keep, scores are stored in a file, and those
 already in it are not measured again. With --write, the figures are put into docs/pool.md or docs/dependence.md;
 without it they are printed.
 
@@ -38,8 +39,10 @@ PAGES: dict[str, Path] = {
     "backoff": DOCS / "dependence.md",
     "forest": DOCS / "pool.md",
     "cells": DOCS / "pool.md",
+    "bins": DOCS / "pool.md",
 }
-ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000, "cells": 1000}
+ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000, "cells": 1000, "bins": 8000}
+FEWEST_ROWS = {"bins": 2500}
 _QDA: dict[str, Any] = {"pooling": "per_class", "n_jobs": 1}
 _GAUSSIAN = {
     "naive Bayes": (po.NaiveBayes(n_jobs=1), po.NaiveBayes(predictive=True, n_jobs=1)),
@@ -92,6 +95,13 @@ _CELLS = {
     },
     "pool": {"without cells": PoolWithoutCells(n_jobs=1), "with cells": po.GenerativeClassifier(n_jobs=1)},
 }
+_TABLES: dict[str, Any] = {"distributions": "binned", "feature_weights": "cells", "n_jobs": 1}
+_BINS = {
+    "learned tables": {f"bins={bins!r}": po.NaiveBayes(bins=bins, **_TABLES) for bins in (64, "fine")},
+    "TAN": {f"bins={bins!r}": po.TreeAugmentedNaiveBayes(bins=bins, n_jobs=1) for bins in ("mdlp", "auto")},
+    "kDB 2": {f"bins={bins!r}": po.KDependenceBayes(bins=bins, n_jobs=1) for bins in ("mdlp", "auto")},
+    "AODE": {f"bins={bins!r}": po.AveragedOneDependence(bins=bins, n_jobs=1) for bins in (8, "coarse")},
+}
 _STRENGTHS = {
     "TAN": po.TreeAugmentedNaiveBayes(n_jobs=1),
     "kDB 2": po.KDependenceBayes(n_jobs=1),
@@ -103,8 +113,8 @@ def models_of(what: str) -> dict[str, dict[str, Any]]:
     """Return the estimators to compare by the name of the model and of the variant; the first one is the base."""
     if what == "predictive":
         return {name: {"estimated": base, "predictive": other} for name, (base, other) in _GAUSSIAN.items()}
-    if what in ("forest", "cells"):
-        return _FORESTS if what == "forest" else _CELLS
+    if what in ("forest", "cells", "bins"):
+        return {"forest": _FORESTS, "cells": _CELLS, "bins": _BINS}[what]
     order = [10.0, 5.0, 20.0, "learned"]
     return {
         name: {f"back-off {one}": clone(model).set_params(backoff=one) for one in order}
@@ -165,7 +175,9 @@ def main() -> None:
         return
     most = arguments.rows or ROWS[arguments.what]
     found = tables(folder, None, most)
-    sets = [table for table in found if table.n_numbers or arguments.what != "predictive"]
+    fewest = FEWEST_ROWS.get(arguments.what, 0)
+    needs_numbers = arguments.what in ("predictive", "bins")
+    sets = [table for table in found if len(table.y) >= fewest and (table.n_numbers or not needs_numbers)]
     keep = arguments.keep
     stored = json.loads(keep.read_text()) if keep is not None and keep.exists() else {}
     for table in sorted(sets, key=lambda table: len(table.y) * table.X.width):

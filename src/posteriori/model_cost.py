@@ -21,7 +21,8 @@ MAX_SECONDS = 100  # of EM where numbers are missing, on one core
 _SECONDS_PER_MULTIPLICATION = 5e-9  # measured at 12 to 34 columns (3e-9 to 1e-8)
 MAX_PATTERN_CELLS = 1 << 23  # in the scatter matrices of the patterns of missing cells, 64 MB
 EM_STEPS = 10  # of a candidate; each step reads all rows
-CELL_BINS = 64  # of the candidate "cells"
+COARSE_BINS = 8  # of ``bins="coarse"``
+_FINE_BINS = {5000: 255, 0: 64}  # of ``bins="fine"``, by the least number of rows
 MOST_CLASSES_OF_CELLS = 10  # with 19 and 26, the pool takes twice the time, and is no better (soybean, letter)
 MAX_LEARNED_CELLS = 1_000_000  # numbers that it learns
 MOST_PARAMETERS = 2  # of covariances, per number of the table
@@ -29,6 +30,11 @@ ROWS_PER_COLUMN = 2.5  # of a covariance from which missing numbers are predicte
 MANY_CATEGORIES = 30  # a column with more is grouped for dependences (measured: docs/dependence.md)
 MOST_GROUPS = 64  # of the categories of one column
 _BINS = 9  # cells per binned column when the tables of pairs are sized: 8 bins and "missing"
+
+
+def fine_bins(n_rows: float) -> int:
+    """Return how many bins ``bins="fine"`` cuts a column into, at most, with so many rows."""
+    return next(bins for least, bins in _FINE_BINS.items() if n_rows >= least)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from posteriori.model_cost import (
-    CELL_BINS,
     EM_STEPS,
     MAX_LEARNED_CELLS,
     MOST_CLASSES_OF_CELLS,
@@ -30,6 +29,7 @@ from posteriori.model_cost import (
     cost_of_covariances,
     cost_of_pairs,
     cost_per_column,
+    fine_bins,
 )
 
 _NO_OPTIONS: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ def decline_cells(table: TableSummary) -> str | None:
         return "counts of words have no categories and no bins"
     if table.n_classes > MOST_CLASSES_OF_CELLS:
         return f"it would learn a number per cell for each of {table.n_classes} classes (limit {MOST_CLASSES_OF_CELLS})"
-    size = table.n_classes * sum(column.cardinality or CELL_BINS for column in table.columns)
+    size = table.n_classes * sum(column.cardinality or fine_bins(table.n_rows) for column in table.columns)
     return (
         f"it would learn {size:,} numbers at once (limit {MAX_LEARNED_CELLS:,})" if size > MAX_LEARNED_CELLS else None
     )
@@ -261,7 +261,7 @@ _SPECS = (
         "naive Bayes, binned, weighted",
         "nb with binned numbers and one weight per feature",
         _NAIVE_BAYES,
-        {"distributions": "binned", **_WEIGHTED},
+        {"distributions": "binned", "bins": "auto", **_WEIGHTED},
         options=_EM_OPTIONS | {"binned", "counts"},
         decline=decline_without_others,
         in_pool=True,
@@ -271,9 +271,9 @@ _SPECS = (
     ModelSpec(
         "cells",
         "naive Bayes, learned tables",
-        "nb with 64 bins, one learned number per category, bin and class",
+        "nb with fine bins, one learned number per category, bin and class",
         _NAIVE_BAYES,
-        {"distributions": "binned", "bins": CELL_BINS, "feature_weights": "cells"},
+        {"distributions": "binned", "bins": "fine", "feature_weights": "cells"},
         options=_EM_OPTIONS | {"binned"},
         decline=decline_cells,
         in_pool=True,
@@ -304,9 +304,9 @@ _SPECS = (
     ModelSpec(
         "aode 8 bins",
         "AODE, 8 bins",
-        "aode, backoff 5, numbers in 8 bins of equal counts",
+        "aode, backoff 5, numbers in 8 bins of equal counts, or by their values if few",
         _AODE,
-        {"bins": 8, "backoff": 5.0},
+        {"bins": "coarse", "backoff": 5.0},
         **_AVERAGED,
         in_pool=True,
         sees="all pairs",

@@ -19,7 +19,7 @@ from posteriori.learning.cut_points import CutPoints, binned_schema, mdlp_of_cou
 from posteriori.sources import source_of
 from posteriori.tables import infer_schema, read_labels, read_table
 
-RULES = (3, 8, "mdlp")
+RULES = (3, 8, "mdlp", "auto", "coarse", "fine")
 
 
 def labelled_source(values, labels, weight=None, fold=None):
@@ -124,6 +124,51 @@ def test_of_many_rows_too_there_is_one_rule(sampled):
         binned.cuts_.values(), po.preprocessing.MDLPDiscretizer().fit(values, labels, weight).cuts_, strict=True
     ):
         assert_array_equal(one, other)
+
+
+# Bins that follow the rows ------------------------------------------------------------------------------------------
+
+
+def rows_of(n, n_values):
+    """Return a column of whole numbers that has nothing to do with the classes, and one of fractions that has."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(n) % 2
+    return np.column_stack([np.arange(n) % n_values, rng.normal(labels, 1.0)]), rng.permutation(labels)
+
+
+@pytest.mark.parametrize("folds", [0, 3])
+@pytest.mark.parametrize("rule", ["auto", "coarse"])
+def test_few_values_are_kept_from_2000_rows_on(rule, folds):
+    for n, n_values, n_bins in ((1999, 16, None), (2000, 17, None), (2000, 16, 16), (4000, 13, 13)):
+        values, labels = rows_of(n, n_values)
+        n_bins = n_bins or (1 if rule == "auto" else 8)
+        schema = binned_schema(labelled_source(values, labels), {0: rule, 1: rule})
+        assert len(schema.columns[0].cuts) + 1 == n_bins
+        assert len(schema.columns[1].cuts) + 1 <= 8
+    one = CutPoints(labelled_source(values, labels, None, np.arange(n).astype(np.int32) % 3 - (folds == 0)), folds)
+    assert all(len(schema.columns[0].cuts) == 12 for schema in one.schemas({0: rule}))
+
+
+def test_a_number_of_bins_and_minimum_description_length_keep_their_word():
+    values, labels = rows_of(4000, 10)
+    for rule, n_bins in ((3, 3), (8, 8), ("mdlp", 1)):
+        schema = binned_schema(labelled_source(values, labels), {0: rule})
+        assert len(schema.columns[0].cuts) + 1 == n_bins
+
+
+def test_fine_bins_follow_the_rows():
+    for n, n_bins in ((3000, 64), (4999, 64), (5000, 255), (9000, 255)):
+        schema = binned_schema(labelled_source(*rows_of(n, 16)), {1: "fine"})
+        assert len(schema.columns[1].cuts) + 1 == n_bins
+
+
+def test_of_many_rows_too_few_values_are_kept(sampled):
+    values, labels, weight, fold, _ = sampled
+    values = np.column_stack([np.arange(len(values)) % 13, values[:, 0]])
+    found = CutPoints(labelled_source(values, labels, 20.0 * weight, fold), 4).schemas({0: "auto", 1: "auto"})
+    assert all(schema.columns[0].cuts == tuple(np.arange(12) + 0.5) for schema in found)
+    plain = CutPoints(labelled_source(values, labels, 20.0 * weight, fold), 4).schemas({1: "mdlp"})
+    assert [one.columns[1].cuts for one in found] == [one.columns[1].cuts for one in plain]
 
 
 # One rule of minimum description length -----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import logging
 import math
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, get_args
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -21,6 +21,7 @@ from posteriori.classifiers.parameters import (
 )
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
+from posteriori.densities.categorical import BinRule
 from posteriori.learning.backoff import smoothing_in
 from posteriori.model import Block
 from posteriori.model_cost import MANY_CATEGORIES
@@ -29,7 +30,7 @@ from posteriori.support.constraints import PSEUDO_COUNT
 from posteriori.tables import Column, Schema, quote
 
 COMMON: dict[str, list[Any]] = {
-    "bins": [Interval(Integral, 2, None, closed="left"), StrOptions({"mdlp"}), "array-like"],
+    "bins": [Interval(Integral, 2, None, closed="left"), StrOptions(set(get_args(BinRule))), "array-like"],
     "alpha": [PSEUDO_COUNT],
     **PRIOR_CONSTRAINTS,
     **COLUMN_CONSTRAINTS,
@@ -166,7 +167,7 @@ class KDependenceBayes(GenerativeEstimator):
         self,
         k: int = 2,
         *,
-        bins: Any = "mdlp",
+        bins: Any = "auto",
         backoff: float | str | BackOff | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,
@@ -259,7 +260,7 @@ class AveragedOneDependence(GenerativeEstimator):
     def __init__(
         self,
         *,
-        bins: Any = "mdlp",
+        bins: Any = "auto",
         backoff: float | str | BackOff | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,

@@ -69,8 +69,9 @@ class NaiveBayes(GenerativeEstimator):
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
         likelihood, 1 gives Laplace smoothing.
-    bins : int, "mdlp" or sequence of float, default "mdlp"
-        Cut points of binned columns. An int gives that many bins of equal weight, or fewer if values are repeated.
+    bins : int, "auto", "mdlp", "coarse", "fine" or sequence of float, default "mdlp"
+        Cut points of binned columns, by a rule as in `KDependenceBayes`. An int gives that many bins of equal weight,
+        or fewer if values are repeated.
         "mdlp" chooses the cut points that separate the classes (Fayyad & Irani 1993); an uninformative column may get
         one bin. A sequence gives the cut points. `partial_fit` keeps the cut points of its first call. Cut points of a
         single column: ``distributions={"age": po.Binned([18, 65])}``.

@@ -241,9 +241,12 @@ _DOCS = r"""
 columns : Columns, optional
     Which columns are categorical, are used or left out, and how dates and text are read:
     ``po.Columns(categorical_features=["zip"], dates="ignore")``. Default: ``po.Columns()``.
-bins : int, "mdlp" or sequence of float, default "mdlp"
+bins : int, "auto", "mdlp", "coarse", "fine" or sequence of float, default "auto"
     How continuous columns are cut: "mdlp" is the supervised rule of Fayyad & Irani (1993), which may give a column
-    without information about the class one bin; an int gives that many quantile bins; a sequence the cut points.
+    without information about the class one bin; "auto" is this rule, except that from 2,000 rows on a column of at most
+    16 values keeps them; "coarse" gives 8 quantile bins, with the same exception; "fine" gives 64 quantile bins, and
+    255 from 5,000 rows on. An int gives that many quantile bins, or fewer if values are repeated; a sequence the cut
+    points.
 priors : array-like (C,), mapping, "uniform" or float, optional
     p(y), in the order of `classes_` or by class; "uniform" gives every class 1/C, against imbalance. A number
     a is the Dirichlet pseudo-count per class of a prior that is estimated from the rows:

@@ -150,7 +150,7 @@ class ModelRequest:
         if self.feature_weights == "cells":
             from posteriori.learning.cells import learn_cells
 
-            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample)
+            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample, start)
         else:
             from posteriori.learning.weights import learn_weights
 

@@ -95,11 +95,9 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
 
     Parameters
     ----------
-    bins : int, "mdlp", sequence of float or None, default "mdlp"
-        How continuous columns are cut: "mdlp" is the supervised rule of Fayyad & Irani (1993), which may give a column
-        without information about the class one bin; an int gives that many quantile bins; a sequence the cut points.
-        None cuts none: they are Gaussian given a category and linear Gaussian given a number, and a categorical column
-        never depends on a continuous one.
+    bins : int, "auto", "mdlp", "coarse", "fine", sequence of float or None, default "auto"
+        How continuous columns are cut, as in `KDependenceBayes`. None cuts none: they are Gaussian given a category and
+        linear Gaussian given a number, and a categorical column never depends on a continuous one.
     penalty : {"aic", "bic"}, optional
         Penalty per parameter of an edge, in nats of log-likelihood: 1 for AIC, ½·log n for BIC. Edges that gain less
         are dropped, so the result may be a forest.
@@ -187,7 +185,7 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
     def __init__(
         self,
         *,
-        bins: Any = "mdlp",
+        bins: Any = "auto",
         penalty: Any = None,
         missing: str = "pairs",
         backoff: float | str | BackOff | None = 10.0,
@@ -279,7 +277,7 @@ class ChowLiuClassifier(GenerativeEstimator):
     def __init__(
         self,
         *,
-        bins: Any = "mdlp",
+        bins: Any = "auto",
         penalty: Any = None,
         missing: str = "pairs",
         backoff: float | str | BackOff | None = 10.0,

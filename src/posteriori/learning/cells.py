@@ -253,6 +253,7 @@ def learn_cells(
     statistics: JointStatistics,
     to_observed_codes: Callable[[Batch], Batch] | None = None,
     sample: Batch | None = None,
+    start: FactorWeights | None = None,
 ) -> FactorWeights:
     """Return tables of learned numbers, one per cell and class, for a naive Bayes of categories and bins.
 
@@ -268,6 +269,8 @@ def learn_cells(
         Converts a batch of the source to the codes of the model, if these differ.
     sample : Batch, optional
         A sample of the training rows, with labels, from which rows are taken without a pass over the source.
+    start : FactorWeights, optional
+        Tables of more rows, such as of all where these are those outside of a fold: their λ is taken, not searched.
     """
     check_closed_form(model, statistics)
     n_classes, d = model.n_components, len(model.schema.columns)
@@ -297,21 +300,33 @@ def learn_cells(
         codes, counts, varies, basis, np.maximum(known, FLOOR), factors, y_true, labels.weight
     )
     with blas().limit(limits=1, user_api="blas"):
-        found = fit_cells(rows, of_cells, model.log_prior[present])
-    delta = np.zeros((basis.shape[0], len(present)))
-    delta[_of_columns(counts, varies)] = found.delta
-    weight = np.zeros(d)
+        if start is not None:
+            of_cells = replace(of_cells, weighed=start.is_generative)
+        found = fit_cells(rows, of_cells, model.log_prior[present], None if start is None else start.penalty)
+    return _as_weights(model, list(zip(places, counts, strict=True)), present, found)
+
+
+def _as_weights(
+    model: GenerativeModel, counts: Sequence[tuple[int, Counts]], present: Array, found: CellOptimum
+) -> FactorWeights:
+    """Return the learned numbers of the classes that are present as tables of blocks, by their places and counts."""
+    varies = _varying([sums for _, sums in counts])
+    active = np.concatenate([model.blocks[b].columns for b, _ in counts])[varies]
+    weight = np.zeros(len(model.schema.columns))
     weight[active] = found.weight if len(found.weight) else 0.0
+    delta = np.zeros((sum(sums.table.shape[1] for _, sums in counts), len(present)))
+    delta[_of_columns([sums for _, sums in counts], varies)] = found.delta
     parameters, first = list(model.parameters), 0
-    for b, (block, sums) in zip(places, blocks, strict=True):
+    for b, sums in counts:
         widths = np.diff(sums.offsets)
-        of_slots = np.repeat(weight[list(block.columns)], widths)
+        of_slots = np.repeat(weight[list(model.blocks[b].columns)], widths)
         tables = np.where(of_slots > 0, of_slots * np.maximum(model.parameters[b].log_probability, FLOOR), 0.0)
         tables[present] += delta[first : first + tables.shape[1]].T
         tables[present] += np.outer(found.bias / max(varies.sum(), 1), np.repeat(_varying([sums]), widths))
         first += tables.shape[1]
         parameters[b] = CategoricalParameters(sums.cardinalities, _as_log_probabilities(tables, sums))
-    return FactorWeights(model.log_prior, np.ones(d), tuple(parameters), found.penalty)
+    ones, learned = np.ones(len(weight)), bool(len(found.weight))
+    return FactorWeights(model.log_prior, ones, tuple(parameters), found.penalty, is_generative=learned)
 
 
 def check_cells(blocks: Sequence[Block], schema: Schema) -> None:

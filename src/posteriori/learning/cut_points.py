@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.categorical import Binned, Bins
+from posteriori.densities.categorical import Binned, BinRule, Bins
 from posteriori.learning.folds import sums_outside_folds, with_pairs
 from posteriori.model import Block, bins_of, reject_outside
+from posteriori.model_cost import COARSE_BINS, fine_bins
 from posteriori.sources import Source
 from posteriori.sources.table_source import in_order, n_threads
 from posteriori.statistics import Counts, JointStatistics, Moments, TailMoments
@@ -19,6 +20,9 @@ from posteriori.statistics.row_records import RowSample
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Batch, Codes, Schema, quote
 
+# A column of so few values keeps them, from so many rows on: tables of pairs then learn what they say together, such as
+# the ranks of cards, which no rule for single columns sees (docs/dependence.md).
+FEW_VALUES, ROWS_OF_VALUES = 16, 2000
 _LARGEST_TABLE = 4  # largest size of the table of k·log k, in entries per row
 
 
@@ -51,21 +55,33 @@ class SortedCells:
         new[1:] = (ordered[1:] != ordered[:-1]) | (classes[1:] != classes[:-1])
         return cls(rows, np.cumsum(new) - 1, ordered[new], classes[new])
 
-    def cuts(self, bins: int | Literal["mdlp"], weight: Array) -> Array:
-        """Return the cut points: quantiles for a number of bins, or those of minimum description length.
+    @property
+    def has_few_values(self) -> bool:
+        """Whether the column has so few values that it keeps them."""
+        return np.count_nonzero(np.diff(self.value)) < FEW_VALUES
+
+    def cuts(self, bins: int | BinRule, weight: Array) -> Array:
+        """Return the cut points: quantiles for a number of bins, or those of a rule (`Binned`).
 
         Rows of weight 0 change nothing: the cut points are, to the last bit, those of a table without these rows.
         Every distinct value is a candidate.
 
         Parameters
         ----------
-        bins : int or "mdlp"
+        bins : int or str
         weight : ndarray
             The weight of each row of the column, ≥ 0.
         """
         weight = np.bincount(self.pair, weight[self.rows], len(self.value))
-        if bins != "mdlp":
+        if isinstance(bins, int):
             return quantile_cuts(self.value, weight, bins)
+        n_rows = float(weight.sum())
+        if bins == "fine":
+            return quantile_cuts(self.value, weight, fine_bins(n_rows))
+        if bins != "mdlp" and n_rows >= ROWS_OF_VALUES and self.has_few_values:
+            return quantile_cuts(self.value, weight, FEW_VALUES)
+        if bins == "coarse":
+            return quantile_cuts(self.value, weight, COARSE_BINS)
         kept = (weight > 0) & (self.component >= 0)
         value, component = self.value[kept], self.component[kept]
         behind = mdlp_cuts(value, component, weight[kept], int(component.max(initial=-1)) + 1)
@@ -258,11 +274,11 @@ class CutPoints:
     def _chosen(self, columns: tuple[int, ...], bins: Mapping[int, Bins]) -> list[list[Sequence[float]]]:
         """Return, for each column, the cut points outside each fold, and last of all rows."""
         rows = self._rows(columns)
-        supervised = () if rows.sample.is_complete else tuple(j for j in columns if bins[j] == "mdlp")
+        supervised = () if rows.sample.is_complete else tuple(j for j in columns if bins[j] in ("mdlp", "auto"))
         grid = self._grid(rows, supervised) if supervised else None
 
         def choose(j: int) -> list[Sequence[float]]:
-            if grid is not None and j in supervised:
+            if grid is not None and j in supervised and not (bins[j] == "auto" and rows.sorted(j).has_few_values):
                 return grid.cuts(j)
             rule = bins[j]
             assert not isinstance(rule, tuple)

@@ -235,6 +235,7 @@ class FactorWeights:
     penalty: float = 0.0  # the strength of the penalty that was chosen for these parameters; 0 if there are none
     # (d,) bool: the columns whose factors differed between classes in training, which share the bias; empty for all
     varies: Array = field(default_factory=lambda: np.zeros(0, np.bool_))
+    is_generative: bool = True  # whether learned parameters include the log probabilities of the model
 
     def check_against(self, n_columns: int, log_prior: Array) -> None:
         """Raise ValueError unless there is a bias for each component, of prior (Z,), and a weight for each column."""
