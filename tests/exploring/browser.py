@@ -130,7 +130,8 @@ class Browser:
         )
 
     def click(self, selector):
-        """Click the middle of an element."""
+        """Click the middle of an element, once nothing is computed that could move it."""
+        self.wait()
         x, y, _ = self.place(selector)
         self.mouse("Pressed", x, y)
         self.mouse("Released", x, y)
