@@ -81,7 +81,7 @@ def test_midpoints_lie_above_the_lower_number():
 
 @pytest.mark.parametrize("bins", [1, 0, True, "kmeans", [2.0, 1.0], [np.inf], [[1.0]], 2.5, ["a"], [10**400]])
 def test_bins_that_are_none(bins):
-    with pytest.raises(ValueError, match=r"bins is .*; give a number of at least 2, 'mdlp', or cut points"):
+    with pytest.raises(ValueError, match=r"bins is .*; give a number of at least 2, one of 'mdlp', 'auto', .*, or cut"):
         Binned(bins)
 
 

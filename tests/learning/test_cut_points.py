@@ -219,7 +219,7 @@ def test_models_and_the_discretizer_cut_alike(shared_data, name):
     y = frame[known["target"]].to_list()
     numbers = frame.drop(known["target"]).select(pl.selectors.numeric())
     discretizer = po.preprocessing.MDLPDiscretizer().fit(numbers, y)
-    for model in (po.NaiveBayes(distributions="binned"), po.TreeAugmentedNaiveBayes()):
+    for model in (po.NaiveBayes(distributions="binned"), po.TreeAugmentedNaiveBayes(bins="mdlp")):
         schema = model.fit(numbers, y).model_.schema
         for column, cuts in zip(schema.columns, discretizer.cuts_, strict=True):
             assert_array_equal(column.cuts, cuts)

@@ -39,11 +39,11 @@ from posteriori.tables import Batch, Codes, Schema
 
 MOST_ROWS = 20_000  # rows that cells are learned from
 MOST_FACTORS = 1 << 20  # rows times classes times columns
-PENALTIES = (100.0, 20.0, 5.0, 1.0, 0.2)  # λ of `fit_cells`, from which held-out rows choose
+PENALTIES = (100.0, 20.0, 5.0, 1.0, 0.2, 0.04)  # λ of `fit_cells`, from which held-out rows choose
 _FOLDS = 3  # one of which chooses λ
 _SAME = 1e-9  # relative difference of numbers that counts as none
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
-MOST_DIRECTIONS = 16  # of a random walk over bins
+MOST_DIRECTIONS = 48  # of a random walk over bins
 _LEAST_INFORMATION = 0.5  # of rows about a direction, in units of its variance
 _WEAK = 0.1  # β of `CellProblem`
 _SEARCH, _FINAL = 1e-4, 1e-8  # L-BFGS ends if a step lowers the loss by less, relative to it
@@ -394,8 +394,8 @@ def _prior_roots(model: GenerativeModel, block: Block, counts: Counts) -> Iterat
 
     Those of categories are independent, of variance 1. Those of m bins are a line in the standardised centres z of the
     bins, of variance 1 per unit, and a random walk W from bin to bin, of variance 1 from end to end:
-    :math:`\operatorname{cov} = z z^\top + W W^\top`, where W is centred. At most 16 directions are kept, those of the
-    greatest variance: they hold 96 % of that of the walk. Direction k has the variance 1/(πk)², and n rows tell a
+    :math:`\operatorname{cov} = z z^\top + W W^\top`, where W is centred. At most 48 directions are kept, those of the
+    greatest variance: they hold 99 % of that of the walk. Direction k has the variance 1/(πk)², and n rows tell a
     number of variance v from 0 if nv/4 is not small; the other directions are left out. The root of categories is
     sparse: a dense one of 10⁴ would take 0.8 GB.
     """
