@@ -4,7 +4,7 @@ import { el, oddsBar, saveDrawing, section, shownCell, signed, svg, table } from
 
 const MOST_TERMS = 24;
 const SHARED =
-  "The pool corrects each class by a constant that was fitted to held-out rows, the bias of the class. Every known column holds an equal part of it, so that the sum begins at the prior.";
+  "The pool corrects each class by a constant that was fitted to held-out rows, the bias of the class. The known columns share it by how much the prediction depends on each, so that the sum begins at the prior.";
 const BIAS =
   "Bias of the class: what the pool adds whatever the columns hold. It is the log prior of each member, times the weight of the member, and a correction for each class that was fitted to held-out rows.";
 const LINE = 22;
