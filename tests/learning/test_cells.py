@@ -222,16 +222,27 @@ def test_a_file_keeps_the_tables(tmp_path):
     assert again.model_.weights.penalty == model.model_.weights.penalty in learning.PENALTIES
 
 
-def test_the_tables_of_a_fold_are_learned_without_it(monkeypatch):
-    """Only their λ, and whether they include the generative model, are those of all rows."""
+def test_the_tables_of_a_fold_are_learned_without_it():
     penguins = load_penguins().drop_nulls("species")
     found = out_of_fold(MODEL, penguins, "species", folds=3)
-    chosen = clone(MODEL).fit(penguins, "species").model_.weights
-    learn = learning.learn_cells
-    monkeypatch.setattr(learning, "learn_cells", lambda *given: learn(*given[:5], chosen))
     for k in range(3):
         alone = clone(MODEL).fit(penguins.filter(found.fold != k), "species")
         held_out = penguins.filter(found.fold == k)
+        assert_allclose(found.posterior[found.fold == k], alone.predict_proba(held_out), atol=1e-6)
+
+
+def test_of_many_rows_only_the_penalty_of_a_fold_is_that_of_all(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3600)
+    rows = pl.DataFrame({f"x{j}": rng.normal(0.3 * y, 1.0) for j in range(3)} | {"y": y.astype(str)})
+    found = out_of_fold(MODEL, rows, "y", folds=3)
+    chosen = clone(MODEL).fit(rows, "y").model_.weights
+    learn = learning.learn_cells
+    monkeypatch.setattr(learning, "learn_cells", lambda *given: learn(*given[:5], chosen))
+    for k in range(3):
+        alone = clone(MODEL).fit(rows.filter(found.fold != k), "y")
+        assert alone.model_.weights.penalty == chosen.penalty
+        held_out = rows.filter(found.fold == k)
         assert_allclose(found.posterior[found.fold == k], alone.predict_proba(held_out), atol=1e-6)
 
 

@@ -89,8 +89,7 @@ def test_weights_of_factors_are_those_of_a_refit(rows, model):
     assert_allclose(found.posteriors["m"], refitted(model, *rows, found.fold), atol=1e-6)
 
 
-# The λ of learned tables is that of all rows: test_cells.py compares them, given this λ.
-@pytest.mark.parametrize("name", [name for name in pool_candidates() if name != "cells"])
+@pytest.mark.parametrize("name", pool_candidates())
 @pytest.mark.parametrize("gaps", [0.0, 0.15])
 @pytest.mark.filterwarnings("ignore:EM stopped after 10 steps")
 def test_candidates_of_the_pool(name, gaps):

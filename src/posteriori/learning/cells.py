@@ -41,6 +41,7 @@ MOST_ROWS = 20_000  # rows that cells are learned from
 MOST_FACTORS = 1 << 20  # rows times classes times columns
 PENALTIES = (100.0, 20.0, 5.0, 1.0, 0.2, 0.04)  # λ of `fit_cells`, from which held-out rows choose
 _FOLDS = 3  # one of which chooses λ
+_ROWS_OF_ONE_SEARCH = 2000  # from which on folds take the λ of all rows: it no longer depends on a fold, and takes time
 _SAME = 1e-9  # relative difference of numbers that counts as none
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
 MOST_DIRECTIONS = 48  # of a random walk over bins
@@ -270,7 +271,8 @@ def learn_cells(
     sample : Batch, optional
         A sample of the training rows, with labels, from which rows are taken without a pass over the source.
     start : FactorWeights, optional
-        Tables of more rows, such as of all where these are those outside of a fold: their λ is taken, not searched.
+        Tables of more rows, such as of all where these are those outside of a fold: with 2,000 rows or more, their λ is
+        taken, not searched.
     """
     check_closed_form(model, statistics)
     n_classes, d = model.n_components, len(model.schema.columns)
@@ -300,9 +302,10 @@ def learn_cells(
         codes, counts, varies, basis, np.maximum(known, FLOOR), factors, y_true, labels.weight
     )
     with blas().limit(limits=1, user_api="blas"):
-        if start is not None:
-            of_cells = replace(of_cells, weighed=start.is_generative)
-        found = fit_cells(rows, of_cells, model.log_prior[present], None if start is None else start.penalty)
+        penalty = None
+        if start is not None and len(rows.component) >= _ROWS_OF_ONE_SEARCH:
+            of_cells, penalty = replace(of_cells, weighed=start.is_generative), start.penalty
+        found = fit_cells(rows, of_cells, model.log_prior[present], penalty)
     return _as_weights(model, list(zip(places, counts, strict=True)), present, found)
 
 
