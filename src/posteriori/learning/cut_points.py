@@ -58,7 +58,7 @@ class SortedCells:
     @property
     def has_few_values(self) -> bool:
         """Whether the column has so few values that it keeps them."""
-        return np.count_nonzero(np.diff(self.value)) < FEW_VALUES
+        return int(np.count_nonzero(np.diff(self.value))) < FEW_VALUES
 
     def cuts(self, bins: int | BinRule, weight: Array) -> Array:
         """Return the cut points: quantiles for a number of bins, or those of a rule (`Binned`).
