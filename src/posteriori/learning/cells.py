@@ -40,6 +40,7 @@ from posteriori.tables import Batch, Codes, Schema
 MOST_ROWS = 20_000  # rows that cells are learned from
 MOST_FACTORS = 1 << 20  # rows times classes times columns
 PENALTIES = (100.0, 20.0, 5.0, 1.0, 0.2, 0.04)  # λ of `fit_cells`, from which held-out rows choose
+_ROWS_OF_LAST = 5000  # for the last one: a third of fewer rows is too few to distinguish it
 _FOLDS = 3  # one of which chooses λ
 _ROWS_OF_ONE_SEARCH = 2000  # from which on folds take the λ of all rows: it no longer depends on a fold, and takes time
 _SAME = 1e-9  # relative difference of numbers that counts as none
@@ -182,8 +183,8 @@ def fit_cells(rows: CellRows, tables: CellTables, log_prior: Array, penalty: flo
     log_prior : ndarray (C,)
         log π in nats, finite.
     penalty : float, optional
-        λ. Default: the one of `PENALTIES` with the least log-loss of a third of the rows, learned from the others, from
-        the largest one down until the log-loss rises; without the log-probabilities of the cells if this is better,
+        λ. Default: the one of `PENALTIES` (the last from 5,000 rows on) with the least log-loss of a third of the rows,
+        learned from the others, from the largest one down until the log-loss rises; without the log-probabilities of the cells if this is better,
         with the chosen λ, the next larger one, or one that is smaller. Fewer than six rows choose the largest λ.
     """
     start = None
@@ -192,8 +193,9 @@ def fit_cells(rows: CellRows, tables: CellTables, log_prior: Array, penalty: flo
     if penalty is None:
         share = _held_out(rows, tables)
         split = _weighing(rows, rows.weight * (1.0 - share)), _weighing(rows, rows.weight * share)
-        found = _search(*split, tables, log_prior, PENALTIES)
-        nearby = PENALTIES[max(PENALTIES.index(found[1]) - 1, 0) :]
+        tried = PENALTIES if len(rows.component) >= _ROWS_OF_LAST else PENALTIES[:-1]
+        found = _search(*split, tables, log_prior, tried)
+        nearby = tried[max(tried.index(found[1]) - 1, 0) :]
         alone = replace(tables, weighed=False)
         other = _search(*split, alone, log_prior, nearby)
         tables, (_, penalty, start) = (alone, other) if other[0] < found[0] else (tables, found)
