@@ -184,8 +184,9 @@ def fit_cells(rows: CellRows, tables: CellTables, log_prior: Array, penalty: flo
         log π in nats, finite.
     penalty : float, optional
         λ. Default: the one of `PENALTIES` (the last from 5,000 rows on) with the least log-loss of a third of the rows,
-        learned from the others, from the largest one down until the log-loss rises; without the log-probabilities of the cells if this is better,
-        with the chosen λ, the next larger one, or one that is smaller. Fewer than six rows choose the largest λ.
+        learned from the others, from the largest one down until the log-loss rises; without the log-probabilities of
+        the cells if this is better, with the chosen λ, the next larger one, or one that is smaller. Fewer than six rows
+        choose the largest λ.
     """
     start = None
     if penalty is None and len(rows.component) < 2 * _FOLDS:
