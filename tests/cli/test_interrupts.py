@@ -195,6 +195,20 @@ import posteriori.cli as c, posteriori.support.leftovers as l
 first = lambda *_: (os.kill(os.getpid(), signal.SIGTERM), threading.Event().wait(0.01))
 c._run, l.remove_leftovers = first, kill
 """,
+    "while stderr is given back": """
+from posteriori.cli import messages
+dup2, calls = os.dup2, []
+def kill_second(*fds):
+    calls.append(fds)
+    kill() if len(calls) == 2 else dup2(*fds)
+os.dup2 = kill_second
+""",
+    "in another thread, while the first one closes stderr": """
+import posteriori.cli as c, sys
+sys.stderr = open(os.dup(2), "w")
+os.close(sys.stderr.fileno())
+c._run = kill
+""",
 }
 
 

@@ -83,11 +83,12 @@ def end_now(number: int) -> NoReturn:
             impatient = threading.Timer(_PATIENCE, os._exit, [128 + number])  # nobody may read a full pipe
             impatient.daemon = True
             impatient.start()
-        with suppress(OSError, ValueError):
-            stream = unwrapped(sys.stderr)
-            cleared = _CLEARED if stream.isatty() else ""
-            stream.write(f"{cleared}error: {_WORDS[signal.Signals(number).name]}\n")
-            stream.flush()
+        for stream in filter(None, (unwrapped(sys.stderr), sys.__stderr__)):  # the first may just have been closed
+            with suppress(OSError, ValueError):
+                cleared = _CLEARED if stream.isatty() else ""
+                stream.write(f"{cleared}error: {_WORDS[signal.Signals(number).name]}\n")
+                stream.flush()
+                break
     finally:
         os._exit(128 + number)
 

@@ -128,8 +128,8 @@ def quiet_threads() -> Iterator[None]:
     finally:
         if python is sys.__stderr__:
             sys.stderr.flush()
-            sys.stderr = python
-        os.dup2(kept, 2)
+        os.dup2(kept, 2)  # first: a signal may end the process between any two lines, and says so on stderr
+        sys.stderr = python
         os.close(nowhere)
         os.close(kept)
 
