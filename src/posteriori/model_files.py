@@ -76,6 +76,7 @@ _DATACLASSES = {
     "FactorWeights": "posteriori.model",
     "GenerativeModel": "posteriori.model",
     "KnownCells": "posteriori.model",
+    "PairTables": "posteriori.model",
     "CPT": "posteriori.networks",
     "LinearGaussian": "posteriori.networks",
     "ColumnRanges": "posteriori.statistics",

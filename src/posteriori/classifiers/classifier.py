@@ -274,7 +274,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
 
         log_factors = source.map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])  # threads may finish in any order
-        kept = list(self.schema_.modelled)
+        kept, d = list(self.schema_.modelled), len(posterior.schema.columns)
         place = {j: k for k, j in enumerate(kept)}
         given = posterior.given
         return Explanation(
@@ -287,7 +287,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
             posterior.is_weighted,
             tuple(row for start in sorted(words) for row in words[start]),
             posterior.begins_at_prior,
-        )
+        ).with_pairs([(place[i], place[j]) for i, j in posterior.pairs], log_factors[:, :, d:])
 
     @partial(explain_unknown_keywords, groups={}, wanted=OF_SAMPLING)
     def sample(

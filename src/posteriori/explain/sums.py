@@ -161,6 +161,33 @@ class Explanation:
 
         return pd.DataFrame(self.to_polars().to_dict(as_series=False))
 
+    def with_pairs(self, pairs: Sequence[tuple[int, int]], log_factors: Array) -> Explanation:
+        """Return the explanation with a feature for each pair of features, such as "carat with clarity".
+
+        Parameters
+        ----------
+        pairs : sequence of tuple of int
+            The positions of P pairs.
+        log_factors : ndarray (n, C, P)
+            In nats. Pairs that add nothing in any row are left out.
+        """
+        shown = np.flatnonzero(log_factors.any(axis=(0, 1))).tolist()
+        if not shown:
+            return self
+        both = [pairs[p] for p in shown]
+        cells = np.full((len(self.values), len(both)), None, dtype=object)
+        for position, (i, j) in enumerate(both):
+            for row, (first, second) in enumerate(self.values[:, [i, j]]):
+                if first is not None and second is not None:
+                    cells[row, position] = f"{cell_text(first)}, {cell_text(second)}"
+        return replace(
+            self,
+            feature_names=(*self.feature_names, *(name_of_pair(self.feature_names, pair) for pair in both)),
+            values=np.concatenate([self.values, cells], axis=1),
+            log_factors=np.concatenate([self.log_factors, log_factors[:, :, shown]], axis=2),
+            given=self.given and (*self.given, *((),) * len(both)),
+        )
+
     def row(self, row: int) -> Explanation:
         """Return the explanation of one row."""
         rows = slice(row, row + 1)
@@ -315,6 +342,11 @@ class Explanation:
         if self.weighted:
             evidence = f"sum of the products = {exponential(log_evidence)}; posterior = product / sum"
         return "\n".join([lines[0], rule, *lines[1:-2], rule, lines[-2], evidence, rule, lines[-1]])
+
+
+def name_of_pair(names: Sequence[str], pair: tuple[int, int]) -> str:
+    """Return the name of what two columns, by their positions, say together."""
+    return f"{names[pair[0]]} with {names[pair[1]]}"
 
 
 class ExplainableModel(Protocol):

@@ -248,15 +248,23 @@ class Posterior:
         """Whether the constant terms of an explanation are the log prior: not of pools that take each row as whole."""
         return self.pool is None or self.pool.fading is not None
 
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs of columns that have a term of their own in an explanation, by their positions."""
+        return list(dict.fromkeys(pair for model in self.models for pair in model.pairs))
+
     def explaining_factors(self, batch: Batch) -> Array:
-        """Return the log factor of each column in nats, (n, C, d), of a pool the weighted sum of its members', clipped.
+        """Return the log factors of the columns, and of P pairs, in nats, (n, C, d + P).
+
+        Those of a pool are the weighted sums of its members', clipped.
 
         Of a pool that knows partial rows, a factor is relative to that of a row without cells, and the bias of whole
         rows, b + Σ_m w_m log p_m(y | nothing known) − log π, is shared equally by the columns that are known.
         """
         if self.pool is None:
             return self.models[0].explaining_factors(batch)
-        total = np.zeros((len(batch), self.models[0].n_classes, len(self.schema.columns)))
+        d = len(self.schema.columns)
+        total = np.zeros((len(batch), self.models[0].n_classes, d + len(self.pairs)))
         parts, partial = self.pool.parts(batch), self.pool.fading
         for model, weight, rows in zip(self.models, self.pool.weights(parts), self._read(batch), strict=True):
             if not np.any(weight):
@@ -265,7 +273,9 @@ class Posterior:
             if partial is not None:
                 blank = model.posterior_factors(blank_batch(model.schema))
                 factors = factors - clip_factors(blank, model.class_log_prior)
-            total += np.reshape(weight, (-1, 1, 1)) * factors
+            total[:, :, [*range(d), *(d + self.pairs.index(pair) for pair in model.pairs)]] += (
+                np.reshape(weight, (-1, 1, 1)) * factors
+            )
         if partial is not None:
             share = known_cells(batch) * partial.cells.weight
             share /= np.maximum(share.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
@@ -273,7 +283,7 @@ class Posterior:
                 share *= parts[:, :1]
             alone = log_posteriors_alone(self.models)
             bias = self.pool.bias + alone @ self.pool.weight - np.maximum(self.class_log_prior, FLOOR)
-            total += share[:, np.newaxis, :] * bias[:, np.newaxis]
+            total[:, :, :d] += share[:, np.newaxis, :] * bias[:, np.newaxis]
         return total
 
     @property
