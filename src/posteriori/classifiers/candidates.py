@@ -13,6 +13,7 @@ from sklearn.base import clone
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.parameter_groups import Labels
+from posteriori.classifiers.parameters import LEARNED_TABLES
 from posteriori.densities import REGISTRY
 from posteriori.densities.tree_growing import trees_for
 from posteriori.learning.fold_fits import CrossFitted
@@ -162,7 +163,7 @@ class MemberOptions:
         if self.missing == "informative" and "missing" not in spec.options:
             return "it does not model which cells are missing"
         known = spec.make().get_params()
-        learns_cells = known.get("feature_weights") == "cells"
+        learns_cells = known.get("feature_weights") in LEARNED_TABLES
         if learns_cells and self.missing == "informative":
             return "its learned tables have no number for a missing cell"
         if "distributions" in known and not learns_cells:

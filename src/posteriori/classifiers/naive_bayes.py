@@ -15,6 +15,7 @@ from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
+    LEARNED_TABLES,
     PRIOR_CONSTRAINTS,
     GivenParameters,
     insert_shared_docs,
@@ -182,7 +183,7 @@ class NaiveBayes(GenerativeEstimator):
         **PRIOR_CONSTRAINTS,
         **COLUMN_CONSTRAINTS,
         **EM_CONSTRAINTS,
-        "feature_weights": [None, StrOptions({"conditional", "cells"})],
+        "feature_weights": [None, StrOptions({"conditional", *LEARNED_TABLES})],
     }
 
     def __init__(
@@ -278,10 +279,10 @@ class NaiveBayes(GenerativeEstimator):
             columns_of.setdefault((density, j if column.kind == "counts" else None), []).append(j)
         blocks = [Block(density, tuple(columns)) for (density, _), columns in columns_of.items()]
         blocks += missingness_of(self.missing, self.alpha, schema)
-        if self.feature_weights == "cells":
-            from posteriori.learning.cells import check_cells
+        if self.feature_weights in LEARNED_TABLES:
+            from posteriori.learning.learned_tables import check_cells
 
-            check_cells(blocks, schema)
+            check_cells(blocks, schema, self.feature_weights)
         return tuple(blocks)
 
     @staticmethod

@@ -18,7 +18,7 @@ from posteriori.classifiers.further_dates import warn_of_further_dates
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.held_out_sample import MOST_KEPT, HeldOutSample, places_of
 from posteriori.classifiers.interfaces import FittedClassifier
-from posteriori.classifiers.parameters import check_priors
+from posteriori.classifiers.parameters import LEARNED_TABLES, check_priors
 from posteriori.classifiers.updating import reason_not_extendable, reason_not_mergeable
 from posteriori.densities import BackOff
 from posteriori.learning.backoff import smoothing_in, with_smoothing
@@ -91,9 +91,9 @@ def update_members(
 
 def reason_of_cells(member: GenerativeEstimator) -> str | None:
     """Return why the learned tables of a member cannot be updated; None if it has none."""
-    if member.feature_weights != "cells":
+    if member.feature_weights not in LEARNED_TABLES:
         return None
-    return 'feature_weights="cells" learns its tables from all rows at once'
+    return f'feature_weights="{member.feature_weights}" learns its tables from all rows at once'
 
 
 def without_feature_weights(member: GenerativeEstimator) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from posteriori.classifiers.label_parameters import components_of
 from posteriori.classifiers.parameter_groups import EM, Columns, Labels, em_options_of
-from posteriori.classifiers.parameters import check_priors
+from posteriori.classifiers.parameters import LEARNED_TABLES, check_priors
 from posteriori.learning.fit import EMOptions, FitResult, Plan, unrefined
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
 from posteriori.sources import LabelledSource
@@ -31,7 +31,7 @@ class ModelRequest:
         Whether `labels` is a parameter of the estimator.
     distributions, priors, random_state, n_jobs
         The parameters.
-    feature_weights : "conditional", "cells" or None
+    feature_weights : "conditional", "cells", "pairs" or None
     learns_backoff : bool
         Whether the strength of the back-off is learned.
     reads_counts : bool
@@ -101,7 +101,7 @@ class ModelRequest:
             self.limits,
             self._weighed if self.leaves_rows_out else None,
             self.labels.may_miss,
-            self.feature_weights == "cells",
+            self.feature_weights in LEARNED_TABLES,
         )
 
     def plan_for(self, source: LabelledSource, target: Column, complete: bool) -> Plan:
@@ -147,10 +147,11 @@ class ModelRequest:
             model = learn_backoff(source, learned, self.prior(source.classes), to_observed_codes, sample)
         if self.feature_weights is None:
             return model
-        if self.feature_weights == "cells":
-            from posteriori.learning.cells import learn_cells
+        if self.feature_weights in LEARNED_TABLES:
+            from posteriori.learning.learned_tables import learn_cells
 
-            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample, start)
+            with_pairs = self.feature_weights == "pairs"
+            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample, start, with_pairs)
         else:
             from posteriori.learning.weights import learn_weights
 

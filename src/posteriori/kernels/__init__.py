@@ -21,7 +21,7 @@ from posteriori.kernels.bayes import (
     whitened_distance,
 )
 from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_bins
-from posteriori.kernels.cells import cell_objective
+from posteriori.kernels.cells import add_pairs, cell_objective
 from posteriori.kernels.conditional_likelihood import (
     improve_leaves,
     leave_one_out,
@@ -105,6 +105,7 @@ __all__ = [
     "add_joint_counts",
     "add_missing_words",
     "add_moments",
+    "add_pairs",
     "add_poisson",
     "add_quartic_norms",
     "add_responsibilities",

@@ -12,7 +12,7 @@ import numpy as np
 from posteriori.densities import AveragedOneDependence, Grouped, KDependence, MultivariateGaussian, RandomTrees
 from posteriori.densities.covariances import Pooled
 from posteriori.densities.tree_growing import FOLDS, fewest_in_node, trees_for
-from posteriori.learning import cells, weights
+from posteriori.learning import learned_tables, weights
 from posteriori.learning.fit import Plan
 from posteriori.learning.held_out_forests import leaves_folds_out
 from posteriori.model import Block, bins_of
@@ -71,9 +71,7 @@ _PER_SPLIT = 2e-9  # row, level of a tree and column that is tried
 _PER_NODE_CELL = 1.6e-7  # of a node and a class, in the search of the strengths and in the weights of leaves
 _PER_FACTOR = 5e-8  # row, class and column, of a weight per column
 _PER_LEARNED = 3e-9  # row, class and column, in one evaluation of the loss of numbers per cell
-_PER_DIRECTION = (
-    6e-8  # direction of the prior of a column (`cells.MOST_DIRECTIONS`) and class, in one evaluation and step of L-BFGS
-)
+_PER_DIRECTION = 6e-8  # direction of the prior of a column and class, in one evaluation and step of L-BFGS
 _PER_EVALUATION = 3e-4
 _EVALUATIONS = 50.0  # of few rows per column, which end the search for a penalty soon
 _MORE_EVALUATIONS = 0.13  # per row and column; measured: 33 to 121 at 4 to 75 rows per column, 180 to 276 at 1,000
@@ -177,10 +175,10 @@ def _work_of_cells(sizes: Array, bins: Mapping[int, Any], n_rows: int, n_compone
     are few if classes or columns are many.
     """
     d = max(len(sizes), 1)
-    rows = min(n_rows, cells.MOST_ROWS)
-    n_factors = min(rows * n_components * d, cells.MOST_FACTORS)
+    rows = min(n_rows, learned_tables.MOST_ROWS)
+    n_factors = min(rows * n_components * d, learned_tables.MOST_FACTORS)
     binned = np.isin(np.arange(len(sizes)), list(bins))
-    directions = np.where(binned, np.minimum(sizes, cells.n_directions(n_rows)), sizes).sum()
+    directions = np.where(binned, np.minimum(sizes, learned_tables.n_directions(n_rows)), sizes).sum()
     evaluations = _EVALUATIONS + _MORE_EVALUATIONS * min(rows / d, _MOST_ROWS_PER_COLUMN)
     each = _PER_EVALUATION + _PER_LEARNED * n_factors + _PER_DIRECTION * float(directions) * n_components
     seconds = evaluations * each + _PER_ROOT * float((sizes[binned] ** 3).sum())

@@ -36,12 +36,16 @@ class PairTables:
         The group of each code of the coded columns, side by side; 0 for code 0, the missing cell, alone.
     numbers : ndarray (Z, Σ (G_i·G_j + 1))
         u in nats. The slots of a pair are 0, for rows that lack a cell, and those of its groups (a, b), b fastest.
+    penalty, sure : float
+        How they were learned: the λ of the numbers, and by how many standard errors the gain of a pair exceeded 0.
     """
 
     places: Array
     cardinalities: tuple[int, ...]
     group: Array
     numbers: Array
+    penalty: float = 0.0
+    sure: float = 0.0
 
     def __len__(self) -> int:
         return len(self.places)
@@ -89,6 +93,7 @@ class PairTables:
         require(((group >= 0) & (group <= MOST_GROUPS)).all(), "a group is not one of those of its column")
         require(((group == 0) == is_missing).all(), "a category has no group, or a missing cell has one")
         check_numbers("the numbers of pairs", self.numbers, (n_components, int(self.starts[-1])))
+        check_numbers("the penalty and the least gain of pairs", np.array([self.penalty, self.sure]), (2,), 0.0)
         require(not self.numbers[:, self.starts[:-1]].any(), "a pair that lacks a cell adds something")
 
     def codes(self, batch: Batch) -> Array:

@@ -290,7 +290,7 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
     fitted, statistics = model.model_, model.statistics_
     if fitted.weights is not None and fitted.weights.parameters:
         raise ValueError(
-            'feature_weights="cells" learns its tables from all rows at once, so that no row can be left out in closed '
+            "learned tables (feature_weights) are those of all rows at once, so that no row can be left out in closed "
             "form; use cross_validate"
         )
     check_closed_form(fitted, statistics)
