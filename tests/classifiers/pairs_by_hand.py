@@ -30,3 +30,13 @@ def classifier_with_drawn_pairs(X, y, drawn=True, **parameters):
     if drawn:
         fitted.fitted_ = replace(fitted.fitted_, model=with_drawn_pairs(fitted.model_))
     return fitted
+
+
+def pool_with_drawn_pairs(X, y, drawn=True, **parameters):
+    """Return a fitted pool of learned tables, with drawn pairs or without, and of a tree."""
+    members = {"tables": po.NaiveBayes(distributions="binned", feature_weights="cells", bins=6), "tan": "tan"}
+    pool = po.GenerativeClassifier(members=members, folds=2, random_state=0, **parameters).fit(X, y)
+    if drawn:
+        member = pool.members_["tables"]
+        member.fitted_ = replace(member.fitted_, model=with_drawn_pairs(member.model_))
+    return pool

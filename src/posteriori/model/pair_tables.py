@@ -74,7 +74,11 @@ class PairTables:
 
     def groups(self, place: int) -> Array:
         """Return the group, from 0, of each category or bin of a coded column, (K,)."""
-        return np.asarray(self.group[self.offsets[place] + 1 : self.offsets[place + 1]].astype(np.int64) - 1)
+        return np.asarray(self.codes_of_groups(place)[1:].astype(np.int64) - 1)
+
+    def codes_of_groups(self, place: int) -> Array:
+        """Return the group, from 1, of each code of a coded column, (K + 1,): 0 of code 0."""
+        return self.group[self.offsets[place] : self.offsets[place + 1]]
 
     def check_against(self, schema: Schema, n_components: int) -> None:
         """Raise ValueError unless there are a group for each code, and a number for each pair of groups."""
