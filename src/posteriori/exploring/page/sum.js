@@ -7,6 +7,7 @@ const SHARED =
   "The pool corrects each class by a constant that was fitted to held-out rows, the bias of the class. The known columns share it by how much the prediction depends on each, so that the sum begins at the prior.";
 const BIAS =
   "Bias of the class: what the pool adds whatever the columns hold. It is the log prior of each member, times the weight of the member, and a correction for each class that was fitted to held-out rows.";
+const PAIRS = "A bar of two columns is what both add together, beyond what each adds alone. ";
 const LINE = 22;
 const LABELS = 150; // width of the labels of a drawing
 const PLOT = 280;
@@ -35,7 +36,7 @@ export class BayesSum {
     this.node = section(
       "sum",
       "Bayes’ rule as a sum",
-      "Each bar is what one column adds to the log-odds of the two classes, in nats: 0.69 doubles the odds. The bars begin at the prior and end at the posterior.",
+      `Each bar is what one column adds to the log-odds of the two classes, in nats: 0.69 doubles the odds. ${model.pairs.length ? PAIRS : ""}The bars begin at the prior and end at the posterior.`,
       el("p", {}, this.label, " ", this.against),
       this.figure,
       this.name,
@@ -109,7 +110,7 @@ export class BayesSum {
   termsOf(row, factors, y, other) {
     const each = factors
       .map(({ column, value, log }) => ({
-        name: value === null ? `${column} unknown` : `${column} = ${shownCell(value)}`,
+        name: value === null ? `${column} unknown` : `${column} = ${[value].flat().map((cell) => shownCell(cell)).join(", ")}`,
         value: log[y] - log[other] || 0,
         known: row.has(column),
       }))
@@ -118,7 +119,7 @@ export class BayesSum {
     const rest = each.slice(MOST_TERMS);
     if (!rest.length) return each;
     const value = rest.reduce((sum, term) => sum + term.value, 0);
-    return [...each.slice(0, MOST_TERMS), { name: `${rest.length} more columns`, value }];
+    return [...each.slice(0, MOST_TERMS), { name: `${rest.length} more ${this.model.pairs.length ? "terms" : "columns"}`, value }];
   }
 }
 
@@ -159,8 +160,10 @@ function waterfall(terms, total, [label, against], [own, other]) {
   terms.forEach(({ name, value }, k) => {
     const y = LINE * (k + 1) + 4;
     const [from, to] = [at(sums[k]), at(sums[k + 1])];
+    const label = text(LABELS, y + 12, clipped(name, 23), "end");
+    label.append(svg("title", {}, name));
     drawing.append(
-      text(LABELS, y + 12, clipped(name, 23), "end"),
+      label,
       svg("rect", {
         x: Math.min(from, to),
         y,
