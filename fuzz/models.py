@@ -7,7 +7,6 @@ import json
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import posteriori as po
 from fuzz.estimators import FUNCTIONS, do_step, is_refused
 from fuzz.target import Target, check_sentence, not_counted
 from posteriori.model_files import file_of, read_file
-from tests.classifiers.pairs_by_hand import with_drawn_pairs
+from tests.classifiers.pairs_by_hand import give_drawn_pairs
 
 _DEEP = "a place for deeply nested JSON"
 _NUMBERS: tuple[Any, ...] = (
@@ -101,9 +100,7 @@ def _stated_discriminant() -> Any:
 
 
 def _paired() -> Any:
-    model = _fitted(po.NaiveBayes, distributions="binned", bins=4, feature_weights="cells")
-    model.fitted_ = replace(model.fitted_, model=with_drawn_pairs(model.model_))
-    return model
+    return give_drawn_pairs(_fitted(po.NaiveBayes, distributions="binned", bins=4, feature_weights="cells"))
 
 
 _POOLED = ["nb", "tan", "qda", po.KDependenceBayes(bins=3)]
