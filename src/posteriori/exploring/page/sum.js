@@ -109,11 +109,15 @@ export class BayesSum {
   /** Return the terms, the largest first; those beyond the 24 largest are added up. */
   termsOf(row, factors, y, other) {
     const each = factors
-      .map(({ column, value, log }) => ({
-        name: value === null ? `${column} unknown` : `${column} = ${[value].flat().map((cell) => shownCell(cell)).join(", ")}`,
-        value: log[y] - log[other] || 0,
-        known: row.has(column),
-      }))
+      .map(({ column, columns, value, log }) => {
+        const cells = [value].flat().map((cell) => shownCell(cell)).join(", ");
+        return {
+          name: value === null ? `${column} unknown` : `${column} = ${cells}`,
+          lines: columns && value !== null ? [column, `= ${cells}`] : null, // of the label of two columns
+          value: log[y] - log[other] || 0,
+          known: row.has(column),
+        };
+      })
       .filter(({ value, known }) => known || value !== 0);
     each.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
     const rest = each.slice(MOST_TERMS);
@@ -138,7 +142,7 @@ function waterfall(terms, total, [label, against], [own, other]) {
     viewBox: `0 0 ${LABELS + PLOT} ${height}`,
     class: "chart sum",
   });
-  const text = (x, y, content, anchor, weight) =>
+  const text = (x, y, content, anchor, weight, size = 12) =>
     svg(
       "text",
       {
@@ -148,7 +152,7 @@ function waterfall(terms, total, [label, against], [own, other]) {
         fill: "currentColor",
         "font-weight": weight,
         "font-family": "system-ui, sans-serif",
-        "font-size": 12,
+        "font-size": size,
       },
       content,
     );
@@ -157,13 +161,14 @@ function waterfall(terms, total, [label, against], [own, other]) {
     text(at(0) + 6, 14, `${clipped(label, 20)} →`, "start"),
     svg("line", { x1: at(0), x2: at(0), y1: 18, y2: height - 4, stroke: "#9aa4af" }),
   );
-  terms.forEach(({ name, value }, k) => {
+  terms.forEach(({ name, lines, value }, k) => {
     const y = LINE * (k + 1) + 4;
     const [from, to] = [at(sums[k]), at(sums[k + 1])];
-    const label = text(LABELS, y + 12, clipped(name, 23), "end");
-    label.append(svg("title", {}, name));
+    const label = lines
+      ? lines.map((line, i) => text(LABELS, y + 7 + 10 * i, clipped(line, 28), "end", null, 9.5))
+      : [text(LABELS, y + 12, clipped(name, 23), "end")];
     drawing.append(
-      label,
+      svg("g", {}, svg("title", {}, name), ...label),
       svg("rect", {
         x: Math.min(from, to),
         y,
