@@ -15,7 +15,7 @@ export class PairTables {
     this.groups = groups; // of each code of these columns, from 1 on; 0 of a missing cell
     this.places = places; // the columns of each pair, by their positions among these
     this.columns = places.map((pair) => pair.map((p) => columns[p])); // by their positions in the schema
-    const sizes = groups.map((ofCodes) => Math.max(...ofCodes));
+    const sizes = groups.map((ofCodes) => ofCodes.reduce((most, group) => Math.max(most, group), 0));
     this.widths = places.map(([, second]) => sizes[second]);
     this.offsets = slotOffsets(places.map(([first, second]) => sizes[first] * sizes[second]));
     this.nComponents = numbers.shape[0];
