@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +25,21 @@ def with_drawn_pairs(model: GenerativeModel, seed: int = 0, n_groups: int = 4) -
     return replace(model, weights=replace(model.weights, pairs=pairs))
 
 
+def give_drawn_pairs(fitted: Any) -> Any:
+    """Give drawn pairs to a fitted classifier of learned tables, or to such members of a pool; return it."""
+    for one in getattr(fitted, "members_", {"": fitted}).values():
+        if one.feature_weights == "cells":
+            one.fitted_ = replace(one.fitted_, model=with_drawn_pairs(one.model_))
+    return fitted
+
+
 def classifier_with_drawn_pairs(X, y, drawn=True, **parameters):
     """Return a fitted naive Bayes of learned tables, with drawn pairs or without."""
     fitted = po.NaiveBayes(distributions="binned", feature_weights="cells", **parameters).fit(X, y)
-    if drawn:
-        fitted.fitted_ = replace(fitted.fitted_, model=with_drawn_pairs(fitted.model_))
-    return fitted
+    return give_drawn_pairs(fitted) if drawn else fitted
+
+
+def pool_with_drawn_pairs(X, y, **parameters):
+    """Return a fitted pool of learned tables with drawn pairs, and of a tree."""
+    members = {"tables": po.NaiveBayes(distributions="binned", feature_weights="cells", bins=6), "tan": "tan"}
+    return give_drawn_pairs(po.GenerativeClassifier(members=members, folds=2, random_state=0, **parameters).fit(X, y))

@@ -64,6 +64,9 @@ def test_a_file_keeps_the_pairs(table, model, tmp_path):
     po.save(model, tmp_path / "m.posteriori")
     again = po.load(tmp_path / "m.posteriori")
     np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    score = po.scoring.load_scorer(tmp_path / "m.posteriori")
+    for row, wanted in zip(table.head(20).to_dicts(), model.predict_proba(table), strict=False):
+        np.testing.assert_allclose(list(score(row).values()), wanted, atol=1e-12)
 
 
 def test_without_a_column_its_pairs_are_left_out(table, model):

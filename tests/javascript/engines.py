@@ -26,6 +26,7 @@ function evaluated({ file, rows }) {
       bias: plain(bias),
       factors: factors.map(({ log }) => plain(log)),
       values: factors.map(({ value }) => value),
+      names: factors.map(({ column }) => column),
       score: plain(Object.values(model.score(row))),
       unseen: model.unseen(row),
     };

@@ -100,6 +100,76 @@ def test_tables_with_another_smoothing_than_their_density(name, path):
     refused(path, name, content=content, match="smoothing")
 
 
+PAIRS = "fitted.model.weights.pairs."
+
+
+@pytest.mark.parametrize("position", [1_000_000, -1, 5, -(2**62), 2**62])
+def test_columns_of_a_pair_out_of_range(position, path):
+    _, arrays = parts_of("pairs")
+    arrays[f"{PAIRS}places"] = np.array([[0, position], *arrays[f"{PAIRS}places"][1:].tolist()])
+    refused(path, "pairs", arrays=arrays, match="the columns of pairs holds")
+
+
+@pytest.mark.parametrize(
+    ("places", "match"),
+    [
+        ([[1, 1]], "a column is paired with itself"),
+        ([[0, 1], [1, 0]], "a pair of columns occurs twice"),
+        ([[0, 1, 2]], "the columns of pairs"),
+        ([0, 1], "the columns of pairs"),
+        (3, "the columns of pairs"),
+        ([[0.0, 1.0]], "the columns of pairs"),
+        ([], "the columns of pairs"),
+    ],
+)
+def test_pairs_of_other_columns(places, match, path):
+    _, arrays = parts_of("pairs")
+    arrays[f"{PAIRS}places"] = np.array(places)
+    refused(path, "pairs", arrays=arrays, match=match)
+
+
+@pytest.mark.parametrize(
+    ("slot", "group", "match"),
+    [
+        (1, 1_000_000, "the groups of categories or bins holds"),
+        (1, -1, "the groups of categories or bins holds"),
+        (1, 2**62, "the groups of categories or bins holds"),
+        (1, 33, "the groups of categories or bins holds"),
+        (1, 32, "the numbers of pairs"),  # a group that no number is of
+        (1, 0, "a category has no group"),
+        (0, 1, "a category has no group, or a missing cell has one"),
+    ],
+)
+def test_groups_out_of_range(slot, group, match, path):
+    _, arrays = parts_of("pairs")
+    arrays[f"{PAIRS}group"] = arrays[f"{PAIRS}group"].copy()
+    arrays[f"{PAIRS}group"][slot] = group
+    refused(path, "pairs", arrays=arrays, match=match)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e200])
+def test_numbers_of_pairs_that_cannot_be(number, path):
+    _, arrays = parts_of("pairs")
+    arrays[f"{PAIRS}numbers"] = arrays[f"{PAIRS}numbers"].copy()
+    arrays[f"{PAIRS}numbers"][0, 1] = number
+    refused(path, "pairs", arrays=arrays, match="the numbers of pairs")
+
+
+def test_numbers_of_pairs_for_missing_cells_or_too_few(path):
+    content, arrays = parts_of("pairs")
+    numbers = arrays[f"{PAIRS}numbers"]
+    for other in (numbers[:, :-1], numbers[:-1], numbers.ravel(), numbers[:, :0]):
+        crafted = arrays | {f"{PAIRS}numbers": np.ascontiguousarray(other)}
+        refused(path, "pairs", arrays=crafted, match="the numbers of pairs")
+    refused(path, "pairs", arrays=arrays | {f"{PAIRS}numbers": numbers + 1.0}, match="a pair that lacks a cell")
+    for sizes in ([4, 4, 3, 2], [4, 4, 3, 2, 5], [2**40] * 5, [-1] * 5):
+        crafted_content = json.loads(json.dumps(content))
+        fields = crafted_content["fitted"]["fields"]["model"]["fields"]["weights"]["fields"]["pairs"]["fields"]
+        assert fields["cardinalities"] == {"tuple": [4, 4, 3, 2, 4]}
+        fields["cardinalities"] = {"tuple": sizes}
+        refused(path, "pairs", content=crafted_content, match="other categories or bins")
+
+
 @pytest.mark.parametrize("columns", [[0, 0], [-1], [99], [0, 1, 2, 3, 4]])
 def test_columns_of_a_density_that_the_table_does_not_have(columns, path):
     content, _ = parts_of("naive Bayes")

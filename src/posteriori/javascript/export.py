@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import densities
-from posteriori.model import FactorWeights, GenerativeModel, Pool, Posterior
+from posteriori.model import FactorWeights, GenerativeModel, PairTables, Pool, Posterior
 from posteriori.model_cost import Language, require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
@@ -25,7 +25,7 @@ from posteriori.networks.inference.clique_tables import Factor
 from posteriori.networks.inference.inference import Inference
 from posteriori.networks.inference.junction_tree import JunctionTree, compile_tree
 from posteriori.support.typing import Array
-from posteriori.tables import Cell, Column
+from posteriori.tables import Cell, Column, Schema
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.version import __version__
 
@@ -141,7 +141,8 @@ def to_javascript(model: Any) -> str:
 
 
 def _size(model: GenerativeModel) -> int:
-    return sum(map(_n_numbers, model.posterior_parameters))
+    pairs = None if model.weights is None else model.weights.pairs
+    return sum(map(_n_numbers, (*model.posterior_parameters, pairs)))
 
 
 def _reason_against_column(column: Column) -> str | None:
@@ -303,6 +304,16 @@ def _weights(model: GenerativeModel, weights: FactorWeights) -> dict[str, Any]:
         "weight": _array(weights.weight),
         "sharing": np.flatnonzero(model.sharing).tolist(),
         "evident": np.flatnonzero(model.evident & model.sharing).tolist(),
+    } | ({} if weights.pairs is None else {"pairs": _pairs(weights.pairs, model.schema)})
+
+
+def _pairs(pairs: PairTables, schema: Schema) -> dict[str, Any]:
+    used, places = np.unique(pairs.places, return_inverse=True)
+    return {
+        "columns": [schema.coded[place] for place in used.tolist()],
+        "groups": [pairs.codes_of_groups(place).tolist() for place in used.tolist()],
+        "places": places.reshape(-1, 2).tolist(),
+        "numbers": _array(pairs.numbers),
     }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.statistics.counts import slot_offsets
-from posteriori.support.checks import check_numbers, require
+from posteriori.support.checks import check_numbers, check_places, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
@@ -28,11 +28,11 @@ class PairTables:
 
     Attributes
     ----------
-    places : ndarray of int (P, 2)
+    places : ndarray of int64 (P, 2)
         The columns of each pair, by their positions among the coded columns of the schema.
     cardinalities : tuple of int
         K_j, the number of categories or bins of each coded column.
-    group : ndarray of int (Σ (K_j + 1),)
+    group : ndarray of int64 (Σ (K_j + 1),)
         The group of each code of the coded columns, side by side; 0 for code 0, the missing cell, alone.
     numbers : ndarray (Z, Σ (G_i·G_j + 1))
         u in nats. The slots of a pair are 0, for rows that lack a cell, and those of its groups (a, b), b fastest.
@@ -78,19 +78,22 @@ class PairTables:
 
     def groups(self, place: int) -> Array:
         """Return the group, from 0, of each category or bin of a coded column, (K,)."""
-        return np.asarray(self.group[self.offsets[place] + 1 : self.offsets[place + 1]].astype(np.int64) - 1)
+        return np.asarray(self.codes_of_groups(place)[1:].astype(np.int64) - 1)
+
+    def codes_of_groups(self, place: int) -> Array:
+        """Return the group, from 1, of each code of a coded column, (K + 1,): 0 of code 0."""
+        return self.group[self.offsets[place] : self.offsets[place + 1]]
 
     def check_against(self, schema: Schema, n_components: int) -> None:
         """Raise ValueError unless there are a group for each code, and a number for each pair of groups."""
         require(self.cardinalities == schema.coded_cardinalities, "the tables of pairs are of other categories or bins")
-        places, group = self.places, self.group
-        require(places.ndim == 2 and places.shape[1] == 2 and places.dtype.kind in "iu", "a pair is not two columns")
-        require(((places >= 0) & (places < len(self.cardinalities))).all(), "a column of a pair has no codes")
+        places, group, n_columns = self.places, self.group, len(self.cardinalities)
+        check_places("the columns of pairs", places, (*places.shape[:1], 2), 0, n_columns)
         require((places[:, 0] != places[:, 1]).all(), "a column is paired with itself")
-        require(group.shape == (self.offsets[-1],) and group.dtype.kind in "iu", "there is not one group for each code")
+        require(len(np.unique(np.sort(places), axis=0)) == len(places), "a pair of columns occurs twice")
+        check_places("the groups of categories or bins", group, (self.offsets[-1],), 0, MOST_GROUPS + 1)
         is_missing = np.zeros(len(group), np.bool_)
         is_missing[self.offsets[:-1]] = True
-        require(((group >= 0) & (group <= MOST_GROUPS)).all(), "a group is not one of those of its column")
         require(((group == 0) == is_missing).all(), "a category has no group, or a missing cell has one")
         check_numbers("the numbers of pairs", self.numbers, (n_components, int(self.starts[-1])))
         check_numbers("the penalty and the least gain of pairs", np.array([self.penalty, self.sure]), (2,), 0.0)

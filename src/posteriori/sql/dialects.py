@@ -31,6 +31,9 @@ _READS_TEXT = ("duckdb", "sqlite")
 _EXACT_INTEGER = 1 << 53
 _MOST_ARGUMENTS = 60  # arguments of one function
 _MOST_VALUES = 100  # rows of a table of DuckDB; longer ones stand as strings
+_MOST_ROWS = (
+    10_000  # of VALUES of SQLite, which has 16 bits for their number, and no index for a join if that overflows
+)
 _EXACT_DIGITS = 15  # decimal digits that SQLite reads exactly
 
 
@@ -164,7 +167,9 @@ class Dialect:
         lines = [f"({', '.join(_plain(cell) for cell in row)})" for row in rows]
         names = ", ".join(columns)
         if self.name in _PLAIN_VALUES:
-            return f"{name}({names}) AS {self.kept}(\nVALUES {_in_lines(lines)}\n)"
+            parts = [f"VALUES {_in_lines(lines[i : i + _MOST_ROWS])}" for i in range(0, len(lines), _MOST_ROWS)]
+            body = parts[0] if len(parts) == 1 else "\nUNION ALL ".join(f"SELECT * FROM (\n{part}\n)" for part in parts)
+            return f"{name}({names}) AS {self.kept}(\n{body}\n)"
         body = f"SELECT * FROM (VALUES {_in_lines(lines)}) AS known({names})"
         if self.name not in _NAMED_VALUES:
             body = sqlglot.transpile(body, read="duckdb", write=self.name)[0]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
 from sqlglot import exp
 
 from posteriori.sql.dates import code_of, is_no_moment, moment, number_of
@@ -16,7 +17,6 @@ from posteriori.sql.dialects import (
     Node,
     any_of,
     cases,
-    choice,
     column,
     minus,
     missing,
@@ -157,19 +157,22 @@ class CellReader:
         self._steps = steps
         self._schema = schema
         self._groups: Mapping[int, Array] = {}
+        self._letter = ""  # begins the names of columns of groups
         self._bad_cells: list[Node] = []  # conditions on cells of the table
         self._refusals: list[Node] = []  # conditions on columns of the steps
 
-    def with_groups(self, groups: Mapping[int, Array]) -> CellReader:
-        """Return the same cells, with codes of groups in place of those of categories in some columns.
+    def with_groups(self, groups: Mapping[int, Array], letter: str) -> CellReader:
+        """Return the same cells, with codes of groups in place of those of categories or bins in some columns.
 
         Parameters
         ----------
         groups : mapping of int to ndarray (K + 1,)
-            Per column, the code of the group of each code of a category.
+            Per column, the code of the group of each code of a category or bin.
+        letter : str
+            Begins the names of the columns that hold these codes.
         """
         result = copy.copy(self)
-        result._groups = groups
+        result._groups, result._letter = groups, letter
         return result
 
     def of_member(self, steps: SelectSteps, schema: Schema) -> CellReader:
@@ -228,9 +231,14 @@ class CellReader:
         return self._code_of_category(j)
 
     def _code_of_group(self, j: int) -> str:
-        name, code = f"g{j}", self._code_of_category(j)
-        groups = [whole(group) for group in self._groups[j][1:].tolist()]
-        return self._steps.known(name) or self._steps.define(name, choice(code, groups))
+        name, code = f"{self._letter}{j}", self._code_of_category(j)
+        groups = self._groups[j][1:]
+        last = np.flatnonzero(np.append(groups[1:] != groups[:-1], True))  # of the neighbours of the same group
+        runs = [
+            (exp.LTE(this=column(code), expression=whole(k + 1)), whole(group))
+            for k, group in zip(last.tolist(), groups[last].tolist(), strict=True)
+        ]
+        return self._steps.known(name) or self._steps.define(name, cases(*runs))
 
     def _code_of_category(self, j: int) -> str:
         name = f"c{j}"

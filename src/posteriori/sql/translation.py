@@ -41,14 +41,16 @@ from posteriori.sql.dialects import (
     total,
 )
 from posteriori.sql.factors import Factor, FactorContext
+from posteriori.sql.pairs import numbers_of_pairs, terms_of_pairs
 from posteriori.sql.steps import CellReader, SelectSteps
 from posteriori.sql.writers import writer_of
 from posteriori.support.typing import Array
 from posteriori.tables.schema import Column, kind_of
-from posteriori.user_warnings import warn
 
 MOST_CHARACTERS = 20_000_000  # DuckDB reads 7 million in a second, and 0.5 GB; some databases read one million only
 _PER_NUMBER = 18  # characters of a number in a table
+_PER_LINE = 9  # of the key of a line of a table
+_PER_PAIR = 60  # of a pair of columns, without its numbers
 _PER_SLOT = 90  # of a cell of a table along a tree, with the messages of missing cells
 _PER_PARAMETER = 70  # of a parameter in an expression
 _PER_EXPRESSION = 180  # of a step of the sweep of a covariance
@@ -78,6 +80,9 @@ def estimate_length(model: GenerativeModel) -> int:
         for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True)
         if not block.shared
     )
+    if model.weights is not None and model.weights.pairs is not None:
+        _, numbers = numbers_of_pairs(model.weights.pairs)
+        factors += _PER_NUMBER * numbers.size + _PER_LINE * numbers.shape[1] + _PER_PAIR * len(model.weights.pairs)
     return int(cells + factors + _PER_CLASS * model.n_components)
 
 
@@ -179,7 +184,6 @@ Label = str | bool | int | float
 LEAST_LOG_POSTERIOR = -700.0  # of a member of a pool, as `posteriori.learning.log_linear.clip_log_posteriors` clips it
 
 
-_SLOW_IN_SQLITE = 2_000_000  # characters of a SELECT, from which a row takes a second or more there
 _ROUNDING = 1e-12  # of a share of known cells
 
 
@@ -246,13 +250,7 @@ def select_posterior(
                 f"two columns of the SELECT would be named {title!r}; list in columns those of the table to hand on"
             )
         results[title] = node
-    written = steps.select(results)
-    if known.name == "sqlite" and len(written) > _SLOW_IN_SQLITE:
-        warn(
-            f"SQLite takes seconds per row for a SELECT of {len(written) / 1e6:.1f} million characters: it joins the "
-            "tables in it again for each row; run it in DuckDB, which joins them once, or score by predict_to"
-        )
-    return written
+    return steps.select(results)
 
 
 def kept_columns(model: GenerativeModel, columns: Sequence[str] | None) -> list[str]:
@@ -293,6 +291,9 @@ def _scores(model: GenerativeModel, steps: SelectSteps, cells: CellReader, name:
         weight = 1.0 if model.weights is None else float(model.weights.weight[j])
         if weight > 0:
             terms[z].append(node if weight == 1.0 else times(number(weight), node))
+    if model.weights is not None and model.weights.pairs is not None:
+        for z, node in terms_of_pairs(model.weights.pairs, model.schema, steps, cells):
+            terms[z].append(node)
     sums = [total(parts) for parts in terms]
     if not model.of_class:
         return sums

@@ -7,6 +7,7 @@ const SHARED =
   "The pool corrects each class by a constant that was fitted to held-out rows, the bias of the class. The known columns share it by how much the prediction depends on each, so that the sum begins at the prior.";
 const BIAS =
   "Bias of the class: what the pool adds whatever the columns hold. It is the log prior of each member, times the weight of the member, and a correction for each class that was fitted to held-out rows.";
+const PAIRS = "A bar of two columns is what both add together, beyond what each adds alone. ";
 const LINE = 22;
 const LABELS = 150; // width of the labels of a drawing
 const PLOT = 280;
@@ -35,7 +36,7 @@ export class BayesSum {
     this.node = section(
       "sum",
       "Bayes’ rule as a sum",
-      "Each bar is what one column adds to the log-odds of the two classes, in nats: 0.69 doubles the odds. The bars begin at the prior and end at the posterior.",
+      `Each bar is what one column adds to the log-odds of the two classes, in nats: 0.69 doubles the odds. ${model.pairs.length ? PAIRS : ""}The bars begin at the prior and end at the posterior.`,
       el("p", {}, this.label, " ", this.against),
       this.figure,
       this.name,
@@ -108,17 +109,21 @@ export class BayesSum {
   /** Return the terms, the largest first; those beyond the 24 largest are added up. */
   termsOf(row, factors, y, other) {
     const each = factors
-      .map(({ column, value, log }) => ({
-        name: value === null ? `${column} unknown` : `${column} = ${shownCell(value)}`,
-        value: log[y] - log[other] || 0,
-        known: row.has(column),
-      }))
+      .map(({ column, columns, value, log }) => {
+        const cells = [value].flat().map((cell) => shownCell(cell)).join(", ");
+        return {
+          name: value === null ? `${column} unknown` : `${column} = ${cells}`,
+          lines: columns && value !== null ? [column, `= ${cells}`] : null, // of the label of two columns
+          value: log[y] - log[other] || 0,
+          known: row.has(column),
+        };
+      })
       .filter(({ value, known }) => known || value !== 0);
     each.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
     const rest = each.slice(MOST_TERMS);
     if (!rest.length) return each;
     const value = rest.reduce((sum, term) => sum + term.value, 0);
-    return [...each.slice(0, MOST_TERMS), { name: `${rest.length} more columns`, value }];
+    return [...each.slice(0, MOST_TERMS), { name: `${rest.length} more ${this.model.pairs.length ? "terms" : "columns"}`, value }];
   }
 }
 
@@ -137,7 +142,7 @@ function waterfall(terms, total, [label, against], [own, other]) {
     viewBox: `0 0 ${LABELS + PLOT} ${height}`,
     class: "chart sum",
   });
-  const text = (x, y, content, anchor, weight) =>
+  const text = (x, y, content, anchor, weight, size = 12) =>
     svg(
       "text",
       {
@@ -147,7 +152,7 @@ function waterfall(terms, total, [label, against], [own, other]) {
         fill: "currentColor",
         "font-weight": weight,
         "font-family": "system-ui, sans-serif",
-        "font-size": 12,
+        "font-size": size,
       },
       content,
     );
@@ -156,11 +161,14 @@ function waterfall(terms, total, [label, against], [own, other]) {
     text(at(0) + 6, 14, `${clipped(label, 20)} →`, "start"),
     svg("line", { x1: at(0), x2: at(0), y1: 18, y2: height - 4, stroke: "#9aa4af" }),
   );
-  terms.forEach(({ name, value }, k) => {
+  terms.forEach(({ name, lines, value }, k) => {
     const y = LINE * (k + 1) + 4;
     const [from, to] = [at(sums[k]), at(sums[k + 1])];
+    const label = lines
+      ? lines.map((line, i) => text(LABELS, y + 7 + 10 * i, clipped(line, 28), "end", null, 9.5))
+      : [text(LABELS, y + 12, clipped(name, 23), "end")];
     drawing.append(
-      text(LABELS, y + 12, clipped(name, 23), "end"),
+      svg("g", {}, svg("title", {}, name), ...label),
       svg("rect", {
         x: Math.min(from, to),
         y,

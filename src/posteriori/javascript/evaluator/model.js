@@ -5,7 +5,8 @@ import { FamilyTables } from "./elimination.js";
 import { RandomTrees } from "./forest.js";
 import { MultivariateGaussian } from "./gaussian.js";
 import { Hints } from "./hints.js";
-import { Binned, Categorical, Gaussian, Missingness, Poisson } from "./independent.js";
+import { Binned, Categorical, Gaussian, Missingness, Poisson, summed } from "./independent.js";
+import { PairTables } from "./pairs.js";
 import { Schema, Tile, cellOf, isMissing } from "./rows.js";
 import { AveragedOneDependence, FullJoint, Grouped } from "./tables.js";
 import { Tree } from "./trees.js";
@@ -61,6 +62,7 @@ export class GenerativeModel {
       evident: new Set(written.weights.evident), // those of them that are never unknown
     };
     const cuts = written.cuts.map((place) => (place === null ? null : cutPoints[place]));
+    this.pairs = written.weights?.pairs ? new PairTables(written.weights.pairs, schema, cuts) : null;
     this.blocks = written.blocks.map((block) => this.blockOf(block, cuts));
     this.classLogPrior = this.byClass(this.logPrior);
   }
@@ -130,13 +132,13 @@ export class GenerativeModel {
   scores(cells) {
     if (!this.weights) return this.logJoint(cells, false);
     const factors = this.weighted(this.logFactors(cells, false));
-    const d = this.schema.columns.length;
+    const ofColumns = summed(factors, this.nComponents);
+    const ofPairs = this.pairs && summed(this.pairs.logFactors(cells), this.nComponents);
     const n = this.sharingColumns(cells).length;
     const whole = n === this.weights.sharing.length;
     return this.weights.bias.map((bias, z) => {
-      let sum = whole ? bias : this.logPrior[z] + n * this.partOfOffset(z);
-      for (let j = 0; j < d; j++) sum += factors[z * d + j];
-      return sum;
+      const start = whole ? bias : this.logPrior[z] + n * this.partOfOffset(z);
+      return start + ofColumns[z] + (ofPairs ? ofPairs[z] : 0);
     });
   }
 
@@ -162,8 +164,8 @@ export class GenerativeModel {
   }
 
   /**
-   * Return the terms of the sum of each class in nats, (C, d), weighted if the factors have weights: then a known
-   * column also has its part of the offset.
+   * Return the terms of the sum of each class in nats, (C, d + P), weighted if the factors have weights: then a known
+   * column also has its part of the offset. The last are those of the pairs of columns.
    */
   terms(cells, withShared) {
     const factors = this.logFactors(cells, withShared);
@@ -173,7 +175,7 @@ export class GenerativeModel {
     const d = this.schema.columns.length;
     const columns = this.sharingColumns(cells);
     for (let z = 0; z < this.nComponents; z++) for (const j of columns) weighted[z * d + j] += this.partOfOffset(z);
-    return weighted;
+    return this.pairs ? sideBySide(weighted, this.pairs.logFactors(cells), this.nComponents) : weighted;
   }
 
   /** Return log p(x_j | earlier columns, y), (C, d): quotients of mixtures of the columns up to j and before j. */
@@ -220,6 +222,12 @@ export class Classifier {
       },
     };
     this.givenLogPrior = written.class_log_prior && numbersOf(written.class_log_prior); // by the user of a pool
+  }
+
+  /** The pairs of columns that have a term of their own, by their positions. */
+  get pairs() {
+    const all = this.models.flatMap(({ pairs }) => pairs?.columns ?? []);
+    return [...new Map(all.map((pair) => [String(pair), pair])).values()];
   }
 
   /** The columns that the model reads: name, kind, and categories or words. */
@@ -307,10 +315,10 @@ export class Classifier {
     return normalised(bias.map((one, y) => each.reduce((sum, of, m) => sum + weight[m] * of[y], one)));
   }
 
-  /** Return the terms of a model, (C, d), that add up with its log prior to clipped log posteriors, as `clip_factors`. */
+  /** Return the terms of a model, (C, d + P), that add up with its log prior to clipped log posteriors, as `clip_factors`. */
   clippedTerms(model, cells) {
     const terms = model.terms(cells, false);
-    const d = this.schema.columns.length;
+    const d = terms.length / this.classes.length;
     const of = (y) => terms.subarray(y * d, (y + 1) * d);
     const sum = (values) => values.reduce((total, value) => total + value, 0);
     const scores = model.classLogPrior.map((prior, y) => prior + sum(of(y)));
@@ -333,7 +341,7 @@ export class Classifier {
 
   /** Add the bias of whole rows, relative to a row without cells, to the factors of known columns, by their weights. */
   shareBias(total, cells, whole, blank) {
-    const d = this.schema.columns.length;
+    const width = total.length / this.classes.length;
     const known = this.schema.knownColumns(cells);
     const { columns } = this.pool.partial;
     const places = [...columns.keys()].filter((j) => known.has(j));
@@ -343,7 +351,7 @@ export class Classifier {
     this.classLogPrior.forEach((logPrior, y) => {
       const ofAll = alone.reduce((sum, one, m) => sum + this.pool.weight[m] * one[y], this.pool.bias[y]);
       const perWeight = (whole * (ofAll - Math.max(logPrior, FLOOR))) / size;
-      for (const j of places) total[y * d + j] += perWeight * columns[j];
+      for (const j of places) total[y * width + j] += perWeight * columns[j];
     });
   }
 
@@ -381,36 +389,58 @@ export class Classifier {
   }
 
   /**
-   * Return log p(y | x) + constant as a sum: a bias and one factor per column.
-   * @returns {{weighted: boolean, fromPrior: boolean, bias: Float64Array, factors: {column: string, value: *, log: Float64Array}[]}}
+   * Return log p(y | x) + constant as a sum: a bias and one factor per column, then one per pair of columns.
+   * @returns {{weighted: boolean, fromPrior: boolean, bias: Float64Array, factors: {column: string, value: *, log: Float64Array, columns?: string[]}[]}}
    *   `bias` (C,) is log p(y) if `fromPrior`, else the bias of the class; `log` (C,) is log p(x_j | earlier columns, y),
    *   times its weight if `weighted`; so are those of a forest, 1/T of each tree. Without weights the sum is
-   *   log p(x, y). `value` is null where it is missing.
+   *   log p(x, y). `value` is null where it is missing. A pair has both names in `columns`, and two values.
    */
   explain(row) {
     const cells = this.schema.readRow(row);
     const d = this.schema.columns.length;
+    const { pairs } = this;
+    const width = d + pairs.length;
     const weighted = Boolean(this.pool) || !this.models[0].factorsAreJoint;
     const partial = this.pool?.partial;
     const bias = Float64Array.from(partial ? this.classLogPrior : this.pool ? this.pool.bias : this.models[0].classLogPrior);
-    const total = new Float64Array(this.classes.length * d);
+    const total = new Float64Array(this.classes.length * width);
     const parts = this.pool ? this.parts(cells) : [1, 0, 0];
     const weights = this.pool ? this.weighed(parts).weight : [1];
     const blank = partial && this.schema.readRow({});
     this.models.forEach((model, m) => {
       const terms = this.pool ? this.clippedTerms(model, cells) : model.terms(cells, true);
       const without = partial && this.clippedTerms(model, blank); // a factor is relative to that of a row without cells
-      for (let cell = 0; cell < total.length; cell++) total[cell] += weights[m] * (terms[cell] - (partial ? without[cell] : 0));
+      const places = [...this.schema.columns.keys()];
+      for (const pair of model.pairs?.columns ?? []) places.push(d + pairs.findIndex((one) => String(one) === String(pair)));
+      terms.forEach((term, cell) => {
+        const place = Math.floor(cell / places.length) * width + places[cell % places.length];
+        total[place] += weights[m] * (term - (partial ? without[cell] : 0));
+      });
       if (this.pool && !partial) model.classLogPrior.forEach((one, y) => (bias[y] += weights[m] * one));
     });
     if (partial) this.shareBias(total, cells, parts[0], blank);
-    const factors = this.schema.columns.map(({ name }, j) => ({
-      column: name,
-      value: isMissing(cellOf(row, name)) ? null : cellOf(row, name),
-      log: Float64Array.from(this.classes, (_, y) => total[y * d + j]),
-    }));
-    return { weighted, fromPrior: !this.pool || Boolean(partial), bias, factors };
+    const names = this.schema.columns.map(({ name }) => name);
+    const logOf = (place) => Float64Array.from(this.classes, (_, y) => total[y * width + place]);
+    const valueOf = (name) => (isMissing(cellOf(row, name)) ? null : cellOf(row, name));
+    const ofPairs = pairs.map((pair, p) => {
+      const columns = pair.map((j) => names[j]);
+      const value = columns.map(valueOf);
+      return { column: columns.join(" with "), columns, value: value.includes(null) ? null : value, log: logOf(d + p) };
+    });
+    const factors = names.map((column, j) => ({ column, value: valueOf(column), log: logOf(j) }));
+    return { weighted, fromPrior: !this.pool || Boolean(partial), bias, factors: [...factors, ...ofPairs] };
   }
+}
+
+/** Return the terms of both arrays, (Z, d) and (Z, P), as (Z, d + P). */
+function sideBySide(first, second, nComponents) {
+  const [d, p] = [first, second].map(({ length }) => length / nComponents);
+  const out = new Float64Array(first.length + second.length);
+  for (let z = 0; z < nComponents; z++) {
+    out.set(first.subarray(z * d, (z + 1) * d), z * (d + p));
+    out.set(second.subarray(z * p, (z + 1) * p), z * (d + p) + d);
+  }
+  return out;
 }
 
 /** Return log probabilities from scores; NaN if all are −Infinity. */
