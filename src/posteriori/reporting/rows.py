@@ -373,7 +373,7 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
     lines += [(_cell_name(explanation, row, j), float(steps[j])) for j in ranked[:_MOST_STEPS]]
     rest = ranked[_MOST_STEPS:]
     if rest:
-        lines.append((f"{plural(len(rest), 'other column')}", float(steps[rest].sum())))
+        lines.append((explanation.count_of(rest), float(steps[rest].sum())))
     finite = [abs(step) for _, step in lines if np.isfinite(step)]
     greatest = max(finite, default=0.0) or 1.0
     total = float(sum(step for _, step in lines))
@@ -386,7 +386,7 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
             for word, step in words.items()
         ]
     rows.append([element("strong", "posterior odds"), element("strong", _step(total, one, other)), ""])
-    missing = np.flatnonzero(~present)
+    missing = np.flatnonzero(~present[: explanation.n_columns])
     grid = table(f"{one} against {other}", ["evidence", "factor of the odds", ""], rows, text=(0, 1))
     if not len(missing):
         return grid
@@ -395,7 +395,7 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
 
 
 def _cell_name(explanation: Explanation, row: int, j: int) -> str:
-    name = f"{explanation.feature_names[j]} = {cell_text(explanation.values[row, j])}"
+    name = f"{explanation.feature_names[j]} = {explanation.cell_text(row, j)}"
     if explanation.values[row, j] is None:
         name = f"{explanation.feature_names[j]} missing"
     known = explanation.known(row, j)
