@@ -30,3 +30,12 @@ def classifier_with_drawn_pairs(X, y, drawn=True, **parameters):
     if drawn:
         fitted.fitted_ = replace(fitted.fitted_, model=with_drawn_pairs(fitted.model_))
     return fitted
+
+
+def pool_with_drawn_pairs(X, y, weight=0.5):
+    """Return a fitted pool whose member of learned tables, of this weight, has drawn pairs."""
+    pool = po.GenerativeClassifier(["nb", "cells"]).fit(X, y)
+    member = pool.members_["cells"]
+    member.fitted_ = replace(member.fitted_, model=with_drawn_pairs(member.model_))
+    pool.fitted_ = replace(pool.fitted_, weights={"nb": 1.0 - weight, "cells": weight})
+    return pool

@@ -279,15 +279,16 @@ def explained_section(subject: ReportData, evaluated: HeldOut, explorer: str | N
     if not subject.estimator._posterior.has_factors:
         why = "The model combines its trees by the arithmetic mean, so that no prediction is a product of factors."
         return Section("explained", "Explained predictions", why, ())
-    lead = (
-        "How the model computes a prediction. It starts from the prior odds of the two most probable classes; each "
-        "cell then multiplies the odds by a factor, and the product is exactly the posterior odds. Bars to the right "
-        "(blue) favour the first class, bars to the left (orange) the second. The rows and their titles are chosen by "
-        f"the {evaluated.predictions_are}; the factors are those of the final model."
-    )
     examples = choose_examples(subject, evaluated)
     X = take_rows(subject.X, subject.labelled[[one.position for one in examples]])
     explanation = subject.estimator.explain(X)
+    together = ", and each pair of cells that the model reads together," if explanation.pairs else ""
+    lead = (
+        "How the model computes a prediction. It starts from the prior odds of the two most probable classes; each "
+        f"cell{together} then multiplies the odds by a factor, and the product is exactly the posterior odds. Bars to "
+        "the right (blue) favour the first class, bars to the left (orange) the second. The rows and their titles are "
+        f"chosen by the {evaluated.predictions_are}; the factors are those of the final model."
+    )
     ruled = explanation if subject.lens_name is None else subject.main_member.explain(X)
     batch = read_batch(subject.estimator, X)
     usual = read_batch(subject.estimator, take_rows(subject.X, subject.sampled(_USUAL_ROWS)))
