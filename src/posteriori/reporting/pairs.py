@@ -96,13 +96,13 @@ class PairMap:
 
     @property
     def _width(self) -> float:
-        return max(WIDTH, self._left + _NARROWEST * self.nats.shape[1] + _RIGHT)
+        return max(WIDTH, self._left + _NARROWEST * len(self.columns.names) + _RIGHT)
 
     @property
     def _step(self) -> tuple[float, float]:
         """The width and the height of a cell in pixels."""
         tall = _TALL if len(self.rows) <= _MOST_TALL else _LOW
-        return (self._width - self._left - _RIGHT) / self.nats.shape[1], tall
+        return (self._width - self._left - _RIGHT) / len(self.columns.names), tall
 
     def written(self, label: str) -> Html:
         """Return the map as SVG, with a text for screen readers."""
