@@ -39,7 +39,9 @@ def classifier_with_drawn_pairs(X, y, drawn=True, **parameters):
     return give_drawn_pairs(fitted) if drawn else fitted
 
 
-def pool_with_drawn_pairs(X, y, **parameters):
-    """Return a fitted pool of learned tables with drawn pairs, and of a tree."""
+def pool_with_drawn_pairs(X, y, weight=0.5):
+    """Return a fitted pool of a tree and of learned tables with drawn pairs, which have this weight."""
     members = {"tables": po.NaiveBayes(distributions="binned", feature_weights="cells", bins=6), "tan": "tan"}
-    return give_drawn_pairs(po.GenerativeClassifier(members=members, folds=2, random_state=0, **parameters).fit(X, y))
+    pool = give_drawn_pairs(po.GenerativeClassifier(members=members, folds=2, random_state=0).fit(X, y))
+    pool.fitted_ = replace(pool.fitted_, weights={"tables": weight, "tan": 1.0 - weight})
+    return pool

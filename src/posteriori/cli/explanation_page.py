@@ -14,6 +14,7 @@ from rich.console import Console
 from posteriori.cli.facts import Facts
 from posteriori.cli.tables import NAME, bar, console, label_text, new_table, print_rows
 from posteriori.explain import Explanation
+from posteriori.explain.pairs import pair_text
 from posteriori.explain.sums import LogOdds, merge_classes
 from posteriori.support.formatting import number, probability, shortened
 from posteriori.support.typing import Array
@@ -21,6 +22,7 @@ from posteriori.support.typing import Array
 _MOST_WORDS = 10  # of a column in a row
 _SIDE = 10  # characters of the longest signed bar
 _SHORTEST_NAME = 6  # characters of a name in a table that has to fit the terminal
+_OF_PAIRS = "That of one column with another is what both say together beyond what each says alone. "
 
 
 def explanation_facts(
@@ -44,7 +46,7 @@ def explanation_facts(
     for place, row in enumerate(rows):
         odds = explanation.log_odds(place) if len(classes) > 1 else None
         best = int(np.argmax(explanation.log_joint[place]))
-        factors = explanation.log_factors[place]
+        factors, present = explanation.log_factors[place], {*explanation.present(place)}
         facts.append(
             {
                 "row": row,
@@ -57,6 +59,7 @@ def explanation_facts(
                 "features": [
                     {
                         "feature": name,
+                        **_columns(explanation, j),
                         **_value(explanation.values[place, j]),
                         "given": list(explanation.known(place, j)),
                         "log_factor": dict(zip(classes, factors[:, j], strict=True)),
@@ -64,6 +67,7 @@ def explanation_facts(
                         **_words(explanation, place, name, odds),
                     }
                     for j, name in enumerate(explanation.feature_names)
+                    if j in present
                 ],
                 "log_odds": None
                 if odds is None
@@ -71,6 +75,12 @@ def explanation_facts(
             }
         )
     return facts
+
+
+def _columns(explanation: Explanation, feature: int) -> Facts:
+    """Return the columns of a pair; nothing for a column."""
+    columns = explanation.columns_of(feature)
+    return {"columns": [explanation.feature_names[j] for j in columns]} if len(columns) > 1 else {}
 
 
 def _value(cell: Any) -> Facts:
@@ -106,8 +116,9 @@ def print_explanation(explanation: Explanation, facts: Facts) -> None:
             out.print()
         out.print(
             "Each factor is a product of densities p(cell | class) of the members, each to the power of its weight, "
-            "divided by the factor of the class for which it is greatest. The posterior is the product of a column, "
-            "divided by the sum of the products.\n"
+            "divided by the factor of the class for which it is greatest. "
+            + (_OF_PAIRS if explanation.pairs else "")
+            + "The posterior is the product of a column, divided by the sum of the products.\n"
         )
         _print_bayes(out, explanation.relative())
     else:
@@ -159,18 +170,24 @@ def _print_bayes(out: Console, explanation: Explanation) -> None:
 def _print_log_odds(out: Console, explanation: Explanation) -> None:
     """Print the contributions of the prior and of each feature to the log-odds of the two best classes."""
     log_odds = explanation.log_odds()
-    entries = [(explanation.constant, "", log_odds.prior)]
-    cells = zip(log_odds.factors.items(), explanation.values[0], strict=True)
-    entries += [(label_text(name), _cell(value), nats) for (name, nats), value in cells]
-    of_words = {label_text(name): words for name, words in log_odds.words.items()}
-    amounts = [*(nats for *_, nats in entries), *(nats for words in of_words.values() for nats in words.values())]
+    nats_of = np.array([*log_odds.factors.values()])
+    listed, other_pairs = explanation.listed(0, np.abs(nats_of))
+    entries: list[tuple[str, str, float, Mapping[str, float]]] = [(explanation.constant, "", log_odds.prior, {})]
+    for j in listed:
+        columns = explanation.columns_of(j)
+        name = " with ".join(label_text(explanation.feature_names[k]) for k in columns)
+        value = ", ".join(_cell(explanation.values[0, k]) for k in columns)
+        entries.append((name, value, float(nats_of[j]), log_odds.words.get(explanation.feature_names[j], {})))
+    if other_pairs:
+        entries.append((explanation.count_of(other_pairs), "", float(nats_of[other_pairs].sum()), {}))
+    amounts = [one for *_, nats, words in entries for one in (nats, *words.values())]
     greatest = max((abs(nats) for nats in amounts if math.isfinite(nats)), default=0.0)
     one, other = label_text(log_odds.label), label_text(log_odds.against)
     table = new_table("adds to the log-odds", "value", "nats", _sides(other, one), left=2)
     table.columns[3].justify = "left"
-    for name, value, nats in sorted(entries, key=lambda entry: -abs(entry[2])):
+    for name, value, nats, words in sorted(entries, key=lambda entry: -abs(entry[2])):
         table.add_row(name, value, f"{nats:+.4f}", _signed_bar(nats, greatest))
-        for word, part in itertools.islice(of_words.get(name, {}).items(), _MOST_WORDS):
+        for word, part in itertools.islice(words.items(), _MOST_WORDS):
             table.add_row("", label_text(word), f"{part:+.4f}", _signed_bar(part, greatest))
     table.add_section()
     table.add_row("log-odds", "", f"{log_odds.total:+.4f}", "")
@@ -207,6 +224,8 @@ def _shortened(explanation: Explanation, length: int) -> Explanation:
 
     values = np.empty_like(explanation.values)
     values[0] = [cut(cell) for cell in explanation.values[0]]
+    names = [cut(name) for name in explanation.feature_names]
+    for position, (i, j) in enumerate(explanation.pairs, explanation.n_columns):
+        names[position], values[0, position] = f"{names[i]} with {names[j]}", pair_text(values[0, i], values[0, j])
     classes = np.array([cut(str(label)) for label in explanation.classes], dtype=object)
-    names = tuple(cut(name) for name in explanation.feature_names)
-    return dataclasses.replace(explanation, classes=classes, feature_names=names, values=values)
+    return dataclasses.replace(explanation, classes=classes, feature_names=tuple(names), values=values)

@@ -10,6 +10,7 @@ import numpy as np
 
 from posteriori.classifiers.rows import kept_figures, kept_sentences
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
+from posteriori.explain.pairs import pair_effects
 from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.facts.columns import distributions
 from posteriori.facts.members import main_member
@@ -118,6 +119,14 @@ def information(estimator: Any) -> Facts:
     }
 
 
+def pair_facts(estimator: Any) -> list[Facts]:
+    """Return the pairs of columns of a model or a pool, the strongest first, with what they add per class in nats."""
+    return [
+        {"columns": list(one.columns), "strength": one.strength, "groups": list(one.groups), "nats": one.nats}
+        for one in pair_effects(estimator)
+    ]
+
+
 def parameter_counts(estimator: GenerativeEstimator) -> Facts:
     """Return the number of free parameters of the model and of the full joint distribution; None if it is unknown."""
     if hasattr(estimator, "members_"):
@@ -195,6 +204,7 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         "columns": [column | {"information": nats[j]} for j, column in enumerate(columns)],
         "covariances": covariances,
         "trees": list(_tree_facts(estimator)),
+        "pairs": pair_facts(estimator) if classifies else [],
         **held_out_facts(estimator),
     }
 
@@ -232,6 +242,7 @@ def pool_facts(estimator: Any) -> Facts:
             }
             for name, one in estimator.members_.items()
         ],
+        "pairs": pair_facts(estimator),
         "candidates": candidate_facts(estimator),
         "pool_verdict": verdict_on_pool(estimator),
         **information(estimator),

@@ -31,12 +31,14 @@ from posteriori.cli.tables import (
     print_alerts,
     print_candidates,
     print_information,
+    print_pairs,
     print_parameter_count,
     print_scores,
     print_sentences,
     print_table,
 )
 from posteriori.densities import column_label
+from posteriori.explain.pairs import pair_effects
 from posteriori.facts.columns import ColumnFacts, facts_of_rows, facts_of_scan
 from posteriori.model_selection import in_words
 from posteriori.model_selection.metrics import compare_with_prior
@@ -233,6 +235,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
         "hold_out": None if held is None else {**held.facts(judged.numbered), **_scores(judged.predictions)},
         **parameter_counts(estimator),
         **information(estimator),
+        "pairs": [{"columns": list(one.columns), "strength": one.strength} for one in pair_effects(estimator)],
         "candidates": candidate_facts(estimator),
         "pool_verdict": verdict_on_pool(estimator),
         "left_out": getattr(estimator, "skipped_", {}),
@@ -354,6 +357,7 @@ def print_fit(facts: Facts) -> None:
         out.print(f"left out: {', '.join(names)} ({reason})")
     _print_verdict(out, found, spelled_alike(entry["class"] for entry in facts["classes"]))
     print_information(out, facts)
+    print_pairs(out, facts["pairs"])
     print_parameter_count(out, facts)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
     if facts["report"]:

@@ -1,7 +1,9 @@
-"""Explanations of predictions: exact sums of log factors, Bayes' rule written out, weights and biases."""
+"""Explanations of predictions: exact sums of log factors, Bayes' rule written out, weights and biases, pairs."""
 
+from posteriori.explain.bayes_rule import bayes_table
 from posteriori.explain.forms import LinearForm, QuadraticForm, linear_form
-from posteriori.explain.sums import Explanation, LogOdds, bayes_table
+from posteriori.explain.pairs import PairEffect, pair_effects
+from posteriori.explain.sums import Explanation, LogOdds
 from posteriori.explain.tree_outline import TreeNode, TreeOutline
 from posteriori.explain.words import WordFactors
 
@@ -9,12 +11,14 @@ __all__ = [
     "Explanation",
     "LinearForm",
     "LogOdds",
+    "PairEffect",
     "QuadraticForm",
     "TreeNode",
     "TreeOutline",
     "WordFactors",
     "bayes_table",
     "linear_form",
+    "pair_effects",
 ]
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import LinearDensity
-from posteriori.explain.sums import ExplainableModel, Explanation
+from posteriori.explain.bayes_rule import ExplainableModel
+from posteriori.explain.sums import Explanation
 from posteriori.support.typing import Array
 from posteriori.tables import quote
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from posteriori.explain.pairs import names_of_pairs, pair_text
 from posteriori.explain.words import WordFactors
-from posteriori.model import GenerativeModel, log_normalised, log_sum
+from posteriori.model import log_normalised, log_sum
 from posteriori.support.formatting import cell_text, exponential, plural, shortened
 from posteriori.support.markup import paragraph, table
 from posteriori.support.typing import Array
-from posteriori.tables import quote
 
 _MOST_SHOWN = 5  # rows in a notebook
 _MOST_LISTED = 30  # features of a row there
 _MOST_GIVEN = 3  # features named after a bar
 _MOST_WORDS = 10  # of a row, in a table
+_MOST_PAIRS = 10  # of columns, in a text on a row
 _LONGEST_WORD = 30  # characters
 
 
@@ -87,6 +88,9 @@ class Explanation:
         without such columns.
     begins_at_prior : bool
         Whether `log_prior` is the log prior; of some pools it is the bias of each class.
+    pairs : tuple of tuple of int (P)
+        If the model learned what pairs of columns say together beyond each alone, such as "carat with clarity": the
+        positions of both. Each has a feature of its own, and these P features are the last ones.
 
     Examples
     --------
@@ -108,10 +112,13 @@ class Explanation:
     weighted: bool = False
     words: tuple[Mapping[str, WordFactors], ...] = ()
     begins_at_prior: bool = True
+    pairs: tuple[tuple[int, int], ...] = ()
 
     def __repr__(self) -> str:
-        n_rows, n_classes, _ = self.log_factors.shape
-        shape = f"{plural(n_rows, 'row')}, {plural(n_classes, 'class')}, {plural(len(self.feature_names), 'feature')}"
+        n_rows, n_classes, d = self.log_factors.shape
+        shape = f"{plural(n_rows, 'row')}, {plural(n_classes, 'class')}, {plural(d, 'feature')}"
+        if self.pairs:
+            shape += f", of which {plural(len(self.pairs), 'pair')} of columns"
         return f"<Explanation: {shape}; print(….bayes_table(row)) writes Bayes' rule out>"
 
     @property
@@ -126,8 +133,8 @@ class Explanation:
         -------
         polars DataFrame
             ``row``; ``factor``, the prior (or bias of the class) or the name of a feature; ``value``, its cell as text,
-            null if it is missing; and for each class its term in nats, in a column of the name of the class. The
-            columns of classes add up per row to `log_joint`.
+            null if it is missing, or that of one column of a pair is; and for each class its term in nats, in a column
+            of the name of the class. The columns of classes add up per row to `log_joint`.
 
         Examples
         --------
@@ -174,19 +181,60 @@ class Explanation:
         shown = np.flatnonzero(log_factors.any(axis=(0, 1))).tolist()
         if not shown:
             return self
-        both = [pairs[p] for p in shown]
+        both = tuple(pairs[p] for p in shown)
         cells = np.full((len(self.values), len(both)), None, dtype=object)
         for position, (i, j) in enumerate(both):
             for row, (first, second) in enumerate(self.values[:, [i, j]]):
-                if first is not None and second is not None:
-                    cells[row, position] = f"{cell_text(first)}, {cell_text(second)}"
+                cells[row, position] = pair_text(first, second, longest=None)
         return replace(
             self,
-            feature_names=(*self.feature_names, *(name_of_pair(self.feature_names, pair) for pair in both)),
+            feature_names=(*self.feature_names, *names_of_pairs(self.feature_names, both)),
             values=np.concatenate([self.values, cells], axis=1),
             log_factors=np.concatenate([self.log_factors, log_factors[:, :, shown]], axis=2),
             given=self.given and (*self.given, *((),) * len(both)),
+            pairs=both,
         )
+
+    @property
+    def n_columns(self) -> int:
+        """The number of features that are columns; those after them are pairs."""
+        return len(self.feature_names) - len(self.pairs)
+
+    def present(self, row: int) -> list[int]:
+        """Return the features of a row without the pairs that lack a cell, which add nothing."""
+        d = self.n_columns
+        return [j for j, cell in enumerate(self.values[row]) if j < d or cell is not None]
+
+    def columns_of(self, feature: int) -> tuple[int, ...]:
+        """Return the positions of the columns of a feature: both of a pair, or its own."""
+        return (feature,) if feature < self.n_columns else self.pairs[feature - self.n_columns]
+
+    def cell_text(self, row: int, feature: int) -> str:
+        """Return the cell of a feature as text of at most 40 characters; of a pair, each of its two cells."""
+        cells = [self.values[row, j] for j in self.columns_of(feature)]
+        return cell_text(cells[0]) if len(cells) == 1 else pair_text(cells[0], cells[1]) or cell_text(None)
+
+    def listed(self, row: int, amounts: Array) -> tuple[list[int], list[int]]:
+        """Return the features that a text on a row lists, and the pairs whose sum it gives: 10 pairs are listed.
+
+        Parameters
+        ----------
+        row : int
+        amounts : ndarray (d,)
+            How much each feature adds: the pairs of the greatest amounts are listed.
+        """
+        present, d = self.present(row), self.n_columns
+        of_pairs = [j for j in present if j >= d]
+        greatest = {*sorted(of_pairs, key=lambda j: -amounts[j])[:_MOST_PAIRS]}
+        others = [j for j in of_pairs if j not in greatest]
+        return [j for j in present if j not in {*others}], others
+
+    def count_of(self, features: Sequence[int], word: str = "other") -> str:
+        """Return the number of some features with a noun: "3 other columns", "1 other pair"."""
+        n_pairs = sum(j >= self.n_columns for j in features)
+        if 0 < n_pairs < len(features):
+            return f"{len(features):,} {word} columns and pairs"
+        return plural(len(features), f"{word} {'pair' if n_pairs else 'column'}")
 
     def row(self, row: int) -> Explanation:
         """Return the explanation of one row."""
@@ -254,6 +302,8 @@ class Explanation:
         name, value, known = self.feature_names[feature], self.values[row, feature], self.known(row, feature)
         if value is None:
             return f"× {name} missing"
+        if feature >= self.n_columns:  # no probability, but what the pair changes
+            return f"× {name} = {value}"
         shown = ", ".join(known if len(known) <= _MOST_GIVEN else (*known[: _MOST_GIVEN - 1], "…", known[-1]))
         factor = f"p({name} = {cell_text(value, longest=None)}{' | ' if known else ''}{shown})"
         return f"× {factor}, weighted" if self.weighted else f"× {factor}"
@@ -264,15 +314,13 @@ class Explanation:
         parts = []
         for row in range(min(len(self.values), _MOST_SHOWN)):
             log_factors = self.log_factors[row].T
-            listed = sorted(range(len(log_factors)), key=lambda j: -np.ptp(np.nan_to_num(log_factors[j])))[
-                :_MOST_LISTED
-            ]
-            terms = [(self._factor_name(row, j).removeprefix("× "), log_factors[j]) for j in sorted(listed)]
-            rest = len(log_factors) - len(terms)
-            lines = [[name, *(f"{log:.3f}" for log in logs)] for name, logs in terms]
+            ranked = sorted(self.present(row), key=lambda j: -np.ptp(np.nan_to_num(log_factors[j])))
+            listed, rest = sorted(ranked[:_MOST_LISTED]), ranked[_MOST_LISTED:]
+            names = [self._factor_name(row, j).removeprefix("× ") for j in listed]
+            lines = [[name, *(f"{log:.3f}" for log in log_factors[j])] for name, j in zip(names, listed, strict=True)]
             if rest:
-                others = log_factors.sum(axis=0) - sum(logs for _, logs in terms)
-                lines.append([f"{rest} more columns", *(f"{log:.3f}" for log in others)])
+                others = log_factors[rest].sum(axis=0)
+                lines.append([self.count_of(rest, "more"), *(f"{log:.3f}" for log in others)])
             lines = [
                 [self.constant, *(f"{log:.3f}" for log in self.log_prior)],
                 *lines,
@@ -318,15 +366,21 @@ class Explanation:
             One column per class, with lines for the prior, for the likelihood p(x_j | y) of each feature, or
             p(x_j | x_i, y) if features depend on each other, for their product p(x, y), and for the posterior
             p(x, y) / p(x). Densities are per data unit. Below a column of counts or text stand the factors that
-            multiply to its own: those of the 10 words that differ most between the classes, and of the others.
+            multiply to its own: those of the 10 words that differ most between the classes, and of the others. The
+            same holds for pairs of columns; those that lack a cell are left out.
         """
         names = [str(label) for label in self.classes]
         likelihoods = []
-        for j, factors in enumerate(self.log_factors[row].T):
+        log_factors = self.log_factors[row].T
+        listed, other_pairs = self.listed(row, np.ptp(np.nan_to_num(log_factors), axis=1))
+        for j in listed:
+            factors = log_factors[j]
             likelihoods.append((self._factor_name(row, j), factors))
             words = self.words_of(row).get(self.feature_names[j])
             of_words = () if words is None else words.listed(_MOST_WORDS)
             likelihoods += [(f"    of it {shortened(word, _LONGEST_WORD)}", factor) for word, factor in of_words]
+        if other_pairs:
+            likelihoods.append((f"× {self.count_of(other_pairs)}", log_factors[other_pairs].sum(axis=0)))
         log_evidence = float(self.log_evidence[row])
         table = [
             ["given class", *names],
@@ -342,90 +396,6 @@ class Explanation:
         if self.weighted:
             evidence = f"sum of the products = {exponential(log_evidence)}; posterior = product / sum"
         return "\n".join([lines[0], rule, *lines[1:-2], rule, lines[-2], evidence, rule, lines[-1]])
-
-
-def name_of_pair(names: Sequence[str], pair: tuple[int, int]) -> str:
-    """Return the name of what two columns, by their positions, say together."""
-    return f"{names[pair[0]]} with {names[pair[1]]}"
-
-
-class ExplainableModel(Protocol):
-    """A fitted classifier that explains its predictions, such as `NaiveBayes` or `GaussianDiscriminant`."""
-
-    @property
-    def classes_(self) -> Array:
-        """The class labels, (C,)."""
-
-    @property
-    def model_(self) -> GenerativeModel:
-        """The fitted prior and densities."""
-
-    def explain(self, X: Any) -> Explanation:
-        """Return the log prior and the log factor of each feature, per row and class."""
-
-
-def bayes_table(model: ExplainableModel, x: Any) -> str:
-    """Return Bayes' rule for one row as a table of text.
-
-    Parameters
-    ----------
-    model : fitted estimator of posteriori
-    x : sequence of d cells, mapping from column to cell, or a table of one row
-        A cell that is None or NaN is missing, and so is a column that a mapping lacks: its factor is 1.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ValueError
-        x is a table of several rows; give one row, or use ``model.explain(X).bayes_table(row)``.
-
-    Examples
-    --------
-    >>> import posteriori as po
-    >>> model = po.NaiveBayes.from_parameters(
-    ...     priors={"a": 0.2, "b": 0.5, "c": 0.3}, gaussian={"x": {"mean": [2, 3, 4], "sd": [1, 2, 1]}}
-    ... )
-    >>> print(po.explain.bayes_table(model, [3.4]))
-    given class                  a          b          c
-    ────────────────────────────────────────────────────
-    prior p(class)             0.2        0.5        0.3
-    × p(x = 3.4)          0.149727   0.195521   0.333225
-    ────────────────────────────────────────────────────
-    = joint p(x, class)  0.0299455  0.0977607  0.0999674
-    evidence p(x) = 0.227674, the sum of the joint; posterior = joint / evidence
-    ────────────────────────────────────────────────────
-    posterior             0.131528   0.429390   0.439082
-    """
-    explanation = model.explain(_one_row(model, x))
-    if len(explanation.values) > 1:
-        raise ValueError(
-            f"x has {len(explanation.values)} rows; give one row, or use model.explain(X).bayes_table(row)"
-        )
-    return explanation.bayes_table()
-
-
-def _one_row(model: ExplainableModel, x: Any) -> Any:
-    names = model.model_.schema.names
-    if isinstance(x, Mapping):
-        unseen = [key for key in x if key not in names]
-        if unseen:
-            raise ValueError(f"x has {quote(unseen)}, which the model does not have; its features are {quote(names)}")
-        cells = [x.get(name) for name in names]
-    elif isinstance(x, list | tuple | np.ndarray) and np.ndim(np.asarray(x, dtype=object)) == 1:
-        cells = list(x)
-    else:
-        return x
-    if len(cells) != len(names):
-        raise ValueError(f"x has {len(cells)} cells but the model has {len(names)} features: {quote(names)}")
-    return pl.DataFrame([pl.Series(name, [_plain(cell)]) for name, cell in zip(names, cells, strict=True)])
-
-
-def _plain(cell: Any) -> Any:
-    cell = cell.item() if isinstance(cell, np.generic) else cell
-    return None if isinstance(cell, float) and cell != cell else cell
 
 
 def merge_classes(explanation: Explanation, keep: Sequence[int]) -> Explanation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,17 @@ import numpy as np
 from posteriori.networks.graph.layout import PIXELS, text_length
 from posteriori.plotting.canvas import histogram_edges
 from posteriori.plotting.reading import Scale
+from posteriori.support.formatting import shorten
 from posteriori.support.markup import Html, element
 from posteriori.support.typing import Array
 
 WIDTH = 440.0
 _LEFT, _RIGHT = 46.0, 8.0
 _FEWEST_TICKS = 3
+LETTERS = 13.0  # height of a line
+_ACROSS, _DOWN = 0.77, 0.64  # cosine and sine of the angle of turned names
+_BESIDE = 10.0  # pixels between two names
+_BELOW = 22.0  # pixels, for the numbers or names of the horizontal axis
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,41 @@ def cut_text(shown: str, whole: str, **attributes: Any) -> Html:
     return element("text", shown, title, **attributes)
 
 
+@dataclass(frozen=True)
+class NamesBelow:
+    """Names below the columns of a chart, which are turned where they are wider than a column."""
+
+    names: tuple[str, ...]
+
+    @cached_property
+    def _shown(self) -> list[str]:
+        return [shorten(name) for name in self.names]
+
+    @cached_property
+    def _longest(self) -> float:
+        return max(map(text_width, self._shown), default=0.0)
+
+    def left(self, beside: float) -> float:
+        """Return the width of the left margin in pixels: that of what stands beside, or of a turned name."""
+        return max(beside, *(_ACROSS * text_width(name) - LETTERS * k for k, name in enumerate(self._shown)), 0.0)
+
+    def height(self, step: float) -> float:
+        """Return the height in pixels below columns of a width."""
+        return self._longest * _DOWN + LETTERS if self._is_turned(step) else _BELOW
+
+    def _is_turned(self, step: float) -> bool:
+        return bool(self.names) and self._longest + _BESIDE > step
+
+    def written(self, left: float, step: float, bottom: float) -> Iterator[Html]:
+        """Yield the names; `left` is that of the first column, of a width, and `bottom` that of the columns."""
+        for k, (shown, whole) in enumerate(zip(self._shown, self.names, strict=True)):
+            x = left + step * (k + 0.5)
+            if self._is_turned(step):
+                yield cut_text(shown, whole, transform=f"translate({x:.1f} {bottom + 7:.0f})rotate(-40)", class_="left")
+            else:
+                yield cut_text(shown, whole, x=f"{x:.1f}", y=f"{bottom + 15:.0f}", class_="middle")
+
+
 def nice_ticks(low: float, high: float, most: int) -> list[float]:
     """Return round numbers in a range, about as many as asked for.
 
@@ -171,7 +212,7 @@ def n_bins(n: int) -> int:
 
 
 BEFORE, AFTER = "var(--quiet)", "var(--blue)"
-_TITLE, _HISTOGRAM, _BELOW = 20.0, 120.0, 22.0  # pixels
+_TITLE, _HISTOGRAM = 20.0, 120.0  # pixels
 _MARGIN = 0.02
 
 

@@ -21,6 +21,7 @@ from posteriori.reporting.features import features_section
 from posteriori.reporting.held_out import importance_of, predict_held_out
 from posteriori.reporting.markup import HtmlPage, Section, page, paragraph
 from posteriori.reporting.overview import summary, table_section
+from posteriori.reporting.pairs import pairs_section
 from posteriori.reporting.rows import explained_section, labels_section, strangest_section
 from posteriori.reporting.scores import candidates_section, scores_section, weights_section
 from posteriori.reporting.trust import calibration_section, confusion_section, thresholds_section
@@ -115,8 +116,8 @@ def report(
     The report has these sections: overview of the table with alerts on columns, scores compared with the class prior,
     candidates and weights of a pool, calibration, confusion matrix, ROC, precision-recall and lift curves with a table
     of thresholds, feature importance with the effect and the class-conditional densities of every column, dependences,
-    outliers by log p(x), labels that the held-out predictions contradict, and explanations of five rows with the
-    smallest changes that would change the prediction.
+    pairs of columns, outliers by log p(x), labels that the held-out predictions contradict, and explanations of five
+    rows with the smallest changes that would change the prediction.
 
     With `against`, an earlier table, the report is about drift instead: how the rows X differ from the earlier ones,
     column by column, in log p(x), in the class shares, and in the scores if both tables have labels. With another
@@ -274,6 +275,7 @@ def _sections(
     yield thresholds_section(subject, evaluated)
     yield features_section(subject, importance_of(subject, evaluated))
     yield tree_section(subject)
+    yield pairs_section(subject)
     yield strangest_section(subject, facts, explorer)
     yield labels_section(subject, evaluated)
     yield explained_section(subject, evaluated, explorer)

@@ -11,8 +11,8 @@ import numpy as np
 
 from posteriori.plotting.canvas import class_name
 from posteriori.plotting.reading import Feature, Scale, cells_of
-from posteriori.reporting.charts import WIDTH, Panel, chart, cut_text, text_width
-from posteriori.support.formatting import cell_text, shorten
+from posteriori.reporting.charts import LETTERS, WIDTH, NamesBelow, Panel, chart, cut_text, text_width
+from posteriori.support.formatting import cell_text
 from posteriori.support.markup import Html, element
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -24,9 +24,6 @@ _DARKEST = 0.96  # opacity
 _TOP, _STRIP, _GAP = 4.0, 13.0, 2.0  # pixels
 _RIGHT = 8.0
 _BESIDE = 10.0  # between the names of the classes and the strips
-_BELOW = 22.0  # for the numbers of the axis
-_ACROSS, _DOWN = 0.77, 0.64  # cosine and sine of the angle of turned names
-_LETTERS = 13.0  # height of a line
 
 
 @dataclass(frozen=True)
@@ -58,37 +55,28 @@ class StripChart:
     def written(self, label: str) -> Html:
         """Return the chart as SVG, with a text for screen readers."""
         height = _TOP + _STRIP * len(self.classes)
-        below = self._longest * _DOWN + _LETTERS if self._is_turned else _BELOW
+        below = self._names.height(self._step)
         return chart(self._parts(height), height + below, label, self._width, scrolls=self.is_wide)
 
     @cached_property
-    def _names(self) -> list[str]:
+    def _names(self) -> NamesBelow:
         """The names below the strips: none of numbers, which have an axis."""
-        return [shorten(category) for category in self.feature.column.categories] if self.feature.categorical else []
-
-    @cached_property
-    def _longest(self) -> float:
-        return max(map(text_width, self._names), default=0.0)
+        categories = self.feature.column.categories if self.feature.categorical else ()
+        return NamesBelow(tuple(cell_text(category, longest=None) for category in categories))
 
     @cached_property
     def _left(self) -> float:
         """The width of the names of the classes, or of a turned name that reaches farther."""
-        beside = max(text_width(name) for name, _ in self.classes) + _BESIDE
-        turned = (_ACROSS * text_width(name) - _LETTERS * k for k, name in enumerate(self._names))
-        return max(beside, *turned) if self._names else beside
+        return self._names.left(max(text_width(name) for name, _ in self.classes) + _BESIDE)
 
     @property
     def _width(self) -> float:
-        return max(WIDTH, self._left + _LETTERS * len(self._names) + _RIGHT)
+        return max(WIDTH, self._left + LETTERS * len(self._names.names) + _RIGHT)
 
     @property
     def _step(self) -> float:
         """The width of a point in pixels."""
         return (self._width - self._left - _RIGHT) / len(self.points)
-
-    @property
-    def _is_turned(self) -> bool:
-        return bool(self._names) and self._longest + _BESIDE > self._step
 
     def _parts(self, bottom: float) -> Iterator[Html]:
         for c, (name, whole) in enumerate(self.classes):
@@ -118,12 +106,7 @@ class StripChart:
             across = (float(self.points[0]) - half, float(self.points[-1]) + half)
             yield from Panel(_TOP, bottom - _TOP, across, (0.0, 1.0), self._width, self._left).ticks(Scale())
             return
-        for k, (name, category) in enumerate(zip(self._names, self.feature.column.categories, strict=True)):
-            x, whole = self._left + self._step * (k + 0.5), cell_text(category, longest=None)
-            if self._is_turned:
-                yield cut_text(name, whole, transform=f"translate({x:.1f} {bottom + 7:.0f})rotate(-40)", class_="left")
-            else:
-                yield cut_text(name, whole, x=f"{x:.1f}", y=f"{bottom + 15:.0f}", class_="middle")
+        yield from self._names.written(self._left, self._step, bottom)
 
 
 def _points(feature: Feature, cells: Array) -> Array:
