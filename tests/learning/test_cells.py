@@ -19,6 +19,7 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.kernels.cells import CellRows
 from posteriori.learning import cells as learning
+from posteriori.learning import learned_tables
 from posteriori.learning.cells import CellProblem, CellTables, fit_cells
 from posteriori.model_selection import out_of_fold
 
@@ -51,21 +52,21 @@ def draw_rows(seed, n=60, n_classes=3, sizes=(4, 3)):
     own = rng.normal(size=codes.shape) * (codes > 0)
     weight = rng.choice([0.5, 1.0, 3.0], n)
     rows = CellRows((codes + starts[:-1]).astype(np.int32), y_true, weight, own)
-    return rows, CellTables(basis, column, is_missing, known), np.log(rng.dirichlet(np.ones(n_classes) * 5))
+    return rows, CellTables(basis, column, ~is_missing, known), np.log(rng.dirichlet(np.ones(n_classes) * 5))
 
 
 def indicators(rows, tables):
     """Return which cells each row shows, (n, S); a missing one counts as none."""
     shown = np.zeros((len(rows.slots), len(tables.column)))
     np.put_along_axis(shown, rows.slots, 1.0, axis=1)
-    return shown * ~tables.is_missing
+    return shown * tables.is_biased
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 30.0]), st.booleans(), st.integers(2, 4))
 def test_the_gradient_is_that_of_the_loss(seed, penalty, weighed, n_classes):
     rows, tables, log_prior = draw_rows(seed, n_classes=n_classes, sizes=(4, 3, 2, 2, 5))
     rng = np.random.default_rng(seed)
-    basis = csr_array(rng.normal(size=(len(tables.column), 5)) * ~tables.is_missing[:, np.newaxis])
+    basis = csr_array(rng.normal(size=(len(tables.column), 5)) * tables.is_biased[:, np.newaxis])
     tables = replace(tables, basis=basis, weighed=weighed)
     problem = CellProblem(rows, tables, log_prior, penalty)
     position = rng.normal(size=n_classes + tables.n_weights + 5 * n_classes)
@@ -114,7 +115,7 @@ def test_held_out_rows_choose_the_penalty():
     noise, strong = rng.integers(1, 41, 400), y_true * 20 + rng.integers(1, 21, 400)
     is_missing = np.arange(41) == 0
     basis, known = csr_array(np.diag(~is_missing).astype(float)), np.zeros((41, 2))
-    tables = CellTables(basis, np.zeros(41, np.int64), is_missing, known)
+    tables = CellTables(basis, np.zeros(41, np.int64), ~is_missing, known)
     own, one = rng.normal(size=(400, 1)), np.ones(400)
     choices = [
         fit_cells(CellRows(cells[:, np.newaxis].astype(np.int32), y_true, one, own), tables, log_prior)
@@ -207,9 +208,9 @@ def test_a_row_of_weight_two_is_held_out_as_two_rows(seed):
     rows, tables, _ = draw_rows(seed)
     weight = np.random.default_rng(seed).integers(1, 4, 60)
     repeated = np.repeat(np.arange(60), weight)
-    share = learning._held_out(rows._replace(weight=weight.astype(float)), tables)
+    share = learning.held_out_share(rows._replace(weight=weight.astype(float)), tables)
     once = CellRows(rows.slots[repeated], rows.component[repeated], np.ones(len(repeated)), rows.own[repeated])
-    assert_allclose(learning._held_out(once, tables), share[repeated], atol=1e-9)
+    assert_allclose(learning.held_out_share(once, tables), share[repeated], atol=1e-9)
     assert abs(weight @ share - weight.sum() / 3) <= 1.0
 
 
@@ -231,16 +232,21 @@ def test_the_tables_of_a_fold_are_learned_without_it():
         assert_allclose(found.posterior[found.fold == k], alone.predict_proba(held_out), atol=1e-6)
 
 
-def test_of_many_rows_only_the_penalty_of_a_fold_is_that_of_all(monkeypatch):
+@pytest.mark.parametrize("kind", ["cells", "pairs"])
+def test_of_many_rows_only_the_penalty_of_a_fold_is_that_of_all(kind, monkeypatch):
+    model = clone(MODEL).set_params(feature_weights=kind)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 3600)
-    rows = pl.DataFrame({f"x{j}": rng.normal(0.3 * y, 1.0) for j in range(3)} | {"y": y.astype(str)})
-    found = out_of_fold(MODEL, rows, "y", folds=3)
-    chosen = clone(MODEL).fit(rows, "y").model_.weights
-    learn = learning.learn_cells
-    monkeypatch.setattr(learning, "learn_cells", lambda *given: learn(*given[:5], chosen))
+    columns = {f"x{j}": rng.normal(0.3 * y, 1.0) for j in range(3)}
+    columns["x3"] = columns["x0"] * (2 * y - 1)
+    rows = pl.DataFrame(columns | {"y": y.astype(str)})
+    found = out_of_fold(model, rows, "y", folds=3)
+    chosen = clone(model).fit(rows, "y").model_.weights
+    assert (chosen.pairs is None) == (kind == "cells")
+    learn = learned_tables.learn_cells
+    monkeypatch.setattr(learned_tables, "learn_cells", lambda *given: learn(*given[:5], chosen, *given[6:]))
     for k in range(3):
-        alone = clone(MODEL).fit(rows.filter(found.fold != k), "y")
+        alone = clone(model).fit(rows.filter(found.fold != k), "y")
         assert alone.model_.weights.penalty == chosen.penalty
         held_out = rows.filter(found.fold == k)
         assert_allclose(found.posterior[found.fold == k], alone.predict_proba(held_out), atol=1e-6)

@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.densities import Binned, BinnedParameters, Categorical
 from posteriori.densities.categorical import CategoricalParameters
 from posteriori.kernels.cells import CellRows
-from posteriori.learning.cells import FINAL, SEARCH, CellOptimum, CellTables, fit_cells
+from posteriori.learning.cells import CellOptimum, CellTables, fit_cells
 from posteriori.learning.fit import reject_underflow
 from posteriori.learning.pairs import GroupedColumn, PairChoice, PairFit, fit_pairs, pair_tables
 from posteriori.learning.weights import check_closed_form, left_out_factors, sampled_rows
@@ -20,11 +20,12 @@ from posteriori.sources import LabelledSource
 from posteriori.sources.table_source import blas
 from posteriori.statistics import Counts, JointStatistics
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Codes, Schema
+from posteriori.tables import Assignment, Batch, Codes, Schema
 
 MOST_ROWS = 20_000  # rows that cells are learned from
 MOST_FACTORS = 1 << 21  # rows times classes times columns
 _ROWS_OF_ONE_SEARCH = 2000  # from which on folds take the λ of all rows: it no longer depends on a fold, and takes time
+_BEFORE_PAIRS = 1e-6  # L-BFGS ends if a step lowers the loss by less, relative to it, where pairs follow
 MOST_DIRECTIONS = 48  # of a random walk over bins
 _LEAST_INFORMATION = 0.5  # of rows about a direction, in units of its variance
 
@@ -43,7 +44,7 @@ def learn_cells(
     Parameters
     ----------
     source : LabelledSource
-        The training rows, with labels. At most 20,000 are used, a stratified subsample, and 2²⁰ factors.
+        The training rows, with labels. At most 20,000 are used, a stratified subsample, and 2²¹ factors.
     model : GenerativeModel
         `check_cells` accepts its blocks.
     statistics : JointStatistics
@@ -59,17 +60,11 @@ def learn_cells(
         Whether to learn tables of pairs of columns too.
     """
     check_closed_form(model, statistics)
-    n_classes, d = model.n_components, len(model.schema.columns)
+    d = len(model.schema.columns)
     reject_underflow(model.schema, range(d), statistics.ranges)  # bins have a least scale, and these learn from it
-    most = min(MOST_ROWS, max(1, MOST_FACTORS // (n_classes * d)))
-    batch, _ = sampled_rows(source, sample, most)
-    labels = batch.assignment
-    assert labels is not None
+    batch, _ = sampled_rows(source, sample, min(MOST_ROWS, max(1, MOST_FACTORS // (model.n_components * d))))
     present = np.flatnonzero(np.isfinite(model.log_prior))  # a class of prior 0 has no finite bias
-    if len(present) < n_classes:
-        kept = np.flatnonzero(np.isin(labels.component, present))
-        labels = labels.rows(kept)
-        batch = replace(batch.rows(kept), assignment=labels)
+    batch, labels = _of_classes(batch, present)
     seen = batch if to_observed_codes is None else replace(to_observed_codes(batch), assignment=labels)
     places = [b for b, block in enumerate(model.blocks) if isinstance(block.density, Categorical)]
     counts = [statistics.blocks[b] for b in places]
@@ -82,40 +77,59 @@ def learn_cells(
     factors = np.maximum(left_out_factors(model, statistics, seen)[:, present[:, np.newaxis], active], FLOOR)
     known = np.concatenate([model.parameters[b].log_probability[present] for b in places], axis=1).T
     y_true = np.searchsorted(present, labels.component)
-    rows, of_cells = _rows_and_tables(
+    rows, tables = _rows_and_tables(
         codes, counts, varies, basis, np.maximum(known, FLOOR), factors, y_true, labels.weight
     )
     of_all = start if len(rows.component) >= _ROWS_OF_ONE_SEARCH else None
+    columns = _grouped(model, active, counts, varies) if with_pairs else []
+    of_columns = np.concatenate(codes, axis=1)[:, varies].astype(np.int64)
     with blas().limit(limits=1, user_api="blas"):
-        if of_all is not None:
-            of_cells = replace(of_cells, weighed=of_all.is_generative)
-        penalty = None if of_all is None else of_all.penalty
-        # Where pairs follow, the numbers of the columns are only a start.
-        found = fit_cells(rows, of_cells, model.log_prior[present], penalty, SEARCH if with_pairs else FINAL)
-        pairs = None
-        if with_pairs:
-            of_columns = np.concatenate(codes, axis=1)[:, varies].astype(np.int64)
-            pairs = _fit_pairs(found, _grouped(model, active, counts, varies), of_columns, of_all)
-            if pairs is None:
-                found = replace(found, position=found.problem.minimum(found.position))
+        found, pairs = _fitted(rows, tables, model.log_prior[present], columns, of_columns, of_all)
     weights = _as_weights(model, list(zip(places, counts, strict=True)), present, pairs or found, found.penalty)
     if pairs is None:
         return weights
     coded = [model.schema.coded.index(j) for j in active.tolist()]
-    return replace(
-        weights, pairs=pair_tables(pairs, coded, model.schema.coded_cardinalities, present, model.n_components)
-    )
+    of_model = pair_tables(pairs, coded, model.schema.coded_cardinalities, present, model.n_components)
+    return replace(weights, pairs=of_model)
 
 
-def _fit_pairs(
-    found: CellOptimum, columns: Sequence[GroupedColumn], codes: Array, of_all: FactorWeights | None
-) -> PairFit | None:
-    """Return the numbers of pairs beside those of columns, as the tables of more rows say, if there are any."""
+def _of_classes(batch: Batch, present: Array) -> tuple[Batch, Assignment]:
+    """Return the rows of some classes, and their labels."""
+    labels = batch.assignment
+    assert labels is not None
+    kept = np.flatnonzero(np.isin(labels.component, present))
+    if len(kept) == len(labels.component):
+        return batch, labels
+    labels = labels.rows(kept)
+    return replace(batch.rows(kept), assignment=labels), labels
+
+
+def _fitted(
+    rows: CellRows,
+    tables: CellTables,
+    log_prior: Array,
+    columns: Sequence[GroupedColumn],
+    codes: Array,
+    of_all: FactorWeights | None,
+) -> tuple[CellOptimum, PairFit | None]:
+    """Return the numbers of columns alone, and those beside pairs; of none if `columns` is empty.
+
+    λ, and whether pairs lower the log-loss, are those of the tables of more rows, if these are given.
+    """
+    if of_all is not None:
+        tables = replace(tables, weighed=of_all.is_generative)
+    penalty = None if of_all is None else of_all.penalty
+    if not columns:
+        return fit_cells(rows, tables, log_prior, penalty), None
+    found = fit_cells(rows, tables, log_prior, penalty, _BEFORE_PAIRS)
+    pairs = None
     if of_all is None:
-        return fit_pairs(found, columns, codes)
-    if of_all.pairs is None:
-        return None
-    return fit_pairs(found, columns, codes, PairChoice(of_all.pairs.penalty, of_all.pairs.sure))
+        pairs = fit_pairs(found, columns, codes)
+    elif of_all.pairs is not None:
+        pairs = fit_pairs(found, columns, codes, PairChoice(of_all.pairs.penalty, of_all.pairs.sure))
+    if pairs is None:
+        found = replace(found, position=found.problem.minimum(found.position))
+    return found, pairs
 
 
 def _as_weights(

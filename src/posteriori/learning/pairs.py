@@ -24,20 +24,21 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.learning.cells import SEARCH, CellOptimum, CellProblem, CellTables, held_out_share, weighing
+from posteriori.learning.cells import CellOptimum, CellProblem, CellTables, held_out_share, weighing
 from posteriori.model.pair_tables import MOST_GROUPS, PairTables
 from posteriori.support.typing import Array
 
 MOST_PAIRS = 60
 _LEVELS = (4, 8, 16, MOST_GROUPS)  # groups of a column of bins, from the coarsest table to the finest
+_ROWS_PER_CELL = 4.0  # of the finest table, in the mean: 2,000 rows have 16 × 16 groups of bins, 4,096 rows 32 × 32
 _SCREENED, _FEW = 8, 16  # groups of a column while pairs are screened, and values that it keeps there if it has no more
-_SCREENING = (5.0, 20.0, 100.0)  # λ of the one step that screens a pair
+_SCREENING = (5.0, 20.0, 100.0, 400.0)  # λ of the one step that screens a pair
 _MOST_SCREENED = 1 << 28  # additions: rows times pairs times classes
 _TOGETHER = 1 << 22  # numbers in the tables of pairs that are screened together
 _MOST_SEARCHED = 1 << 17  # rows times classes on which λ is searched
 PENALTIES = (400.0, 100.0, 20.0, 5.0, 1.0, 0.2)  # λ of pairs, from which held-out rows choose
 MOST_NUMBERS = 1 << 18  # directions times classes, in all pairs
-_FINAL = 1e-5  # L-BFGS ends if a step lowers the loss by less, relative to it
+_SEARCH, _FINAL = 1e-5, 1e-6  # L-BFGS ends if a step lowers the loss by less, relative to it
 SURE = 2.0  # standard errors of its gain, by which the gain of a pair that is sure exceeds 0
 _CENTRED = 5.0  # rows by which the means of a table are pulled to 0, for columns that say nearly the same
 
@@ -72,11 +73,12 @@ class GroupedColumn:
         """
         if not is_ordered:
             return cls((_most_frequent(weight, MOST_GROUPS),) * len(_LEVELS), _most_frequent(weight, _SCREENED))
+        most = max([size for size in _LEVELS if size * size * _ROWS_PER_CELL <= weight.sum()], default=_LEVELS[0])
         middle = (np.cumsum(weight) - weight / 2.0) / weight.sum()
         place = np.minimum((middle * MOST_GROUPS).astype(np.int64), MOST_GROUPS - 1)
-        levels = [_numbered(place * size // MOST_GROUPS) for size in _LEVELS]
+        levels = [_numbered(place * min(size, most) // MOST_GROUPS) for size in _LEVELS]
         screened = levels[_LEVELS.index(_SCREENED)]
-        if len(weight) <= MOST_GROUPS:
+        if len(weight) <= most:
             levels[-1] = np.arange(len(weight))
         return cls(tuple(levels), levels[-1] if len(weight) <= _FEW else screened)
 
@@ -137,12 +139,14 @@ def screened_pairs(
     """
     tried = np.sort(np.argsort(-spread, kind="stable")[: _most_columns(len(codes) * slopes.shape[1])])
     pairs = np.array(list(combinations(tried.tolist(), 2)), np.int64).reshape(-1, 2)
+    if not len(pairs):
+        return []
     groups = [np.append(0, column.screened + 1)[codes[:, j]] for j, column in enumerate(columns)]
     cells = np.stack(groups, axis=1).astype(np.uint8)
     parts = [slopes * of_rows[:, np.newaxis] for of_rows in (1.0 - share, share)]
     size = max(1, _TOGETHER // ((_FEW + 1) ** 2 * slopes.shape[1]))
     chunks = [_gains(cells, pairs[first : first + size], *parts) for first in range(0, len(pairs), size)]
-    gain, surest = (np.concatenate([np.zeros(0), *of_chunks]) for of_chunks in zip(*chunks, strict=True))
+    gain, surest = (np.concatenate(of_chunks) for of_chunks in zip(*chunks, strict=True))
     order = [p for p in np.argsort(-gain, kind="stable").tolist() if surest[p] > sure]
     return [(int(pairs[p, 0]), int(pairs[p, 1])) for p in order[:MOST_PAIRS]]
 
@@ -394,7 +398,7 @@ def _searched(found: CellOptimum, columns: Sequence[GroupedColumn], codes: Array
         if len(of_part) * n_classes <= _MOST_SEARCHED:
             break
         left = part.rows.weight * held_out_share(part.rows, part.tables)  # λ is that of a number, not of a row
-    begin = part.minimum(found.position, SEARCH)
+    begin = part.minimum(found.position, _SEARCH)
     least, best, tried = new.log_loss(begin), None, list(PENALTIES)
     for sure in (SURE, 0.0):
         pairs = _screened(part, begin, columns, codes[of_part], sure)
@@ -403,7 +407,7 @@ def _searched(found: CellOptimum, columns: Sequence[GroupedColumn], codes: Array
         cells = PairCells(pairs, columns, codes).at_most(MOST_NUMBERS // n_classes)
         position, before = _started(begin, cells, n_classes), np.inf
         for penalty in tried:
-            position = _beside(part, cells, cells.slots[of_part], penalty).minimum(position, SEARCH)
+            position = _beside(part, cells, cells.slots[of_part], penalty).minimum(position, _SEARCH)
             loss = _beside(new, cells, cells.slots[of_new], penalty).log_loss(position)
             if loss < least:
                 least, best = loss, PairChoice(penalty, sure)
