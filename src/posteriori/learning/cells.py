@@ -248,7 +248,9 @@ def held_out_share(rows: CellRows, tables: CellTables) -> Array:
     slots = rows.slots[:, : rows.own.shape[1]]
     of_table = tables.log_probability[slots, rows.component[:, np.newaxis]]
     own, of_cells = of_table + rows.own, np.exp(tables.log_probability).sum(axis=1)[slots]
-    number = (own + of_cells - np.exp(of_table) + np.exp(own)).sum(axis=1)
+    # Bins of equal counts differ in the variance of their numbers. Rows that are not alike would otherwise be one.
+    spread = np.asarray(tables.basis.power(2).sum(axis=1)).reshape(-1)[slots]
+    number = ((own + of_cells - np.exp(of_table) + np.exp(own)) * (1.0 + spread)).sum(axis=1)
     of_class = [np.bincount(rows.component, values, n_classes) for values in (rows.weight * number, rows.weight)]
     place = np.argsort(np.lexsort(of_class))[rows.component]
     order = np.lexsort((number, place))

@@ -399,14 +399,14 @@ def _searched(found: CellOptimum, columns: Sequence[GroupedColumn], codes: Array
             break
         left = part.rows.weight * held_out_share(part.rows, part.tables)  # λ is that of a number, not of a row
     begin = part.minimum(found.position, _SEARCH)
-    least, best, tried = new.log_loss(begin), None, list(PENALTIES)
+    least, best = new.log_loss(begin), None
     for sure in (SURE, 0.0):
         pairs = _screened(part, begin, columns, codes[of_part], sure)
         if not pairs:
             continue
         cells = PairCells(pairs, columns, codes).at_most(MOST_NUMBERS // n_classes)
         position, before = _started(begin, cells, n_classes), np.inf
-        for penalty in tried:
+        for penalty in PENALTIES:
             position = _beside(part, cells, cells.slots[of_part], penalty).minimum(position, _SEARCH)
             loss = _beside(new, cells, cells.slots[of_new], penalty).log_loss(position)
             if loss < least:
@@ -414,8 +414,6 @@ def _searched(found: CellOptimum, columns: Sequence[GroupedColumn], codes: Array
             if loss >= before:
                 break
             before = loss
-        if best is not None:
-            tried = tried[max(tried.index(best.penalty) - 1, 0) :][:2]
     return best
 
 
