@@ -107,7 +107,7 @@ def by_table(scores: Scores) -> str:
     for table, found in sorted(scores.items()):
         values = {name: means(found.get(name)) for name in shown}
         least = min((value[0] for value in values.values() if value), default=0.0)
-        lines.append([table, *(_cell(values[name], least) for name in shown)])
+        lines.append([table, *(_cell(values[name], least, len(found.get(name, {}))) for name in shown)])
     text = markdown_table(["table", *shown], lines)
     wins = [_wins(scores, rival) for rival in shown if rival != POOL and POOL in shown]
     return "\n\n".join(
@@ -115,17 +115,23 @@ def by_table(scores: Scores) -> str:
     )
 
 
-def _cell(value: tuple[float, float, float] | None, least: float) -> str:
+def _cell(value: tuple[float, float, float] | None, least: float, n_splits: int) -> str:
     if value is None:
         return "–"
     loss, wall, cpu = value
     text = f"**{loss:.4f}**" if loss < least + 5e-5 else f"{loss:.4f}"
-    return f"{text} ({wall:.1f} s, CPU {cpu:.1f} s)"
+    fewer = "" if n_splits == SPLITS else f", {n_splits} of {SPLITS} splits"
+    return f"{text} ({wall:.1f} s, CPU {cpu:.1f} s{fewer})"
 
 
 def _wins(scores: Scores, rival: str) -> str:
-    pairs = [(means(found.get(POOL)), means(found.get(rival))) for found in scores.values()]
-    lower = [ours[0] < theirs[0] for ours, theirs in pairs if ours and theirs]
+    lower = []
+    for found in scores.values():
+        ours, theirs = found.get(POOL, {}), found.get(rival, {})
+        both = ours.keys() & theirs.keys()  # the splits on which both were measured
+        pair = [means({split: one[split] for split in both}) for one in (ours, theirs)]
+        if pair[0] is not None and pair[1] is not None:
+            lower.append(pair[0][0] < pair[1][0])
     return f"that of {rival} on {sum(lower)} of {len(lower)} tables"
 
 

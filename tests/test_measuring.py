@@ -139,3 +139,20 @@ def test_a_model_that_is_stopped_on_a_split_is_left_out_on_that_table_and_named(
     run("--keep", keep, "--models", "random forest", "--limit", "0.01", monkeypatch=monkeypatch)
     assert list(json.loads(keep.read_text())["larger"]["random forest"]) == ["0"]
     assert "random forest: 1 thread, stopped by the limit of time on larger." in capsys.readouterr().out
+
+
+def test_the_pool_is_compared_with_each_rival_on_the_splits_that_both_have():
+    def scored(*losses):
+        one = {"fit": [2.0, 1.0], "predict": [1.0, 0.5], "threads": 2, "others": 0.0}
+        return {str(split): one | {"loss": loss} for split, loss in enumerate(losses)}
+
+    scores = {
+        "first": {"pool": scored(0.2, 0.2, 0.8), "LightGBM": scored(0.3, 0.3, 0.3), "CatBoost": scored(0.3)},
+        "second": {"pool": scored(0.2, 0.2, 0.2), "LightGBM": scored(0.3, 0.3, 0.3)},
+    }
+    text = larger_tables.by_table(scores)
+    assert "that of LightGBM on 1 of 2 tables; that of CatBoost on 1 of 1 tables." in text
+    rows = text.splitlines()
+    assert "**0.3000** (3.0 s, CPU 1.5 s, 1 of 3 splits) |" in rows[2]
+    assert rows[3] == "| second | **0.2000** (3.0 s, CPU 1.5 s) | 0.3000 (3.0 s, CPU 1.5 s) | – |"
+    assert "pool: 2 threads; LightGBM: 2 threads; CatBoost: 2 threads." in text
