@@ -4,13 +4,11 @@ Usage: python -m benchmarks.forest [--quick]   (--quick: a tenth of the rows, to
 
 100,000 rows of 25 numbers and 25 strings of 3 to 40 categories. The random forest reads the strings as numbers of
 categories, LightGBM as pandas categories. LightGBM grows trees of at most as many leaves as ours have on average; it
-builds 5 of them, and its time counts 20 times. CPU seconds are those of all threads.
+builds 5 of them, and its time counts 20 times.
 """
 
 from __future__ import annotations
 
-import gc
-import time
 import warnings
 from collections.abc import Callable
 
@@ -19,11 +17,11 @@ import polars as pl
 from sklearn.ensemble import RandomForestClassifier
 
 import posteriori as po
-from benchmarks.timing import Row, faster, report
+from benchmarks.timing import CPU, WALL, Row, Seconds, faster, report, rival, spent
+from experiments.machine import on_threads
 
 N_TREES, N_NUMBERS, N_STRINGS, N_HIDDEN = 100, 25, 25, 6
 ROUNDS = 5  # of LightGBM
-Seconds = np.ndarray  # of wall time and of CPU time
 
 
 def draw_rows(n: int, seed: int) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
@@ -45,14 +43,6 @@ def draw_rows(n: int, seed: int) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
     return pl.DataFrame(columns), np.column_stack([numbers, *strings]).astype(np.float32), y
 
 
-def spent(work: Callable[[], object]) -> Seconds:
-    """Return the wall and CPU seconds of some work."""
-    gc.collect()
-    begun = np.array([time.perf_counter(), time.process_time()])
-    work()
-    return np.array([time.perf_counter(), time.process_time()]) - begun
-
-
 def least(works: list[Callable[[], object]], repeats: int) -> list[Seconds]:
     """Return the least wall and CPU seconds of each of several works, run in turn."""
     return list(np.min([[spent(work) for work in works] for _ in range(repeats)], axis=0))
@@ -71,22 +61,23 @@ def rows(quick: bool) -> list[Row]:
     new_pandas[strings] = new_pandas[strings].astype(pandas[strings].dtypes)
     ours = po.GenerativeForest(N_TREES)
     ours.fit(frame[:2000], y[:2000]).predict_proba(new_frame[:2000])  # compiles the kernels
-    theirs = RandomForestClassifier(N_TREES, n_jobs=2, random_state=0)
+    theirs = rival(RandomForestClassifier(N_TREES, random_state=0))
     fit, their_fit = least([lambda: ours.fit(frame, y), lambda: theirs.fit(table, y)], 1)
     predict, their_predict = least([lambda: ours.predict_proba(new_frame), lambda: theirs.predict_proba(new_table)], 5)
     leaves = round(ours.n_leaves_ / N_TREES)
-    boosted = lightgbm.LGBMClassifier(n_estimators=ROUNDS, num_leaves=leaves, n_jobs=2, verbose=-1)
+    boosted = rival(lightgbm.LGBMClassifier(n_estimators=ROUNDS, num_leaves=leaves, verbose=-1))
     boosted_fit = spent(lambda: boosted.fit(pandas, y)) * (N_TREES / ROUNDS)
     boosted_predict = least([lambda: boosted.predict_proba(new_pandas)], 3)[0] * (N_TREES / ROUNDS)
     size = f"{n:.0e}".replace("e+0", "e") + f"×{N_NUMBERS + N_STRINGS}, {N_TREES} trees of {leaves:,} leaves"
+    forest = on_threads(f"RandomForest({N_TREES})")
+    boosting = on_threads(f"LightGBM, {ROUNDS} rounds × {N_TREES // ROUNDS}")
     found = []
-    for k, clock in enumerate(("", ", CPU time")):
-        forest, boosting = "RandomForest(n_jobs=2)", f"LightGBM, {ROUNDS} rounds × {N_TREES // ROUNDS},"
+    for by, clock in ((WALL, ""), (CPU, ", ratio of CPU time")):
         found += [
-            faster(f"fit{clock}, {size}", fit[k], their_fit[k], 5, forest),
-            faster(f"predict_proba{clock}, the same", predict[k], their_predict[k], 3, forest),
-            faster(f"fit{clock}, the same", fit[k], boosted_fit[k], 1, boosting),
-            faster(f"predict_proba{clock}, the same", predict[k], boosted_predict[k], 1, boosting),
+            faster(f"fit, {size}{clock}", fit, their_fit, 5, forest, by),
+            faster(f"predict_proba, the same{clock}", predict, their_predict, 3, forest, by),
+            faster(f"fit, the same{clock}", fit, boosted_fit, 1, boosting, by),
+            faster(f"predict_proba, the same{clock}", predict, boosted_predict, 1, boosting, by),
         ]
     return found
 

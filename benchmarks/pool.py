@@ -8,8 +8,8 @@ rows on them are left out where there is none.
 
 from __future__ import annotations
 
-import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
 
 import posteriori as po
-from benchmarks.timing import Row, alternately, faster, report, within
+from benchmarks.timing import Row, Seconds, alternately, faster, ratio_of, report, rival, spent, within
+from experiments.machine import on_threads
 from experiments.real_tables import data_folder, read_index, read_labelled_rows
 from posteriori.comparison import discriminative
 from posteriori.densities.covariances import PerClass, Pooled
@@ -60,34 +61,31 @@ def large_rows(folder: Path, lines: dict[str, dict[str, str]], quick: bool) -> l
         if quick:
             X, y = X.head(len(y) // 10), y[: len(y) // 10]
         Z = encoded(X)
-        pool, forest = po.GenerativeClassifier(), RandomForestClassifier(200, n_jobs=2, random_state=0)
+        pool, forest = po.GenerativeClassifier(), rival(RandomForestClassifier(200, random_state=0))
         seconds = alternately(lambda pool=pool, X=X, y=y: pool.fit(X, y), lambda f=forest, Z=Z, y=y: f.fit(Z, y), 3)
         work = f"fit of GenerativeClassifier with 5 folds, {name}, {len(y):,} rows"
-        found.append(faster(work, *seconds, 4, "RandomForest(200, n_jobs=2) fit"))
-        boosting = discriminative("boosting")
-        start = time.perf_counter()
-        cross_val_predict(boosting, X.to_pandas(), y, cv=5, method="predict_proba")
-        found.append(
-            faster(work, seconds[0], time.perf_counter() - start, 4, "5-fold cross_val_predict of HistGradientBoosting")
-        )
+        found.append(faster(work, *seconds, 4, on_threads("RandomForest(200) fit")))
+        judge = partial(cross_val_predict, discriminative("boosting"), X.to_pandas(), y, cv=5, method="predict_proba")
+        peer = on_threads("5-fold cross_val_predict of HistGradientBoosting")
+        found.append(faster(work, seconds[0], spent(judge), 4, peer))
     return found
 
 
 def small_rows(folder: Path, lines: dict[str, dict[str, str]], quick: bool) -> list[Row]:
     """Fit the pool to every small set: the median set, and the worst."""
-    ratios: dict[str, tuple[float, float, float]] = {}
+    ratios: dict[str, tuple[float, Seconds, Seconds]] = {}
     for name in SMALL_SETS[:3] if quick else SMALL_SETS:
         X, y = read(folder, lines[name])
         Z = encoded(X)
-        pool, forest = po.GenerativeClassifier(), RandomForestClassifier(200, random_state=0)
+        pool, forest = po.GenerativeClassifier(), rival(RandomForestClassifier(200, random_state=0))
         ours, theirs = alternately(lambda p=pool, X=X, y=y: p.fit(X, y), lambda f=forest, Z=Z, y=y: f.fit(Z, y), 3)
-        ratios[name] = (ours / theirs, ours, theirs)
+        ratios[name] = (ratio_of(ours, theirs), ours, theirs)
     ordered = sorted(ratios, key=lambda name: ratios[name][0])
     rows = []
     for what, name in (("median", ordered[len(ordered) // 2]), ("worst", ordered[-1])):
         _, ours, theirs = ratios[name]
         work = f"the same, the {what} of {len(ordered)} sets under {SMALL:,} rows ({name})"
-        rows.append(within(work, ours, theirs, 1, "RandomForest(200) fit"))
+        rows.append(within(work, ours, theirs, 1, on_threads("RandomForest(200) fit")))
     return rows
 
 

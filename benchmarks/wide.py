@@ -1,14 +1,12 @@
-"""The pool on wide tables against a random forest, in CPU seconds: `make bench` fills RESULTS.md.
+"""The pool on wide tables against a random forest; the ratio is of CPU seconds: `make bench` fills RESULTS.md.
 
 Usage: python -m benchmarks.wide [--quick]   (--quick: a tenth of the rows, to see that it runs)
 
-The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. CPU
-seconds of all threads are compared, so that other programs on the machine hardly change the result.
+The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
 
 import numpy as np
@@ -16,7 +14,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import posteriori as po
 from benchmarks.pool import encoded
-from benchmarks.timing import Row, alternately, report, within
+from benchmarks.timing import CPU, Row, alternately, report, rival, within
+from experiments.machine import on_threads
 from experiments.real_tables import data_folder, tables
 
 WIDE = ("arrhythmia", "splice", "fars", "spambase")
@@ -36,15 +35,14 @@ def rows(quick: bool) -> list[Row]:
             chosen = np.arange(0, len(y), 10)
             X, y = X[chosen.tolist()], y[chosen]
         Z = encoded(X)
-        pool, forest = po.GenerativeClassifier(), RandomForestClassifier(200, n_jobs=2, random_state=0)
+        pool, forest = po.GenerativeClassifier(), rival(RandomForestClassifier(200, random_state=0))
         ours, theirs = alternately(
             lambda pool=pool, X=X, y=y: pool.fit(X, y),
             lambda forest=forest, Z=Z, y=y: forest.fit(Z, y),
             1,  # after a warm-up; four tables take minutes
-            time.process_time,
         )
         work = f"fit of GenerativeClassifier, {table.name}, {len(y):,}×{X.width}"
-        found.append(within(work, ours, theirs, 1, "RandomForest(200, n_jobs=2) fit"))
+        found.append(within(work, ours, theirs, 1, on_threads("RandomForest(200) fit"), by=CPU))
     return found
 
 

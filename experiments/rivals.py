@@ -1,13 +1,11 @@
 """Measure the pool beside logistic regression, forests and boosting on every table of up to 10,000 rows.
 
-Usage: python -m experiments.rivals [--keep FILE] [--models NAME …] [--again NAME …] [--tables NAME …] [--large]
-       [--write]
+Usage: python -m experiments.rivals [--keep FILE] [--models NAME …] [--again NAME …] [--tables NAME …] [--write]
 
-Five folds, all rows, defaults; with --large the first of the five folds, of complete tables with more rows. With
---keep, scores are stored in a file, and those already in it are not measured again, except for the models named by
---again. With --write, the figures are put into docs/pool.md; without it they are printed. CatBoost, LightGBM and
-interpret (the explainable boosting machine) are in the `bench` extra; a model whose library is not installed is left
-out.
+Five folds, all rows, defaults. With --keep, scores are stored in a file, and those already in it are not measured
+again, except for the models named by --again. With --write, the figures are put into docs/pool.md; without it they are
+printed. CatBoost, LightGBM and interpret (the explainable boosting machine) are in the `bench` extra; a model whose
+library is not installed is left out. Tables with more rows: experiments/larger_tables.py.
 
 CPU seconds are those of all fits and predictions in one thread.
 """
@@ -27,20 +25,17 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
 import polars as pl
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
 
 import posteriori as po
 from experiments.page import DOCS, markdown_table, replace_block
 from experiments.real_tables import FOLDS, SEED, Table, data_folder, in_first_half, ranks, read_index, tables
-from posteriori.learning.folds import assign_folds
 from posteriori.model_selection.metrics import accuracy, log_loss
 
 PAGE = DOCS / "pool.md"
 MOST_ROWS = 10_000
-MOST_ROWS_OF_LARGE = 100_000
-LARGE_TABLES = ("letter", "magic", "adult", "electricity")
 POOL = "pool"
 FOREST = "random forest, 200 trees"
 Scores = dict[str, dict[str, list[float]]]  # by table and model: log-loss, accuracy, CPU seconds
@@ -54,14 +49,17 @@ class NativeClassifier(ClassifierMixin, BaseEstimator):
     library : {"catboost", "lightgbm", "interpret"}
     n_trees : int, optional
         Of CatBoost; default: its own, 1,000.
+    n_jobs : int, default 1
+        Number of threads.
     """
 
-    def __init__(self, library: str = "catboost", n_trees: int | None = None) -> None:
+    def __init__(self, library: str = "catboost", n_trees: int | None = None, n_jobs: int = 1) -> None:
         self.library = library
         self.n_trees = n_trees
+        self.n_jobs = n_jobs
 
     def fit(self, X: pl.DataFrame, y: Any) -> NativeClassifier:
-        """Fit the library's classifier, at its defaults, in one thread."""
+        """Fit the library's classifier, at its defaults."""
         self.categories_ = {
             name: sorted(X[name].drop_nulls().unique().to_list())
             for name in X.columns
@@ -81,7 +79,7 @@ class NativeClassifier(ClassifierMixin, BaseEstimator):
 
             return CatBoostClassifier(
                 iterations=self.n_trees,
-                thread_count=1,
+                thread_count=self.n_jobs,
                 verbose=0,
                 allow_writing_files=False,
                 cat_features=list(self.categories_),
@@ -89,10 +87,10 @@ class NativeClassifier(ClassifierMixin, BaseEstimator):
         if self.library == "lightgbm":
             from lightgbm import LGBMClassifier
 
-            return LGBMClassifier(n_jobs=1, verbose=-1)
+            return LGBMClassifier(n_jobs=self.n_jobs, verbose=-1)
         from interpret.glassbox import ExplainableBoostingClassifier
 
-        return ExplainableBoostingClassifier(n_jobs=1)
+        return ExplainableBoostingClassifier(n_jobs=self.n_jobs)
 
     def _read(self, X: pl.DataFrame) -> Any:
         import pandas as pd
@@ -128,29 +126,15 @@ def models() -> dict[str, Any]:
     return {POOL: po.GenerativeClassifier(n_jobs=1), **made, **{name: _native(one) for name, one in native.items()}}
 
 
-def measure(model: Any, table: Table, large: bool) -> list[float]:
+def measure(model: Any, table: Table) -> list[float]:
     """Return log-loss in nats and accuracy of held-out rows, and CPU seconds."""
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of collinear columns, categories that a fold has not met, few steps
-        if large:
-            y_true, posterior = _first_fold(model, table)
-        else:
-            found = po.cross_validate({"one": model}, table.X, table.y, folds=FOLDS, random_state=SEED)
-            y_true, posterior = found.y_true, found.posteriors["one"]
+        found = po.cross_validate({"one": model}, table.X, table.y, folds=FOLDS, random_state=SEED)
     seconds = time.process_time() - start
+    y_true, posterior = found.y_true, found.posteriors["one"]
     return [log_loss(y_true, posterior), accuracy(y_true, posterior), seconds]
-
-
-def _first_fold(model: Any, table: Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes and the posteriors of the rows of the first fold, by a model of the others."""
-    classes, y_true = np.unique(table.y.to_numpy(), return_inverse=True)
-    held_out = assign_folds(y_true, FOLDS, seed=SEED) == 0
-    fitted = clone(model).fit(table.X.filter(~held_out), table.y.to_numpy()[~held_out])
-    places = np.searchsorted(classes, np.asarray(fitted.classes_))
-    posterior = np.zeros((int(held_out.sum()), len(classes)))
-    posterior[:, places] = fitted.predict_proba(table.X.filter(held_out))
-    return y_true[held_out], posterior
 
 
 def small_tables(folder: Path) -> list[str]:
@@ -179,26 +163,22 @@ def summary(scores: Scores, names: list[str]) -> str:
     return f"{len(known)} tables:\n\n" + markdown_table([*head, "CPU, median", "CPU, most"], lines)
 
 
-def by_table(scores: Scores, names: list[str], seconds: bool = False) -> str:
-    """Return one line per table: the log-loss of each model, and CPU seconds if asked for.
-
-    The least log-loss is bold if every model was measured.
-    """
+def by_table(scores: Scores, names: list[str]) -> str:
+    """Return one line per table: the log-loss of each model, the least bold if every model was measured."""
     lines = []
     for table, found in sorted(scores.items()):
         complete = all(name in found for name in names)
         least = min(found[name][0] for name in names) if complete else -np.inf
-        cells = [_cell(found.get(name), least, seconds) for name in names]
+        cells = [_cell(found.get(name), least) for name in names]
         lines.append([table, *cells])
     return markdown_table(["table", *names], lines)
 
 
-def _cell(score: list[float] | None, least: float, seconds: bool) -> str:
+def _cell(score: list[float] | None, least: float) -> str:
     if score is None:
         return "–"
     text = f"{score[0]:.3f}"
-    text = f"**{text}**" if score[0] < least + 5e-4 else text
-    return f"{text} ({score[2]:.0f} s)" if seconds else text
+    return f"**{text}**" if score[0] < least + 5e-4 else text
 
 
 def main() -> None:
@@ -208,7 +188,6 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", metavar="NAME", help="measure these models only")
     parser.add_argument("--again", nargs="+", default=[], metavar="NAME", help="measure these models again")
     parser.add_argument("--tables", nargs="+", metavar="NAME", help="measure these tables only")
-    parser.add_argument("--large", action="store_true", help="measure one fold of complete tables with more rows")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/pool.md")
     arguments = parser.parse_args()
     folder = data_folder()
@@ -222,20 +201,16 @@ def main() -> None:
     for found in scores.values():
         for name in arguments.again:
             found.pop(name, None)
-    usual = LARGE_TABLES if arguments.large else small_tables(folder)
-    for name in arguments.tables or usual:
-        (table,) = tables(folder, [name], MOST_ROWS_OF_LARGE if arguments.large else MOST_ROWS)
+    for name in arguments.tables or small_tables(folder):
+        (table,) = tables(folder, [name], MOST_ROWS)
         for title, model in wanted.items():
             if title not in scores.setdefault(name, {}):
-                scores[name][title] = measure(model, table, arguments.large)
+                scores[name][title] = measure(model, table)
                 print(name, title, *(f"{value:.4f}" for value in scores[name][title]), flush=True)
                 if keep is not None:
                     keep.write_text(json.dumps(scores))
     shown = [name for name in every if any(name in found for found in scores.values())]
-    if arguments.large:
-        blocks = {"large": by_table(scores, shown, seconds=True)}
-    else:
-        blocks = {"rivals": summary(scores, shown), "rivals by table": by_table(scores, shown)}
+    blocks = {"rivals": summary(scores, shown), "rivals by table": by_table(scores, shown)}
     for name, text in blocks.items():
         if arguments.write:
             replace_block(name, text, PAGE)
