@@ -1,13 +1,14 @@
 """Compare candidates for a default with the default, on the half of the tables that tunes it and on the other half.
 
-Usage: python -m experiments.halves {predictive,backoff,forest,cells,bins} [--rows N] [--keep FILE] [--write]
+Usage: python -m experiments.halves {predictive,backoff,forest,cells,bins,pairs} [--rows N] [--keep FILE] [--write]
 
 "predictive" compares Gaussian models whose parameters are estimated with those that integrate them out, on the
 columns of numbers and categories of every table with numbers. "backoff" compares learned strengths of back-off with
 constants. "forest" compares generative forests by their splits and means, and pools without forests, with them, and
 with those of the arithmetic mean in addition. "cells" compares naive Bayes with one learned weight per feature and with
 one learned number per cell, and pools without and with the latter. "bins" compares bins that follow the rows with those
-of fixed rules, on the tables that have more than 2,000 rows. With --keep, scores are stored in a file, and those
+of fixed rules, and "pairs" learned tables, and pools, with those without pairs of columns; both on tables of more than
+2,500 rows. With --keep, scores are stored in a file, and those
 already in it are not measured again. With --write, the figures are put into docs/pool.md or docs/dependence.md;
 without it they are printed.
 
@@ -22,7 +23,7 @@ import json
 import os
 import warnings
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -40,9 +41,10 @@ PAGES: dict[str, Path] = {
     "forest": DOCS / "pool.md",
     "cells": DOCS / "pool.md",
     "bins": DOCS / "pool.md",
+    "pairs": DOCS / "pool.md",
 }
-ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000, "cells": 1000, "bins": 8000}
-FEWEST_ROWS = {"bins": 2500}
+ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000, "cells": 1000, "bins": 8000, "pairs": 8000}
+FEWEST_ROWS = {"bins": 2500, "pairs": 2500}
 _QDA: dict[str, Any] = {"pooling": "per_class", "n_jobs": 1}
 _GAUSSIAN = {
     "naive Bayes": (po.NaiveBayes(n_jobs=1), po.NaiveBayes(predictive=True, n_jobs=1)),
@@ -51,30 +53,58 @@ _GAUSSIAN = {
 }
 
 
-class PoolWithoutForests(po.GenerativeClassifier):
+class PoolOf(po.GenerativeClassifier):
+    """The pool with other candidates; without any, the pool itself."""
+
+    @staticmethod
+    def chosen(estimators: dict[str, Any]) -> dict[str, Any]:
+        """Return the candidates in the place of those that the table asks for."""
+        return estimators
+
+    def _fit_candidates(self, fitter: Any, estimators: dict[str, Any], begun: float) -> Any:
+        return super()._fit_candidates(fitter, self.chosen(estimators), begun)
+
+
+class PoolWithoutForests(PoolOf):
     """The pool without the candidates that are forests."""
 
-    left_out: ClassVar[str] = "forest"
-
-    def _estimators(self, *arguments: Any) -> Any:
-        estimators, too_costly = super()._estimators(*arguments)
-        return {name: one for name, one in estimators.items() if not name.startswith(self.left_out)}, too_costly
-
-
-class PoolWithoutCells(PoolWithoutForests):
-    """The pool without the candidate whose tables are learned."""
-
-    left_out = "cells"
+    @staticmethod
+    def chosen(estimators: dict[str, Any]) -> dict[str, Any]:
+        """Leave forests out."""
+        return {name: one for name, one in estimators.items() if not name.startswith("forest")}
 
 
-class PoolWithArithmeticForests(po.GenerativeClassifier):
+class PoolWithoutCells(PoolOf):
+    """The pool without the candidates whose tables are learned."""
+
+    @staticmethod
+    def chosen(estimators: dict[str, Any]) -> dict[str, Any]:
+        """Leave them out."""
+        return {name: one for name, one in estimators.items() if name not in ("cells", "pairs of columns")}
+
+
+class PoolWithoutPairs(PoolOf):
+    """The pool whose candidate of learned tables has no pairs of columns."""
+
+    @staticmethod
+    def chosen(estimators: dict[str, Any]) -> dict[str, Any]:
+        """Put "cells" in the place of "pairs of columns"."""
+        name = "pairs of columns"
+        if name not in estimators:
+            return estimators
+        cells = {"cells": clone(estimators[name]).set_params(feature_weights="cells")}
+        return {other: one for other, one in estimators.items() if other != name} | cells
+
+
+class PoolWithArithmeticForests(PoolOf):
     """The pool with forests of the arithmetic mean in addition."""
 
-    def _estimators(self, *arguments: Any) -> Any:
-        estimators, too_costly = super()._estimators(*arguments)
+    @staticmethod
+    def chosen(estimators: dict[str, Any]) -> dict[str, Any]:
+        """Add them."""
         forests = {name: one for name, one in estimators.items() if name.startswith("forest")}
         means = {f"{name} arithmetic": clone(one).set_params(combine="arithmetic") for name, one in forests.items()}
-        return estimators | means, too_costly
+        return estimators | means
 
 
 _FORESTS = {
@@ -102,6 +132,13 @@ _BINS = {
     "kDB 2": {f"bins={bins!r}": po.KDependenceBayes(bins=bins, n_jobs=1) for bins in ("mdlp", "auto")},
     "AODE": {f"bins={bins!r}": po.AveragedOneDependence(bins=bins, n_jobs=1) for bins in (8, "coarse")},
 }
+_PAIRS = {
+    "learned tables": {
+        weights: po.NaiveBayes(distributions="binned", bins="fine", feature_weights=weights, n_jobs=1)
+        for weights in ("cells", "pairs")
+    },
+    "pool": {"without pairs": PoolWithoutPairs(n_jobs=1), "with pairs": po.GenerativeClassifier(n_jobs=1)},
+}
 _STRENGTHS = {
     "TAN": po.TreeAugmentedNaiveBayes(n_jobs=1),
     "kDB 2": po.KDependenceBayes(n_jobs=1),
@@ -113,8 +150,8 @@ def models_of(what: str) -> dict[str, dict[str, Any]]:
     """Return the estimators to compare by the name of the model and of the variant; the first one is the base."""
     if what == "predictive":
         return {name: {"estimated": base, "predictive": other} for name, (base, other) in _GAUSSIAN.items()}
-    if what in ("forest", "cells", "bins"):
-        return {"forest": _FORESTS, "cells": _CELLS, "bins": _BINS}[what]
+    if what in ("forest", "cells", "bins", "pairs"):
+        return {"forest": _FORESTS, "cells": _CELLS, "bins": _BINS, "pairs": _PAIRS}[what]
     order = [10.0, 5.0, 20.0, "learned"]
     return {
         name: {f"back-off {one}": clone(model).set_params(backoff=one) for one in order}

@@ -1,4 +1,4 @@
-"""What show and the page of fit say of a model that reads pairs of columns together."""
+"""What show and the page of fit show of a model that reads pairs of columns together."""
 
 import json
 
@@ -51,9 +51,13 @@ def test_a_model_without_pairs_says_nothing_of_them(tmp_path):
 def test_fit_says_how_many_pairs_there_are_and_names_three():
     pairs = pair_facts(made("nb"))
     names = [" with ".join(one["columns"]) for one in pairs]
-    expected = f"21 pairs of columns say more together than alone: {names[0]}, {names[1]}, {names[2]} and 18 more."
+    expected = (
+        f"Read together, beyond each column alone: 21 pairs of columns, {names[0]}, {names[1]}, {names[2]} and 18 more."
+    )
     assert what_pairs({"pairs": pairs}) == expected
-    assert what_pairs({"pairs": pairs[:1]}) == f"1 pair of columns says more together than alone: {names[0]}."
+    assert (
+        what_pairs({"pairs": pairs[:1]}) == f"Read together, beyond each column alone: 1 pair of columns, {names[0]}."
+    )
 
 
 def test_the_facts_of_fit_have_the_pairs_of_the_model(tmp_path):

@@ -54,8 +54,8 @@ def what_pairs(facts: Facts) -> str:
     names = [" with ".join(map(label_text, one["columns"])) for one in facts["pairs"]]
     if not names:
         return ""
-    say = "says" if len(names) == 1 else "say"
-    return f"{plural(len(names), 'pair')} of columns {say} more together than alone: {listed(names, _MOST_NAMED)}."
+    counted = plural(len(names), "pair")
+    return f"Read together, beyond each column alone: {counted} of columns, {listed(names, _MOST_NAMED)}."
 
 
 def _without_repeats(facts: Facts) -> list[Facts]:

@@ -1,4 +1,4 @@
-r"""Which pairs of columns say something together, and their numbers: further cells of `posteriori.learning.cells`.
+r"""Which pairs of columns count together, and their numbers: further cells of `posteriori.learning.cells`.
 
 .. math:: u_{ijy}(a, b) = \sum_{\ell} \eta_{ij\ell y}(g_\ell(a), g_\ell(b)), \qquad \eta \sim N(0, 1 / \lambda)
 
@@ -325,7 +325,7 @@ class PairFit:
     bias : ndarray (C,)
     weight : ndarray (d,) or (0,)
     delta : ndarray (S, C)
-        As in `CellOptimum`, with what the tables say of each column alone.
+        As in `CellOptimum`, with the means of the tables.
     choice : PairChoice
     """
 
