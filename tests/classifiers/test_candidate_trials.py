@@ -61,7 +61,7 @@ def test_the_order_of_the_candidates_is_that_of_the_registry():
 @pytest.mark.parametrize(("rule", "kept"), [(parity, True), (independent, False)])
 def test_a_large_table_is_tried_on_a_sample(monkeypatch, rule, kept):
     monkeypatch.setattr(candidate_trials, "_MOST_TRIED", 700)
-    monkeypatch.setattr(candidate_trials, "_FEWEST_SAMPLED", 2000)
+    
     monkeypatch.setattr(candidate_trials, "_MOST_SAMPLED", 2000)
     monkeypatch.setattr(candidate_trials, "_LEAST_GAIN_OF_MANY", 0.05)  # far above chance, far below a rule
     model = po.GenerativeClassifier().fit(*rule(3000, 0))

@@ -11,11 +11,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.candidates import (
-    FEWEST_TRIED,
     CandidateFits,
     CandidateFitter,
-    cost_of_leaving_out,
-    try_costly,
     typical_weights,
     warn_of_left_out,
 )
@@ -39,6 +36,7 @@ from posteriori.classifiers.pool_reading import (
     with_affordable_folds,
 )
 from posteriori.classifiers.pool_updates import log_prior_ratio, with_rows, without_rows
+from posteriori.classifiers.trials import FEWEST_TRIED, cost_of_leaving_out, try_costly
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_bounds import POOLING, fitting_steps
