@@ -130,8 +130,9 @@ def try_costly(
     """
     with warnings.catch_warnings(), without_passes():
         warnings.simplefilter("ignore")
-        judged, learned = _parts(folded) if folded.n_labelled > _MOST_TRIED else ((), ())
-        if min(len(judged), len(learned)) >= FEWEST_TRIED:  # not so with few groups of unequal sizes
+        judged, learned = _parts(folded)
+        # Few groups of unequal sizes may leave few rows to judge or to learn from.
+        if folded.n_labelled > _MOST_TRIED and min(len(judged), len(learned)) >= FEWEST_TRIED:
             return _tried_on_parts(costly, others, folded, penalty, judged, learned)
         n = len(folded.y_true)
         pools = _PoolsWith(others, np.arange(n), folded, penalty)
