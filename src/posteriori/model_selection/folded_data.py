@@ -29,7 +29,6 @@ MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is th
 MOST_EVALUATED_BY_ALL = 50_000  # the same, by every candidate of a pool: the standard error is then 0.002
 MANY_ROWS = 100_000  # labelled rows in no fold, and
 _MOST_CELLS = 1 << 24  # that are held and sorted
-_OF_ROWS = ("evaluated", "y_true", "fold", "weight")
 PER_EVALUATED_ROW = 2  # of them per evaluated row: these choose cut points and groups of all models
 
 
@@ -132,8 +131,8 @@ class FoldedData:
     def chosen(self, positions: Array) -> FoldedData:
         """Return some of the evaluated rows, with their folds; the other rows train the models of all folds."""
         group = None if self.group is None else self.group[positions]
-        of_rows = self.evaluated[positions], self.y_true[positions], self.fold[positions], self.weight[positions]
-        return replace(self, **dict(zip(_OF_ROWS, of_rows, strict=True)), order=None, group=group)
+        of_rows = self.y_true[positions], self.fold[positions], self.weight[positions]
+        return FoldedData(self.source, self.target, self.evaluated[positions], *of_rows, self.n_labelled, group=group)
 
     def sample(self, most: int) -> FoldedData:
         """Return a stratified sample of the evaluated rows, in memory, with their folds."""
