@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers import candidates as candidate_trials
+from posteriori.classifiers import trials
+from posteriori.densities.tree_growing import trees_for
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 
 
@@ -58,15 +59,87 @@ def test_the_order_of_the_candidates_is_that_of_the_registry():
     assert names == [name for name in po.registry.pool_candidates() if name in names] + ["pool"]
 
 
+@pytest.fixture
+def parts(monkeypatch):
+    """The small fits of trials: the rows, the rows that were judged, and the trees of each model."""
+    tried = []
+
+    def recorded(estimators, folded):
+        tried.append((folded.n_labelled, len(folded.evaluated), [one.n_trees for one in estimators]))
+        return held_out(estimators, folded)
+
+    held_out = trials._held_out
+    monkeypatch.setattr(trials, "_held_out", recorded)
+    return tried
+
+
 @pytest.mark.parametrize(("rule", "kept"), [(parity, True), (independent, False)])
-def test_a_large_table_is_tried_on_a_sample(monkeypatch, rule, kept):
-    monkeypatch.setattr(candidate_trials, "_MOST_TRIED", 700)
-    monkeypatch.setattr(candidate_trials, "_FEWEST_SAMPLED", 2000)
-    monkeypatch.setattr(candidate_trials, "_MOST_SAMPLED", 2000)
-    monkeypatch.setattr(candidate_trials, "_LEAST_GAIN_OF_MANY", 0.05)  # far above chance, far below a rule
+def test_a_large_table_is_tried_on_growing_parts_of_its_rows(monkeypatch, parts, rule, kept):
+    monkeypatch.setattr(trials, "_MOST_TRIED", 700)
+    monkeypatch.setattr(trials, "_LEAST_GAIN_OF_MANY", 0.05)  # far above chance, far below a rule
     model = po.GenerativeClassifier().fit(*rule(3000, 0))
     assert ("forest mixed" in model.cv_results_["member"]) == kept
-    assert "on 2,000 rows" in model.skipped_.get("forest mixed", "on 2,000 rows")
+    learned = [n - judged for n, judged, _ in parts]
+    assert learned == [450, 900, 1800][: len(parts)]
+    assert len(parts) == (1 if kept else 2)
+    if not kept:
+        reason = model.skipped_["forest mixed"]
+        assert "in a trial with 10 trees on 900 rows" in reason
+        assert "it takes 5.0%, and 3,000 rows would give about " in reason
+
+
+def rare_rule(n, seed):
+    """Rows of three columns; each of their 1,000 combinations has its class, which takes many rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(10, size=(n, 3))
+    y = np.random.default_rng(0).integers(2, size=(10, 10, 10))[tuple(X.T)] ^ (rng.random(n) < 0.1)
+    return X.astype(str).astype(object), y
+
+
+def test_a_gain_that_only_many_rows_show_is_seen_within_the_share_of_the_fit(parts):
+    n = 11_000
+    model = po.GenerativeClassifier().fit(*rare_rule(n, 1))
+    assert "forest mixed" in model.members_
+    assert len(parts) > 1
+    assert all(trees == [10] for *_, trees in parts)  # the other candidates are not fitted again
+    assert sum(10 * (rows - judged) for rows, judged, _ in parts) <= 0.15 * n * trees_for(n, "mixed")
+    X_new, y_new = rare_rule(3000, 2)
+    others = po.GenerativeClassifier([name for name in model.members_ if name != "forest mixed"])
+    found, without = (
+        -one.predict_log_proba(X_new)[np.arange(3000), y_new].mean() for one in (model, others.fit(*rare_rule(n, 1)))
+    )
+    assert found < 0.996 * without
+
+
+def test_groups_that_judge_a_forest_are_not_those_that_it_learns_from(monkeypatch):
+    monkeypatch.setattr(trials, "_MOST_TRIED", 700)
+    X, y = independent(3000, 0)
+    for n_groups, folds in ((2, 2), (3, 3), (40, 5)):
+        groups = np.arange(3000) % n_groups
+        nb = po.NaiveBayes()
+        folded = FoldedData.of(nb.read_training_rows(X, y), folds, groups=groups)
+        judged, learned = trials._parts(folded)
+        assert len(judged) >= 500
+        assert not np.intersect1d(groups[judged], groups[learned]).size
+        model = po.GenerativeClassifier(folds=folds).fit(X, y, groups=groups)
+        assert "forest mixed" in [*model.skipped_, *model.cv_results_["member"]]
+
+
+def test_few_groups_are_tried_whole():
+    X, y = independent(1000, 0)
+    model = po.GenerativeClassifier(folds=2).fit(X, y, groups=np.arange(1000) % 2)
+    assert "in a trial with 20 trees on 1,000 rows" in model.skipped_["forest mixed"]
+
+
+def test_a_part_of_the_rows_predicts_as_a_model_of_the_learned_rows():
+    X, y = independent(600, 0)
+    nb = po.NaiveBayes()
+    folded = FoldedData.of(nb.read_training_rows(X, y), 5)
+    judged, learned = np.arange(0, 600, 3), np.arange(1, 600, 3)
+    part = folded.part(judged, learned)
+    found = judge_and_sample([nb.training_plan(part.source.schema, part.target)], part)[0]
+    expected = po.NaiveBayes().fit(X[learned], y[learned]).predict_log_proba(X[judged])
+    assert_allclose(found[:, :, 0], expected)
 
 
 def test_a_sample_of_rows_has_the_cells_labels_weights_and_folds_of_the_table():

@@ -1,4 +1,4 @@
-"""Candidates of a pool for a table: the summary that they see, their trials and their held-out predictions."""
+"""Candidates of a pool for a table: the summary that they see, and their held-out predictions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.parameter_groups import Labels
 from posteriori.classifiers.parameters import LEARNED_TABLES
 from posteriori.densities import REGISTRY
-from posteriori.densities.tree_growing import trees_for
 from posteriori.learning.fold_fits import CrossFitted
-from posteriori.learning.log_linear import fit_pool
-from posteriori.model import GenerativeModel, clip_log_posteriors
-from posteriori.model_cost import ColumnSummary, Language, TableSummary
+from posteriori.model import clip_log_posteriors
+from posteriori.model_cost import ColumnSummary, TableSummary
 from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.registry import ModelSpec, find_model, member_models, pool_candidates
 from posteriori.sources import LabelledSource
@@ -34,6 +32,7 @@ OF_COUNTS = frozenset(entry.density.name for entry in REGISTRY if entry.density.
 # What a candidate raises on a table that it cannot be fitted to; any other exception is a fault of the library.
 CANNOT_FIT = (ValueError, MemoryError)
 _MOST_VALUES = 16  # of a column, to be counted
+TYPICAL_OF_FOREST = 4.0
 
 
 @dataclass(frozen=True)
@@ -234,7 +233,7 @@ def typical_weights(estimators: Iterable[GenerativeEstimator]) -> Array:
 
     On tables of the first half, forests had a weight of 0.33 in the mean, and the others 0.04 to 0.15 each.
     """
-    return np.array([_TYPICAL_OF_FOREST if isinstance(one, GenerativeForest) else 1.0 for one in estimators])
+    return np.array([TYPICAL_OF_FOREST if isinstance(one, GenerativeForest) else 1.0 for one in estimators])
 
 
 def resolve_members(members: Any, options: MemberOptions) -> dict[str, GenerativeEstimator]:
@@ -414,165 +413,3 @@ class CandidateFitter:
                 again = [judge_and_sample(plans, other, leave_trees_out=True, known=full)[0] for other in self.repeats]
         assert batch is not None
         return np.concatenate([found, *again]), fitted, batch
-
-
-FEWEST_TRIED = 500  # rows; on fewer, a trial saves nothing
-_MOST_TRIED = 20_000  # rows that are tried whole: twenty trees cost less than all candidates on a sample
-_FEWEST_SAMPLED, _MOST_SAMPLED, _SAMPLED_CELLS = 2000, 5000, 100_000  # of the trial on larger tables
-_TREES, _FOLDS = 20, 5  # of a trial: four trees did not see a row
-_TYPICAL_OF_FOREST = 4.0
-_FEW_ROWS = 5000
-_LEAST_GAIN = 0.008  # of the log-loss of the pool, for a candidate to be fitted to all rows, of a trial on few rows
-# The gain grows with the rows: on adult it is −0.7 % of 2,000 rows, 0.3 % of 5,000, 0.6 % of 10,000, and 1.0 % of all.
-_LEAST_GAIN_OF_MANY = 0.004  # of a trial on more rows, or on a sample
-_WEIGHT_PER_STRENGTH, _MOST_WEIGHT = 0.2, 20.0  # least weight of a node, in units of the strength of the back-off
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What a trial of costly candidates shows."""
-
-    # the candidates to fit to all rows, with the least weight of a node that suits the table
-    kept: dict[str, GenerativeEstimator]
-    skipped: dict[str, str]  # why the others are left out, by name
-    models: dict[str, GenerativeModel] = field(default_factory=dict)  # the small ones, by the names of those kept
-    n_rows: int = 0  # that these were fitted to
-    gain: str = ""  # what the trial shows, in a sentence
-
-    def with_room(self, language: Language, taken: int, n_rows: int, fewest: int) -> tuple[Trial, str]:
-        """Return the trial with as many trees as a language has room for, and a sentence on the trees that it lacks.
-
-        Parameters
-        ----------
-        language : Language
-        taken : int
-            The size of the other candidates.
-        n_rows : int
-            Of the table: a tree grows in proportion to the rows.
-        fewest : int
-            With fewer trees a forest is left out.
-        """
-        kept, skipped, sentences = dict(self.kept), dict(self.skipped), []
-        room = _SURE * (language.most - taken) / max(len(kept), 1)
-        for name, one in self.kept.items():
-            wanted = trees_for(n_rows, one.splits) if isinstance(one.n_trees, str) else int(one.n_trees)
-            per_tree = language.size(self.models[name]) / _TREES * max(n_rows / self.n_rows, 1.0)
-            n_trees = int(max(room, 0.0) / per_tree)
-            if n_trees >= wanted:
-                continue
-            if n_trees < fewest:
-                del kept[name]
-                about = f"{float(f'{per_tree * wanted:.2g}'):,.0f}"
-                skipped[name] = (
-                    f"it would have about {about} {language.unit} of {language.what} (limit {language.most:,} for "
-                    f"all); {self.gain}"
-                )
-                sentences.append(f"{name!r} is left out: {skipped[name]}")
-            else:
-                kept[name] = clone(one).set_params(n_trees=n_trees)
-                sentences.append(f"{name!r} has {n_trees} trees, not {wanted}: {language.what} has no room for more")
-        return replace(self, kept=kept, skipped=skipped), "; ".join(sentences)
-
-
-_SURE = 0.8  # of the room: the size of a forest of all rows is a forecast
-
-
-def cost_of_leaving_out(
-    fits: CandidateFits, left_out: Iterable[str], folded: FoldedData, penalty: float
-) -> tuple[float, float, float]:
-    """Return the held-out log-loss of a pool without some candidates, by how much it rises, and its standard error."""
-    n, names = len(folded.y_true), list(left_out)
-    kept = fits.in_order([name for name in fits.estimators if name not in names])
-    without, together = (
-        _losses(one.log_posterior[:n], folded, penalty, typical_weights(one.estimators.values()))
-        for one in (kept, fits)
-    )
-    risen = without - together
-    return _mean(without, folded), _mean(risen, folded), _standard_error(risen, folded)
-
-
-def try_costly(
-    costly: Mapping[str, GenerativeEstimator], others: CandidateFits, folded: FoldedData, penalty: float
-) -> Trial:
-    """Return which costly candidates can lower the log-loss of the pool.
-
-    Each of them is a forest. It is fitted with 20 trees, of which four did not see a row. A pool of the other
-    candidates and of these small forests shows the gain, on held-out rows: with its standard error it must reach 0.8 %
-    of the log-loss; on more than 5,000 rows 0.4 %. On more than 20,000 rows all candidates are fitted to a sample of
-    100,000 cells, 2,000 to 5,000 rows.
-
-    Parameters
-    ----------
-    costly : mapping
-    others : CandidateFits
-        The other candidates, fitted to all rows.
-    folded : FoldedData
-    penalty : float
-        Of the weights of the pool.
-    """
-    log_posterior = others.log_posterior[: len(folded.y_true)]
-    n_labelled = folded.n_labelled
-    with warnings.catch_warnings(), without_passes():
-        warnings.simplefilter("ignore")
-        if n_labelled > _MOST_TRIED:
-            folded = folded.sample(_sample_size(folded))
-            log_posterior = _held_out([clone(one) for one in others.estimators.values()], folded)[0]
-        n = len(folded.y_true)
-        small = [clone(one).set_params(n_trees=_TREES) for one in costly.values()]
-        found, fitted = _held_out(small, folded.dealt(_FOLDS))
-
-    typical = typical_weights(others.estimators.values())
-    without = _losses(log_posterior, folded, penalty, typical)
-    together = np.concatenate([log_posterior, found], axis=2)
-    lowered = without - _losses(together, folded, penalty, np.append(typical, typical_weights(small)))
-    of_all = _mean(without, folded)
-    gain, error = _mean(lowered, folded), _standard_error(lowered, folded)
-    figures = f"in a trial with {_TREES} trees on {n:,} rows"
-    least = _LEAST_GAIN if n_labelled <= _FEW_ROWS else _LEAST_GAIN_OF_MANY
-    if gain + error < least * of_all:
-        lower = f"the costly candidates lower the log-loss of the pool, {of_all:.4f}, by {gain:.4f} ± {error:.4f}"
-        return Trial({}, dict.fromkeys(costly, f"{figures}, {lower}; it takes {least:.1%}"))
-    kept = {}
-    for (name, one), fits in zip(costly.items(), fitted, strict=True):
-        density: Any = fits.full.model.blocks[0].density
-        strength = float(np.exp(np.log(np.maximum(density.strengths[0], 1e-6)).mean()))
-        weight = float(np.clip(_WEIGHT_PER_STRENGTH * strength, 2.0, _MOST_WEIGHT))
-        kept[name] = clone(one).set_params(min_weight=weight)
-    models = {name: fits.full.model for name, fits in zip(costly, fitted, strict=True)}
-    sentence = f"{figures}, it lowers the log-loss of the pool, {of_all:.4f}, by {gain:.4f} ± {error:.4f}"
-    return Trial(kept, {}, models, n, sentence)
-
-
-def _sample_size(folded: FoldedData) -> int:
-    """Return the number of rows of a trial on a large table: of 100,000 cells, but 2,000 to 5,000."""
-    n_columns = max(len(folded.source.schema.columns), 1)
-    return min(max(_SAMPLED_CELLS // n_columns, _FEWEST_SAMPLED), _MOST_SAMPLED)
-
-
-def _held_out(estimators: Sequence[GenerativeEstimator], folded: FoldedData) -> tuple[Array, list[CrossFitted]]:
-    """Return the held-out predictions of some estimators, (n, C, M), clipped, and their models."""
-    plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators]
-    found, fitted, _ = judge_and_sample(plans, folded, leave_trees_out=True)
-    return clip_log_posteriors(found), fitted
-
-
-def _losses(log_posterior: Array, folded: FoldedData, penalty: float, typical: Array) -> Array:
-    """Return the log-loss of each row in nats, (n,), by a pool whose weights are fitted without its fold."""
-    y_true, fold, weight = folded.y_true, folded.fold, folded.weight
-    start = fit_pool(log_posterior, y_true, weight, penalty, typical=typical)
-    found = np.empty(len(y_true))
-    for k in range(folded.folds):
-        inside = fold == k
-        pool = fit_pool(log_posterior[~inside], y_true[~inside], weight[~inside], penalty, start, typical)
-        held_out = pool.log_posterior(log_posterior[inside])
-        found[inside] = -held_out[np.arange(len(held_out)), y_true[inside]]
-    return found
-
-
-def _mean(losses: Array, folded: FoldedData) -> float:
-    return float(folded.weight @ losses / folded.weight.sum())
-
-
-def _standard_error(differences: Array, folded: FoldedData) -> float:
-    deviation = folded.weight * (differences - _mean(differences, folded))
-    return float(np.sqrt((deviation**2).sum()) / folded.weight.sum())

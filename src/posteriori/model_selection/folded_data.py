@@ -128,15 +128,28 @@ class FoldedData:
         fold[chosen] = assign_folds(self.order.place[self.y_true[chosen]], folds, seed=random_state)
         return replace(self, fold=fold)
 
+    def chosen(self, positions: Array) -> FoldedData:
+        """Return some of the evaluated rows, with their folds; the other rows train the models of all folds."""
+        group = None if self.group is None else self.group[positions]
+        of_rows = self.y_true[positions], self.fold[positions], self.weight[positions]
+        return FoldedData(self.source, self.target, self.evaluated[positions], *of_rows, self.n_labelled, group=group)
+
     def sample(self, most: int) -> FoldedData:
         """Return a stratified sample of the evaluated rows, in memory, with their folds."""
-        chosen = stratified_subsample(self.y_true, most)
-        y_true = self.y_true[chosen]
-        source = sampled_source(self.source, self.evaluated[chosen], y_true)
-        places = np.arange(len(chosen))
-        group = None if self.group is None else self.group[chosen]
-        of_rows = y_true, self.fold[chosen], self.weight[chosen]
-        return FoldedData(source, self.target, places, *of_rows, len(chosen), group=group)
+        chosen = self.chosen(stratified_subsample(self.y_true, most))
+        source = sampled_source(self.source, chosen.evaluated, chosen.y_true)
+        n = len(chosen.y_true)
+        return replace(chosen, source=source, evaluated=np.arange(n), n_labelled=n)
+
+    def part(self, judged: Array, learned: Array) -> FoldedData:
+        """Return some of the evaluated rows, in memory: `judged` are in one fold, and `learned` in none.
+
+        Both are positions of evaluated rows, ascending, and have none in common.
+        """
+        places = np.sort(np.concatenate([judged, learned]))
+        source = sampled_source(self.source, self.evaluated[places], self.y_true[places])
+        fold, evaluated = np.zeros(len(judged), np.int64), np.searchsorted(places, judged)
+        return replace(self.chosen(judged), source=source, evaluated=evaluated, fold=fold, n_labelled=len(places))
 
     @property
     def rows(self) -> TrainingRows:
