@@ -82,7 +82,7 @@ def _decline_cells(table: TableSummary, most_classes: int) -> str | None:
 def decline_pairs(table: TableSummary) -> str | None:
     """Return why tables of pairs of columns cannot be learned; None if they can."""
     if table.n_rows < ROWS_OF_PAIRS:
-        return f"tables of pairs of columns take {ROWS_OF_PAIRS:,} rows"
+        return f"its tables of pairs of columns take {ROWS_OF_PAIRS:,} rows, and there are {table.n_rows:,}"
     if len(table.columns) < 2:
         return "there is only one column"
     return _decline_cells(table, MOST_CLASSES_OF_PAIRS)
@@ -304,7 +304,7 @@ _SPECS = (
         options=_EM_OPTIONS | {"binned"},
         decline=decline_pairs,
         in_pool=True,
-        sees="each column, and pairs of columns",
+        sees="single columns and pairs of columns",
     ),
     ModelSpec(
         "tan 5",
