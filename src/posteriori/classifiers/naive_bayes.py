@@ -133,11 +133,11 @@ class NaiveBayes(GenerativeEstimator):
     those of the generative model. Numbers need ``distributions="binned"``, and many bins suit it (``bins=64``). All
     `feature_weights_` are 1. At most 20,000 rows are used, a stratified subsample.
 
-    With ``feature_weights="pairs"`` the sum has a further term :math:`u_{ijy}(x_i, x_j)` for each of at most 60 pairs of
-    columns: a number per pair of groups, 32 of a column at most, a sum of nested tables with a Gaussian prior. Pairs are
-    those whose tables lower the log-loss of held-out rows (Lou et al. 2013); if none does, it is "cells". Tables have
-    the mean 0 given each of their columns, nearly (Lengerich et al. 2020), and a pair of which a cell is missing adds 0.
-    `posteriori.explain.pair_effects` has the numbers.
+    With ``feature_weights="pairs"`` the sum has a further term :math:`u_{ijy}(x_i, x_j)` for each of at most 60 pairs
+    of columns: a number per pair of groups, 32 of a column at most, a sum of nested tables with a Gaussian prior. Pairs
+    are those whose tables lower the log-loss of held-out rows (Lou et al. 2013); if none does, it is "cells". Tables
+    have the mean 0 given each of their columns, nearly (Lengerich et al. 2020), and a pair of which a cell is missing
+    adds 0. `posteriori.explain.pair_effects` has the numbers.
 
     .. shared:: unlabelled rows
 

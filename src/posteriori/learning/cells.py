@@ -34,7 +34,8 @@ _FOLDS = 3  # one of which chooses λ
 _SAME = 1e-9  # relative difference of numbers that counts as none
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
 _WEAK = 0.1  # β of `CellProblem`
-SEARCH, FINAL = 1e-4, 1e-8  # L-BFGS ends if a step lowers the loss by less, relative to it
+# L-BFGS ends if a step lowers the loss by less, relative to it. Searches that ended at 1e-4 took a λ that was too large.
+SEARCH, FINAL = 1e-5, 1e-8
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.learning.cells import CellOptimum, CellProblem, CellTables, held_out_share, weighing
+from posteriori.learning.cells import SEARCH, CellOptimum, CellProblem, CellTables, held_out_share, weighing
 from posteriori.model.pair_tables import MOST_GROUPS, PairTables
 from posteriori.support.typing import Array
 
@@ -38,7 +38,7 @@ _TOGETHER = 1 << 22  # numbers in the tables of pairs that are screened together
 _MOST_SEARCHED = 1 << 17  # rows times classes on which λ is searched
 PENALTIES = (400.0, 100.0, 20.0, 5.0, 1.0, 0.2)  # λ of pairs, from which held-out rows choose
 MOST_NUMBERS = 1 << 18  # directions times classes, in all pairs
-_SEARCH, _FINAL = 1e-5, 1e-6  # L-BFGS ends if a step lowers the loss by less, relative to it
+_FINAL = 1e-6  # L-BFGS ends if a step lowers the loss by less, relative to it
 SURE = 2.0  # standard errors of its gain, by which the gain of a pair that is sure exceeds 0
 _CENTRED = 5.0  # rows by which the means of a table are pulled to 0, for columns that say nearly the same
 
@@ -398,7 +398,7 @@ def _searched(found: CellOptimum, columns: Sequence[GroupedColumn], codes: Array
         if len(of_part) * n_classes <= _MOST_SEARCHED:
             break
         left = part.rows.weight * held_out_share(part.rows, part.tables)  # λ is that of a number, not of a row
-    begin = part.minimum(found.position, _SEARCH)
+    begin = part.minimum(found.position, SEARCH)
     least, best = new.log_loss(begin), None
     for sure in (SURE, 0.0):
         pairs = _screened(part, begin, columns, codes[of_part], sure)
@@ -407,7 +407,7 @@ def _searched(found: CellOptimum, columns: Sequence[GroupedColumn], codes: Array
         cells = PairCells(pairs, columns, codes).at_most(MOST_NUMBERS // n_classes)
         position, before = _started(begin, cells, n_classes), np.inf
         for penalty in PENALTIES:
-            position = _beside(part, cells, cells.slots[of_part], penalty).minimum(position, _SEARCH)
+            position = _beside(part, cells, cells.slots[of_part], penalty).minimum(position, SEARCH)
             loss = _beside(new, cells, cells.slots[of_new], penalty).log_loss(position)
             if loss < least:
                 least, best = loss, PairChoice(penalty, sure)
