@@ -1,11 +1,15 @@
 """The list of signatures: every kernel that a fit compiles is in it, so that machine code can be made ahead of time."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
+from numba.core.caching import NullCache
 from scipy.sparse import csr_array
 
-from posteriori.kernels import signatures
+from posteriori.kernels import numba_compiler, signatures
+from posteriori.kernels.compiling import Kernel
 from posteriori.registry import MODELS
 
 
@@ -73,3 +77,24 @@ def test_a_fit_compiles_nothing_that_the_list_lacks(kind, fresh_kernels, tmp_pat
                 model.score_samples(X)
             model.explain(X[:5])
     assert sorted(set(signatures.lines_of(fresh_kernels)) - set(signatures.listed())) == []
+
+
+def test_kernels_that_other_kernels_call_are_parts():
+    called = [
+        kernel.__wrapped__.__globals__.get(name)
+        for kernel in signatures.all_kernels()
+        for name in kernel.__wrapped__.__code__.co_names
+    ]
+    assert {one.__name__ for one in called if isinstance(one, Kernel) and not one.is_part} == set()
+
+
+def test_a_kernel_holds_its_parts():
+    # Otherwise its code depends on which kernels were compiled or loaded before: they share parts, each rounds its own.
+    line = next(line for line in signatures.listed() if line.startswith("cells.cell_objective("))
+    found, types = signatures.read_line(line)
+    fresh = numba_compiler.compiled(found.__wrapped__, found._fastmath)
+    fresh._cache = NullCache()
+    fresh.compile(types)
+    (code,) = fresh.inspect_llvm().values()
+    outside = re.findall(r"^declare [^\n]*|^define (?:linkonce_odr|weak)[^\n]*", code, re.MULTILINE)
+    assert [text for text in outside if "kernels" in text] == []

@@ -182,6 +182,17 @@ def test_few_rows(labels):
     assert_allclose(posterior.sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("feature_weights", ["cells", "pairs"])
+@pytest.mark.parametrize(("n", "weight"), [(3, 0.3), (7, 1e-3), (200, 1e-12), (200, 0.01), (200, 0.029)])
+def test_rows_of_little_weight_say_little(n, weight, feature_weights, recwarn):
+    place = np.arange(n)
+    table = pl.DataFrame({"a": place % 7.0, "b": place % 5.0, "y": np.where(place % 3 == 1, "yes", "no")})
+    model = po.NaiveBayes(distributions="binned", bins="fine", feature_weights=feature_weights)
+    model.fit(table, "y", sample_weight=np.full(n, weight))
+    assert_allclose(model.predict_proba(table.drop("y")).sum(axis=1), 1.0)
+    assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
+
+
 def test_columns_without_values_and_classes_without_rows():
     frame = pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "empty": pl.Series([None] * 4, dtype=pl.String)})
     with pytest.warns(UserWarning, match="empty"):

@@ -52,7 +52,7 @@ def _apply_bayes(log_joint, posterior, log_evidence):
                     posterior[first + r, z] = shares[r, z] * scale
 
 
-@kernel
+@kernel(is_part=True)
 def _exponentiate(log_joint, shares, largest):
     """Write the largest entry of each row to largest, and exp(entry − largest) to shares; NaN where all are −inf."""
     m, n_components = log_joint.shape

@@ -119,7 +119,7 @@ def mdlp(component, weight, last, n_components, logarithms, cut):
             pending.append((best + 1, stop))
 
 
-@kernel
+@kernel(is_part=True)
 def _best_cut(component, weight, last, first, stop, total, below, logarithms):
     """Return the row after which a cut leaves the least entropy, the first among ties; −1 if no cut is possible."""
     n_components = len(total)
@@ -147,7 +147,7 @@ def _best_cut(component, weight, last, first, stop, total, below, logarithms):
     return best
 
 
-@kernel
+@kernel(is_part=True)
 def _describe(weight, logarithms):
     """Return the total weight N, the number of classes with positive weight, and N·H for the entropy H."""
     n, k, total = 0.0, 0, 0.0
@@ -159,7 +159,7 @@ def _describe(weight, logarithms):
     return n, k, _times_log(n, logarithms) - total
 
 
-@kernel
+@kernel(is_part=True)
 def _times_log(x, logarithms):
     """Return x·log x, 0 at 0."""
     if len(logarithms) > 0:

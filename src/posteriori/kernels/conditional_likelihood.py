@@ -291,7 +291,7 @@ def log_linear_loss(features, component, row_weight, bias, weight, gradient, hes
     return loss, n_written
 
 
-@kernel(fastmath=REORDERED)
+@kernel(fastmath=REORDERED, is_part=True)
 def _add_curvature(features, r, posterior, mean, hessian, apart, n_written):
     """Add the Hessian of one row of weight r, from its features (C, d) and their mean under the posterior (C,)."""
     n_classes, d = features.shape

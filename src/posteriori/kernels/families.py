@@ -75,7 +75,7 @@ def smoothed_tables(table, pseudo_rows, alpha, backs_off):
                 _shrink(table[z, a, b], lower, strength, alpha, backs_off)
 
 
-@kernel
+@kernel(is_part=True)
 def _sum_over_parents(weights):
     """Set the weights (A, B, K + 1) for code 0 of a parent to the sum over all its codes, missing included."""
     n_first, n_second, width = weights.shape
@@ -89,7 +89,7 @@ def _sum_over_parents(weights):
                 weights[a, 0, x] += weights[a, b, x]
 
 
-@kernel
+@kernel(is_part=True)
 def _shrink(line, lower, pseudo_rows, alpha, backs_off):
     """Replace weights (K + 1,) by their shares, with pseudo-rows distributed as the lower-order table."""
     total = 0.0
@@ -127,7 +127,7 @@ def averaged_tables(cells, offsets, widths, starts, single, strengths, alpha, ba
             pair += 1
 
 
-@kernel
+@kernel(is_part=True)
 def _sum_over_components(counts, alpha, marginal, pooled):
     """Fill pooled (codes of a, codes of x) with the sums of counts over z, and marginal (codes of x) with p(x)."""
     n_components, n_parents, width = counts.shape
@@ -145,7 +145,7 @@ def _sum_over_components(counts, alpha, marginal, pooled):
         marginal[x] = share_of(marginal[x], total, 0.0)
 
 
-@kernel
+@kernel(is_part=True)
 def _given_parent(counts, single, strength, alpha, backs_off, out, first_row, first_column):
     """Write p(x | a, z) to out[first_row + a, first_column + x, z]; counts (Z, codes of a, codes of x)."""
     n_components, n_parents, width = counts.shape
@@ -212,7 +212,7 @@ def add_averaged(codes, starts, log_probability, out):
                 out[begin + r, z] += peak[r, z] + np.log(total[r, z] / d) if total[r, z] > 0.0 else -np.inf
 
 
-@kernel
+@kernel(is_part=True)
 def _add_exponentials(terms, peak, total, up, down):
     """Add exp(terms) to sums that are kept relative to their largest term: Σ exp = total·exp(peak)."""
     m, n_components = terms.shape
@@ -228,7 +228,7 @@ def _add_exponentials(terms, peak, total, up, down):
             total[r, z] = total[r, z] * down[r, z] + up[r, z]
 
 
-@kernel
+@kernel(is_part=True)
 def _sum_out_parents(log_probability, slots, i, start, stop, m, terms):
     """Write log Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z) to the terms of the rows in which x_i is missing.
 
@@ -252,7 +252,7 @@ def _sum_out_parents(log_probability, slots, i, start, stop, m, terms):
             terms[r, z] = peak[z] + np.log(total[z]) if total[z] > 0.0 else -np.inf
 
 
-@kernel
+@kernel(is_part=True)
 def _add_children(log_probability, slots, i, m, terms):
     """Write Σ_j log p(x_j | x_i, z) to the terms (m, Z) of a block of rows; of no use where x_i is missing."""
     d, n_components = slots.shape[1], terms.shape[1]
@@ -281,7 +281,7 @@ def _add_children(log_probability, slots, i, m, terms):
                 term[z] += cell[z]
 
 
-@kernel
+@kernel(is_part=True)
 def _add_exp(terms, peak, total):
     """Add exp(terms) to sums that are kept relative to their largest term: Σ exp = total·exp(peak)."""
     for z in range(len(terms)):
@@ -516,7 +516,7 @@ def expect_tree_counts(codes, component, weight, widths, order, parent, start, p
     return log_likelihood
 
 
-@kernel
+@kernel(is_part=True)
 def _multiply_message(below, probability, start, width, parent_width, p, j):
     """Multiply the subtree likelihood of the parent by the message of column j; return the log of the scale removed."""
     peak = 0.0

@@ -49,7 +49,7 @@ def score_families(
         c += 2
 
 
-@kernel
+@kernel(is_part=True)
 def _count_two(codes_a, codes_b, weight, k_a, k_b, configuration, table_a, table_b):
     width_a, width_b = np.uint32(k_a), np.uint32(k_b)
     for i in range(len(configuration)):
@@ -58,7 +58,7 @@ def _count_two(codes_a, codes_b, weight, k_a, k_b, configuration, table_a, table
         table_b[configuration[i] * width_b + codes_b[i]] += x
 
 
-@kernel
+@kernel(is_part=True)
 def _score(table, n_parents, n_states, width, penalty, pseudo_rows):
     """Return the score of counts (n_parents, n_states, width). The last axis is the added parent."""
     n_configurations = n_parents * width

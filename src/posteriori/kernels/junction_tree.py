@@ -185,7 +185,7 @@ def draw(layout, cumulative, uniform, codes):
             codes[i, v] = chosen[layout.home[v]]
 
 
-@kernel
+@kernel(is_part=True)
 def _allocate(layout, beliefs):
     n_cells, n_messages = 0, 0
     for node in range(len(layout.parent)):
@@ -203,7 +203,7 @@ def _allocate(layout, beliefs):
     )
 
 
-@kernel
+@kernel(is_part=True)
 def _enter_evidence(layout, evidence, start, stop, buffers):
     """Write the likelihood of each state of every variable that is observed in some row; 1 at the root."""
     below, active = buffers.below, buffers.active
@@ -282,7 +282,7 @@ def _send_up(layout, node, buffers, most):
                 add_row(message, at + layout.maps[above + first + k], tile, k)
 
 
-@kernel
+@kernel(is_part=True)
 def _multiply_children(layout, node, first, n_cells, buffers):
     """Multiply the cells of a clique in the tile by the messages of its separators."""
     below, tile = buffers.below, buffers.tile
@@ -293,7 +293,7 @@ def _multiply_children(layout, node, first, n_cells, buffers):
                 multiply_row(tile, k, below, lane + layout.maps[at + k])
 
 
-@kernel
+@kernel(is_part=True)
 def _scale(below, lane, size, buffers):
     """Divide a small message by its maximum, per lane, and add the logarithm to the scale, to avoid underflow."""
     largest = buffers.tile
@@ -307,7 +307,7 @@ def _scale(below, lane, size, buffers):
             buffers.log_scale[r] += np.log(largest[0, r])
 
 
-@kernel
+@kernel(is_part=True)
 def _distribute(layout, buffers, requested, lane_weight, counts):
     """Pass beliefs p(cell | evidence) from the root to the leaves, for the requested nodes."""
     belief = buffers.belief
@@ -328,7 +328,7 @@ def _distribute(layout, buffers, requested, lane_weight, counts):
                     add_row(belief, lane + layout.maps[at + k], belief, own + k)
 
 
-@kernel
+@kernel(is_part=True)
 def _send_down(layout, node, buffers, requested, lane_weight, counts):
     """Add the belief p(cell | s)·below·belief(s) / message(s) of the cells of a clique to its separators.
 
@@ -359,7 +359,7 @@ def _send_down(layout, node, buffers, requested, lane_weight, counts):
                 counts[cell + first + k] += total
 
 
-@kernel
+@kernel(is_part=True)
 def _clique_cell(layout, node, k, lane, buffers):
     """Return p(a clique's cell | separator's cell) times what is below it, of one row."""
     probability = layout.table[layout.cell[node] + k]
@@ -369,14 +369,14 @@ def _clique_cell(layout, node, k, lane, buffers):
     return probability
 
 
-@kernel
+@kernel(is_part=True)
 def _extensions(layout, node, above):
     """Return the first of a clique's cells that extend a cell of the separator above it, and the one after the last."""
     index = layout.maps[layout.map_at[node] : layout.map_at[node] + layout.size[node]]
     return np.searchsorted(index, above, side="left"), np.searchsorted(index, above, side="right")
 
 
-@kernel
+@kernel(is_part=True)
 def _write_marginals(layout, belief, requested, log_evidence, marginals):
     """Write the beliefs about the variables requested, each summing to 1; NaN in rows that are impossible."""
     for v in range(len(layout.home)):

@@ -25,6 +25,9 @@ def compiled(loop: Callable[..., Any], fastmath: bool | set[str], is_part: bool 
     options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
     # Wrappers that nobody calls take a seventh of the time to compile.
     options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": is_part}
+    # Each kernel holds its parts. Otherwise it would run the machine code of whichever kernel was loaded first and has
+    # the same part, which rounds in another way: results would depend on what was compiled or run before.
+    options |= {"forceinline": is_part}
     dispatcher = numba.njit(loop, **options)
     if not _settings.DISABLE_JIT:
         assumed = sorted(fastmath) if isinstance(fastmath, set) else fastmath

@@ -47,14 +47,14 @@ def add_joint_counts(codes, component, weight, widths, members, starts, offsets,
                 part[cell[r]] += w[r]
 
 
-@kernel
+@kernel(is_part=True)
 def _append_digit(number, width, digit, m, out):
     width = np.uint32(width)
     for r in range(m):
         out[r] = number[r] * width + digit[r]
 
 
-@kernel
+@kernel(is_part=True)
 def _add_four(weight, cells, table, offsets, s):
     table_a, cell_a = table[offsets[s] : offsets[s + 1]], cells[0]
     table_b, cell_b = table[offsets[s + 1] : offsets[s + 2]], cells[1]
@@ -68,7 +68,7 @@ def _add_four(weight, cells, table, offsets, s):
         table_d[cell_d[r]] += x
 
 
-@kernel
+@kernel(is_part=True)
 def _same_prefix(members, starts, s):
     """Return whether scopes s and s + 1 differ at most in their last column."""
     length = starts[s + 1] - starts[s]

@@ -58,7 +58,7 @@ def merge_values(counts, first, second, increase):
                 best[row] = a
 
 
-@kernel
+@kernel(is_part=True)
 def _cost(counts, a, b):
     """Return the cost of the union of groups a and b, or of one group if they are the same."""
     total, result = 0.0, 0.0

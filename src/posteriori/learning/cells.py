@@ -213,12 +213,12 @@ def fit_cells(
         λ. Default: the one of `PENALTIES` (the last from 5,000 rows on) with the least log-loss of a third of the rows,
         learned from the others, from the largest one down until the log-loss rises; without the log-probabilities of
         the cells if this is better by 0.5 %, with the chosen λ, the next larger one, or one that is smaller. Fewer than
-        six rows choose the largest λ.
+        six rows, or rows of less weight, choose the largest λ.
     tolerance : float
         The search ends if a step lowers the loss by less, relative to it.
     """
     start = None
-    if penalty is None and len(rows.component) < 2 * _FOLDS:
+    if penalty is None and has_few_rows(rows):
         penalty = PENALTIES[0]
     if penalty is None:
         share = held_out_share(rows, tables)
@@ -231,6 +231,11 @@ def fit_cells(
         tables, (_, penalty, start) = (alone, other) if other[0] < _CLEARLY * found[0] else (tables, found)
     problem = CellProblem(rows, tables, log_prior, penalty)
     return CellOptimum(problem, problem.minimum(start, tolerance))
+
+
+def has_few_rows(rows: CellRows) -> bool:
+    """Return whether rows are too few, or weigh too little, for a third of them to be held out."""
+    return len(rows.component) < 2 * _FOLDS or float(rows.weight.sum()) < 2 * _FOLDS
 
 
 def weighing(rows: CellRows, weight: Array) -> CellRows:

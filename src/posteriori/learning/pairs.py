@@ -24,7 +24,15 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.learning.cells import SEARCH, CellOptimum, CellProblem, CellTables, held_out_share, weighing
+from posteriori.learning.cells import (
+    SEARCH,
+    CellOptimum,
+    CellProblem,
+    CellTables,
+    has_few_rows,
+    held_out_share,
+    weighing,
+)
 from posteriori.model.pair_tables import MOST_GROUPS, PairTables
 from posteriori.support.typing import Array
 
@@ -361,7 +369,7 @@ def fit_pairs(
         Default: that of the least log-loss of a third of the rows, learned from the others.
     """
     alone = found.problem
-    if choice is None:
+    if choice is None and not has_few_rows(alone.rows):
         choice = _searched(found, columns, codes)
     if choice is None:
         return None

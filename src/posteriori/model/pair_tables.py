@@ -102,7 +102,7 @@ class PairTables:
     def codes(self, batch: Batch) -> Array:
         """Return the slot of each row among those of each pair, (n, P): 0 where a cell is missing."""
         group = self.group[self.offsets[:-1] + batch.codes.values].astype(np.uint16)
-        first, second = (np.take(group, places, axis=1) for places in self.places.T)
+        first, second = (group.take(side, axis=1) for side in self.places.T)  # C-contiguous, unlike group[:, side]
         within = (first - 1) * self.sizes[:, 1].astype(np.uint16) + second
         return np.where((first > 0) & (second > 0), within, np.uint16(0))
 
