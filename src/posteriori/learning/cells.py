@@ -34,6 +34,7 @@ _FOLDS = 3  # one of which chooses λ
 _SAME = 1e-9  # relative difference of numbers that counts as none
 _OF_WEIGHTS = 10.0  # ω of `CellProblem`
 _WEAK = 0.1  # β of `CellProblem`
+_LOWER = 0.999  # of the log-loss, for a smaller λ
 _CLEARLY = 0.995  # of the log-loss, without the log-probabilities of the cells: these say more where cells are missing
 # L-BFGS ends if a step lowers the loss by less, relative to it. Searches that ended at 1e-4 took too large a λ.
 SEARCH, FINAL = 1e-5, 1e-8
@@ -211,9 +212,9 @@ def fit_cells(
         log π in nats, finite.
     penalty : float, optional
         λ. Default: the one of `PENALTIES` (the last from 5,000 rows on) with the least log-loss of a third of the rows,
-        learned from the others, from the largest one down until the log-loss rises; without the log-probabilities of
-        the cells if this is better by 0.5 %, with the chosen λ, the next larger one, or one that is smaller. Fewer than
-        six rows, or rows of less weight, choose the largest λ.
+        learned from the others, from the largest one down until one does not lower it by 0.1 %; without the
+        log-probabilities of the cells if this is better by 0.5 %, with the chosen λ, the next larger one, or one that
+        is smaller. Fewer than six rows, or rows of less weight, choose the largest λ.
     tolerance : float
         The search ends if a step lowers the loss by less, relative to it.
     """
@@ -281,7 +282,7 @@ def _search(
     for penalty in penalties:
         optimum = CellProblem(part, tables, log_prior, penalty).minimum(optimum, SEARCH)
         loss = CellProblem(held_out, tables, log_prior, 0.0).log_loss(optimum)
-        if loss >= best[0]:
+        if loss >= _LOWER * best[0]:
             break
         best = loss, penalty, optimum
     return best

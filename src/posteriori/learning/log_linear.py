@@ -29,6 +29,7 @@ _ENOUGH = 1e-10  # nats per row by which a further step would lower the loss
 _SMALLEST_WEIGHT = 1e-3  # a member of a smaller weight is dropped
 _NEGLIGIBLE = 5e-4  # nats per row that members may be worth and still be dropped to predict faster (`prune_pool`)
 _MEMORY = 20  # pairs of steps and changes of the gradient
+_SMALL_STEPS = 2  # of L-BFGS one after the other that end a search
 _SUFFICIENT = 1e-4  # of Armijo's condition
 _MOST_CUTS = 30  # of a step
 
@@ -494,7 +495,7 @@ def minimum(
     bounded : slice
         The parameters that are at least 0.
     tolerance : float
-        The search ends if a step lowers the loss by at most this, relative to the loss if that exceeds 1.
+        The search ends if two steps each lower the loss by at most this, relative to the loss if that exceeds 1.
     most_steps : int
         The search ends after so many steps.
 
@@ -508,7 +509,7 @@ def minimum(
     value, gradient = loss(unit * position)
     gradient *= unit
     changes, rises = np.empty((2, _MEMORY, len(position)))
-    n_pairs = 0
+    n_pairs = n_small = 0
     for _ in range(most_steps):
         held = (position[bounded] <= 0.0) & (gradient[bounded] > 0.0)
         step = -gradient
@@ -541,8 +542,8 @@ def minimum(
         if curvature > np.finfo(float).eps * float(rise @ rise):
             changes[n_pairs % _MEMORY], rises[n_pairs % _MEMORY] = change, rise
             n_pairs += 1
-        gain = value - new_value
+        n_small = n_small + 1 if value - new_value <= tolerance * max(abs(new_value), 1.0) else 0
         position, value, gradient = moved, new_value, new_gradient
-        if gain <= tolerance * max(abs(value), 1.0):
+        if n_small == _SMALL_STEPS:  # one may be a step that was cut
             break
     return unit * position
