@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori.learning import work_bounds
 from posteriori.learning.cross_fitting import cross_fit
-from posteriori.model_selection.folded_data import FoldedData
+from posteriori.learning.folded_data import FoldedData
 from posteriori.registry import find_model
 
 MODELS = (

@@ -24,7 +24,7 @@ from experiments.machine import on_threads
 from experiments.real_tables import data_folder, read_index, read_labelled_rows
 from posteriori.comparison import discriminative
 from posteriori.densities.covariances import PerClass, Pooled
-from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
+from posteriori.learning.folded_data import FoldedData, judge_and_sample
 
 LARGE = ("adult", "letter")
 SMALL = 1000

@@ -22,7 +22,7 @@ from sklearn.utils._param_validation import Interval, Options, make_constraint
 import posteriori as po
 from fuzz.tables import EDGE_NUMBERS, Rng, mutate_table, pick, valid_table
 from fuzz.target import UNDEFINED, Target, check_posteriors, check_sentence, is_on_purpose
-from posteriori.classifiers.parameter_groups import ParameterGroup
+from posteriori.fitting.parameter_groups import ParameterGroup
 from posteriori.registry import MODELS
 
 _CLASSES: dict[str, Any] = {

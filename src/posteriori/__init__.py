@@ -13,7 +13,7 @@ _NAMES_OF = {
     "KDependenceBayes MixtureModel NaiveBayes TreeAugmentedNaiveBayes",
     "classifiers.merging": "merge",
     "classifiers.prediction_files": "predict_to",
-    "classifiers.parameter_groups": "Columns EM Labels",
+    "fitting.parameter_groups": "Columns EM Labels",
     "comparison": "compare cross_validate",
     "densities": "Binned Categorical Complement Compound Gaussian Multinomial Poisson PoissonRate Presence "
     "ScaledMultinomial",
@@ -45,9 +45,6 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.classifiers import NaiveBayes as NaiveBayes
     from posteriori.classifiers import TreeAugmentedNaiveBayes as TreeAugmentedNaiveBayes
     from posteriori.classifiers.merging import merge as merge
-    from posteriori.classifiers.parameter_groups import EM as EM
-    from posteriori.classifiers.parameter_groups import Columns as Columns
-    from posteriori.classifiers.parameter_groups import Labels as Labels
     from posteriori.classifiers.prediction_files import predict_to as predict_to
     from posteriori.comparison import compare as compare
     from posteriori.comparison import cross_validate as cross_validate
@@ -62,6 +59,9 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.densities import Presence as Presence
     from posteriori.densities import ScaledMultinomial as ScaledMultinomial
     from posteriori.exploring import explore as explore
+    from posteriori.fitting.parameter_groups import EM as EM
+    from posteriori.fitting.parameter_groups import Columns as Columns
+    from posteriori.fitting.parameter_groups import Labels as Labels
     from posteriori.networks import BayesianNetwork as BayesianNetwork
     from posteriori.networks import StructureSearch as StructureSearch
     from posteriori.networks import learn_network as learn_network

@@ -63,13 +63,13 @@ _PLAIN = {str, bool, int, type(None)}  # which JSON writes as they are
 # What a file may name, with the modules that hold it: these dataclasses, the sums of `posteriori.statistics`, and what
 # registered densities hold.
 _DATACLASSES = {
-    "Columns": "posteriori.classifiers.parameter_groups",
-    "EM": "posteriori.classifiers.parameter_groups",
-    "Labels": "posteriori.classifiers.parameter_groups",
-    "Fitted": "posteriori.classifiers.fitted",
+    "Columns": "posteriori.fitting.parameter_groups",
+    "EM": "posteriori.fitting.parameter_groups",
+    "Labels": "posteriori.fitting.parameter_groups",
+    "Fitted": "posteriori.fitting.fitted",
     "FittedPool": "posteriori.classifiers.fitted_pool",
-    "TrainingRecord": "posteriori.classifiers.fitted",
-    "HeldOutFigures": "posteriori.model_selection.held_out_figures",
+    "TrainingRecord": "posteriori.fitting.fitted",
+    "HeldOutFigures": "posteriori.fitting.held_out_figures",
     "GroupImportance": "posteriori.learning.importance",
     "Importance": "posteriori.learning.importance",
     "Block": "posteriori.model",

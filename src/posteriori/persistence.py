@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, networks, registry
-from posteriori.classifiers.fitted import Fitted
 from posteriori.classifiers.fitted_pool import FittedPool
+from posteriori.fitting.fitted import Fitted
 from posteriori.model_files import check_is_fitted_content, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.files import network_of_content
 from posteriori.support.checks import require

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.classifiers import trials
 from posteriori.densities.tree_growing import trees_for
-from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
+from posteriori.learning.folded_data import FoldedData, judge_and_sample
 
 
 def parity(n, seed, noise=0.0):

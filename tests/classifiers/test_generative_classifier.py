@@ -19,12 +19,12 @@ import posteriori as po
 from posteriori.classifiers.candidates import MemberOptions, select_candidates
 from posteriori.comparison.models import chosen_models
 from posteriori.datasets import load_penguins
+from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import assign_folds
 from posteriori.learning.log_linear import fit_pool
 from posteriori.model import clip_log_posteriors
 from posteriori.model_cost import ColumnSummary, TableSummary, cost_of_covariances
 from posteriori.model_selection import out_of_fold
-from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.registry import MODELS, member_models, pool_candidates
 

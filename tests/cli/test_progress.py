@@ -13,8 +13,8 @@ import pytest
 import posteriori as po
 from posteriori.cli import main, messages
 from posteriori.cli.messages import WorkEstimate
+from posteriori.learning import folded_data
 from posteriori.learning.work_bounds import first_steps, fitting_steps
-from posteriori.model_selection import folded_data
 from posteriori.support import compilation
 from posteriori.tables.progress import Step, as_one_step, report_progress
 from tests.cli.command_line import CommandLine

@@ -11,9 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers.fitted import set_record
 from posteriori.datasets import load_penguins
 from posteriori.explain.sums import merge_classes
+from posteriori.fitting.fitted import set_record
 from posteriori.model_selection import metrics
 from tests.cli.command_line import CommandLine
 from tests.cli.test_cli import write

@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 import posteriori as po
+from posteriori.learning import folded_data
+from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
 from posteriori.model import Pool
-from posteriori.model_selection import folded_data
-from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 
 CUTS = (-0.5, 0.3, 1.2)
 MODELS = {

@@ -12,9 +12,9 @@ import posteriori as po
 import posteriori.sources.table_source
 from posteriori.classifiers import generative_classifier
 from posteriori.densities.categorical import Binned
+from posteriori.learning.folded_data import FoldedData
 from posteriori.learning.folds import stratified_folds
 from posteriori.model_selection import out_of_fold
-from posteriori.model_selection.folded_data import FoldedData
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 import posteriori as po
+from posteriori.fitting.unlabelled_weight import WEIGHT_GRID, held_out_weight
 from posteriori.learning.cut_points import binned_schema
 from posteriori.learning.fit import Collect, learn
 from posteriori.model import bins_of
 from posteriori.model_selection import out_of_fold
-from posteriori.model_selection.held_out import WEIGHT_GRID, held_out_weight
 
 MODELS = (
     po.NaiveBayes(),

@@ -19,10 +19,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers.fitted import set_record
 from posteriori.classifiers.rows import record_rows
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
+from posteriori.fitting.fitted import set_record
 from posteriori.model_selection import metrics, out_of_fold
 from posteriori.reporting import markup
 from posteriori.reporting.data import ReportData

@@ -12,13 +12,13 @@ from sklearn.base import clone
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
-from posteriori.classifiers.parameter_groups import Labels
-from posteriori.classifiers.parameters import LEARNED_TABLES
 from posteriori.densities import REGISTRY
+from posteriori.fitting.parameter_groups import Labels
+from posteriori.fitting.recipe import LEARNED_TABLES
 from posteriori.learning.fold_fits import CrossFitted
+from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.model import clip_log_posteriors
 from posteriori.model_cost import ColumnSummary, TableSummary
-from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.registry import ModelSpec, find_model, member_models, pool_candidates
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges

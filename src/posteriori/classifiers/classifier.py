@@ -13,10 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.fitted import TrainingRecord, record_of
 from posteriori.classifiers.keywords import IMPUTE, OF_CLASSIFIERS, OF_SAMPLING, SAVE
 from posteriori.classifiers.notebooks import estimator_html, priors_html
-from posteriori.classifiers.parameter_groups import (
+from posteriori.classifiers.rows import kept_sentences, require_in_memory, rows_to_predict, supports_partitions
+from posteriori.explain import Explanation
+from posteriori.explain.words import WordFactors, word_factors_of
+from posteriori.fitting.fitted import TrainingRecord, record_of
+from posteriori.fitting.parameter_groups import (
     EM,
     GROUPS,
     Columns,
@@ -24,9 +27,6 @@ from posteriori.classifiers.parameter_groups import (
     set_grouped_params,
     validate_grouped_params,
 )
-from posteriori.classifiers.rows import kept_sentences, require_in_memory, rows_to_predict, supports_partitions
-from posteriori.explain import Explanation
-from posteriori.explain.words import WordFactors, word_factors_of
 from posteriori.learning.importance import Importance, importance_under_model
 from posteriori.model import Posterior
 from posteriori.scoring import ModelRows, Scorer

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Protocol, get_args
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.parameter_groups import Columns
 from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
@@ -22,6 +21,7 @@ from posteriori.classifiers.parameters import (
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
 from posteriori.densities.categorical import BinRule
+from posteriori.fitting.parameter_groups import Columns
 from posteriori.learning.backoff import smoothing_in
 from posteriori.model import Block
 from posteriori.model_cost import MANY_CATEGORIES

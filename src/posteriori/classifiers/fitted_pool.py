@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from posteriori.classifiers.fitted import TrainingRecord
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.held_out_sample import HeldOutSample
+from posteriori.fitting.fitted import TrainingRecord
 from posteriori.model import KnownCells, PartialRows, Pool
 from posteriori.model_selection.held_out_predictions import HeldOut
 from posteriori.support.checks import check_numbers, check_share, require

@@ -12,7 +12,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
@@ -46,6 +45,7 @@ from posteriori.densities.covariances import (
 )
 from posteriori.densities.multivariate_parameters import expected_rows
 from posteriori.explain import QuadraticForm
+from posteriori.fitting.parameter_groups import EM, Columns, Labels
 from posteriori.model import Block
 from posteriori.support.constraints import PSEUDO_COUNT
 from posteriori.support.typing import Array

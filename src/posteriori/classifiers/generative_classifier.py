@@ -17,14 +17,11 @@ from posteriori.classifiers.candidates import (
     warn_of_left_out,
 )
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.estimate_warnings import warn_of_empty_columns, warn_of_one_class
-from posteriori.classifiers.fitted import TrainingRecord, fitted_value
 from posteriori.classifiers.fitted_pool import FittedPool
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.held_out_sample import HeldOutSample
 from posteriori.classifiers.notebooks import members_html
-from posteriori.classifiers.parameter_groups import Columns, Labels, columns_of, labels_of
-from posteriori.classifiers.parameters import check_priors, insert_shared_docs
+from posteriori.classifiers.parameters import insert_shared_docs
 from posteriori.classifiers.pool_reading import (
     PoolRequest,
     TimeBudget,
@@ -37,17 +34,21 @@ from posteriori.classifiers.pool_reading import (
 )
 from posteriori.classifiers.pool_updates import log_prior_ratio, with_rows, without_rows
 from posteriori.classifiers.trials import FEWEST_TRIED, cost_of_leaving_out, try_costly
+from posteriori.fitting.estimate_warnings import warn_of_empty_columns, warn_of_one_class
+from posteriori.fitting.fitted import TrainingRecord, fitted_value
+from posteriori.fitting.label_parameters import check_priors
+from posteriori.fitting.parameter_groups import Columns, Labels, columns_of, labels_of
 from posteriori.learning.fold_fits import CrossFitted
-from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
-from posteriori.learning.work_bounds import POOLING, fitting_steps
-from posteriori.model import KnownCells, Pool, Posterior
-from posteriori.model_cost import Language
-from posteriori.model_selection.folded_data import (
+from posteriori.learning.folded_data import (
     MOST_EVALUATED_BY_ALL,
     FoldedData,
     held_out_rows,
     sample_of,
 )
+from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
+from posteriori.learning.work_bounds import POOLING, fitting_steps
+from posteriori.model import KnownCells, Pool, Posterior
+from posteriori.model_cost import Language
 from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
 from posteriori.model_selection.partial_rows import fit_partial_rows

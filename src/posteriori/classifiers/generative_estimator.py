@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.estimate_warnings import warn_of_one_class
-from posteriori.classifiers.fitted import Fitted, FittedAttributes
-from posteriori.classifiers.fitting import add_rows, checked_fit, fitted_of, learn_rows
-from posteriori.classifiers.parameter_groups import columns_of, em_of, labels_of
-from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.rows import supports_partitions
-from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
-from posteriori.classifiers.updating import remove_rows
+from posteriori.fitting.estimate_warnings import warn_of_one_class
+from posteriori.fitting.fitted import Fitted, FittedAttributes
+from posteriori.fitting.learn import add_rows, checked_fit, fitted_of, learn_rows
+from posteriori.fitting.parameter_groups import columns_of, em_of, labels_of
+from posteriori.fitting.recipe import ModelRequest
+from posteriori.fitting.rows import read_first_rows, read_further_rows
+from posteriori.fitting.update import remove_rows
 from posteriori.learning.fit import FitResult, Plan, TrainingRows
 from posteriori.learning.importance import HeldOutRows
 from posteriori.model import Block, FactorWeights, Posterior, Prior

@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.dependence import MISSING, dependence_blocks
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.parameter_groups import Columns
 from posteriori.classifiers.parameters import COLUMN_CONSTRAINTS, PRIOR_CONSTRAINTS, insert_shared_docs
 from posteriori.densities import RandomTrees
 from posteriori.explain.tree_outline import TreeOutline, outline_of_tree
+from posteriori.fitting.parameter_groups import Columns
 from posteriori.model import Block
 from posteriori.support.checks import generator
 from posteriori.support.typing import Array

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.fitted import record_of, set_record
 from posteriori.classifiers.rows import share_of_seen_rows
+from posteriori.fitting.fitted import record_of, set_record
 from posteriori.learning.folds import stratified_subsample
 from posteriori.model import log_normalised
 from posteriori.model_selection import HeldOut

@@ -32,16 +32,6 @@ OF_CLASSIFIERS: Wanted = {
     "seed": (("random_state", "use random_state=…"),),
 }
 
-OF_GROUPS: Wanted = {
-    "ignore": (("keep", "drop the columns from X"),),
-    "drop": (("keep", "drop the columns from X"),),
-    "categorical": (("categorical_features", "use categorical_features=…"),),
-    "cat_features": (("categorical_features", "use categorical_features=…"),),
-    "numeric": (("categorical_features", "cast the columns to numbers in X"),),
-    "n_components": (("components_per_class", "use components_per_class=…"),),
-    "random_state": (("n_init", "use random_state=… of the classifier"),),
-}
-
 OF_SAMPLING: Wanted = {
     "given": (("y", f"use y=… for rows of a class; {GIVEN_CELLS}"), ("n", GIVEN_CELLS)),
     "evidence": (("y", f"use y=… for rows of a class; {GIVEN_CELLS}"), ("n", GIVEN_CELLS)),

@@ -12,17 +12,17 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.fitted import Fitted, record_of, set_record
-from posteriori.classifiers.fitting import checked_fit, past_statistics
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
-from posteriori.classifiers.named_columns import categorical_places
 from posteriori.classifiers.pool_updates import merge_pools
-from posteriori.classifiers.request import ModelRequest
 from posteriori.classifiers.trees import ChowLiuTree
-from posteriori.classifiers.updating import reason_not_mergeable
 from posteriori.densities import Grouped, RandomTrees, ungrouped
+from posteriori.fitting.fitted import Fitted, record_of, set_record
+from posteriori.fitting.learn import checked_fit, past_statistics
+from posteriori.fitting.named_columns import categorical_places
+from posteriori.fitting.recipe import ModelRequest
+from posteriori.fitting.update import reason_not_mergeable
 from posteriori.learning.fit import FitResult, carry_over_structure, estimate, with_categories_of
 from posteriori.model import Block
 from posteriori.tables import Column, Schema, quote

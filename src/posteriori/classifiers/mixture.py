@@ -15,13 +15,17 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, InvalidParameterError, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.estimate_warnings import warn_of_empty_columns, warn_of_few_rows
-from posteriori.classifiers.fitted import Fitted, FittedAttributes
 from posteriori.classifiers.keywords import IMPUTE, OF_MIXTURES, OF_SAMPLING, SAVE
-from posteriori.classifiers.label_parameters import reject_target
-from posteriori.classifiers.named_columns import categorical_places, kept_places, stated_columns
 from posteriori.classifiers.notebooks import components_html, estimator_html
-from posteriori.classifiers.parameter_groups import (
+from posteriori.classifiers.parameters import insert_shared_docs
+from posteriori.classifiers.rows import rows_to_predict, supports_partitions
+from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
+from posteriori.densities.covariances import Chain, Pooled, PseudoRows, ShrinkToIdentity
+from posteriori.fitting.estimate_warnings import warn_of_empty_columns, warn_of_few_rows
+from posteriori.fitting.fitted import Fitted, FittedAttributes
+from posteriori.fitting.label_parameters import reject_target
+from posteriori.fitting.named_columns import categorical_places, kept_places, stated_columns
+from posteriori.fitting.parameter_groups import (
     EM,
     GROUPS,
     Columns,
@@ -29,11 +33,7 @@ from posteriori.classifiers.parameter_groups import (
     set_grouped_params,
     validate_grouped_params,
 )
-from posteriori.classifiers.parameters import insert_shared_docs
-from posteriori.classifiers.rows import rows_to_predict, supports_partitions
-from posteriori.classifiers.training_rows import with_counted_categories
-from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
-from posteriori.densities.covariances import Chain, Pooled, PseudoRows, ShrinkToIdentity
+from posteriori.fitting.rows import with_counted_categories
 from posteriori.learning.fit import Collect, EMOptions, FitResult, first_model, learn, warn_not_converged
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.work_bounds import announce_em

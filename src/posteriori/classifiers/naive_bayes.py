@@ -10,12 +10,9 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.named_columns import column_of, with_exposure
-from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     EM_CONSTRAINTS,
-    LEARNED_TABLES,
     PRIOR_CONSTRAINTS,
     GivenParameters,
     insert_shared_docs,
@@ -31,6 +28,9 @@ from posteriori.densities import (
     named_density,
 )
 from posteriori.explain.words import single_word_factors
+from posteriori.fitting.named_columns import column_of, with_exposure
+from posteriori.fitting.parameter_groups import EM, Columns, Labels
+from posteriori.fitting.recipe import LEARNED_TABLES
 from posteriori.model import Block
 from posteriori.support.constraints import PSEUDO_COUNT
 from posteriori.support.typing import Array

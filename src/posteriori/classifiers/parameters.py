@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from posteriori.classifiers.parameter_groups import EM, Columns, Labels
 from posteriori.densities import (
     Categorical,
     CategoricalParameters,
@@ -25,6 +24,8 @@ from posteriori.densities import (
     PoissonParameters,
 )
 from posteriori.densities.covariances import PerClass, Pooled
+from posteriori.fitting.label_parameters import check_priors
+from posteriori.fitting.parameter_groups import EM, Columns, Labels
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.support.constraints import N_JOBS, PSEUDO_COUNT
 from posteriori.support.typing import Array
@@ -188,40 +189,6 @@ def _stacked(values: Any, labels: list[Any], what: str) -> Array:
         raise ValueError(f"{what} must hold finite numbers for each of {len(labels)} classes; got shape {array.shape}")
     return array
 
-
-def require_uniform(priors: str) -> None:
-    """Raise ValueError unless priors that are a string have the one name that there is."""
-    if priors != "uniform":
-        raise ValueError(f'priors is {priors!r}; give "uniform", or one number per class')
-
-
-def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:
-    """Return p(y) in the order of the classes.
-
-    Raises ValueError if the number of priors is not that of the classes, one is negative, or their sum is not 1.
-    """
-    labels = list(classes.categories)
-    if isinstance(priors, str):
-        require_uniform(priors)
-        return (1.0 / len(labels),) * len(labels)
-    if isinstance(priors, Mapping):
-        if set(priors) != set(labels):
-            raise ValueError(f"priors must name every class once: the classes are {labels}, priors has {list(priors)}")
-        priors = [priors[label] for label in labels]
-    try:
-        probability = np.asarray(priors, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"priors is a {type(priors).__name__}; give one number per class") from None
-    if probability.shape != (len(labels),):
-        raise ValueError(f"Number of priors must match number of classes: {probability.size} for {len(labels)}.")
-    if not (probability >= 0).all():
-        raise ValueError("Priors must be non-negative.")
-    if not np.isclose(probability.sum(), 1.0):
-        raise ValueError(f"The sum of the priors should be 1, and is {probability.sum():g}.")
-    return tuple(float(p) for p in probability)
-
-
-LEARNED_TABLES = ("cells", "pairs")  # the `feature_weights` that replace log-probabilities by learned numbers
 
 _T = TypeVar("_T", bound=type[Any])
 

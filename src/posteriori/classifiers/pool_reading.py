@@ -25,14 +25,14 @@ from posteriori.classifiers.candidates import (
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.named_columns import categorical_places, column_of
-from posteriori.classifiers.parameter_groups import Columns, Labels, columns_of
 from posteriori.classifiers.pool_updates import log_prior_ratio
 from posteriori.densities.tree_growing import trees_for
+from posteriori.fitting.named_columns import categorical_places, column_of
+from posteriori.fitting.parameter_groups import Columns, Labels, columns_of
 from posteriori.learning.fit import Plan, TrainingRows
+from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.work_bounds import READING, affordable_folds, reasons_against_plans, total_work
 from posteriori.model_cost import TableSummary
-from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.support import compilation
 from posteriori.support.typing import Array
 from posteriori.tables import IgnoredColumnWarning, Schema

@@ -14,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.candidates import typical_weights
 from posteriori.classifiers.fitted_pool import FittedPool
-from posteriori.classifiers.further_dates import warn_of_further_dates
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.held_out_sample import MOST_KEPT, HeldOutSample, places_of
 from posteriori.classifiers.interfaces import FittedClassifier
-from posteriori.classifiers.parameters import LEARNED_TABLES, check_priors
-from posteriori.classifiers.updating import reason_not_extendable, reason_not_mergeable
 from posteriori.densities import BackOff
+from posteriori.fitting.further_dates import warn_of_further_dates
+from posteriori.fitting.label_parameters import check_priors
+from posteriori.fitting.recipe import LEARNED_TABLES
+from posteriori.fitting.update import reason_not_extendable, reason_not_mergeable
 from posteriori.learning.backoff import smoothing_in, with_smoothing
 from posteriori.learning.fit import TrainingRows
 from posteriori.learning.folds import stratified_subsample

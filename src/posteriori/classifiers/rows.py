@@ -12,11 +12,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.fitted import record_of, set_record
 from posteriori.classifiers.interfaces import FittedClassifier, FittedEstimator
 from posteriori.engines import engine_of
+from posteriori.fitting.fitted import record_of, set_record
+from posteriori.fitting.held_out_figures import HeldOutFigures, class_index
 from posteriori.model_selection import in_words
-from posteriori.model_selection.held_out_figures import HeldOutFigures, class_index
 from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics.row_records import RowFingerprints, hash_rows
 from posteriori.support.typing import Array

@@ -20,12 +20,14 @@ from posteriori.classifiers.dependence import (
     dependence_blocks,
     smoothing_of,
 )
-from posteriori.classifiers.fitted import FittedAttributes
-from posteriori.classifiers.fitting import add_rows, learn_rows
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.keywords import IMPUTE, OF_MIXTURES, OF_SAMPLING, SAVE
-from posteriori.classifiers.label_parameters import reject_target
-from posteriori.classifiers.parameter_groups import (
+from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
+from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
+from posteriori.fitting.fitted import FittedAttributes
+from posteriori.fitting.label_parameters import reject_target
+from posteriori.fitting.learn import add_rows, learn_rows
+from posteriori.fitting.parameter_groups import (
     EM,
     GROUPS,
     Columns,
@@ -33,10 +35,8 @@ from posteriori.classifiers.parameter_groups import (
     set_grouped_params,
     validate_grouped_params,
 )
-from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
-from posteriori.classifiers.request import ModelRequest
-from posteriori.classifiers.updating import remove_rows
-from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
+from posteriori.fitting.recipe import ModelRequest
+from posteriori.fitting.update import remove_rows
 from posteriori.model import Block, GenerativeModel
 from posteriori.support.checks import require
 from posteriori.support.keywords import Elsewhere, explain_unknown_keywords

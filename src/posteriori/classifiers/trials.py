@@ -14,11 +14,11 @@ from posteriori.classifiers.candidates import TYPICAL_OF_FOREST, CandidateFits, 
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.densities.tree_growing import trees_for
 from posteriori.learning.fold_fits import CrossFitted
+from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import stratified_folds, stratified_subsample
 from posteriori.learning.log_linear import fit_pool
 from posteriori.model import GenerativeModel, clip_log_posteriors
 from posteriori.model_cost import Language
-from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.support.typing import Array
 from posteriori.tables.progress import without_passes
 

@@ -184,8 +184,8 @@ def _fit(
     """Return a fitted mixture per number of components, and the columns of whole numbers taken as categories."""
     from posteriori.classifiers import MixtureModel
     from posteriori.classifiers.mixture import numeric_codes
-    from posteriori.classifiers.parameter_groups import Columns
     from posteriori.cli import cluster_facts
+    from posteriori.fitting.parameter_groups import Columns
     from posteriori.tables import read_table
 
     fitted = []

@@ -131,7 +131,7 @@ def run(request: FitRequest) -> dict[str, Any]:
     import polars as pl
 
     if request.positive is not None:
-        from posteriori.model_selection.held_out_figures import class_index
+        from posteriori.fitting.held_out_figures import class_index
 
         with as_user_errors():
             class_index(request.positive, sorted(data.description.labels, key=str))  # an error before the fit
@@ -179,8 +179,8 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     chosen = _columns_by_kind(request, features)
     # After wrong names of columns, which are the more likely mistake.
     place = output_at(request.output, request.tables, request.force, origin=request.origin)
+    from posteriori.learning.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
     from posteriori.learning.work_bounds import DESCRIBING, first_steps, fitting_steps
-    from posteriori.model_selection.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
     from posteriori.tables.progress import WITHOUT_HELD_OUT, Step, plan_steps, start_progress
 
     n_rows, n_columns = scan.n_rows, len(features)
@@ -290,7 +290,7 @@ def _fit_and_save(
             predictions = judge_held_out(scorer, scored.estimator, rows, features, target, held)
         judged = judged._replace(predictions=replace(predictions, positive=scored.positive))
     if data.cuts is not None:
-        from posteriori.classifiers.fitted import set_record
+        from posteriori.fitting.fitted import set_record
 
         set_record(scored.estimator, target_cuts=data.cuts)
     with _saved_in_any_case(scored.estimator, data.place):
@@ -339,7 +339,7 @@ def _columns_to_bin(data: _TrainingTable, features: list[str]) -> Iterator[None]
 @contextmanager
 def _saved_in_any_case(estimator: Any, place: Output) -> Iterator[None]:
     """Save a fitted model, without its feature importance, if a fact about it cannot be computed."""
-    from posteriori.classifiers.fitted import set_record
+    from posteriori.fitting.fitted import set_record
 
     try:
         yield
@@ -354,15 +354,15 @@ def _asked_for(scored: HeldOut, positive: str | None) -> HeldOut:
     """Return the predictions with the class of interest: the given one, else the rarer of two."""
     if positive is None:
         return replace(scored, positive=scored.figures.of_interest)
-    from posteriori.model_selection.held_out_figures import class_index
+    from posteriori.fitting.held_out_figures import class_index
 
     return replace(scored, positive=class_index(positive, scored.classes.tolist()))
 
 
 def _facts(scored: HeldOut, rows: Scan, target: str, description: ScannedTable, judged: Judged) -> dict[str, Any]:
     """Return the facts about a fit, and set the alerts of the model."""
-    from posteriori.classifiers.fitted import set_record
     from posteriori.cli.fit_facts import find_alerts, fit_facts
+    from posteriori.fitting.fitted import set_record
 
     with as_user_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
@@ -376,9 +376,9 @@ def _record_rows(scored: HeldOut, rows: Scan, judged: Judged) -> None:
 
     The figures behind the printed sentences are recorded, too.
     """
-    from posteriori.classifiers.fitted import set_record
     from posteriori.classifiers.kept_predictions import keep_predictions
     from posteriori.classifiers.rows import record_rows
+    from posteriori.fitting.fitted import set_record
 
     set_record(scored.estimator, figures=judged.predictions.figures)
     with warnings.catch_warnings():
@@ -410,8 +410,8 @@ def _fit_to_others(
 def _cross_validate(
     spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int, groups: Array | None
 ) -> HeldOut:
+    from posteriori.learning.folded_data import MOST_EVALUATED
     from posteriori.model_selection import out_of_fold
-    from posteriori.model_selection.folded_data import MOST_EVALUATED
     from posteriori.tables import IgnoredColumnWarning
     from posteriori.tables.labels import numbers_as_classes
 

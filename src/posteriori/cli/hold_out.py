@@ -284,8 +284,8 @@ def _check_classes(y: Array, judged: Array, trained: Array, labels: pl.Series, o
 
 
 def _subsample(judged: Array, y: Array) -> Array:
+    from posteriori.learning.folded_data import MOST_EVALUATED
     from posteriori.learning.folds import stratified_subsample
-    from posteriori.model_selection.folded_data import MOST_EVALUATED
 
     return judged[stratified_subsample(y[judged], MOST_EVALUATED)]
 

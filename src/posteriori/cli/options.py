@@ -176,7 +176,7 @@ def settings_of(values: Sequence[str] | None) -> dict[str, str]:
 
 def parameters_of(spec: ModelSpec) -> dict[str, str]:
     """Return the parameters that --set takes, by name: those of a model, and those of its groups."""
-    from posteriori.classifiers.parameter_groups import EM, Labels
+    from posteriori.fitting.parameter_groups import EM, Labels
 
     known = spec.make().get_params(deep=False)
     found = {name: name for name in known if name not in _BY_OTHER_OPTIONS}
@@ -233,7 +233,7 @@ def apply_settings(estimator: Any, spec: ModelSpec, settings: Mapping[str, str],
 
 def settings_help(model: str) -> str:
     """Return the parameters that --set takes for a model, each with its default and the first sentence on it."""
-    from posteriori.classifiers.parameter_groups import EM, Labels
+    from posteriori.fitting.parameter_groups import EM, Labels
 
     spec = model_named("--model", model)
     estimator = spec.make()
@@ -296,7 +296,7 @@ def spellings(label: Any) -> list[str]:
 
 def unlabelled_facts(estimator: GenerativeEstimator, rows: int, use: str) -> dict[str, Any]:
     """Return the number of rows without a label, their treatment and weight, and whether held-out rows chose it."""
-    from posteriori.classifiers.parameter_groups import labels_of
+    from posteriori.fitting.parameter_groups import labels_of
 
     learned = use == "learn" and rows > 0
     return {

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from posteriori.classifiers import GenerativeEstimator
 from posteriori.comparison.models import OF_COMPARISONS, Rows, chosen_models, read_rows, rows_for, with_all_classes
 from posteriori.comparison.result import text_table
+from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import assign_folds
-from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
 from posteriori.model_selection.held_out_predictions import HeldOut, TrainableEstimator, results_of
 from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.support.checks import generator

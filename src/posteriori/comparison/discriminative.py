@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.named_columns import categorical_places, text_places
+from posteriori.fitting.named_columns import categorical_places, text_places
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
 from posteriori.tables.arrays import write_column

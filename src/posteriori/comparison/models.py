@@ -13,9 +13,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.pipeline import Pipeline
 
 from posteriori.classifiers import GenerativeClassifier
-from posteriori.classifiers.named_columns import categorical_places, kept_places, stated_columns, text_places
-from posteriori.classifiers.parameter_groups import columns_of
 from posteriori.comparison.discriminative import DiscriminativeClassifier, require_finite
+from posteriori.fitting.named_columns import categorical_places, kept_places, stated_columns, text_places
+from posteriori.fitting.parameter_groups import columns_of
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.registry import COMPARED, MODELS, find_model
 from posteriori.support.keywords import Wanted

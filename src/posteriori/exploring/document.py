@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.kept_predictions import kept_predictions
-from posteriori.classifiers.label_parameters import labels_to_learn
 from posteriori.classifiers.rows import chosen_class, kept_sentences, share_of_seen_rows
 from posteriori.exploring.class_counts import class_counts
 from posteriori.exploring.drawn_rows import rows_to_compare
 from posteriori.facts.ranges import drawn_ranges, known_ranges, range_of
+from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.export import javascript_object, joined, page_json
 from posteriori.model import draw_rows

@@ -10,19 +10,19 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.fitting.held_out_figures import HeldOutFigures
 from posteriori.learning.fit import FitResult, Plan, TrainingRows
 from posteriori.learning.fold_fits import CrossFitted
-from posteriori.learning.importance import HeldOutRows
-from posteriori.learning.weights import check_closed_form, left_out_factors, left_out_prior, unseen_as_missing
-from posteriori.model import GenerativeModel, Prior, log_normalised
-from posteriori.model_selection import in_words, metrics
-from posteriori.model_selection.folded_data import (
+from posteriori.learning.folded_data import (
     FoldedData,
     held_out_rows,
     judge_and_sample,
     sample_of,
 )
-from posteriori.model_selection.held_out_figures import HeldOutFigures
+from posteriori.learning.importance import HeldOutRows
+from posteriori.learning.weights import check_closed_form, left_out_factors, left_out_prior, unseen_as_missing
+from posteriori.model import GenerativeModel, Prior, log_normalised
+from posteriori.model_selection import in_words, metrics
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model_selection.held_out_figures import HeldOutFigures
+from posteriori.fitting.held_out_figures import HeldOutFigures
 from posteriori.support.formatting import cell_text, escaped, shortened
 from posteriori.support.typing import Array
 

@@ -11,6 +11,7 @@ import numpy as np
 from posteriori.densities import AveragedOneDependence, Binned, Density, ungrouped
 from posteriori.kernels.hashing import splitmix64
 from posteriori.learning.fold_fits import CrossFitted
+from posteriori.learning.folded_data import FoldedData
 from posteriori.learning.log_linear import fit_partial_weights
 from posteriori.model import (
     FLOOR,
@@ -24,7 +25,6 @@ from posteriori.model import (
     known_cells,
     log_posteriors_alone,
 )
-from posteriori.model_selection.folded_data import FoldedData
 from posteriori.sources.table_source import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch

@@ -14,9 +14,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.label_parameters import labels_to_learn
-from posteriori.classifiers.parameter_groups import labels_of
 from posteriori.facts.members import main_member
+from posteriori.fitting.label_parameters import labels_to_learn
+from posteriori.fitting.parameter_groups import labels_of
 from posteriori.model import GenerativeModel
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array

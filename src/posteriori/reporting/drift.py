@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2_contingency, mannwhitneyu
 
-from posteriori.classifiers.label_parameters import labels_to_learn
+from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.plotting.reading import Feature, cells_of, read_batch
 from posteriori.reporting.data import take_rows
 from posteriori.support.formatting import cell_text

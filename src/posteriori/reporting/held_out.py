@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.classifiers.fitted import record_of
 from posteriori.classifiers.kept_predictions import judge_rows
-from posteriori.classifiers.parameter_groups import labels_of
 from posteriori.classifiers.rows import share_of_seen_rows
+from posteriori.fitting.fitted import record_of
+from posteriori.fitting.parameter_groups import labels_of
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import HeldOut
 from posteriori.model_selection import out_of_fold as cross_validate

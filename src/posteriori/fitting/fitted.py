@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from posteriori.densities import ungrouped
+from posteriori.fitting.held_out_figures import HeldOutFigures
 from posteriori.learning.importance import HeldOutRows, Importance
 from posteriori.model import Block, GenerativeModel
-from posteriori.model_selection.held_out_figures import HeldOutFigures
 from posteriori.statistics import ColumnRanges, JointStatistics, RowFingerprints, RowPosteriors
 from posteriori.support.checks import check_equal, check_numbers, check_share, require
 from posteriori.support.typing import Array

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.fitted import Fitted
-from posteriori.classifiers.label_parameters import labels_to_learn, make_label_model, reject_quantity
-from posteriori.classifiers.named_columns import (
+from posteriori.fitting.fitted import Fitted
+from posteriori.fitting.label_parameters import labels_to_learn, make_label_model, reject_quantity
+from posteriori.fitting.named_columns import (
     categorical_places,
     kept_places,
     stated_columns,
     stated_places,
     text_places,
 )
-from posteriori.classifiers.request import ModelRequest
-from posteriori.classifiers.two_values import warn_of_third_values, with_two_values
+from posteriori.fitting.recipe import ModelRequest
+from posteriori.fitting.two_values import warn_of_third_values, with_two_values
+from posteriori.fitting.unlabelled_weight import held_out_weight
 from posteriori.learning.fit import TrainingRows
-from posteriori.model_selection.held_out import held_out_weight
 from posteriori.sources import LabelledSource, source_of
 from posteriori.support.checks import is_missing
 from posteriori.support.typing import Array

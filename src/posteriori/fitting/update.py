@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.estimate_warnings import columns_with_values
-from posteriori.classifiers.fitted import Fitted
-from posteriori.classifiers.fitting import NO_SUMS, checked_fit, past_statistics, sums_of
-from posteriori.classifiers.request import ModelRequest
-from posteriori.classifiers.training_rows import read_further_rows
 from posteriori.densities import VarianceDensity
+from posteriori.fitting.estimate_warnings import columns_with_values
+from posteriori.fitting.fitted import Fitted
+from posteriori.fitting.learn import NO_SUMS, checked_fit, past_statistics, sums_of
+from posteriori.fitting.recipe import ModelRequest
+from posteriori.fitting.rows import read_further_rows
 from posteriori.learning.fit import (
     Collect,
     FitResult,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posteriori.classifiers.fitted import Fitted
+from posteriori.fitting.fitted import Fitted
 from posteriori.learning.fit import TrainingRows
 from posteriori.model.blocks import bins_of
 from posteriori.tables.column_kinds import Parts, see_times

@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 import posteriori as po
+from posteriori.fitting.unlabelled_weight import WEIGHT_GRID
 from posteriori.model_selection import metrics, out_of_fold
-from posteriori.model_selection.held_out import WEIGHT_GRID
 
 MODELS = [
     po.NaiveBayes(),

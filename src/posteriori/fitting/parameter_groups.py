@@ -11,12 +11,20 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
-from posteriori.classifiers.keywords import OF_GROUPS
 from posteriori.learning.fit import EMOptions
 from posteriori.support.checks import generator
-from posteriori.support.keywords import explain_unknown_keywords
+from posteriori.support.keywords import Wanted, explain_unknown_keywords
 
 _Estimator = TypeVar("_Estimator", bound=BaseEstimator)
+_OF_OTHERS: Wanted = {
+    "ignore": (("keep", "drop the columns from X"),),
+    "drop": (("keep", "drop the columns from X"),),
+    "categorical": (("categorical_features", "use categorical_features=…"),),
+    "cat_features": (("categorical_features", "use categorical_features=…"),),
+    "numeric": (("categorical_features", "cast the columns to numbers in X"),),
+    "n_components": (("components_per_class", "use components_per_class=…"),),
+    "random_state": (("n_init", "use random_state=… of the classifier"),),
+}
 
 
 class ParameterGroup(BaseEstimator):
@@ -207,7 +215,7 @@ class Columns(ParameterGroup):
 
 GROUPS: dict[str, type[ParameterGroup]] = {"em": EM, "labels": Labels, "columns": Columns}
 for _kind in GROUPS.values():
-    _kind.__init__ = explain_unknown_keywords(_kind.__init__, {}, OF_GROUPS)  # type: ignore[method-assign]
+    _kind.__init__ = explain_unknown_keywords(_kind.__init__, {}, _OF_OTHERS)  # type: ignore[method-assign]
 _EXAMPLES = {"em": "max_iter=50", "labels": 'unlabelled="learn"', "columns": 'categorical_features=["zip"]'}
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.estimate_warnings import (
+from posteriori.fitting.estimate_warnings import (
     warn_of_contradicted_labels,
     warn_of_empty_columns,
     warn_of_few_rows,
     warn_of_undetermined,
 )
-from posteriori.classifiers.fitted import Fitted
-from posteriori.classifiers.further_dates import warn_of_further_dates
-from posteriori.classifiers.request import ModelRequest
-from posteriori.classifiers.training_rows import read_first_rows, read_further_rows
+from posteriori.fitting.fitted import Fitted
+from posteriori.fitting.further_dates import warn_of_further_dates
+from posteriori.fitting.recipe import ModelRequest
+from posteriori.fitting.rows import read_first_rows, read_further_rows
 from posteriori.learning.cut_points import binned_schema, retyped, with_missing_cuts
 from posteriori.learning.fit import (
     Collect,

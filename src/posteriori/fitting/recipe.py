@@ -8,13 +8,14 @@ from functools import cached_property
 from numbers import Real
 from typing import Any
 
-from posteriori.classifiers.label_parameters import components_of
-from posteriori.classifiers.parameter_groups import EM, Columns, Labels, em_options_of
-from posteriori.classifiers.parameters import LEARNED_TABLES, check_priors
+from posteriori.fitting.label_parameters import check_priors, components_of
+from posteriori.fitting.parameter_groups import EM, Columns, Labels, em_options_of
 from posteriori.learning.fit import EMOptions, FitResult, Plan, unrefined
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
 from posteriori.sources import LabelledSource
 from posteriori.tables import Batch, Column, Schema
+
+LEARNED_TABLES = ("cells", "pairs")  # the `feature_weights` that replace log-probabilities by learned numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,12 @@ import warnings
 import numpy as np
 
 from posteriori.learning.fit import Plan, TrainingRows
-from posteriori.model_selection.folded_data import FoldedData, judge_and_sample
-from posteriori.model_selection.held_out_predictions import results_of
+from posteriori.learning.folded_data import FoldedData, judge_and_sample
 
 # Descending: argmin returns the first of equal losses, which belongs to the greatest weight.
 WEIGHT_GRID = (1.0, 0.3, 0.1, 0.01, 0.0)
 _MOST_FOLDS = 5
+_LOWEST = np.log(np.finfo(np.float64).eps)  # what a probability of 0 counts as
 
 
 def held_out_weight(rows: TrainingRows, plan: Plan) -> float:
@@ -56,6 +56,10 @@ def held_out_weight(rows: TrainingRows, plan: Plan) -> float:
 
 
 def _log_loss(rows: TrainingRows, plan: Plan, folds: int) -> float:
+    """Return the held-out log-loss in nats; a row that no class can produce has the prior of its fold."""
     folded = FoldedData.of(rows, folds)
     log_posterior, (fitted,), _ = judge_and_sample([plan], folded)
-    return results_of(folded, log_posterior[:, :, 0], fitted).log_loss
+    log_prior = np.stack([one.model.class_log_prior for one in fitted.without])[folded.fold]
+    found = log_posterior[:, :, 0]
+    of_truth = np.where(np.isnan(found), log_prior, found)[np.arange(len(found)), folded.y_true]
+    return -float(np.average(np.maximum(of_truth, _LOWEST), weights=folded.weight))
