@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 
+from posteriori.fitting.rows import read_first_rows
 from posteriori.learning import work_bounds
 from posteriori.learning.cross_fitting import cross_fit
 from posteriori.learning.folded_data import FoldedData
@@ -46,9 +47,9 @@ def main():
             if "n_jobs" in model.get_params():
                 model.set_params(n_jobs=1)
             for size in (100, n):  # the first fit compiles
-                rows = model.read_training_rows(X[:size], y[:size].astype(str), None)
+                rows = read_first_rows(model.recipe, X[:size], y[:size].astype(str), None)
                 folded = FoldedData.of(rows, min(folds, 3 if size < n else folds))
-                plan = model.training_plan(rows.source.schema, rows.target)
+                plan = model.recipe.plan(rows.source.schema, rows.target)
                 begun = time.process_time()
                 estimate = work_bounds.estimate_work(plan, rows.source.schema, folded.work_counts).seconds
                 if estimate > 60:

@@ -24,6 +24,7 @@ from experiments.machine import on_threads
 from experiments.real_tables import data_folder, read_index, read_labelled_rows
 from posteriori.comparison import discriminative
 from posteriori.densities.covariances import PerClass, Pooled
+from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 
 LARGE = ("adult", "letter")
@@ -100,8 +101,8 @@ def cross_validation_row(n: int, rng: np.random.Generator) -> Row:
 
     def together() -> None:
         estimators = models()
-        folded = FoldedData.of(estimators[0].read_training_rows(X, y), 10)
-        plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators]
+        folded = FoldedData.of(read_first_rows(estimators[0].recipe, X, y), 10)
+        plans = [one.recipe.plan(folded.source.schema, folded.target) for one in estimators]
         judge_and_sample(plans, folded)
 
     def once() -> None:

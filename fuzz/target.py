@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers import candidates, pool_reading
 from posteriori.cli import messages
 from posteriori.model.generative_model import GenerativeModel
 from posteriori.networks import BayesianNetwork
+from posteriori.pool import budget, candidates
 
 # Ended before a model was learned or read; refused after that; answered.
 DOOR, MODEL, ANSWER = "door", "model", "answer"
@@ -61,7 +61,7 @@ def _counted(kind: Any) -> None:
 def watch() -> None:
     """Count from now on the models that are made in this process, and reveal errors that are worded for the user."""
     messages.sentence_of = _revealing(messages.sentence_of)
-    candidates.reason_of = pool_reading.reason_of = _revealing(candidates.reason_of)
+    candidates.reason_of = budget.reason_of = _revealing(candidates.reason_of)
     for kind in (GenerativeModel, BayesianNetwork):
         if not hasattr(kind.__init__, "__wrapped__"):
             _counted(kind)

@@ -29,7 +29,7 @@ from posteriori.support.checks import check_fields, require
 from posteriori.support.typing import Array
 from posteriori.version import __version__
 
-FORMAT = 3
+FORMAT = 4
 _FEWEST_ALONE = 1 << 12  # bytes: smaller arrays are compressed together
 _LEVEL = 7  # of compression: 9 takes seven times as long for 3% fewer bytes
 _CONTENT, _TOGETHER, _PADDING = "content", "together", "padding"  # the names of streams of bytes
@@ -67,7 +67,7 @@ _DATACLASSES = {
     "EM": "posteriori.fitting.parameter_groups",
     "Labels": "posteriori.fitting.parameter_groups",
     "Fitted": "posteriori.fitting.fitted",
-    "FittedPool": "posteriori.classifiers.fitted_pool",
+    "FittedPool": "posteriori.pool.value",
     "TrainingRecord": "posteriori.fitting.fitted",
     "HeldOutFigures": "posteriori.fitting.held_out_figures",
     "GroupImportance": "posteriori.learning.importance",

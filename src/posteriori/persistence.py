@@ -5,16 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, networks, registry
-from posteriori.classifiers.fitted_pool import FittedPool
-from posteriori.fitting.fitted import Fitted
+from posteriori.classifiers.estimator import estimator_of
+from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.recipe import Recipe
 from posteriori.model_files import check_is_fitted_content, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.files import network_of_content
+from posteriori.pool.value import FittedPool
 from posteriori.support.checks import require
 from posteriori.support.typing import Array
 
@@ -61,7 +64,7 @@ def save_made_by(estimator: Any, path: str | os.PathLike[str], origin: str) -> N
     `load` and `save` do not keep the digest, so that a model which was changed in between has none.
     """
     arrays: dict[str, Array] = {}
-    write_file(Path(path), _content_of(estimator, "", arrays), arrays, origin)
+    write_file(Path(path), _content_of(estimator, arrays), arrays, origin)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -104,13 +107,17 @@ def load(path: str | os.PathLike[str]) -> Any:
         if content["model"] == "BayesianNetwork":
             return network_of_content(content, arrays)
         check_is_fitted_content(content)
-        estimator = _estimator_of(content, arrays)
+        fitted = unpack(content["fitted"], arrays, _recipe_of_content)
+        require(isinstance(fitted, FittedValue) and fitted.recipe.name == content["model"], "it is no fit of its model")
+        wanted = FittedPool if fitted.recipe.family is classifiers.GenerativeClassifier else Fitted
+        require(type(fitted) is wanted, f"a {type(fitted).__name__} is no fit of a {content['model']}")
+        estimator = estimator_of(fitted.for_file())  # without what a crafted file may hold beyond it
         estimator._check_fitted()
         return estimator
 
 
-def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    """Convert a fitted estimator to JSON; its arrays are stored in `arrays` under paths with this prefix."""
+def _content_of(estimator: Any, arrays: dict[str, Array]) -> dict[str, Any]:
+    """Convert a fitted estimator to JSON: what it learned, with its parameters; its arrays are stored in `arrays`."""
     from sklearn.utils.validation import check_is_fitted
 
     name = type(estimator).__name__
@@ -120,28 +127,31 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
             f"a {name} cannot be saved; posteriori saves its own models ({kinds}), and those that "
             "posteriori.persistence.register_estimator has registered"
         )
-    if not path:  # an estimator that is a parameter of another need not be fitted
-        check_is_fitted(estimator)
-    content = {"model": name, "parameters": _pack(estimator.get_params(deep=False), f"{path}parameters", arrays)}
-    if "fitted_" in vars(estimator):
-        content["fitted"] = _pack(estimator.fitted_.for_file(), f"{path}fitted", arrays)
-    return content
+    check_is_fitted(estimator)
+    fitted = replace(estimator.fitted_, recipe=estimator.recipe).for_file()
+    return {"model": name, "fitted": pack(fitted, "fitted", arrays, _content_of_recipe)}
 
 
-def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
-    """Inverse of `_content_of`."""
-    kind: Any = _estimators()[content["model"]]
-    parameters = _unpack(content["parameters"], arrays)
-    estimator = kind(**parameters)
-    allowed = _constraints(kind)
-    if not all(any(one.is_satisfied_by(value) for one in allowed[name]) for name, value in parameters.items()):
-        estimator._validate_params()  # raises an error that names the parameter
-    if "fitted" in content:
-        fitted = _unpack(content["fitted"], arrays)
-        wanted = FittedPool if kind is classifiers.GenerativeClassifier else Fitted
-        require(type(fitted) is wanted, f"a {type(fitted).__name__} is no fit of a {content['model']}")
-        estimator.fitted_ = fitted.for_file()  # without what a crafted file may hold beyond it
-    return estimator
+def _content_of_recipe(value: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any] | None:
+    """Convert a recipe, or an estimator that is a parameter, to JSON; None for any other value."""
+    if isinstance(value, Recipe):
+        parameters = pack(dict(value.parameters), f"{path}parameters", arrays, _content_of_recipe)
+        return {"recipe": value.name, "parameters": parameters}
+    if _estimators().get(type(value).__name__) is not type(value):
+        return None
+    content = _content_of_recipe(value.recipe, path, arrays)
+    return content and {"model": content["recipe"], "parameters": content["parameters"]}
+
+
+def _recipe_of_content(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
+    """Inverse of `_content_of_recipe`."""
+    name = content["recipe"] if "recipe" in content else content["model"]
+    recipe = Recipe(_estimators()[name], unpack(content["parameters"], arrays, _recipe_of_content))
+    family: Any = recipe.family
+    allowed = _constraints(family)
+    if not all(any(one.is_satisfied_by(value) for one in allowed[name]) for name, value in recipe.parameters.items()):
+        recipe.check()  # raises an error that names the parameter
+    return recipe if "recipe" in content else recipe.estimator()
 
 
 @functools.cache
@@ -197,18 +207,3 @@ def _own_estimators() -> dict[str, type[Any]]:
     kinds = [getattr(classifiers, name) for name in classifiers.__all__]
     kinds += [spec.estimator_class for spec in registry.MODELS.values() if spec.generative]
     return {kind.__name__: kind for kind in kinds if not inspect.isabstract(kind)}
-
-
-def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
-    """Convert a value to JSON, estimators too; its arrays are stored in `arrays` under their path in the value."""
-    return pack(value, path, arrays, _content_if_estimator)
-
-
-def _content_if_estimator(value: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any] | None:
-    known = _estimators().get(type(value).__name__) is type(value)
-    return _content_of(value, path, arrays) if known else None
-
-
-def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
-    """Inverse of `_pack`; checks the fields of every dataclass."""
-    return unpack(value, arrays, _estimator_of)

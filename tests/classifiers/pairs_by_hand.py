@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import posteriori as po
+from posteriori.fitting.fitted import Fitted
 from posteriori.model import GenerativeModel, PairTables
 
 
@@ -27,9 +28,13 @@ def with_drawn_pairs(model: GenerativeModel, seed: int = 0, n_groups: int = 4) -
 
 def give_drawn_pairs(fitted: Any) -> Any:
     """Give drawn pairs to a fitted classifier of learned tables, or to such members of a pool; return it."""
-    for one in getattr(fitted, "members_", {"": fitted}).values():
-        if one.feature_weights == "cells":
-            one.fitted_ = replace(one.fitted_, model=with_drawn_pairs(one.model_))
+
+    def changed(one: Fitted) -> Fitted:
+        return one.with_model(with_drawn_pairs(one.model)) if one.recipe.feature_weights == "cells" else one
+
+    value = fitted.fitted_
+    members = {name: changed(one) for name, one in value.members.items()}
+    fitted.fitted_ = replace(value, members=members) if members else changed(value)
     return fitted
 
 

@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers import trials
 from posteriori.densities.tree_growing import trees_for
+from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
+from posteriori.pool import trials
 
 
 def parity(n, seed, noise=0.0):
@@ -64,9 +65,9 @@ def parts(monkeypatch):
     """The small fits of trials: the rows, the rows that were judged, and the trees of each model."""
     tried = []
 
-    def recorded(estimators, folded):
-        tried.append((folded.n_labelled, len(folded.evaluated), [one.n_trees for one in estimators]))
-        return held_out(estimators, folded)
+    def recorded(recipes, folded):
+        tried.append((folded.n_labelled, len(folded.evaluated), [one.parameters["n_trees"] for one in recipes]))
+        return held_out(recipes, folded)
 
     held_out = trials._held_out
     monkeypatch.setattr(trials, "_held_out", recorded)
@@ -117,7 +118,7 @@ def test_groups_that_judge_a_forest_are_not_those_that_it_learns_from(monkeypatc
     for n_groups, folds in ((2, 2), (3, 3), (40, 5)):
         groups = np.arange(3000) % n_groups
         nb = po.NaiveBayes()
-        folded = FoldedData.of(nb.read_training_rows(X, y), folds, groups=groups)
+        folded = FoldedData.of(read_first_rows(nb.recipe, X, y), folds, groups=groups)
         judged, learned = trials._parts(folded)
         assert len(judged) >= 500
         assert not np.intersect1d(groups[judged], groups[learned]).size
@@ -134,10 +135,10 @@ def test_few_groups_are_tried_whole():
 def test_a_part_of_the_rows_predicts_as_a_model_of_the_learned_rows():
     X, y = independent(600, 0)
     nb = po.NaiveBayes()
-    folded = FoldedData.of(nb.read_training_rows(X, y), 5)
+    folded = FoldedData.of(read_first_rows(nb.recipe, X, y), 5)
     judged, learned = np.arange(0, 600, 3), np.arange(1, 600, 3)
     part = folded.part(judged, learned)
-    found = judge_and_sample([nb.training_plan(part.source.schema, part.target)], part)[0]
+    found = judge_and_sample([nb.recipe.plan(part.source.schema, part.target)], part)[0]
     expected = po.NaiveBayes().fit(X[learned], y[learned]).predict_log_proba(X[judged])
     assert_allclose(found[:, :, 0], expected)
 
@@ -148,15 +149,15 @@ def test_a_sample_of_rows_has_the_cells_labels_weights_and_folds_of_the_table():
     numbers[rng.random((400, 3)) < 0.1] = np.nan
     weight = rng.integers(1, 4, size=400).astype(float)
     nb = po.NaiveBayes()
-    rows = nb.read_training_rows(numbers, y, weight)
+    rows = read_first_rows(nb.recipe, numbers, y, weight)
     folded = FoldedData.of(rows, 4)
     sample = folded.sample(90)
     chosen = sample_positions = np.flatnonzero(np.isin(np.arange(400), _positions(folded, 90)))
     assert_allclose(sample.weight, weight[chosen])
     assert (sample.y_true == y[chosen]).all()
     assert (sample.fold == folded.fold[sample_positions]).all()
-    plan = nb.training_plan(sample.source.schema, sample.target)
-    direct = FoldedData.of(nb.read_training_rows(numbers[chosen], y[chosen], weight[chosen]), sample.fold)
+    plan = nb.recipe.plan(sample.source.schema, sample.target)
+    direct = FoldedData.of(read_first_rows(nb.recipe, numbers[chosen], y[chosen], weight[chosen]), sample.fold)
     expected = judge_and_sample([plan], direct)[0]
     assert_allclose(judge_and_sample([plan], sample)[0], expected)
 
@@ -168,7 +169,7 @@ def _positions(folded, most):
 
 
 def test_a_pool_does_not_depend_on_threads(monkeypatch):
-    for module in ("learning.cross_fitting", "model_selection.partial_rows"):
+    for module in ("learning.cross_fitting", "pool.partial_rows"):
         monkeypatch.setattr(f"posteriori.{module}._ENOUGH_FACTORS", 0)
     monkeypatch.setattr("posteriori.densities.tree_growing.CELLS_PER_THREAD", 1)
     X, y = po.datasets.load_penguins().drop("species"), po.datasets.load_penguins()["species"]
@@ -182,8 +183,8 @@ def test_a_pool_does_not_depend_on_threads(monkeypatch):
 def test_a_known_fit_to_all_rows_changes_no_held_out_prediction():
     X, y = po.datasets.load_penguins().drop("species"), po.datasets.load_penguins()["species"]
     models = [po.GenerativeForest(10, random_state=0), po.GaussianDiscriminant(), po.KDependenceBayes()]
-    folded = FoldedData.of(models[0].read_training_rows(X, y), 5)
-    plans = [one.training_plan(folded.source.schema, folded.target) for one in models]
+    folded = FoldedData.of(read_first_rows(models[0].recipe, X, y), 5)
+    plans = [one.recipe.plan(folded.source.schema, folded.target) for one in models]
     fitted = judge_and_sample(plans, folded, leave_trees_out=True)[1]
     other = folded.dealt(5, 1)
     found, again, _ = judge_and_sample(plans, other, leave_trees_out=True, known=[one.full for one in fitted])

@@ -16,9 +16,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
-from posteriori.classifiers.candidates import MemberOptions, select_candidates
 from posteriori.comparison.models import chosen_models
 from posteriori.datasets import load_penguins
+from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import assign_folds
 from posteriori.learning.log_linear import fit_pool
@@ -26,6 +26,7 @@ from posteriori.model import clip_log_posteriors
 from posteriori.model_cost import ColumnSummary, TableSummary, cost_of_covariances
 from posteriori.model_selection import out_of_fold
 from posteriori.model_selection.metrics import area_under_curve, scores_of
+from posteriori.pool.candidates import MemberOptions, select_candidates
 from posteriori.registry import MODELS, member_models, pool_candidates
 
 
@@ -239,8 +240,8 @@ def test_weights_are_repetitions():
     pooled = []
     for X, labels, w, folds in ((frame, y, weight, fold), (frame[many], y[many], None, fold[many])):
         estimators = [MODELS[name].make() for name in members]
-        folded = FoldedData.of(estimators[0].read_training_rows(X, labels, w), folds)
-        plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators]
+        folded = FoldedData.of(read_first_rows(estimators[0].recipe, X, labels, w), folds)
+        plans = [one.recipe.plan(folded.source.schema, folded.target) for one in estimators]
         found, *_ = judge_and_sample(plans, folded)
         pooled.append(fit_pool(clip_log_posteriors(found), folded.y_true, folded.weight))
     assert_allclose(pooled[0].weight, pooled[1].weight, atol=1e-5)
@@ -255,7 +256,7 @@ def numbers(d, n_incomplete=0):
 def test_what_costs_too_much_is_left_out_with_a_warning():
     selected = select_candidates(numbers(100), MemberOptions())
     assert set(selected.too_costly) == {"aode 8 bins"}
-    assert "tan 5" in selected.estimators
+    assert "tan 5" in selected.recipes
     gaussian = {"rda predictive", "qda predictive"}
     assert gaussian | {"lda predictive"} <= set(
         select_candidates(numbers(100, n_incomplete=10**6), MemberOptions()).too_costly
@@ -263,7 +264,7 @@ def test_what_costs_too_much_is_left_out_with_a_warning():
     # Gaps in few columns make few patterns of missing cells, so that EM does not read the rows in each step.
     gaps = tuple(replace(column, n_missing=10**6 if j < 7 else 0) for j, column in enumerate(numbers(40).columns))
     few_patterns = TableSummary(gaps, 10**7, 2, 3 * 10**6)
-    assert gaussian <= set(select_candidates(few_patterns, MemberOptions()).estimators)
+    assert gaussian <= set(select_candidates(few_patterns, MemberOptions()).recipes)
     X = np.random.default_rng(0).normal(size=(40, 130))
     with pytest.warns(UserWarning, match=r"is not tried: .*skipped_"):
         found = po.GenerativeClassifier(folds=2).fit(X, np.arange(40) % 2)
@@ -280,7 +281,7 @@ def test_covariances_with_more_than_two_parameters_per_number_are_not_tried():
     few = replace(numbers(30, n_incomplete=1), n_rows=79)
     selected = select_candidates(few, MemberOptions())
     assert set(selected.declined) == {"lda predictive", "binned weighted", "pairs of columns", *own}
-    assert "nb predictive" in selected.estimators
+    assert "nb predictive" in selected.recipes
     assert "30 columns with 79 rows" in selected.declined["lda predictive"]
     for enough in (replace(few, n_rows=80), replace(few, n_incomplete=0)):
         reasons = dict(select_candidates(enough, MemberOptions()).declined)

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.fitting.rows import read_first_rows
 from posteriori.kernels import compiling
 from posteriori.registry import find_model, pool_candidates
 
@@ -72,8 +73,8 @@ def _fold_of_row(members, X, y, row, folds):
 
     assert n_threads(1) == 1
     forest = members["forest"]
-    rows = forest.read_training_rows(X, y, None)
-    plan = forest.training_plan(rows.source.schema, rows.target)
+    rows = read_first_rows(forest.recipe, X, y, None)
+    plan = forest.recipe.plan(rows.source.schema, rows.target)
     fold = (np.arange(len(y)) % folds).astype(np.int32)
     (fitted,) = cross_fit(rows.source, fold, folds, [plan], leave_trees_out=True)
     assert fitted.without[fold[row]].model.blocks[0].density.structure.n_trees < forest.n_trees

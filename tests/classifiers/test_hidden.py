@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.em_steps import expect_hidden
 from posteriori.learning.fit import Collect
 from posteriori.model_selection import out_of_fold
@@ -136,7 +137,7 @@ def test_expected_statistics_are_sums_over_all_ways_to_label(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = model.fit(table, some).model_
-    source = model.read_training_rows(table, some).source
+    source = read_first_rows(model.recipe, table, some).source
     expected = expect_hidden(source, fitted, (), source.reduce(Collect(fitted.blocks)))
     batch = source.batch(slice(0, 40))
     log_joint = fitted.log_joint(batch)

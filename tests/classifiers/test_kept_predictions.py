@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 from posteriori.classifiers import kept_predictions as kept
-from posteriori.classifiers.rows import record_rows
+from posteriori.classifiers.training_record import record_rows
 from posteriori.datasets import load_penguins
 from posteriori.exploring.document import sampled_rows
 from posteriori.model_selection import out_of_fold

@@ -14,6 +14,7 @@ from posteriori.classifiers.mixture import best_of, numeric_codes
 from posteriori.densities import MultivariateGaussian
 from posteriori.densities.covariances import raised_to
 from posteriori.learning.fit import FitResult
+from posteriori.model_files import unpack
 from posteriori.statistics import Moments
 from posteriori.statistics.resolution import few_whole_numbers, resolution
 from posteriori.tables import read_table
@@ -208,9 +209,7 @@ def test_expected_shares_are_those_of_one_component_after_the_other():
 
 def test_a_model_without_the_bound_in_its_file_is_read(tmp_path):
     """Files of earlier versions do not name the field."""
-    from posteriori.persistence import _unpack
-
-    read = _unpack({"type": "Gaussian", "fields": {"smoothing": 1.0, "ddof": 0}}, {})
+    read = unpack({"type": "Gaussian", "fields": {"smoothing": 1.0, "ddof": 0}}, {}, lambda content, arrays: None)
     assert read.least_variance == ()
 
 

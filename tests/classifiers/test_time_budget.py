@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import posteriori as po
-from posteriori.classifiers import generative_classifier
-from posteriori.classifiers import pool_reading as time_budget
-from posteriori.classifiers.candidates import CandidateFitter
-from posteriori.densities.tree_growing import trees_for
+from posteriori.pool import budget as time_budget
+from posteriori.pool import fit as pool_fit
+from posteriori.pool.candidates import CandidateFitter, trees_of
 
 SECONDS_PER_ROW = {"NaiveBayes": 1e-3, "GaussianDiscriminant": 2e-3, "GenerativeForest": 1e-4}  # a forest: per tree
 
@@ -22,10 +21,8 @@ class Clock:
         return self.now
 
     def work(self, one, n_rows):
-        name = type(one).__name__
-        n_trees = (
-            1 if name != "GenerativeForest" else trees_for(n_rows, one.splits) if one.n_trees == "auto" else one.n_trees
-        )
+        name = one.name
+        n_trees = trees_of(one, n_rows) if name == "GenerativeForest" else 1
         self.now += SECONDS_PER_ROW.get(name, 4e-3) * n_rows * n_trees
 
 
@@ -54,7 +51,7 @@ def clock(monkeypatch):
             monkeypatch.setattr(time_budget, "judge_and_sample", known)
 
     monkeypatch.setattr(time_budget, "clock", clock)
-    monkeypatch.setattr(generative_classifier, "clock", clock)
+    monkeypatch.setattr(pool_fit, "clock", clock)
     monkeypatch.setattr(CandidateFitter, "_fit", timed_fit)
     monkeypatch.setattr(time_budget._Forecast, "seconds", timed_seconds)
     monkeypatch.setattr(time_budget, "_SAMPLED", 50)

@@ -17,7 +17,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers.rows import record_rows
+from posteriori.classifiers.training_record import record_rows
 from posteriori.cli import fit as fitting
 from posteriori.cli import main, messages
 from posteriori.statistics import description

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.explain.sums import merge_classes
-from posteriori.fitting.fitted import set_record
 from posteriori.model_selection import metrics
 from tests.cli.command_line import CommandLine
 from tests.cli.test_cli import write
@@ -63,7 +62,11 @@ def test_evaluation_equals_the_library(model, penguins):
     estimator, table = po.load(model), load_penguins()
     components = np.searchsorted(estimator.classes_, table["species"].to_numpy())
     posterior = estimator.predict_proba(table)
-    set_record(estimator, fingerprints=None, posteriors=None, figures=None)  # and with them the out-of-fold predictions
+    estimator.fitted_ = estimator.fitted_.with_record(
+        fingerprints=None,
+        posteriors=None,
+        figures=None,  # and with them the out-of-fold predictions
+    )
     po.save(estimator, "alone.posteriori")
     found = json.loads(succeeds("evaluate", "alone.posteriori", penguins, "--json"))
     assert found["model"] == pytest.approx(scores_of_scikit_learn(components, posterior))

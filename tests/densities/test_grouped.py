@@ -13,6 +13,7 @@ import posteriori as po
 from posteriori import densities
 from posteriori.densities import AveragedOneDependence, BackOff, Grouped, KDependence, Tree
 from posteriori.densities.grouped import GroupedParameters
+from posteriori.fitting.rows import read_further_rows
 from posteriori.model_cost import MANY_CATEGORIES, MOST_GROUPS
 from posteriori.statistics.grouped import CountCategories, CountGrouped, Groups
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers
@@ -242,7 +243,7 @@ def test_leave_one_out_equals_refits_with_these_groups(name):
     model = ESTIMATORS[name](bins=[0.0, 1.0]).fit(X, y)
     from posteriori.learning.weights import left_out_factors
 
-    rows = model.read_learned_rows(X, y, None, complete=False).source.with_schema(model.model_.schema)
+    rows = read_further_rows(model.fitted_, X, y, None, complete=False).source.with_schema(model.model_.schema)
     batches = []
     rows.reduce(lambda batch: batches.append(batch) or 0)
     (batch,) = batches

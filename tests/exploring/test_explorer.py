@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers.rows import record_rows
+from posteriori.classifiers.training_record import record_rows
 from posteriori.datasets import load_penguins
 from posteriori.exploring import explore
 from posteriori.exploring.document import sampled_rows

@@ -61,7 +61,9 @@ def batch_of(estimator, table):
 def test_leaving_a_column_out_is_predicting_rows_that_lack_it(name):
     rows = PENGUINS.sample(120, seed=1)
     model = clone(ESTIMATORS[name]).fit(PENGUINS, "species")
-    whole, left_out = model._training_posterior.log_posteriors_without_each(batch_of(model, rows.select(FEATURES)))
+    whole, left_out = model.fitted_.training_posterior.log_posteriors_without_each(
+        batch_of(model, rows.select(FEATURES))
+    )
     assert_allclose(whole, model.predict_log_proba(rows), atol=1e-9)
     for j, feature in enumerate(FEATURES):
         expected = predicted_by_weights_of_whole_rows(model, without(rows, feature), rows)
@@ -85,7 +87,7 @@ def test_leaving_several_columns_out_is_predicting_rows_that_lack_them(name):
         table = rows
         for j in columns:
             table = without(table, FEATURES[j])
-        found = model._training_posterior.log_posterior_without(batch_of(model, rows.select(FEATURES)), columns)
+        found = model.fitted_.training_posterior.log_posterior_without(batch_of(model, rows.select(FEATURES)), columns)
         assert_allclose(found, predicted_by_weights_of_whole_rows(model, table, rows), atol=1e-8)
 
 
@@ -95,10 +97,10 @@ def test_what_is_left_without_a_column_does_not_depend_on_its_cells(name):
     rows = PENGUINS.drop_nulls().sample(80, seed=3)
     model = clone(ESTIMATORS[name]).fit(PENGUINS, "species")
     batch = batch_of(model, rows.select(FEATURES))
-    _, left_out = model._training_posterior.log_posteriors_without_each(batch)
+    _, left_out = model.fitted_.training_posterior.log_posteriors_without_each(batch)
     for j, feature in enumerate(FEATURES):
         other = rows.with_columns(pl.col(feature).shuffle(seed=j))
-        _, found = model._training_posterior.log_posteriors_without_each(batch_of(model, other.select(FEATURES)))
+        _, found = model.fitted_.training_posterior.log_posteriors_without_each(batch_of(model, other.select(FEATURES)))
         assert_allclose(found[j], left_out[j], atol=1e-8, err_msg=feature)
 
 
@@ -137,7 +139,7 @@ def test_a_missing_cell_that_is_informative_says_nothing_once_its_column_is_unkn
     table = table.with_columns(u=pl.when(pl.Series(rng.random(200) < 0.7 * y)).then(None).otherwise(pl.col("u")))
     model = po.NaiveBayes(missing="informative").fit(table, y)
     alone = po.NaiveBayes(missing="informative").fit(table.select("v"), y)
-    _, left_out = model._training_posterior.log_posteriors_without_each(batch_of(model, table))
+    _, left_out = model.fitted_.training_posterior.log_posteriors_without_each(batch_of(model, table))
     assert_allclose(left_out[0], alone.predict_log_proba(table.select("v")), atol=1e-9)
 
 

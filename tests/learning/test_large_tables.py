@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 import posteriori as po
+from posteriori.fitting.rows import read_first_rows
 from posteriori.learning import folded_data
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
@@ -46,8 +47,8 @@ def large(monkeypatch):
 
 
 def judged(model, X, y, most=300, folds=3):
-    folded = FoldedData.of(model.read_training_rows(X, y), folds, most=most)
-    plan = model.training_plan(folded.source.schema, folded.target)
+    folded = FoldedData.of(read_first_rows(model.recipe, X, y), folds, most=most)
+    plan = model.recipe.plan(folded.source.schema, folded.target)
     sampled = np.arange(0, most, 7)
     found, (fitted,), kept = judge_and_sample([plan], folded, None, sampled)
     return folded, np.exp(found[:, :, 0]), fitted, kept
@@ -113,7 +114,7 @@ def test_rows_without_label_do_not_choose_cut_points(rows, large):
     X, y = rows
     some = np.where(np.arange(len(y)) < 300, y, -1)
     model = po.NaiveBayes(distributions="binned", labels=po.Labels(unlabelled=-1))
-    assert not FoldedData.of(model.read_training_rows(X, some), 3, most=300).most_are_in_no_fold
+    assert not FoldedData.of(read_first_rows(model.recipe, X, some), 3, most=300).most_are_in_no_fold
 
 
 def test_a_pruned_pool_loses_little():

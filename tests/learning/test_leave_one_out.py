@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.densities import LeaveOneOutDensity, MultivariateGaussian
 from posteriori.densities.covariances import PerClass, Pooled, PseudoRows
+from posteriori.fitting.rows import read_further_rows
 from posteriori.learning.fit import Collect, FitResult, estimate
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.weights import left_out_factors
@@ -43,9 +44,9 @@ def draw_rows(seed, n, missing, offset=0.0, numbers_missing=True):
 
 def refitted(model, X, y, weight):
     """Return log p(x, y) of each row by the model of the others; its structure is that of all rows."""
-    rows = model.read_learned_rows(X, y, weight)
+    rows = read_further_rows(model.fitted_, X, y, weight)
     source, target = rows.source, rows.target
-    fitted, prior = model.model_, model.component_prior(target)
+    fitted, prior = model.model_, model.recipe.prior(target)
     source = replace(source.with_schema(fitted.schema), n_jobs=1)
     blocks = tuple(
         replace(block, density=block.density.with_fixed_structure(parameters))
@@ -213,7 +214,7 @@ def test_no_row_needs_its_parameters_estimated_anew_where_there_is_a_closed_form
 def test_the_factors_sum_to_the_log_density():
     X, y, _ = draw_rows(1, 50, 0.0)
     model = po.GaussianDiscriminant(pooling=0.5).fit(X.select("a", "b", "n"), y)
-    source = model.read_learned_rows(X.select("a", "b", "n"), y).source
+    source = read_further_rows(model.fitted_, X.select("a", "b", "n"), y).source
     factors = left_out_factors(model.model_, model.statistics_, source.batch(slice(0, 50)))
     left_out = po.model_selection.leave_one_out(model, X.select("a", "b", "n"), y)
     assert_allclose(np.exp(factors.sum(axis=2)) * left_out.prior, np.exp(left_out.log_joint))

@@ -10,11 +10,12 @@ from sklearn.base import clone
 
 import posteriori as po
 import posteriori.sources.table_source
-from posteriori.classifiers import generative_classifier
 from posteriori.densities.categorical import Binned
+from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.folded_data import FoldedData
 from posteriori.learning.folds import stratified_folds
 from posteriori.model_selection import out_of_fold
+from posteriori.pool import fit as pool_fit
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +125,7 @@ def test_of_many_rows_some_are_judged_and_the_others_teach_in_all_folds():
     X = rng.normal(y[:, np.newaxis], 1.0, (900, 2))
     result = out_of_fold(po.NaiveBayes(), X, y, folds=3, most=300)
     assert np.bincount(result.y_true).tolist() == pytest.approx(np.bincount(y) / 3, abs=1.0)
-    folded = FoldedData.of(po.NaiveBayes().read_training_rows(X, y), 3, most=300)
+    folded = FoldedData.of(read_first_rows(po.NaiveBayes().recipe, X, y), 3, most=300)
     assert folded.y_true.tolist() == y[folded.evaluated].tolist() == result.y_true.tolist()
     for k in range(3):
         held_out = folded.evaluated[result.fold == k]
@@ -133,7 +134,7 @@ def test_of_many_rows_some_are_judged_and_the_others_teach_in_all_folds():
 
 
 def test_a_pool_of_many_rows_judges_some(monkeypatch):
-    monkeypatch.setattr(generative_classifier, "MOST_EVALUATED_BY_ALL", 60)
+    monkeypatch.setattr(pool_fit, "MOST_EVALUATED_BY_ALL", 60)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     model = po.GenerativeClassifier(members=["nb", "lda"]).fit(rng.normal(y[:, np.newaxis], 1.0, (200, 2)), y)

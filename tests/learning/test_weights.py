@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.cli import main
+from posteriori.fitting.rows import read_further_rows
 from posteriori.learning import log_linear as learning
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.weights import fit_weights, left_out_factors
@@ -243,7 +244,7 @@ def test_weights_are_those_of_the_left_out_factors(copies):
     X, y = copies
     model = po.NaiveBayes(feature_weights="conditional").fit(X, y)
     plain = po.NaiveBayes().fit(X, y)
-    rows = plain.read_learned_rows(X, y)
+    rows = read_further_rows(plain.fitted_, X, y)
     source, target = rows.source, rows.target
     batch = source.batch(slice(0, 400))
     factors = left_out_factors(plain.model_, plain.statistics_, batch)

@@ -11,6 +11,7 @@ from scipy.special import log_softmax, softmax
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.fitting.rows import read_further_rows
 from posteriori.javascript import to_javascript
 from posteriori.learning.weights import fit_weights, left_out_factors
 from posteriori.model_selection import leave_one_out
@@ -101,7 +102,7 @@ def test_an_explanation_begins_at_the_prior_and_adds_up_to_the_posterior(model, 
 
 
 def test_a_column_that_is_integrated_out_is_unknown(model):
-    batch = model.read_learned_rows(X, PENGUINS["species"]).source.batch(slice(0, 60))
+    batch = read_further_rows(model.fitted_, X, PENGUINS["species"]).source.batch(slice(0, 60))
     whole, without = model._posterior.log_posteriors_without_each(batch)
     assert_allclose(whole, model.predict_log_proba(X[:60]), atol=1e-12)
     for j, name in enumerate(X.columns):
@@ -127,7 +128,9 @@ def test_weights_are_fitted_with_the_same_law():
     rng = np.random.default_rng(0)
     table = with_holes(X, 0.4, rng).with_columns(PENGUINS["species"])
     model, plain = (po.NaiveBayes(feature_weights=weights).fit(table, "species") for weights in ("conditional", None))
-    batch = plain.read_learned_rows(table.drop("species"), table["species"]).source.batch(slice(0, table.height))
+    batch = read_further_rows(plain.fitted_, table.drop("species"), table["species"]).source.batch(
+        slice(0, table.height)
+    )
     factors, y = left_out_factors(plain.model_, plain.statistics_, batch), batch.assignment.component
     share = table.drop("species").select(pl.all().is_not_null()).to_numpy().mean(axis=1)
     log_prior, d = plain.class_log_prior_, X.width

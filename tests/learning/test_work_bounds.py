@@ -10,6 +10,7 @@ import pytest
 import posteriori as po
 from posteriori import model_cost
 from posteriori.datasets import load_penguins
+from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.fit import Collect
 from posteriori.learning.work_bounds import (
     WorkCounts,
@@ -33,8 +34,8 @@ def planned(name, d=6, n_classes=3, n=60):
     """Return the plan of a model and the schema of a table of d columns."""
     model = find_model(name).make()
     rng = np.random.default_rng(0)
-    rows = model.read_training_rows(rng.normal(size=(n, d)), np.arange(n) % n_classes, None)
-    return model.training_plan(rows.source.schema, rows.target), rows.source.schema
+    rows = read_first_rows(model.recipe, rng.normal(size=(n, d)), np.arange(n) % n_classes, None)
+    return model.recipe.plan(rows.source.schema, rows.target), rows.source.schema
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -223,14 +224,14 @@ def test_em_over_missing_numbers_counts_the_rows_that_lack_one(n_gaps):
     X, y = rng.normal(size=(1000, 5)), np.arange(1000) % 2
     X[rng.choice(1000, n_gaps, replace=False), rng.integers(0, 5, n_gaps)] = np.nan
     model = po.GaussianDiscriminant()
-    rows = model.read_training_rows(X, y, None)
-    blocks = model.training_plan(rows.source.schema, rows.target).blocks
+    rows = read_first_rows(model.recipe, X, y, None)
+    blocks = model.recipe.plan(rows.source.schema, rows.target).blocks
     sums = rows.source.reduce(Collect(blocks))
     assert n_incomplete(blocks, sums.blocks, 1000) in (n_gaps, n_gaps + 1)  # the sum of shares is rounded up
 
 
 def test_a_candidate_beyond_the_memory_is_not_offered_by_name(monkeypatch):
-    from posteriori.classifiers.candidates import warn_of_left_out
+    from posteriori.pool.candidates import warn_of_left_out
 
     monkeypatch.setenv("POSTERIORI_MAX_GB", "1")
     with pytest.warns(UserWarning, match="set POSTERIORI_MAX_GB=2 .*; see skipped_$"):

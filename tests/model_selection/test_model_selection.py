@@ -10,7 +10,10 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 import posteriori as po
-from posteriori.fitting.unlabelled_weight import WEIGHT_GRID, held_out_weight
+from posteriori.classifiers.estimator import estimator_of
+from posteriori.fitting.learn import fitted_of
+from posteriori.fitting.rows import read_first_rows, read_further_rows
+from posteriori.fitting.unlabelled_weight import WEIGHT_GRID, held_out_weight, with_held_out_weight
 from posteriori.learning.cut_points import binned_schema
 from posteriori.learning.fit import Collect, learn
 from posteriori.model import bins_of
@@ -31,17 +34,18 @@ def rows(n=60):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_reading_planning_learning_and_storing_are_fit(model):
+def test_reading_planning_and_learning_are_fit(model):
     X, y, weight = rows()
     expected = model.fit(X, y, weight).predict_log_proba(X)
     other = clone(model)
-    read = other.read_training_rows(X, y, weight)
-    plan = other.training_plan(read.source.schema, read.target)
+    read = read_first_rows(other.recipe, X, y, weight)
+    plan = other.recipe.plan(read.source.schema, read.target)
     source = read.source.with_schema(binned_schema(read.source, bins_of(plan.blocks)))
     fit = learn(source, plan.blocks, plan.prior, None, source.reduce(Collect(plan.blocks)), plan.limits)
     if plan.weighed is not None:
         fit = replace(fit, model=plan.weighed(fit, source))
-    assert_array_equal(other.store_fit(fit, read).predict_log_proba(X), expected)
+    fitted = fitted_of(other.recipe, fit, read.target, read.source.unlabelled_weight)
+    assert_array_equal(estimator_of(fitted).predict_log_proba(X), expected)
 
 
 def test_reading_changes_nothing_of_an_estimator():
@@ -49,8 +53,8 @@ def test_reading_changes_nothing_of_an_estimator():
     model = po.NaiveBayes(labels=po.Labels(unlabelled="learn", unlabelled_weight="held_out"))
     before = dict(vars(model))
     some = np.where(np.arange(len(y)) % 2, y, None)
-    read = model.read_training_rows(X, some, weight)
-    model.training_plan(read.source.schema, read.target)
+    read = read_first_rows(model.recipe, X, some, weight)
+    model.recipe.plan(read.source.schema, read.target)
     assert vars(model) == before
     assert_array_equal(np.array(read.target.categories)[read.y_true[1::2]], y[1::2])
     assert (read.y_true[::2] == -1).all()
@@ -60,7 +64,7 @@ def test_the_held_out_weight_needs_rows_and_a_plan_only():
     X, y, weight = rows()
     some = np.where(np.arange(len(y)) % 3, y, None)
     model = po.NaiveBayes(labels=po.Labels(unlabelled="learn", unlabelled_weight="held_out")).fit(X, some, weight)
-    read = po.NaiveBayes(labels=po.Labels(unlabelled="learn")).read_training_rows(X, some, weight)
+    read = read_first_rows(po.NaiveBayes(labels=po.Labels(unlabelled="learn")).recipe, X, some, weight)
     losses = []
     for share in WEIGHT_GRID:
         judged = out_of_fold(
@@ -68,7 +72,7 @@ def test_the_held_out_weight_needs_rows_and_a_plan_only():
         )
         truth = judged.log_posterior[np.arange(len(judged.y_true)), judged.y_true]
         losses.append(-np.average(truth, weights=judged.weight))
-    found = held_out_weight(read, model.training_plan(read.source.schema, read.target))
+    found = held_out_weight(read, model.recipe.plan(read.source.schema, read.target))
     assert found == model.unlabelled_weight_ == WEIGHT_GRID[int(np.argmin(losses))]
 
 
@@ -76,16 +80,15 @@ def test_choosing_a_weight_does_not_advance_a_generator():
     X, y, _ = rows()
     some = np.where(np.arange(len(y)) % 3, y, None)
     used, fresh = np.random.default_rng(1), np.random.default_rng(1)
-    po.NaiveBayes(
-        labels=po.Labels(unlabelled="learn", unlabelled_weight="held_out"), random_state=used
-    ).read_training_rows(X, some)
+    model = po.NaiveBayes(labels=po.Labels(unlabelled="learn", unlabelled_weight="held_out"), random_state=used)
+    with_held_out_weight(model.recipe, read_first_rows(model.recipe, X, some))
     assert used.integers(2**31) == fresh.integers(2**31)
 
 
 def test_rows_are_read_again_under_the_fitted_model():
     X, y, weight = rows()
     model = po.NaiveBayes(distributions="binned").fit(X, y, weight)
-    read = model.read_learned_rows(X, y, weight)
+    read = read_further_rows(model.fitted_, X, y, weight)
     assert (read.source.schema, read.target) == (model.model_.schema, model.target_)
 
 

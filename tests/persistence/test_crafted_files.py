@@ -282,8 +282,11 @@ def with_parameter(content, parameter, value):
     name, stored = (
         (parameter, value) if parameter not in em else ("em", {"type": "EM", "fields": em | {parameter: value}})
     )
-    pairs = [[one, stored if one == name else old] for one, old in content["parameters"]["dict"]]
-    return content | {"parameters": {"dict": pairs}}
+    fields = content["fitted"]["fields"]
+    recipe = fields["recipe"]["estimator"]
+    pairs = [[one, stored if one == name else old] for one, old in recipe["parameters"]["dict"]]
+    asked = {"estimator": recipe | {"parameters": {"dict": pairs}}}
+    return content | {"fitted": {"type": "Fitted", "fields": fields | {"recipe": asked}}}
 
 
 @pytest.mark.parametrize(
@@ -302,7 +305,9 @@ def test_parameters_of_estimators_are_validated(parameter, value, path):
 def test_a_model_in_an_estimator_of_another_kind(path):
     tree, arrays = parts_of("tan")
     bayes, _ = parts_of("naive Bayes")
-    refused(path, "tan", content=bayes | {"fitted": tree["fitted"]}, arrays=arrays, match="has other densities")
+    of_bayes = bayes["fitted"]["fields"]["recipe"]
+    fitted = {"type": "Fitted", "fields": tree["fitted"]["fields"] | {"recipe": of_bayes}}
+    refused(path, "tan", content=bayes | {"fitted": fitted}, arrays=arrays, match="has other densities")
 
 
 def test_members_of_a_pool_fit_together(path):

@@ -241,13 +241,13 @@ def test_a_forged_file_that_changes_nothing_is_read(path):
     assert po.load(path).classes_.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("version", ["4", "999", "none", "-1", "²"])
+@pytest.mark.parametrize("version", ["5", "999", "none", "-1", "²"])
 def test_a_newer_format(path, version):
     forge(path, format=version, posteriori="9.9")
     refused(path, "written by posteriori 9.9, which is newer than this one; upgrade")
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize("version", ["1", "2", "3"])
 def test_an_earlier_format_is_refused_with_the_remedy(path, version):
     forge(path, format=version, posteriori="0.1")
     refused(path, r"written by an earlier version, posteriori 0\.1; fit the model again")
@@ -255,15 +255,23 @@ def test_an_earlier_format_is_refused_with_the_remedy(path, version):
 
 def test_a_file_can_name_no_other_class_and_run_nothing(path):
     content = forge(path)
+    fields = content["fitted"]["fields"]
+
+    def asked(**change):
+        recipe = {"estimator": fields["recipe"]["estimator"] | change}
+        return {"fitted": {"type": "Fitted", "fields": fields | {"recipe": recipe}}}
+
     for change in (
         {"model": "GaussianNB"},
         {"model": "os.system"},
-        {"parameters": {"type": "Path", "fields": {}}},
+        asked(parameters={"type": "Path", "fields": {}}),
+        asked(recipe="GaussianNB"),
+        asked(recipe="GenerativeClassifier"),
         {"fitted": {"type": "Popen", "fields": {"args": "true"}}},
         {"fitted": {"type": "Fitted", "fields": {"model": {"type": "Popen", "fields": {}}, "target": None}}},
         {"fitted": None},
         {"fitted": {"type": "Fitted", "fields": {}}},
-        {"parameters": {"dict": [["no_such_parameter", 1]]}},
+        asked(parameters={"dict": [["no_such_parameter", 1]]}),
     ):
         forge(path, content=json.dumps(content | change))
         refused(path, "does not hold a model that this version knows")

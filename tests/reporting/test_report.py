@@ -19,10 +19,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.classifiers.rows import record_rows
+from posteriori.classifiers.training_record import record_rows
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
-from posteriori.fitting.fitted import set_record
 from posteriori.model_selection import metrics, out_of_fold
 from posteriori.reporting import markup
 from posteriori.reporting.data import ReportData
@@ -405,7 +404,7 @@ def test_training_rows_are_called_so_on_every_page(tmp_path, capsys):
     assert "These are training rows, and each was predicted by a model trained on the other folds" in trained
 
     alone = po.load(model)
-    set_record(alone, fingerprints=None, posteriors=None)
+    alone.fitted_ = alone.fitted_.with_record(fingerprints=None, posteriors=None)
     record_rows(alone, labelled[::2].drop("species"))
     po.save(alone, tmp_path / "alone.posteriori")
     trained = _text_of("report", tmp_path / "alone.posteriori", seen, path=page)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 import posteriori as po
+from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.cut_points import binned_schema
 from posteriori.learning.fit import Collect
 from posteriori.model import bins_of
@@ -48,7 +49,7 @@ def sums_of(estimator, rows):
     """Return the statistics that an estimator needs: as the database adds them up, and streamed."""
     from posteriori.sources.database import QuerySums
 
-    source = estimator.read_training_rows(rows, "y").source
+    source = read_first_rows(estimator.recipe, rows, "y").source
     blocks = estimator._blocks(source.schema)
     source = source.with_schema(binned_schema(source, bins_of(blocks)))
     found = QuerySums(source.table, source.schema, source.positions, source.labels, source.classes).of(blocks)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import posteriori as po
-from posteriori.classifiers.rows import record_rows, share_of_seen_rows
+from posteriori.classifiers.training_record import record_rows, share_of_seen_rows
 from posteriori.statistics import RowFingerprints
 from posteriori.statistics.row_records import hash_rows
 

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.keywords import IMPUTE, OF_CLASSIFIERS, OF_SAMPLING, SAVE
-from posteriori.classifiers.notebooks import estimator_html, priors_html
-from posteriori.classifiers.rows import kept_sentences, require_in_memory, rows_to_predict, supports_partitions
+from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.keywords import OF_SAMPLING
+from posteriori.classifiers.notebooks import priors_html
+from posteriori.classifiers.partitions import require_in_memory, supports_partitions
+from posteriori.classifiers.training_record import kept_sentences, record_of
 from posteriori.explain import Explanation
 from posteriori.explain.words import WordFactors, word_factors_of
-from posteriori.fitting.fitted import TrainingRecord, record_of
-from posteriori.fitting.parameter_groups import (
-    EM,
-    GROUPS,
-    Columns,
-    Labels,
-    set_grouped_params,
-    validate_grouped_params,
-)
+from posteriori.fitting.fitted import TrainingRecord
 from posteriori.learning.importance import Importance, importance_under_model
-from posteriori.model import Posterior
 from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
-from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_draw, generator
-from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
+from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Schema, check_weights, read_labels
-from posteriori.tables.reading import takes_tables
+from posteriori.tables import Batch, Column, check_weights, read_labels
 from posteriori.tables.writing import decode, write_table
 
 
@@ -103,65 +92,13 @@ def accuracy_of(
     return source.with_labels(labels, known).with_weight(weight).reduce(judge)
 
 
-class Classifier(ClassifierMixin, BaseEstimator, ABC):
-    """Classifies, explains and draws rows of the tables that posteriori reads, by a posterior.
-
-    Columns of rows to predict are matched by name where both tables have names. One that is absent is unknown in every
-    row, with a warning; a table with none of the columns, or with another one of nearly the same name, is refused.
-
-    A subclass learns the models and their pool, and returns them (`_posterior`).
-    """
-
-    n_jobs: int | None
-    em: EM | None = None  # None where it is no parameter of the estimator
-    labels: Labels | None = None
-    columns: Columns | None = None
-    set_params = set_grouped_params
-    _validate_params = validate_grouped_params
-    save = Elsewhere(SAVE)
-    impute = Elsewhere(IMPUTE)
-
-    fitted_: Any  # what the fit learned: `Fitted`, or `FittedPool`
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "__init__" in vars(cls):
-            cls.__init__ = explain_unknown_keywords(cls.__init__, GROUPS, OF_CLASSIFIERS)  # type: ignore[method-assign]
+class Classifier(ClassifierMixin, Estimator):
+    """Classifies, explains and draws rows of the tables that posteriori reads, by the posterior of a fitted value."""
 
     @property
-    @abstractmethod
     def classes_(self) -> Array:
         """The classes, (C,)."""
-
-    @property
-    @abstractmethod
-    def target_(self) -> Column:
-        """The classes, as a column."""
-
-    @property
-    @abstractmethod
-    def _posterior(self) -> Posterior:
-        """The fitted models and their pool; raises AttributeError before the fit."""
-
-    @property
-    def _training_posterior(self) -> Posterior:
-        """The posterior under the class prior of the training rows."""
-        return self._posterior
-
-    @property
-    @abstractmethod
-    def _trained(self) -> bool:
-        """Whether the estimator was fitted to rows, and not built from parameters."""
-
-    @property
-    @abstractmethod
-    def _model_titles(self) -> Sequence[str]:
-        """The name of each model in messages."""
-
-    @property
-    @abstractmethod
-    def _model_ranges(self) -> Sequence[ColumnRanges | None]:
-        """For each model the ranges of the columns in its training rows; None if they are unknown."""
+        return self._value.classes
 
     # Predicting -------------------------------------------------------------------------------------------------
 
@@ -208,12 +145,6 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         scores = self._source(X).map(self._posterior.log_posterior)
         self._warn_of_impossible(np.isnan(scores[:, 0]))
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    @supports_partitions("log_density")
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,), of a pool that of the mixture of its members: lower for more unusual rows."""
-        source = self._source(X)
-        return source.map(self._posterior.log_evidence)
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
@@ -337,7 +268,8 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         if wanted is not None and wanted.shape not in ((), (n,)):
             raise ValueError(f"y is of shape {wanted.shape}; give one class, or one for each of the {n:,} rows to draw")
         label = None if wanted is None else self._class_indices(np.broadcast_to(wanted, (n,)))
-        ranges = self._model_ranges if respect_ranges else [None] * len(posterior.models)
+        parts = self._value.parts.values()
+        ranges = [part.ranges if respect_ranges else None for part in parts]
         columns, drawn = posterior.draw(n, label, generator(random_state), ranges)
         return write_table(self.schema_, columns), self.classes_[drawn]
 
@@ -377,7 +309,7 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         if record.held_out is not None:
             record = record.with_importance()
         elif record.importance is None and record.drawn is None:
-            record = replace(record, drawn=importance_under_model(self._training_posterior))
+            record = replace(record, drawn=importance_under_model(self._value.training_posterior))
         if record is not self.fitted_.record:
             self.fitted_ = replace(self.fitted_, record=record)
         found = record.drawn if record.importance is None else record.importance
@@ -524,20 +456,10 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
             if error.name != "sqlglot":
                 raise
             raise ImportError("to_sql needs sqlglot: pip install sqlglot") from error
-        models = dict(zip(self._model_titles, posterior.models, strict=True))
+        models = {title: part.model for title, part in self._value.parts.items()}
         return select_posterior(models, self.classes_.tolist(), table, dialect, columns, posterior.pool)
 
     # Fitted values ----------------------------------------------------------------------------------------------
-
-    @property
-    def schema_(self) -> Schema:
-        """The columns: names, kinds and categories."""
-        return self._posterior.schema
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number of free parameters; of a pool those of the members, one weight per member, and C − 1 biases."""
-        return self._posterior.n_parameters
 
     @property
     def class_log_prior_(self) -> Array:
@@ -549,20 +471,6 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         """p(y), (C,)."""
         return np.exp(self._posterior.class_log_prior)
 
-    def _source(self, X: Any) -> LabelledSource:
-        """Return rows to predict."""
-        return rows_to_predict(self, X)
-
     def _html_parts(self) -> list[str]:
         """Return what a notebook shows of the fitted value, as HTML."""
         return [priors_html(self.classes_.tolist(), self.class_prior_, self.schema_.target)]
-
-    def _html_repr(self) -> str:
-        """Return what a notebook shows: what was learned once fitted; before that, the diagram of scikit-learn."""
-        diagram: str = super()._html_repr()
-        if "fitted_" not in vars(self):
-            return diagram
-        return estimator_html(repr(self), self._html_parts(), self.schema_, diagram)
-
-    def __sklearn_tags__(self) -> Tags:
-        return takes_tables(super().__sklearn_tags__())

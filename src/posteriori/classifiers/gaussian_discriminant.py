@@ -22,7 +22,7 @@ from posteriori.classifiers.parameters import (
     insert_shared_docs,
     missingness_of,
 )
-from posteriori.classifiers.rows import supports_partitions
+from posteriori.classifiers.partitions import supports_partitions
 from posteriori.densities import (
     Categorical,
     MissingnessParameters,

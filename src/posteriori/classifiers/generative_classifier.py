@@ -2,68 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar, cast
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from posteriori.classifiers.candidates import (
-    CandidateFits,
-    CandidateFitter,
-    typical_weights,
-    warn_of_left_out,
-)
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.fitted_pool import FittedPool
-from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.held_out_sample import HeldOutSample
+from posteriori.classifiers.estimator import estimator_of
 from posteriori.classifiers.notebooks import members_html
 from posteriori.classifiers.parameters import insert_shared_docs
-from posteriori.classifiers.pool_reading import (
-    PoolRequest,
-    TimeBudget,
-    candidates_of,
-    clock,
-    fit_within,
-    priors_of_rows,
-    read_pool_rows,
-    with_affordable_folds,
-)
-from posteriori.classifiers.pool_updates import log_prior_ratio, with_rows, without_rows
-from posteriori.classifiers.trials import FEWEST_TRIED, cost_of_leaving_out, try_costly
-from posteriori.fitting.estimate_warnings import warn_of_empty_columns, warn_of_one_class
-from posteriori.fitting.fitted import TrainingRecord, fitted_value
-from posteriori.fitting.label_parameters import check_priors
-from posteriori.fitting.parameter_groups import Columns, Labels, columns_of, labels_of
-from posteriori.learning.fold_fits import CrossFitted
-from posteriori.learning.folded_data import (
-    MOST_EVALUATED_BY_ALL,
-    FoldedData,
-    held_out_rows,
-    sample_of,
-)
-from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
-from posteriori.learning.work_bounds import POOLING, fitting_steps
-from posteriori.model import KnownCells, Pool, Posterior
-from posteriori.model_cost import Language
-from posteriori.model_selection.held_out_predictions import HeldOut, results_of
-from posteriori.model_selection.metrics import loss_difference, scores_of
-from posteriori.model_selection.partial_rows import fit_partial_rows
-from posteriori.registry import LANGUAGES, MODELS, find_language
-from posteriori.sources.table_source import blas
-from posteriori.statistics import ColumnRanges
-from posteriori.support.checks import generator
+from posteriori.fitting.estimate_warnings import warn_of_one_class
+from posteriori.fitting.parameter_groups import Columns, Labels
+from posteriori.model import KnownCells
+from posteriori.model_selection.held_out_predictions import HeldOut
+from posteriori.pool.fit import fit
+from posteriori.pool.parameters import Data
+from posteriori.pool.update import add, remove
+from posteriori.pool.value import FittedPool
+from posteriori.registry import LANGUAGES
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Schema
-from posteriori.tables.progress import plan_steps, start_progress, step, without_passes
-
-_POOL = "pool"
-_FEW_ROWS = 200  # with fewer, folds are assigned several times, and the weights are shrunk more
-_MOST_REPEATS = 3
 
 
 @insert_shared_docs
@@ -339,238 +299,9 @@ class GenerativeClassifier(Classifier):
             A candidate is left out because of its cost or because it fails, a column has no value, or there is only one
             class.
         """
-        self.fitted_ = self._fit(X, y, sample_weight, None, progress, groups)
+        self.fitted_ = fit(self.recipe, Data(X, y, sample_weight, groups=groups), progress)
         warn_of_one_class(self.target_, self.schema_.target)
         return self
-
-    def _fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        classes: Any,
-        progress: Callable[[int], None] | None = None,
-        groups: Any = None,
-    ) -> FittedPool:
-        begun = clock()
-        self._validate_params()
-        request = self._request()
-        seed = int(generator(self.random_state).integers(2**31))
-        rows, summary, common = read_pool_rows(request, X, y, sample_weight, classes)
-        prior, ratio = priors_of_rows(request, rows)
-        folded = FoldedData.of(
-            rows, self.folds, groups=groups, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL
-        )
-        folded = folded.dealt_by_cells(seed)
-        estimators, skipped, too_costly = candidates_of(request, folded, summary, common)
-        folded = with_affordable_folds(request, folded, estimators, seed)
-        sampled = sample_of(folded)
-        shape = folded.source.table.n_rows, len(folded.source.schema.columns)
-        plan_steps(fitting_steps(*shape, len(folded.evaluated), len(estimators), folded.folds))
-
-        fitter = CandidateFitter(folded, _repeats(folded, folded.folds, seed), sampled, progress)
-        chosen = self._fit_candidates(fitter, estimators, begun)
-        fits = chosen.fits
-        estimators, fitted, batch = fits.estimators, fits.fitted, fits.batch
-        skipped = skipped | chosen.skipped | fits.failed
-        warn_of_left_out(too_costly, fits.failed)
-        learned = _held_out_sample(fits.log_posterior, folded)
-        log_posteriors = learned.log_posterior[: len(folded.y_true)]
-        fold = np.tile(folded.fold, 1 + len(fitter.repeats))
-        for estimator, one in zip(estimators.values(), fitted, strict=True):
-            value = estimator.fitted_of(one.full, folded.target, rows.source.unlabelled_weight)
-            estimator.fitted_ = replace(value, classes_closed=classes is not None)
-        # Many products of short rows, for which threads cost more than they save.
-        with step(POOLING), blas().limit(limits=1, user_api="blas"):
-            start_progress(POOLING, 1)
-            typical = typical_weights(estimators.values())
-            pool = self._with_partial_rows(self._pool_of(learned, folded, typical), fits, folded, sampled, prior)
-            result = self._weighted(estimators, pool, prior, ratio)
-            kept = [m for m, name in enumerate(estimators) if name in result.members]
-            pools = [self._pool_of(learned.of_rows(fold != k), folded, typical, pool) for k in range(folded.folds)]
-            pools = [replace(one, partial=pool.partial) for one in pools]
-            parts = _parts_of(folded, pool) if summary.has_gaps else None
-            out_of_fold, results = self._judged(folded, estimators, log_posteriors, parts, fitted, pool, pools, ratio)
-            # Figures of a copy, which does not keep the posteriors beside their logs.
-            record = TrainingRecord(figures=replace(out_of_fold).figures).with_held_out(
-                held_out_rows(folded, sampled, batch, _posteriors(fitted, pools))
-            )
-        warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
-        return replace(
-            result,
-            results=results,
-            skipped=skipped,
-            record=record,
-            language_note=chosen.note,
-            out_of_fold=out_of_fold,
-            held_out_sample=learned.of_members(kept).reduced(),
-        )
-
-    def _request(self) -> PoolRequest:
-        """Return what the parameters ask of the rows and of the candidates."""
-        return PoolRequest(
-            self.members,
-            columns_of(self),
-            labels_of(self),
-            self.distributions,
-            self.missing,
-            self.priors,
-            self.time_budget,
-            self.n_jobs,
-        )
-
-    def _fit_candidates(
-        self, fitter: CandidateFitter, estimators: dict[str, GenerativeEstimator], begun: float
-    ) -> _Chosen:
-        """Fit the candidates that are of use, and keep those that the language can hold."""
-        if self.language is None:
-            return self._fit_useful(fitter, estimators, begun, None)
-        language = self._readable_by(fitter.folded.source.schema)
-        return self._written_in(language, self._fit_useful(fitter, estimators, begun, language), fitter.folded)
-
-    def _fit_useful(
-        self,
-        fitter: CandidateFitter,
-        estimators: dict[str, GenerativeEstimator],
-        begun: float,
-        language: Language | None,
-    ) -> _Chosen:
-        """Fit the cheap candidates, and those of the costly ones that are of use; or those that time allows."""
-        folded = fitter.folded
-        costly = {name: one for name, one in estimators.items() if self._selects and MODELS[name].is_costly}
-        cheap = {name: one for name, one in estimators.items() if name not in costly}
-        if self.time_budget is not None:
-            fits, skipped = fit_within(TimeBudget(self.time_budget, begun), fitter, cheap | costly)
-            return _Chosen(fits.in_order(estimators), skipped)
-        if not cheap or not costly or len(folded.y_true) < FEWEST_TRIED:
-            return _Chosen(fitter.fit(estimators), {})
-        fits, note = fitter.fit(cheap), ""
-        trial = try_costly(costly, fits, folded, self._penalty(folded))
-        if language is not None:
-            taken = sum(language.size(one.full.model) for one in fits.fitted)
-            trial, note = trial.with_room(language, taken, folded.n_labelled, folded.folds)
-        if trial.kept:
-            fits = fits.joined(fitter.fit(trial.kept)).in_order(estimators)
-        return _Chosen(fits, trial.skipped, note)
-
-    def _readable_by(self, schema: Schema) -> Language:
-        """Return the language of the pool; ValueError if it cannot read some column."""
-        assert self.language is not None
-        language = find_language(self.language)
-        for column in schema.columns:
-            reason = language.reason_against_column(column)
-            if reason is not None:
-                name = column.name if column.part is None else column.part.of
-                raise ValueError(f"column {name!r} {reason}; leave it out (--ignore of posteriori fit)")
-        return language
-
-    def _written_in(self, language: Language, chosen: _Chosen, folded: FoldedData) -> _Chosen:
-        """Return the candidates that a language can hold; state what the others are worth."""
-        fits = chosen.fits
-        models = {name: one.full.model for name, one in zip(fits.estimators, fits.fitted, strict=True)}
-        reasons = language.reasons_against(models)
-        if not reasons:
-            return chosen
-        sentences = [f"{name!r} is left out: {reason}" for name, reason in reasons.items()]
-        if len(reasons) == len(models):
-            raise ValueError(f"no candidate can be written in {self.language}: {'; '.join(sentences)}")
-        loss, risen, error = cost_of_leaving_out(fits, reasons, folded, self._penalty(folded))
-        cost = f"the log-loss of the pool, {loss:.4f}, is higher by {risen:.4f} ± {error:.4f} for it"
-        note = "; ".join(filter(None, [chosen.note, *sentences, cost]))
-        kept = fits.in_order([name for name in fits.estimators if name not in reasons])
-        return _Chosen(kept, chosen.skipped | reasons, note)
-
-    def _penalty(self, folded: FoldedData) -> float:
-        return self.penalty * max(1.0, _FEW_ROWS / len(folded.y_true))
-
-    @property
-    def _selects(self) -> bool:
-        """Whether the candidates are those of the registry."""
-        return isinstance(self.members, str)
-
-    def _pool_of(self, sample: HeldOutSample, folded: FoldedData, typical: Array, start: Pool | None = None) -> Pool:
-        """Return the pool that held-out predictions of the members determine."""
-        part, components, weight = sample.log_posterior, sample.y_true, sample.weight
-        if self.pool == "log_linear":
-            penalty = self._penalty(folded)
-            if start is not None and folded.most_are_in_no_fold:
-                return fit_pool_of(start.weight > 0, part, components, weight, penalty, start, typical)
-            pool = fit_pool(part, components, weight, penalty, start, typical)
-            return prune_pool(part, components, weight, penalty, pool, typical) if folded.most_are_in_no_fold else pool
-        losses = [scores_of(components, np.exp(one), weight)["log_loss"] for one in np.moveaxis(part, 2, 0)]
-        chosen = np.zeros(len(losses))
-        chosen[int(np.argmin(losses))] = 1.0
-        return Pool(chosen, np.zeros(part.shape[1]))
-
-    def _with_partial_rows(
-        self, pool: Pool, fits: CandidateFits, folded: FoldedData, sampled: Array, prior: Array
-    ) -> Pool:
-        """Return the pool with weights for rows of which only some cells are known."""
-        with np.errstate(divide="ignore"):  # a class of partial_fit may have no row yet
-            log_prior = np.log(prior)
-        fades = (
-            self.pool == "log_linear" and self.missing != "informative"
-        )  # where gaps are evidence, no row is partial
-        of_rows = fits.fitted, fits.batch, folded, sampled
-        return replace(pool, partial=fit_partial_rows(*of_rows, pool, self._penalty(folded), log_prior, fades=fades))
-
-    def _weighted(
-        self, estimators: dict[str, GenerativeEstimator], pool: Pool, training_prior: Array, ratio: Array
-    ) -> FittedPool:
-        """Return the pool of the members that have a weight."""
-        kept = np.flatnonzero(pool.used).tolist()
-        names = list(estimators)
-        assert pool.partial is not None
-        return FittedPool(
-            {names[m]: estimators[names[m]] for m in kept},
-            {names[m]: float(pool.weight[m]) for m in kept},
-            pool.bias + ratio,
-            {names[m]: float(pool.partial.weight[m]) for m in kept},
-            pool.partial.bias + ratio,
-            {names[m]: float(pool.partial.nothing_weight[m]) for m in kept},
-            pool.partial.nothing_bias + ratio,
-            pool.partial.cells,
-            training_prior,
-            float(labels_of(self).unlabelled_weight),
-        )
-
-    def _judged(
-        self,
-        folded: FoldedData,
-        estimators: dict[str, GenerativeEstimator],
-        log_posteriors: Array,
-        parts: Array | None,
-        fitted: Sequence[CrossFitted],
-        pool: Pool,
-        pools: Sequence[Pool],
-        ratio: Array,
-    ) -> tuple[HeldOut, dict[str, list[str | float | None]]]:
-        """Return the out-of-fold predictions, and the scores of every candidate and of the pool."""
-        pooled = np.empty(log_posteriors.shape[:2])
-        for k, others in enumerate(pools):
-            held_out = folded.fold == k
-            pooled[held_out] = others.moved(ratio).log_posterior(
-                log_posteriors[held_out], None if parts is None else parts[held_out]
-            )
-        found_out_of_fold = results_of(folded, pooled, fitted[0], self)
-        if self.priors is not None:
-            moved = Pool(np.ones(1), ratio)
-            log_posteriors = np.stack(
-                [moved.log_posterior(one[:, :, np.newaxis]) for one in np.moveaxis(log_posteriors, 2, 0)], axis=2
-            )
-            given = np.exp(np.log(check_priors(self.priors, folded.target)))
-            prior = np.broadcast_to(given, pooled.shape)
-            found_out_of_fold = replace(found_out_of_fold, prior=prior)
-        each = [*np.exp(np.moveaxis(log_posteriors, 2, 0)), np.exp(pooled)]
-        found = [scores_of(folded.y_true, one, folded.weight, found_out_of_fold.prior, folded.fold) for one in each]
-        results: dict[str, list[str | float | None]] = {
-            "member": [*estimators, _POOL],
-            "weight": [*pool.weight.tolist(), float(pool.weight.sum())],
-        } | {name: [one[name] for one in found] for name in found[0]}
-        above = [loss_difference(folded.y_true, one, each[-1], folded.weight) for one in each]
-        results["log_loss_above_pool"] = [difference for difference, _ in above]
-        results["log_loss_above_pool_se"] = [error for _, error in above]
-        return found_out_of_fold, results
 
     # Updates ----------------------------------------------------------------------------------------------------
 
@@ -612,9 +343,8 @@ class GenerativeClassifier(Classifier):
         ----------
         Dawid, Present position and potential developments: the prequential approach, JRSS A 147 (1984).
         """
-        is_first = "fitted_" not in vars(self)
-        learn = self._fit(X, y, sample_weight, classes) if is_first else with_rows(self, X, y, classes, sample_weight)
-        self.fitted_ = learn
+        data = Data(X, y, sample_weight, classes)
+        self.fitted_ = add(self._updatable, data) if self._is_fitted else fit(self.recipe, data)
         return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -644,20 +374,24 @@ class GenerativeClassifier(Classifier):
             A member leaves the pool because its statistics are not sums over rows, as after EM for missing cells. The
             weights of the others are multiplied so that their sum stays.
         """
-        self.fitted_ = without_rows(self, X, y, sample_weight)
+        self.fitted_ = remove(self._updatable, Data(X, y, sample_weight))
         return self
 
     # Fitted values ----------------------------------------------------------------------------------------------
 
     @property
     def _value(self) -> FittedPool:
-        """The fitted value."""
-        return cast(FittedPool, fitted_value(self))
+        return cast(FittedPool, super()._value)
 
     @property
-    def members_(self) -> dict[str, GenerativeEstimator]:
-        """Fitted estimators by name."""
-        return self._value.members
+    def _updatable(self) -> FittedPool:
+        """The fitted value with the parameters as they are now."""
+        return replace(self._value, recipe=self.recipe)
+
+    @property
+    def members_(self) -> dict[str, Any]:
+        """Fitted estimators by name, made when they are asked for."""
+        return {name: estimator_of(one) for name, one in self._value.members.items()}
 
     @property
     def member_weights_(self) -> dict[str, float]:
@@ -722,76 +456,15 @@ class GenerativeClassifier(Classifier):
     @property
     def out_of_fold_(self) -> HeldOut:
         """Out-of-fold posteriors of the pool."""
-        return _present(self._value.out_of_fold, "out-of-fold predictions")
-
-    @property
-    def _posterior(self) -> Posterior:
-        value = self._value
-        models = tuple(member.model_ for member in value.members.values())
-        log_prior = None if self.priors is None else np.log(check_priors(self.priors, self.target_))
-        return Posterior(models, value.pool, log_prior)
-
-    @property
-    def _training_posterior(self) -> Posterior:
-        posterior = self._posterior
-        assert posterior.pool is not None
-        return replace(posterior, pool=posterior.pool.moved(-self._log_prior_ratio), log_prior=None)
-
-    @property
-    def _model_titles(self) -> list[str]:
-        return [f"the member {name!r}" for name in self.members_]
-
-    @property
-    def _model_ranges(self) -> list[ColumnRanges | None]:
-        return [member._ranges for member in self.members_.values()]
+        return replace(_present(self._value.out_of_fold, "out-of-fold predictions"), estimator=self)
 
     def _html_parts(self) -> list[str]:
-        return [*super()._html_parts(), members_html(self.member_weights_, self.fitted_.results)]
-
-    @property
-    def _first(self) -> GenerativeEstimator:
-        return self._value.first
-
-    @property
-    def _trained(self) -> bool:
-        return True
-
-    @property
-    def classes_(self) -> Array:
-        """Classes, (C,)."""
-        return self._first.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features."""
-        n_features: int = self._first.n_features_in_
-        return n_features
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """Names of the features, if the columns had names."""
-        names: Array = self._first.feature_names_in_
-        return names
-
-    @property
-    def target_(self) -> Column:
-        """The classes, as a column."""
-        return self._first.target_
+        return [*super()._html_parts(), members_html(self.member_weights_, self._value.results)]
 
     @property
     def class_count_(self) -> Array:
         """Weight of the rows of each class, (C,), as the first member counts them."""
-        return self._first.class_count_
-
-    @property
-    def _log_prior_ratio(self) -> Array:
-        """Log of p(y) under `priors` over p(y) of the training rows, (C,), in nats; part of `class_bias_`."""
-        return log_prior_ratio(self.priors, self.target_, self.training_prior_)
-
-    def _check_fitted(self) -> None:
-        """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
-        self._value.check()
-        _ = self._log_prior_ratio  # raises an error if the priors do not fit the classes
+        return self._value.first.class_count
 
 
 _Part = TypeVar("_Part")
@@ -802,50 +475,3 @@ def _present(part: _Part | None, what: str) -> _Part:
     if part is None:
         raise AttributeError(f"this GenerativeClassifier does not keep {what}, as after load, merge or an update")
     return part
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """The candidates of a pool."""
-
-    fits: CandidateFits
-    skipped: dict[str, str]  # why others are left out
-    note: str = ""  # what is left out for the language of the pool, and what that costs
-
-
-def _parts_of(folded: FoldedData, pool: Pool) -> Array | None:
-    """Return the parts of w, v and e in the evaluated rows, (m, 3), by one pass over all; None if all are whole."""
-    if pool.fading is None:
-        return None
-
-    def of_batch(batch: Batch) -> Array:
-        parts = pool.parts(batch)
-        return np.tile([1.0, 0.0, 0.0], (len(batch), 1)) if parts is None else parts
-
-    with without_passes():
-        return folded.source.map(of_batch)[folded.evaluated]
-
-
-def _repeats(folded: FoldedData, folds: int, seed: int) -> list[FoldedData]:
-    """Return other assignments of few rows to folds: the predictions of one assignment depend on chance."""
-    n_repeats = min(-(-_FEW_ROWS // folded.n_labelled), _MOST_REPEATS)
-    return [folded.dealt(folds, seed + r) for r in range(1, n_repeats)]
-
-
-def _held_out_sample(log_posterior: Array, folded: FoldedData) -> HeldOutSample:
-    """Return the predictions of all assignments to folds, in which each row has its weight in total."""
-    n_repeats = len(log_posterior) // len(folded.y_true)
-    return HeldOutSample(
-        log_posterior, np.tile(folded.y_true, n_repeats), np.tile(folded.weight / n_repeats, n_repeats)
-    )
-
-
-def _posteriors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Posterior]:
-    """Return the posterior of each fold: members with positive weight and their pool, fitted without the fold."""
-    posteriors = []
-    for k, pool in enumerate(pools):
-        kept = np.flatnonzero(pool.used)
-        members = [fitted[m].without[k] for m in kept.tolist()]
-        models, readers = zip(*[(one.model, one.to_observed_codes) for one in members], strict=True)
-        posteriors.append(Posterior(models, pool.of_members(kept), readers=readers))
-    return posteriors

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.rows import supports_partitions
+from posteriori.classifiers.estimator import OneModel
+from posteriori.classifiers.partitions import supports_partitions
 from posteriori.fitting.estimate_warnings import warn_of_one_class
-from posteriori.fitting.fitted import Fitted, FittedAttributes
-from posteriori.fitting.learn import add_rows, checked_fit, fitted_of, learn_rows
-from posteriori.fitting.parameter_groups import columns_of, em_of, labels_of
-from posteriori.fitting.recipe import ModelRequest
-from posteriori.fitting.rows import read_first_rows, read_further_rows
-from posteriori.fitting.update import remove_rows
-from posteriori.learning.fit import FitResult, Plan, TrainingRows
-from posteriori.learning.importance import HeldOutRows
-from posteriori.model import Block, FactorWeights, Posterior, Prior
-from posteriori.statistics import ColumnRanges
-from posteriori.support.checks import check_equal
+from posteriori.fitting.fitted import Fitted
+from posteriori.fitting.learn import fit
+from posteriori.fitting.update import add, remove
+from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
 
@@ -29,22 +23,12 @@ if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
 
 
-class GenerativeEstimator(FittedAttributes, Classifier):
+class GenerativeEstimator(Classifier, OneModel):
     """A class prior times class-conditional densities, learned by adding up sufficient statistics.
 
     A subclass declares its parameters, and defines its densities and their columns (`_blocks`). `fit` reads what the
-    parameters ask (`request.py`), learns from the statistics of rows (`fitting.py`), and sets the fitted value.
+    parameters ask, learns from the statistics of rows (`posteriori.fitting`), and sets the fitted value.
     """
-
-    distributions: Any = None
-    priors: Any
-    feature_weights: Any = None
-    backoff: Any = None
-    random_state: Any = None
-    reads_counts: ClassVar[bool] = False
-    """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
-    takes_two_values: ClassVar[bool] = True
-    """Whether columns of two whole numbers are categories by default (`two_values`)."""
 
     @abstractmethod
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -94,34 +78,9 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         UserWarning
             There is only one class, or the rows do not determine an estimate.
         """
-        self.fitted_ = learn_rows(self._checked_request(), X, y, sample_weight)
+        self.fitted_ = fit(self.recipe, X, y, sample_weight)
         warn_of_one_class(self.target_, self.schema_.target)
         return self
-
-    def model_request(self) -> ModelRequest:
-        """Return what the parameters ask of a fit."""
-        return ModelRequest(
-            type(self).__name__,
-            columns_of(self),
-            labels_of(self),
-            em_of(self) if "em" in self._parameter_constraints else None,
-            "labels" in self._parameter_constraints,
-            self.distributions,
-            self.priors,
-            self.feature_weights,
-            isinstance(self.backoff, str),
-            self.reads_counts,
-            self.takes_two_values,
-            self.random_state,
-            self.n_jobs,
-            self._blocks,
-            self._check_size,
-        )
-
-    def _checked_request(self) -> ModelRequest:
-        """Return what the parameters ask of a fit; ValueError that names a parameter of a wrong type or value."""
-        self._validate_params()
-        return self.model_request()
 
     # Updates ----------------------------------------------------------------------------------------------------
 
@@ -155,8 +114,11 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         UserWarning
             Cells are missing that the model needs, so that the sums are expected values.
         """
-        before = self.fitted_ if self._is_fitted else None
-        self.fitted_ = add_rows(self._checked_request(), before, X, y, sample_weight, classes)
+        recipe = self.recipe
+        if self._is_fitted:
+            self.fitted_ = add(replace(self._value, recipe=recipe), X, y, sample_weight, classes)
+        else:
+            self.fitted_ = fit(recipe, X, y, sample_weight, classes, complete=False)
         return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -200,103 +162,10 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         >>> model.unlearn([["v"]], ["a"]).class_count_
         array([2., 1.])
         """
-        before = self._value
-        self.fitted_ = remove_rows(self._checked_request(), before, X, y, sample_weight)
+        self.fitted_ = remove(replace(self._value, recipe=self.recipe), X, y, sample_weight)
         return self
-
-    # The steps of a fit, for algorithms that learn several models from one pass ---------------------------------
-
-    def read_training_rows(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
-    ) -> TrainingRows:
-        """Read training rows, and infer the schema and the classes from them; see `read_first_rows`."""
-        return read_first_rows(self._checked_request(), X, y, sample_weight, classes=classes, complete=complete)
-
-    def read_learned_rows(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
-    ) -> TrainingRows:
-        """Read rows under the fitted model, extended by new categories and classes; see `read_further_rows`."""
-        request = self._checked_request()
-        return read_further_rows(request, self._value, X, y, sample_weight, classes=classes, complete=complete)
-
-    def training_plan(self, schema: Schema, target: Column) -> Plan:
-        """Return the plan of a fit to rows of a schema.
-
-        Parameters
-        ----------
-        schema : Schema
-            The features.
-        target : Column
-            The classes.
-
-        Returns
-        -------
-        Plan
-            The densities and their columns, the prior of the components, when EM stops, and how factor weights are
-            learned if the estimator has them.
-        """
-        return self.model_request().plan(schema, target)
-
-    def fitted_of(self, learned: FitResult, target: Column, unlabelled_weight: float | None = 1.0) -> Fitted:
-        """Return a learned model as a fitted value.
-
-        Parameters
-        ----------
-        learned : FitResult
-            Of a fit under `training_plan`.
-        target : Column
-            The classes.
-        unlabelled_weight : float, optional
-            Weight of a row without label.
-        """
-        return fitted_of(self.model_request(), learned, target, unlabelled_weight)
-
-    def store_fit(self, fit: FitResult, rows: TrainingRows, held_out: HeldOutRows | None = None) -> Self:
-        """Set the fitted attributes, as `fit` would with these rows.
-
-        Parameters
-        ----------
-        fit : FitResult
-            Result of a fit of the rows under `training_plan`.
-        rows : TrainingRows
-        held_out : HeldOutRows, optional
-            Held-out rows, with the models that predict them; they measure the feature importance.
-
-        Returns
-        -------
-        self
-
-        Warns
-        -----
-        ConvergenceWarning
-            EM stopped before it converged.
-        UserWarning
-            There is only one class, a component has hardly any rows, a column has no value, or the rows do not
-            determine an estimate.
-        """
-        fitted = checked_fit(self.model_request(), fit, rows.target, rows.source.unlabelled_weight)
-        warn_of_one_class(rows.target, rows.source.schema.target)
-        record = fitted.record if held_out is None else fitted.record.with_held_out(held_out)
-        self.fitted_ = replace(fitted, record=record)
-        return self
-
-    def component_prior(self, target: Column) -> Prior:
-        """Return the prior of the components of all classes."""
-        return self.model_request().prior(target)
 
     # Predicting -------------------------------------------------------------------------------------------------
-
-    @property
-    def _posterior(self) -> Posterior:
-        return Posterior((self.model_,))
-
-    @property
-    def _model_titles(self) -> tuple[str]:
-        return (f"this {type(self).__name__}",)
-
-    @property
-    def _model_ranges(self) -> tuple[ColumnRanges | None]:
-        return (self._ranges,)
 
     @supports_partitions("joint_log_probability")
     def predict_joint_log_proba(self, X: Any) -> Array:
@@ -319,11 +188,6 @@ class GenerativeEstimator(FittedAttributes, Classifier):
         return network_of(self.model_, self.target_)
 
     # Fitted values ----------------------------------------------------------------------------------------------
-
-    @property
-    def classes_(self) -> Array:
-        """The classes, (C,)."""
-        return self._value.classes
 
     @property
     def label_confusion_(self) -> Array:
@@ -362,20 +226,15 @@ class GenerativeEstimator(FittedAttributes, Classifier):
     @property
     def class_count_(self) -> Array:
         """Weight of the rows of each class, (C,)."""
-        statistics = self._part(self._value.statistics, "has not counted any rows")
-        return np.bincount(self.model_.of_class or range(len(self.classes_)), statistics.weight)
+        self._part(self._value.statistics, "has not counted any rows")
+        return self._value.class_count
 
     @property
     def component_classes_(self) -> Array:
         """Class of each component, (Z,), in the order of the rows of fitted parameters."""
         return self._value.component_classes
 
-    def _check_fitted(self) -> None:
-        """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
-        fitted = self._value
-        fitted.check()
-        if fitted.statistics is None:
-            return
-        request = self.model_request()
-        fitted.check_blocks(request.blocks(fitted.schema), request.name)
-        check_equal("the parameter components_per_class", fitted.model.of_class, request.components(fitted.target))
+    def _set_model(self, model: GenerativeModel, target: Column) -> Self:
+        """Take a model that was made of parameters."""
+        self.fitted_ = Fitted(self.recipe, target, model)
+        return self

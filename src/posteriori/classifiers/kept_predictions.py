@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.rows import share_of_seen_rows
-from posteriori.fitting.fitted import record_of, set_record
+from posteriori.classifiers.training_record import record_of, share_of_seen_rows
 from posteriori.learning.folds import stratified_subsample
 from posteriori.model import log_normalised
 from posteriori.model_selection import HeldOut
@@ -47,7 +46,7 @@ def keep_predictions(estimator: Classifier, held_out: HeldOut, cells_of: Callabl
     record = RowPosteriors.of(
         hashes, held_out.log_posterior[chosen], held_out.fold[chosen], np.asarray(held_out.prior[first], np.float64)
     )
-    set_record(estimator, posteriors=record)
+    estimator.fitted_ = estimator.fitted_.with_record(posteriors=record)
 
 
 def kept_predictions(estimator: Classifier, X: Any, components: Array) -> tuple[Array, Array, Array] | None:

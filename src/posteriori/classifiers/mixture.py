@@ -10,24 +10,23 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils import Tags
+from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval, InvalidParameterError, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.keywords import IMPUTE, OF_MIXTURES, OF_SAMPLING, SAVE
-from posteriori.classifiers.notebooks import components_html, estimator_html
+from posteriori.classifiers.estimator import OneModel
+from posteriori.classifiers.keywords import OF_MIXTURES, OF_SAMPLING
+from posteriori.classifiers.notebooks import components_html
 from posteriori.classifiers.parameters import insert_shared_docs
-from posteriori.classifiers.rows import rows_to_predict, supports_partitions
+from posteriori.classifiers.partitions import supports_partitions
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.covariances import Chain, Pooled, PseudoRows, ShrinkToIdentity
 from posteriori.fitting.estimate_warnings import warn_of_empty_columns, warn_of_few_rows
-from posteriori.fitting.fitted import Fitted, FittedAttributes
+from posteriori.fitting.fitted import Fitted
 from posteriori.fitting.label_parameters import reject_target
 from posteriori.fitting.named_columns import categorical_places, kept_places, stated_columns
 from posteriori.fitting.parameter_groups import (
     EM,
-    GROUPS,
     Columns,
     columns_of,
     set_grouped_params,
@@ -37,7 +36,7 @@ from posteriori.fitting.rows import with_counted_categories
 from posteriori.learning.fit import Collect, EMOptions, FitResult, first_model, learn, warn_not_converged
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.work_bounds import announce_em
-from posteriori.model import Block, GenerativeModel, Posterior, Prior, draw_rows
+from posteriori.model import Block, GenerativeModel, Prior, draw_rows
 from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of
@@ -46,10 +45,9 @@ from posteriori.statistics.resolution import few_whole_numbers, rounding_varianc
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.constraints import N_JOBS, PSEUDO_COUNT
 from posteriori.support.formatting import listed
-from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
+from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
-from posteriori.tables.reading import takes_tables
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import write_table
 from posteriori.user_warnings import warn
@@ -127,7 +125,7 @@ def _default_em() -> EM:
 
 
 @insert_shared_docs
-class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
+class MixtureModel(DensityMixin, OneModel):
     r"""Mixture model: rows come from latent components, which are learned by EM.
 
     .. math:: p(x) = \sum_z p(z)\, N(x_{\mathrm{continuous}};\ \mu_z, \Sigma_z) \prod_j p(x_j \mid z)
@@ -222,10 +220,9 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         "n_jobs": N_JOBS,
     }
 
-    save = Elsewhere(SAVE)
-    impute = Elsewhere(IMPUTE)
+    _keywords = OF_MIXTURES
+    _keeps_sums = False
 
-    @partial(explain_unknown_keywords, groups=GROUPS, wanted=OF_MIXTURES)
     def __init__(
         self,
         n_components: int = 2,
@@ -308,7 +305,7 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         warn_of_empty_columns(best.model, best.statistics)
         self._warn_of_components(best)
         trace = np.array(best.trace)
-        self.fitted_ = Fitted(best.model, target, best.statistics, trace, converged=best.converged)
+        self.fitted_ = Fitted(self.recipe, target, best.model, best.statistics, trace, converged=best.converged)
         return self
 
     def _learned(self, X: Any, sample_weight: Any) -> tuple[FitResult, Column]:
@@ -330,14 +327,14 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         return best_of(starts, climb, limits.max_steps), target
 
     def _read_training_rows(self, X: Any, sample_weight: Any) -> tuple[LabelledSource, Column]:
-        table = read_table(X, stated_columns(X, columns_of(self).categorical_features, None))
+        table = read_table(X, stated_columns(X, columns_of(self.columns).categorical_features, None))
         reject_target(table, "MixtureModel")
         if table.n_rows < self.n_components:
             raise ValueError(
                 f"n_samples={table.n_rows} is less than n_components={self.n_components}; ask for fewer components"
             )
         columns = range(len(table.names))
-        given = columns_of(self)
+        given = columns_of(self.columns)
         given.require_no_text(type(self).__name__)
         stated = given.categorical_features
         categorical = (
@@ -405,18 +402,6 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         component[np.isnan(posterior[:, 0])] = self.model_.log_prior.argmax()
         return component
 
-    @property
-    def _posterior(self) -> Posterior:
-        return Posterior((self.model_,))
-
-    @property
-    def _training_posterior(self) -> Posterior:
-        return self._posterior
-
-    def _source(self, X: Any) -> LabelledSource:
-        """Return rows to predict."""
-        return rows_to_predict(self, X)
-
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(z | x) of each component, a dict, for services."""
         check_is_fitted(self)
@@ -438,11 +423,6 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         if len(impossible):
             warn_of_impossible(int(impossible[0]), len(impossible), of="component")
         return posterior
-
-    @supports_partitions("log_density")
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,): lower for more unusual rows."""
-        return self._source(X).map(self.model_.log_evidence)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log p(x) in nats per row."""
@@ -468,7 +448,7 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
         n = check_draw(n, len(self.schema_.columns))
         rng = generator(random_state)
         component = rng.choice(len(self.weights_), size=n, p=self.weights_)
-        columns = draw_rows(self.model_, component, rng, self._ranges if respect_ranges else None)
+        columns = draw_rows(self.model_, component, rng, self._value.ranges if respect_ranges else None)
         return write_table(self.model_.schema, columns), component
 
     # Fitted values ----------------------------------------------------------------------------------------------
@@ -477,11 +457,6 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
     def converged_(self) -> bool:
         """Whether EM converged."""
         return bool(self._part(self._value.converged, "does not know whether EM converged"))
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number of free parameters."""
-        return self.model_.n_parameters
 
     @property
     def weights_(self) -> Array:
@@ -517,18 +492,5 @@ class MixtureModel(FittedAttributes, DensityMixin, BaseEstimator):
                 return parameters
         raise AttributeError(f"this MixtureModel has no {kind} column")
 
-    def _check_fitted(self) -> None:
-        """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
-        check_is_fitted(self)
-        self.fitted_.check()
-        if self.fitted_.statistics is not None:
-            self.fitted_.check_blocks(self._blocks(self.schema_), "MixtureModel")
-
-    def _html_repr(self) -> str:
-        diagram: str = super()._html_repr()
-        if not self._is_fitted:
-            return diagram
-        return estimator_html(repr(self), [components_html(self.weights_)], self.schema_, diagram)
-
-    def __sklearn_tags__(self) -> Tags:
-        return takes_tables(super().__sklearn_tags__())
+    def _html_parts(self) -> list[str]:
+        return [components_html(self.weights_)]

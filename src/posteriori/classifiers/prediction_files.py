@@ -6,17 +6,15 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from posteriori.classifiers.generative_classifier import GenerativeClassifier
-from posteriori.classifiers.generative_estimator import GenerativeEstimator
+from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.scoring.decisions import decision_of
 from posteriori.scoring.files import Wanted, columns_beside, write_predictions
-from posteriori.scoring.fitted import FittedPosterior
 from posteriori.tables import Scan, Schema
 
 
 def predict_to(
-    estimator: GenerativeEstimator | MixtureModel | GenerativeClassifier,
+    estimator: Classifier | MixtureModel,
     X: Any,
     path: str | os.PathLike[str],
     proba: bool = False,
@@ -82,9 +80,9 @@ def predict_to(
     >>> pl.read_csv(out)["prediction"].to_list()
     ['low', 'low', 'high', 'high']
     """
-    if not isinstance(estimator, GenerativeEstimator | MixtureModel | GenerativeClassifier):
+    if not isinstance(estimator, Classifier | MixtureModel):
         raise TypeError(f"{type(estimator).__name__} writes no files; use a classifier of posteriori, or its predict")
-    fitted = _fitted_posterior(estimator)
+    fitted = estimator.fitted_.predictor(estimator.n_jobs)
     decision = None if costs is None and thresholds is None else decision_of(fitted.labels, costs, thresholds)
     wanted = Wanted(proba, strangeness, columns_beside(X, with_columns), decision, escape_formulas)
     return write_predictions(fitted, _of_the_model(X, fitted.schema), path, wanted, progress)
@@ -96,8 +94,3 @@ def _of_the_model(X: Any, schema: Schema) -> Any:
         return X
     known = [name for name in X.names if name in schema.given]
     return X.narrowed(known) if len(known) == len(schema.given) else X
-
-
-def _fitted_posterior(estimator: GenerativeEstimator | MixtureModel | GenerativeClassifier) -> FittedPosterior:
-    mixture, name = isinstance(estimator, MixtureModel), type(estimator).__name__
-    return FittedPosterior(estimator._posterior, estimator.target_, name, mixture, estimator.n_jobs, estimator._trained)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils import Tags
+from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.dependence import (
     COMMON,
@@ -20,28 +19,21 @@ from posteriori.classifiers.dependence import (
     dependence_blocks,
     smoothing_of,
 )
+from posteriori.classifiers.estimator import OneModel
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.keywords import IMPUTE, OF_MIXTURES, OF_SAMPLING, SAVE
+from posteriori.classifiers.keywords import OF_MIXTURES, OF_SAMPLING
 from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
-from posteriori.fitting.fitted import FittedAttributes
 from posteriori.fitting.label_parameters import reject_target
-from posteriori.fitting.learn import add_rows, learn_rows
-from posteriori.fitting.parameter_groups import (
-    EM,
-    GROUPS,
-    Columns,
-    Labels,
-    set_grouped_params,
-    validate_grouped_params,
-)
-from posteriori.fitting.recipe import ModelRequest
-from posteriori.fitting.update import remove_rows
+from posteriori.fitting.learn import fit
+from posteriori.fitting.parameter_groups import EM, Columns, Labels
+from posteriori.fitting.update import add, remove
 from posteriori.model import Block, GenerativeModel
-from posteriori.support.checks import require
-from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
+from posteriori.support.checks import check_draw, generator, require
+from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
-from posteriori.tables import Schema, read_table
+from posteriori.tables import Column, Schema, read_table
+from posteriori.tables.writing import write_table
 
 
 class TreeParametersAsked(DependenceParameters, Protocol):
@@ -211,24 +203,26 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
+    _one_tree: ClassVar[bool] = True  # of all classes
+
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        return tree_blocks(self, schema, one_tree=True)
+        return tree_blocks(self, schema, self._one_tree)
 
     backoff_ = property(backoff_of)
 
     @property
-    def tree_(self) -> dict[str, str | None]:
+    def tree_(self) -> dict[Any, Any]:
         """Parent of each column by name; None for a root."""
         return parents_in(self.model_, 0)
 
     @property
-    def edge_information_(self) -> dict[tuple[str, str], float]:
+    def edge_information_(self) -> dict[Any, Any]:
         """Information of each edge (parent, child), in nats per row, minus its penalty."""
         return edge_information_in(self.model_, 0)
 
 
 @insert_shared_docs
-class ChowLiuClassifier(GenerativeEstimator):
+class ChowLiuClassifier(TreeAugmentedNaiveBayes):
     r"""Chow-Liu classifier: one tree of features per class, so the dependences may differ between classes.
 
     .. math:: p(x \mid y) = \prod_j p(x_j \mid x_{\mathrm{parent}_y(j)}, y)
@@ -264,57 +258,15 @@ class ChowLiuClassifier(GenerativeEstimator):
     {'x0': None, 'x1': 'x0', 'x2': 'x0'}
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "penalty": [None, StrOptions({"aic", "bic"})],
-        "missing": [StrOptions({"pairs", "em", "informative"})],
-        "backoff": LEARNED_BACKOFF,
-        **COMMON,
-        "bins": [None, *COMMON["bins"]],
-        **EM_CONSTRAINTS,
-        **WEIGHTS_CONSTRAINTS,
-    }
-
-    def __init__(
-        self,
-        *,
-        bins: Any = "auto",
-        penalty: Any = None,
-        missing: str = "pairs",
-        backoff: float | str | BackOff | None = 10.0,
-        alpha: float = 1.0,
-        priors: Any = None,
-        columns: Columns | None = None,
-        labels: Labels | None = None,
-        em: EM | None = None,
-        random_state: Any = None,
-        feature_weights: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.bins = bins
-        self.penalty = penalty
-        self.missing = missing
-        self.backoff = backoff
-        self.alpha = alpha
-        self.priors = priors
-        self.columns = columns
-        self.labels = labels
-        self.em = em
-        self.random_state = random_state
-        self.feature_weights = feature_weights
-        self.n_jobs = n_jobs
-
-    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        return tree_blocks(self, schema, one_tree=False)
-
-    backoff_ = property(backoff_of)
+    _one_tree = False
 
     @property
-    def tree_(self) -> dict[Any, dict[str, str | None]]:
+    def tree_(self) -> dict[Any, Any]:
         """For each class, the parent of each column by name; None for a root."""
         return {name: parents_in(self.model_, z) for z, name in enumerate(self._tree_names)}
 
     @property
-    def edge_information_(self) -> dict[Any, dict[tuple[str, str], float]]:
+    def edge_information_(self) -> dict[Any, Any]:
         """For each class, the information of each edge (parent, child), in nats per row, minus its penalty."""
         return {name: edge_information_in(self.model_, z) for z, name in enumerate(self._tree_names)}
 
@@ -328,7 +280,7 @@ class ChowLiuClassifier(GenerativeEstimator):
         return [(labels[c], z - of_class.index(c)) for z, c in enumerate(of_class)]
 
 
-class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
+class ChowLiuTree(DensityMixin, OneModel):
     r"""Chow-Liu tree: a density of rows without a class.
 
     .. math:: p(x) = \prod_j p(x_j \mid x_{\mathrm{parent}(j)})
@@ -374,12 +326,8 @@ class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
         if name not in ("priors", "labels")
     } | {"bins": [None, Interval(Integral, 2, None, closed="left"), "array-like"]}
 
-    set_params = set_grouped_params
-    _validate_params = validate_grouped_params
-    save = Elsewhere(SAVE)
-    impute = Elsewhere(IMPUTE)
+    _keywords = OF_MIXTURES
 
-    @partial(explain_unknown_keywords, groups=GROUPS, wanted=OF_MIXTURES)
     def __init__(
         self,
         *,
@@ -413,29 +361,22 @@ class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
         sample_weight : array-like (n,), optional
             Weight of each row, ≥ 0.
         """
-        self._validate_params()
-        self.fitted_ = learn_rows(self._request, *_one_class(X), sample_weight)
+        self.fitted_ = fit(self.recipe, *_one_class(X), sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; the tree is that of all rows, with the bins of the first call."""
-        self._validate_params()
-        before = self.fitted_ if self._is_fitted else None
-        self.fitted_ = add_rows(self._request, before, *_one_class(X), sample_weight)
+        recipe = self.recipe
+        if self._is_fitted:
+            self.fitted_ = add(replace(self._value, recipe=recipe), *_one_class(X), sample_weight)
+        else:
+            self.fitted_ = fit(recipe, *_one_class(X), sample_weight, complete=False)
         return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Subtract rows from the model; see `NaiveBayes.unlearn`."""
-        check_is_fitted(self)
-        self._validate_params()
-        self.fitted_ = remove_rows(self._request, self.fitted_, *_one_class(X), sample_weight)
+        self.fitted_ = remove(replace(self._value, recipe=self.recipe), *_one_class(X), sample_weight)
         return self
-
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
-        check_is_fitted(self)
-        log_density: Array = self.classifier.score_samples(X)
-        return log_density
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log p(x) in nats per row."""
@@ -448,8 +389,16 @@ class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
         respect_ranges keeps numbers within the range of the training rows, and whole if all training values were
         whole; see `NaiveBayes.sample`.
         """
-        check_is_fitted(self)
-        return self.classifier.sample(n, random_state=random_state, respect_ranges=respect_ranges)[0]
+        value = self._value
+        n = check_draw(n, len(value.schema.columns))
+        ranges = [value.ranges if respect_ranges else None]
+        return write_table(value.schema, value.posterior.draw(n, None, generator(random_state), ranges)[0])
+
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        return tree_blocks(self, schema, one_tree=False)
+
+    def _check_size(self, schema: Schema, target: Column) -> None:
+        """Raise nothing: tables of pairs are bounded by `tree_blocks`."""
 
     @property
     def tree_(self) -> dict[str, str | None]:
@@ -461,34 +410,10 @@ class ChowLiuTree(FittedAttributes, DensityMixin, BaseEstimator):
         """Information of each edge (parent, child), in nats per row, minus its penalty."""
         return edge_information_in(self.model_, 0)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = self.classifier.__sklearn_tags__().input_tags
-        return tags
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number of free parameters."""
-        return self.model_.n_parameters
-
-    @property
-    def classifier(self) -> ChowLiuClassifier:
-        """The same tree as a classifier with one class, fitted if this is."""
-        made = ChowLiuClassifier(**self.get_params(deep=False))
-        if self._is_fitted:
-            made.fitted_ = self.fitted_
-        return made
-
     def _check_fitted(self) -> None:
-        """Raise ValueError unless the fitted value, which may come from a file, agrees with the parameters."""
-        check_is_fitted(self)
-        self.classifier._check_fitted()
-        require(len(self.fitted_.classes) == 1, "a tree without label has several classes")
-
-    @property
-    def _request(self) -> ModelRequest:
-        """What the parameters ask of a fit to rows of one class."""
-        return ChowLiuClassifier(**self.get_params(deep=False)).model_request()
+        """Raise ValueError unless the parts of the fitted value, which may come from a file, agree with each other."""
+        super()._check_fitted()
+        require(len(self._value.classes) == 1, "a tree without label has several classes")
 
 
 def _one_class(X: Any) -> tuple[Any, Array]:

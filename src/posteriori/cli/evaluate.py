@@ -53,7 +53,7 @@ def evaluate(
     frame = labelled_rows(read, target, table)
 
     from posteriori.classifiers.kept_predictions import judge_rows
-    from posteriori.classifiers.rows import chosen_class, share_of_seen_rows
+    from posteriori.classifiers.training_record import chosen_class, share_of_seen_rows
     from posteriori.cli import evaluation, tables
     from posteriori.cli.facts import labels_of
     from posteriori.scoring.out_of_range import OutOfRange, ranges_of
@@ -69,7 +69,7 @@ def evaluate(
         label = reprlib.repr(unseen[0])
         raise UserError(f"the target {target!r} holds {label}, which is not a class of the model ({known})")
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator.schema_)
-    ranges = ranges_of(estimator._model_ranges)
+    ranges = ranges_of([part.ranges for part in estimator.fitted_.parts.values()])
     with as_user_errors():
         outside = None if ranges is None else estimator._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
     if ranges is not None and outside is not None and (sentence := outside.sentence(estimator.schema_, ranges)):

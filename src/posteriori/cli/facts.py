@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.classifiers.rows import kept_figures, kept_sentences
+from posteriori.classifiers.training_record import kept_figures, kept_sentences
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
 from posteriori.explain.pairs import pair_effects
 from posteriori.explain.words import CharacteristicWord, characteristic_words
@@ -129,7 +129,7 @@ def pair_facts(estimator: Any) -> list[Facts]:
 
 def parameter_counts(estimator: GenerativeEstimator) -> Facts:
     """Return the number of free parameters of the model and of the full joint distribution; None if it is unknown."""
-    if hasattr(estimator, "members_"):
+    if estimator.fitted_.members:
         return {"n_parameters": estimator.n_parameters_, "n_parameters_full_joint": None}
     model = estimator.model_
     numeric: dict[str, tuple[UnrestrictedDensity, int]] = {}  # by name: the density and its number of columns
@@ -159,7 +159,7 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
 
     A column whose missing cells are informative has ``p_missing``, p(m_j = 1 | y).
     """
-    if hasattr(estimator, "members_"):
+    if estimator.fitted_.members:
         return pool_facts(estimator)
     model = estimator.model_
     columns: list[Facts] = [
@@ -238,9 +238,9 @@ def pool_facts(estimator: Any) -> Facts:
                 "member": name,
                 "sees": seen_by(name),
                 "weight": estimator.member_weights_[name],
-                "n_parameters": one.n_parameters_,
+                "n_parameters": one.model.n_parameters,
             }
-            for name, one in estimator.members_.items()
+            for name, one in estimator.fitted_.members.items()
         ],
         "pairs": pair_facts(estimator),
         "candidates": candidate_facts(estimator),

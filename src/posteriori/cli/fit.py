@@ -50,6 +50,7 @@ from posteriori.cli.targets import check_column, check_labels, check_whole, cuts
 from posteriori.registry import ModelSpec, names_with
 
 if TYPE_CHECKING:
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.cli.hold_out import HoldOut, HoldOutOptions, Judged
     from posteriori.model_selection import HeldOut
     from posteriori.statistics.description import ScannedTable
@@ -290,9 +291,7 @@ def _fit_and_save(
             predictions = judge_held_out(scorer, scored.estimator, rows, features, target, held)
         judged = judged._replace(predictions=replace(predictions, positive=scored.positive))
     if data.cuts is not None:
-        from posteriori.fitting.fitted import set_record
-
-        set_record(scored.estimator, target_cuts=data.cuts)
+        _set_record(scored.estimator, target_cuts=data.cuts)
     with _saved_in_any_case(scored.estimator, data.place):
         found = {
             "command": "fit",
@@ -339,12 +338,10 @@ def _columns_to_bin(data: _TrainingTable, features: list[str]) -> Iterator[None]
 @contextmanager
 def _saved_in_any_case(estimator: Any, place: Output) -> Iterator[None]:
     """Save a fitted model, without its feature importance, if a fact about it cannot be computed."""
-    from posteriori.fitting.fitted import set_record
-
     try:
         yield
     except Exception:
-        set_record(estimator, importance=None, held_out=None, drawn=None)
+        estimator.fitted_ = estimator.fitted_.with_record(importance=None, held_out=None, drawn=None)
         place.save(estimator)
         note(f"the model is saved to {str(place.path)!r} without its feature importance")
         raise
@@ -362,13 +359,17 @@ def _asked_for(scored: HeldOut, positive: str | None) -> HeldOut:
 def _facts(scored: HeldOut, rows: Scan, target: str, description: ScannedTable, judged: Judged) -> dict[str, Any]:
     """Return the facts about a fit, and set the alerts of the model."""
     from posteriori.cli.fit_facts import find_alerts, fit_facts
-    from posteriori.fitting.fitted import set_record
 
     with as_user_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
         alerts = find_alerts(scored.estimator, rows, target, description)
-        set_record(scored.estimator, alerts=alerts)
+        _set_record(scored.estimator, alerts=alerts)
     return {**fit_facts(rows, description, scored, judged), "alerts": alerts}
+
+
+def _set_record(estimator: Estimator, **changed: Any) -> None:
+    """Change what a fitted estimator knows of its training rows."""
+    estimator.fitted_ = estimator.fitted_.with_record(**changed)
 
 
 def _record_rows(scored: HeldOut, rows: Scan, judged: Judged) -> None:
@@ -377,10 +378,9 @@ def _record_rows(scored: HeldOut, rows: Scan, judged: Judged) -> None:
     The figures behind the printed sentences are recorded, too.
     """
     from posteriori.classifiers.kept_predictions import keep_predictions
-    from posteriori.classifiers.rows import record_rows
-    from posteriori.fitting.fitted import set_record
+    from posteriori.classifiers.training_record import record_rows
 
-    set_record(scored.estimator, figures=judged.predictions.figures)
+    _set_record(scored.estimator, figures=judged.predictions.figures)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
         record_rows(scored.estimator, rows.frame.head(_RECORDED).collect(engine="streaming"))

@@ -67,7 +67,7 @@ def merge(
 
 def _warn_of_shared_rows(paths: list[Path], members: list[Any]) -> None:
     """Warn of models that were trained on the same rows, which the merged model counts several times."""
-    from posteriori.fitting.fitted import record_of
+    from posteriori.classifiers.training_record import record_of
 
     for (one, first), (other, second) in itertools.combinations(zip(paths, members, strict=True), 2):
         records: list[Any] = [record_of(model).fingerprints for model in (first, second)]

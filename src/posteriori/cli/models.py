@@ -125,7 +125,7 @@ def _require_file(path: Path) -> None:
 
 def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = None) -> pl.DataFrame:
     """Read a table with the column types of the training rows of a model, including its target."""
-    from posteriori.fitting.fitted import record_of
+    from posteriori.classifiers.training_record import record_of
 
     labels = estimator.target_
     is_cut = record_of(estimator).target_cuts is not None  # the file holds numbers, and the classes are intervals
@@ -135,7 +135,7 @@ def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = No
 
 def with_cut_target(frame: pl.DataFrame, estimator: GenerativeEstimator, target: str | None) -> pl.DataFrame:
     """Return a table whose numeric target is the classes that it was cut into in training."""
-    from posteriori.fitting.fitted import record_of
+    from posteriori.classifiers.training_record import record_of
 
     cuts = record_of(estimator).target_cuts
     if cuts is None or target not in frame.columns or not frame.schema[target].is_numeric():

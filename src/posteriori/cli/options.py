@@ -296,14 +296,12 @@ def spellings(label: Any) -> list[str]:
 
 def unlabelled_facts(estimator: GenerativeEstimator, rows: int, use: str) -> dict[str, Any]:
     """Return the number of rows without a label, their treatment and weight, and whether held-out rows chose it."""
-    from posteriori.fitting.parameter_groups import labels_of
-
     learned = use == "learn" and rows > 0
     return {
         "rows": rows,
         "use": use,
         "weight": estimator.unlabelled_weight_ if learned else None,
-        "weight_is_held_out": learned and labels_of(estimator).unlabelled_weight == "held_out",
+        "weight_is_held_out": learned and estimator.recipe.labels.unlabelled_weight == "held_out",
     }
 
 

@@ -103,7 +103,7 @@ def report(
         raise UserError("--positive is not used with --against; remove one of them")
 
     from posteriori import reporting
-    from posteriori.classifiers.rows import chosen_class, share_of_seen_rows
+    from posteriori.classifiers.training_record import chosen_class, share_of_seen_rows
 
     with as_user_errors(), place.writing():
         chosen_class(estimator, positive)  # an error before any work

@@ -15,8 +15,8 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
     """
     estimator = load_model(model, mixtures=True)
 
+    from posteriori.classifiers.training_record import record_of
     from posteriori.cli import facts, pages, tables
-    from posteriori.fitting.fitted import record_of
 
     found = {"command": "show", **facts.model_facts(estimator), "alerts": record_of(estimator).alerts or []}
     page = pages.print_pool if "members" in found else pages.print_model

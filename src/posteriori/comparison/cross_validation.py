@@ -15,9 +15,11 @@ from sklearn.base import clone
 from posteriori.classifiers import GenerativeEstimator
 from posteriori.comparison.models import OF_COMPARISONS, Rows, chosen_models, read_rows, rows_for, with_all_classes
 from posteriori.comparison.result import text_table
+from posteriori.fitting.rows import read_first_rows
+from posteriori.fitting.unlabelled_weight import with_held_out_weight
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import assign_folds
-from posteriori.model_selection.held_out_predictions import HeldOut, TrainableEstimator, results_of
+from posteriori.model_selection.held_out_predictions import HeldOut, Learner, results_of
 from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.support.checks import generator
 from posteriori.support.keywords import explain_unknown_keywords
@@ -169,7 +171,7 @@ def cross_validate(
     seed = int(random_state) if is_seed else int(generator(random_state).integers(2**31 - 1))
     options = {"stratified": stratified, "groups": groups, "random_state": seed}
     for folded, estimators in _by_schema(exact, X, y, sample_weight, folds, options):
-        plans = [estimator.training_plan(folded.source.schema, folded.target) for estimator in estimators.values()]
+        plans = [estimator.recipe.plan(folded.source.schema, folded.target) for estimator in estimators.values()]
         log_posterior, fitted, _ = judge_and_sample(plans, folded, progress)
         held_out |= {title: results_of(folded, log_posterior[:, :, m], fitted[m]) for m, title in enumerate(estimators)}
     if refitted:
@@ -188,17 +190,19 @@ def cross_validate(
 
 
 def _by_schema(
-    estimators: Mapping[str, TrainableEstimator],
+    estimators: Mapping[str, Learner],
     X: Any,
     y: Any,
     sample_weight: Any,
     folds: Any,
     options: Mapping[str, Any],
-) -> list[tuple[FoldedData, dict[str, TrainableEstimator]]]:
+) -> list[tuple[FoldedData, dict[str, Learner]]]:
     """Group the estimators that read equal rows, so that one pass serves each group."""
-    groups: list[tuple[FoldedData, dict[str, TrainableEstimator]]] = []
+    groups: list[tuple[FoldedData, dict[str, Learner]]] = []
     for title, estimator in estimators.items():
-        folded = FoldedData.of(estimator.read_training_rows(X, y, sample_weight), folds, **options)
+        recipe = estimator.recipe
+        rows = with_held_out_weight(recipe, read_first_rows(recipe, X, y, sample_weight))
+        folded = FoldedData.of(rows, folds, **options)
         for known, members in groups:
             if _reads_equal_rows(known, folded):
                 members[title] = estimator

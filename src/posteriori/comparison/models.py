@@ -310,7 +310,7 @@ def rows_for(title: str, model: Any, rows: Rows, text: Any) -> Rows:
     """
     if not reads_text(model):
         return rows.without_text(title)
-    name, given = ("text", model.text) if hasattr(model, "text") else ("columns__text", columns_of(model).text)
+    name, given = ("text", model.text) if hasattr(model, "text") else ("columns__text", columns_of(model.columns).text)
     if rows.texts and isinstance(given, str):
         model.set_params(**{name: text if isinstance(text, Mapping) else list(rows.texts)})
     return rows

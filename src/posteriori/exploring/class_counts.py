@@ -7,18 +7,19 @@ count together. A labelled table adds the pairs of columns that these lack.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
+from posteriori.fitting.fitted import Fitted
 from posteriori.model import Block
 from posteriori.statistics.counts import Counts, CountTogether, JointCounts
 from posteriori.statistics.forests import LeafCounts
 from posteriori.statistics.grouped import GroupedStatistics
 from posteriori.statistics.pairs import Pairs
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema
+from posteriori.tables import Column
 from posteriori.tables.batch import Assignment, Codes
 
 FEWEST_ROWS = 5  # a share of fewer is noise, and says too much about single rows
@@ -78,19 +79,19 @@ def _all_tables(
     estimator: Any, X: Any, labels: Array | None
 ) -> Iterator[tuple[bool, tuple[Column, ...], Scope, Array]]:
     """Yield tables of weights by class and codes, (C, K + 1, …), with their columns, from the model and the rows."""
-    members = list(getattr(estimator, "members_", {}).values()) or [estimator]
-    summed = [one for one in members if getattr(one, "_trained", False) and one.statistics_.hidden == 0]
-    most = max((one.statistics_.weight.sum() for one in summed), default=0.0)
-    for one in summed:
-        if one.statistics_.weight.sum() < most:
+    parts: Collection[Fitted] = estimator.fitted_.parts.values()
+    summed = [(one.model, one.statistics) for one in parts if one.statistics is not None and not one.statistics.hidden]
+    most = max((sums.weight.sum() for _, sums in summed), default=0.0)
+    for model, sums in summed:
+        if sums.weight.sum() < most:
             continue  # it has seen a part of the rows
-        for block, statistics in zip(one.model_.blocks, one.statistics_.blocks, strict=True):
+        for block, statistics in zip(model.blocks, sums.blocks, strict=True):
             for scope, table in _tables_of(block, statistics):
-                yield True, one.schema_.columns, scope, _by_class(table, one.model_.of_class, one.model_.n_classes)
+                yield True, model.schema.columns, scope, _by_class(table, model.of_class, model.n_classes)
     if labels is not None and (labels >= 0).any():
-        finest = max(members, key=lambda one: len(one.schema_.coded))
+        finest = max(parts, key=lambda one: len(one.model.schema.coded))
         for scope, table in _tables_of_rows(finest, X, labels):
-            yield False, finest.schema_.columns, scope, table
+            yield False, finest.model.schema.columns, scope, table
 
 
 def _tables_of(block: Block, statistics: Any) -> Iterator[tuple[Scope, Array]]:
@@ -130,13 +131,13 @@ def _parts_of(counts: JointCounts, columns: tuple[int, ...]) -> Iterator[tuple[S
                 yield tuple(sorted(part)), table.sum(axis=others).transpose(0, *(order + 1))
 
 
-def _tables_of_rows(member: Any, X: Any, labels: Array) -> Iterator[tuple[Scope, Array]]:
+def _tables_of_rows(member: Fitted, X: Any, labels: Array) -> Iterator[tuple[Scope, Array]]:
     """Yield the counts of single columns and of pairs of columns of labelled rows, in the bins of a model."""
-    schema: Schema = member.schema_
-    codes = member._source(X).map(lambda batch: batch.codes.values)[labels >= 0]
+    schema = member.model.schema
+    codes = member.predictor(None).source(X).map(lambda batch: batch.codes.values)[labels >= 0]
     cardinalities = tuple(schema.columns[j].cardinality for j in schema.coded)
     sizes = {
-        scope: len(member.classes_) * int(np.prod([cardinalities[place] + 1 for place in scope]))
+        scope: len(member.classes) * int(np.prod([cardinalities[place] + 1 for place in scope]))
         for n in (1, 2)
         for scope in itertools.combinations(range(len(cardinalities)), n)
     }
@@ -147,7 +148,7 @@ def _tables_of_rows(member: Any, X: Any, labels: Array) -> Iterator[tuple[Scope,
             break
         wanted.append(scope)
     component = labels[labels >= 0].astype(np.int32)
-    assignment = Assignment(component, np.ones(len(component)), len(member.classes_))
+    assignment = Assignment(component, np.ones(len(component)), len(member.classes))
     counts = CountTogether(tuple(sorted(wanted))).of(Codes(np.ascontiguousarray(codes), cardinalities), assignment)
     for scope in counts.scopes:
         yield tuple(schema.coded[place] for place in scope), counts.table(scope)

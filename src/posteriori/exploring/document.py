@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.kept_predictions import kept_predictions
-from posteriori.classifiers.rows import chosen_class, kept_sentences, share_of_seen_rows
+from posteriori.classifiers.training_record import chosen_class, kept_sentences, share_of_seen_rows
 from posteriori.exploring.class_counts import class_counts
 from posteriori.exploring.drawn_rows import rows_to_compare
+from posteriori.facts.members import members_by_weight
 from posteriori.facts.ranges import drawn_ranges, known_ranges, range_of
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.javascript import javascript_evaluator
@@ -94,12 +95,11 @@ def dependences(estimator: Any, names: list[str]) -> list[dict[str, Any]]:
     There is one entry for each member and, if these have trees of their own, each class: ``member`` and ``given`` (None
     if there is only one), and the ``parents`` of each column, as lists [parent, nats], nats None where unknown.
     """
-    members = getattr(estimator, "members_", None)
-    if members is None:
-        members, names = {None: estimator}, [None]  # type: ignore[list-item]
+    members = members_by_weight(estimator)
+    each: list[tuple[str | None, Any]] = [(name, members[name]) for name in names] if members else [(None, estimator)]
     found = []
-    for name in names:
-        for label, parents in parents_of(members[name]).items():
+    for name, member in each:
+        for label, parents in parents_of(member).items():
             of_columns = {child: [[one, nats] for one, nats in above.items()] for child, above in parents.items()}
             found.append({"member": name, "given": _given(label), "parents": of_columns})
     return found

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.estimator import Estimator
 from posteriori.statistics import Counts
 from posteriori.statistics.description import Cells, NumericColumns, ScannedTable
 from posteriori.support.typing import Array
@@ -38,10 +39,10 @@ class ColumnFacts:
     marks: Mapping[str, int] = field(default_factory=dict)
 
 
-def distributions(estimator: Any) -> list[str | None]:
+def distributions(estimator: Estimator) -> list[str | None]:
     """Return the name of the density of each column, "pooled" in a pool; None of an ignored column."""
-    pooled = hasattr(estimator, "members_")
-    name_of = {} if pooled else estimator.model_.column_densities
+    pooled = bool(estimator.fitted_.members)
+    name_of = {} if pooled else estimator.fitted_.first.model.column_densities
     default = "pooled" if pooled else None
     return [None if one.is_ignored else name_of.get(j, default) for j, one in enumerate(estimator.schema_.columns)]
 
@@ -60,7 +61,7 @@ class _ColumnTally:
         return _ColumnTally(self.numbers + other.numbers, self.counts + other.counts)
 
 
-def facts_of_rows(estimator: Any, X: Any) -> list[ColumnFacts]:
+def facts_of_rows(estimator: Estimator, X: Any) -> list[ColumnFacts]:
     """Return the facts about the features of a fitted estimator in a table, in one pass.
 
     The cells of ignored columns and of columns of counts or text are not counted.

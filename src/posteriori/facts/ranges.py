@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.estimator import Estimator
 from posteriori.model import GenerativeModel, draw_rows
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import generator
@@ -16,10 +17,9 @@ _DRAWN = 500  # rows of a model without ranges
 _SEED = 0  # the same ranges for the same model
 
 
-def known_ranges(estimator: Any) -> ColumnRanges | None:
+def known_ranges(estimator: Estimator) -> ColumnRanges | None:
     """Return the ranges of the training rows of a model, or of the first member of a pool that has them."""
-    members = list(getattr(estimator, "members_", {}).values()) or [estimator]
-    return next((one._ranges for one in members if one._ranges is not None), None)
+    return next((part.ranges for part in estimator.fitted_.parts.values() if part.ranges is not None), None)
 
 
 def drawn_ranges(schema: Schema, model: GenerativeModel) -> ColumnRanges:

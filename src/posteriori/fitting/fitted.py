@@ -1,4 +1,4 @@
-"""What a fit learned, as one value, and the attributes of an estimator that read it.
+"""What a fit learned, as one value.
 
 `fit`, `partial_fit`, `unlearn` and `merge` end by setting `fitted_`, once. A fit that fails before changes nothing, and
 no part of an earlier fit can stay behind. A model file holds this value.
@@ -6,18 +6,20 @@ no part of an earlier fit can stay behind. A model file holds this value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 
 from posteriori.densities import ungrouped
 from posteriori.fitting.held_out_figures import HeldOutFigures
+from posteriori.fitting.recipe import Recipe
 from posteriori.learning.importance import HeldOutRows, Importance
-from posteriori.model import Block, GenerativeModel
+from posteriori.model import GenerativeModel, Posterior
+from posteriori.scoring.fitted import FittedPosterior
 from posteriori.statistics import ColumnRanges, JointStatistics, RowFingerprints, RowPosteriors
 from posteriori.support.checks import check_equal, check_numbers, check_share, require
 from posteriori.support.typing import Array
@@ -75,24 +77,107 @@ class TrainingRecord:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedValue(ABC):
+    """What a fit learned, of one model or of a pool."""
+
+    recipe: Recipe
+    target: Column  # the classes; of a mixture the components
+    record: TrainingRecord = field(default_factory=TrainingRecord, kw_only=True)
+
+    @property
+    @abstractmethod
+    def posterior(self) -> Posterior:
+        """The models and their pool."""
+
+    @property
+    def training_posterior(self) -> Posterior:
+        """The posterior under the class prior of the training rows."""
+        return self.posterior
+
+    @property
+    @abstractmethod
+    def parts(self) -> dict[str, Fitted]:
+        """The models by their title in messages: this one, or the members of a pool."""
+
+    if TYPE_CHECKING:  # a field of pools, which a property of this class would hide
+
+        @property
+        def members(self) -> Mapping[str, Fitted]:
+            """The members of a pool by name; empty for one model."""
+
+    @property
+    def first(self) -> Fitted:
+        """The first model: all have the same columns and classes."""
+        return next(iter(self.parts.values()))
+
+    @cached_property
+    def classes(self) -> Array:
+        """The classes, (C,)."""
+        return write_column(self.target)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, without cut points if there are several models."""
+        return self.posterior.schema
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether it was learned from rows, and not made of parameters."""
+        return self.first.statistics is not None
+
+    def predictor(self, n_jobs: int | None) -> FittedPosterior:
+        """Return what predicts rows, on some threads."""
+        return FittedPosterior(self.posterior, self.target, self.recipe.name, n_jobs, self.is_trained)
+
+    def with_record(self, **changed: Any) -> Self:
+        """Return the same with other knowledge of the training rows."""
+        return replace(self, record=replace(self.record, **changed))
+
+    @abstractmethod
+    def without_rows(self) -> Self:
+        """Return what predicts: without sums, trace and labels, which may be large."""
+
+    @abstractmethod
+    def for_file(self) -> Self:
+        """Return what a model file holds."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise ValueError unless the parts, which may come from a file, agree with each other."""
+
+
+@dataclass(frozen=True)
+class Fitted(FittedValue):
     """A learned model with its sums, and what is known of the rows."""
 
     model: GenerativeModel
-    target: Column  # the classes; of a mixture the components
     statistics: JointStatistics | None = None  # None of a model that was made of parameters
     trace: Array | None = None  # log-likelihoods before each M-step, in nats
     label_confusion: Array | None = None  # (C, C), if labels are noisy
     unlabelled_weight: float | None = None  # of a row without label; None if the estimator has no such parameter
     converged: bool | None = None  # whether EM has; None if it is not reported
     classes_closed: bool = False  # whether all classes were declared on the first call
-    record: TrainingRecord = field(default_factory=TrainingRecord)
     transduction: Array | None = None  # labels that the model infers for its training rows; not in files
 
     @cached_property
-    def classes(self) -> Array:
-        """The classes, (C,)."""
-        return write_column(self.target)
+    def posterior(self) -> Posterior:
+        """The model as a posterior."""
+        return Posterior((self.model,))
+
+    @property
+    def parts(self) -> dict[str, Fitted]:
+        """The model by its title."""
+        return {f"this {self.recipe.name}": self}
+
+    @property
+    def members(self) -> Mapping[str, Fitted]:
+        """None: it is one model."""
+        return {}
+
+    @property
+    def first(self) -> Fitted:
+        """The model itself."""
+        return self
 
     @property
     def schema(self) -> Schema:
@@ -105,20 +190,26 @@ class Fitted:
         return None if self.statistics is None else self.statistics.ranges
 
     @property
+    def class_count(self) -> Array:
+        """Weight of the training rows of each class, (C,)."""
+        assert self.statistics is not None
+        return np.bincount(self.model.of_class or range(len(self.target.categories)), self.statistics.weight)
+
+    @property
     def component_classes(self) -> Array:
         """Class of each component, (Z,)."""
         of_component: Array = self.classes[list(self.model.of_class or range(len(self.classes)))]
         return of_component
 
-    def with_model(self, model: GenerativeModel) -> Fitted:
+    def with_model(self, model: GenerativeModel) -> Self:
         """Return the same with another model of the same rows."""
         return replace(self, model=model)
 
-    def without_rows(self) -> Fitted:
+    def without_rows(self) -> Self:
         """Return what predicts: without sums, trace and labels, which may be large."""
         return replace(self, statistics=None, trace=None, transduction=None)
 
-    def for_file(self) -> Fitted:
+    def for_file(self) -> Self:
         """Return what a model file holds."""
         return replace(self, record=self.record.for_file(), transduction=None)
 
@@ -138,119 +229,12 @@ class Fitted:
         if self.unlabelled_weight is not None:
             check_share("the weight of rows without label", self.unlabelled_weight)
         self.record.check_against(n_classes, len(model.schema.columns))
-
-    def check_blocks(self, wanted: Sequence[Block], name: str) -> None:
-        """Raise ValueError unless the densities are those that the parameters of an estimator ask for."""
-        # Files of earlier versions hold densities without groups of categories.
-        asked, found = (
-            [(type(ungrouped(block.density)), block.columns) for block in blocks]
-            for blocks in (wanted, self.model.blocks)
-        )
-        require(found == asked, f"a {name} with these parameters has other densities")
-
-
-def fitted_value(estimator: object) -> Any:
-    """Return what an estimator has learned; NotFittedError, which is an AttributeError too, before a fit."""
-    try:
-        return estimator.__dict__["fitted_"]
-    except KeyError:
-        raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet; call fit first") from None
-
-
-class FittedAttributes:
-    """The attributes of an estimator of one model, which read `fitted_`."""
-
-    fitted_: Fitted
-    _fitted_attribute: ClassVar[str] = "fitted_"
-
-    @property
-    def _value(self) -> Fitted:
-        """The fitted value."""
-        return cast(Fitted, fitted_value(self))
-
-    @property
-    def _is_fitted(self) -> bool:
-        return "fitted_" in self.__dict__
-
-    def _part(self, value: Any, what: str) -> Any:
-        """Return a part of the fitted value; AttributeError where the model has none."""
-        if value is None:
-            raise AttributeError(f"this {type(self).__name__} {what}")
-        return value
-
-    @property
-    def model_(self) -> GenerativeModel:
-        """The model: prior, densities and their parameters."""
-        return self._value.model
-
-    @property
-    def target_(self) -> Column:
-        """The classes, or the components of a mixture, as a column."""
-        return self._value.target
-
-    @property
-    def statistics_(self) -> JointStatistics:
-        """The sums that the model was learned from."""
-        statistics: JointStatistics = self._part(self._value.statistics, "was built from parameters")
-        return statistics
-
-    @property
-    def log_likelihood_trace_(self) -> Array:
-        """Log-likelihood before each M-step, in nats."""
-        trace: Array = self._part(self._value.trace, "has not learned from rows")
-        return trace
-
-    @property
-    def n_iter_(self) -> int:
-        """Number of passes over the rows in training: EM steps, or 1."""
-        return max(1, len(self.log_likelihood_trace_))
-
-    @property
-    def schema_(self) -> Schema:
-        """The columns: names, kinds and categories."""
-        return self._value.model.schema  # without a posterior, which would cost a one-row prediction microseconds
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features."""
-        n_features: int = self._value.model.schema.n_features
-        return n_features
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """Names of the features, if the columns had names."""
-        schema = self._value.model.schema
-        names = np.array(schema.given, dtype=object) if schema.named else None
-        return np.asarray(self._part(names, "was fitted to columns without names"))
-
-    @property
-    def _ranges(self) -> ColumnRanges | None:
-        """Ranges of the columns in the training rows; None if they are unknown."""
-        return self._value.ranges
-
-    @property
-    def _trained(self) -> bool:
-        """Whether the model was learned from rows, and not made of parameters."""
-        return self._is_fitted and self._value.statistics is not None
-
-    def _set_model(self, model: GenerativeModel, target: Column) -> Self:
-        """Take a model that was made of parameters."""
-        self.fitted_ = Fitted(model, target)
-        return self
-
-
-class _Keeps(Protocol):
-    """A fitted estimator."""
-
-    fitted_: Any
-
-
-def record_of(estimator: object) -> TrainingRecord:
-    """Return what a fitted estimator knows of its training rows; an empty record if it keeps none."""
-    value = getattr(estimator, "fitted_", None)
-    return TrainingRecord() if value is None else value.record
-
-
-def set_record(estimator: _Keeps, **changed: Any) -> None:
-    """Change what a fitted estimator knows of its training rows."""
-    estimator.fitted_ = replace(estimator.fitted_, record=replace(estimator.fitted_.record, **changed))
+        if self.statistics is not None:
+            # Files of earlier versions hold densities without groups of categories.
+            asked, found = (
+                [(type(ungrouped(block.density)), block.columns) for block in blocks]
+                for blocks in (self.recipe.blocks(model.schema), model.blocks)
+            )
+            require(found == asked, f"a {self.recipe.name} with these parameters has other densities")
+            components = self.recipe.components(target)
+            check_equal("the parameter components_per_class", model.of_class, components)

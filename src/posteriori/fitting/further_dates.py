@@ -16,7 +16,7 @@ from posteriori.user_warnings import warn
 _LATEST = 2.0**62  # microseconds; a file may state any number
 
 
-def warn_of_further_dates(models: Sequence[Fitted], rows: TrainingRows, dates: Parts) -> None:
+def warn_of_further_dates(models: Sequence[Fitted], rows: TrainingRows) -> None:
     """Warn of columns of dates of which a fit of all rows would read other parts, or cut the days at other points.
 
     The parts and the cut points are those of the first rows.
@@ -27,9 +27,8 @@ def warn_of_further_dates(models: Sequence[Fitted], rows: TrainingRows, dates: P
         The model of the earlier rows, or the members of a pool, which have the same columns.
     rows : TrainingRows
         Further rows.
-    dates : str or list
-        The parts of dates that the user wants, as in `Columns`.
     """
+    dates: Parts = models[0].recipe.columns.dates
     if dates == "ignore":
         return
     columns: dict[int, list[int]] = {}

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
@@ -219,39 +219,9 @@ for _kind in GROUPS.values():
 _EXAMPLES = {"em": "max_iter=50", "labels": 'unlabelled="learn"', "columns": 'categorical_features=["zip"]'}
 
 
-class HasGroups(Protocol):
-    """An estimator; a group that is no parameter of it is None."""
-
-    em: EM | None
-    labels: Labels | None
-    columns: Columns | None
-
-
-class ReadsColumns(Protocol):
-    """What the parameters of an estimator, or of a pool, ask of its columns."""
-
-    columns: Columns | None
-
-
-class ReadsLabels(Protocol):
-    """What the parameters of an estimator, or of a pool, ask of its labels."""
-
-    labels: Labels | None
-
-
-def em_of(estimator: HasGroups) -> EM:
-    """Return the parameters of EM of an estimator; the defaults if it states none."""
-    return estimator.em or EM()
-
-
-def labels_of(estimator: ReadsLabels) -> Labels:
-    """Return the parameters about labels of an estimator; the defaults if it states none."""
-    return estimator.labels or Labels()
-
-
-def columns_of(estimator: ReadsColumns) -> Columns:
-    """Return the parameters about columns of an estimator, single names as lists; the defaults if it states none."""
-    stated = estimator.columns or Columns()
+def columns_of(stated: Columns | None) -> Columns:
+    """Return what is asked of the columns, single names as lists; the defaults if nothing is stated."""
+    stated = stated or Columns()
     keep, text = stated.keep, stated.text
     if isinstance(keep, str) and keep != "all":
         stated = replace(stated, keep=[keep])

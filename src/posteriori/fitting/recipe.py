@@ -1,15 +1,18 @@
-"""What the parameters of an estimator ask of a fit, as one value that is read at its door."""
+"""What is asked of a fit, as one value: a family of models and its parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
 
 from posteriori.fitting.label_parameters import check_priors, components_of
-from posteriori.fitting.parameter_groups import EM, Columns, Labels, em_options_of
+from posteriori.fitting.parameter_groups import EM, Columns, Labels, columns_of, em_options_of
 from posteriori.learning.fit import EMOptions, FitResult, Plan, unrefined
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
 from posteriori.sources import LabelledSource
@@ -18,59 +21,144 @@ from posteriori.tables import Batch, Column, Schema
 LEARNED_TABLES = ("cells", "pairs")  # the `feature_weights` that replace log-probabilities by learned numbers
 
 
+class Asked(Protocol):
+    """An estimator as its parameters: what it asks of a fit."""
+
+    def _validate_params(self) -> None:
+        """Raise ValueError that names a parameter of a wrong type or value."""
+
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """Return the densities and their columns."""
+
+    def _check_size(self, schema: Schema, target: Column) -> None:
+        """Raise ValueError if the model would take more memory than allowed."""
+
+
 @dataclass(frozen=True, eq=False)
-class ModelRequest:
-    """What an estimator of one model asks of rows, and of what is learned from them.
+class Recipe:
+    """What is asked of a fit: a family of models, which is a class of estimators, and its parameters.
+
+    Two recipes are equal if they name one class and equal parameters; a list, a tuple and an array of the same values
+    are. A recipe can be stored in a model file and sent to a worker.
 
     Attributes
     ----------
-    name : str
-        Of the estimator, for messages.
-    columns, labels, em
-        The groups of parameters, or their defaults; `em` is None if EM is no parameter of the estimator.
-    has_labels : bool
-        Whether `labels` is a parameter of the estimator.
-    distributions, priors, random_state, n_jobs
-        The parameters.
-    feature_weights : "conditional", "cells", "pairs" or None
-    learns_backoff : bool
-        Whether the strength of the back-off is learned.
-    reads_counts : bool
-        Whether the model reads columns of counts.
-    takes_two_values : bool
-        Whether columns of two whole numbers are categories, unless `columns` says otherwise.
-    blocks : callable
-        From a schema to the densities and their columns.
-    check_size : callable
-        Takes a schema and the classes; raises ValueError if the model would take more memory than allowed.
+    family : type
+        The class; it knows its densities (`_blocks`), whether it reads columns of counts (`reads_counts`), and whether
+        columns of two whole numbers are categories, unless `columns` says otherwise (`takes_two_values`).
+    parameters : mapping
+        By name, as the constructor of the class takes them.
     """
 
-    name: str
-    columns: Columns
-    labels: Labels
-    em: EM | None
-    has_labels: bool
-    distributions: Any
-    priors: Any
-    feature_weights: str | None
-    learns_backoff: bool
-    reads_counts: bool
-    takes_two_values: bool
-    random_state: Any
-    n_jobs: int | None
-    blocks: Callable[[Schema], tuple[Block, ...]]
-    check_size: Callable[[Schema, Column], None]
+    family: type[Any]
+    parameters: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator) -> Recipe:
+        """Return what the parameters of an estimator ask now: later changes of the estimator do not change it."""
+        family: Any = type(estimator)
+        return cls(family, {name: _copied(getattr(estimator, name)) for name in _names_of(family)})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Recipe) and self.family is other.family and self.difference(other) is None
+
+    def __hash__(self) -> int:
+        return hash(self.family)
+
+    def difference(self, other: Recipe, ignored: Collection[str] = ()) -> str | None:
+        """Return the first parameter, except for some, whose values differ; None if all are equal."""
+        names = (name for name in self.parameters if name not in ignored)
+        return next((name for name in names if not _same(self.parameters[name], other.parameters[name])), None)
+
+    def with_(self, **changed: Any) -> Recipe:
+        """Return the recipe with other values of some parameters; `columns__dates` is one of the group `columns`."""
+        if any("__" in name for name in changed):
+            return Recipe.of(self.estimator().set_params(**changed))
+        return replace(self, parameters={**self.parameters, **changed})
+
+    def estimator(self) -> Any:
+        """Return a new estimator with these parameters."""
+        return self.family(**{name: _copied(value) for name, value in self.parameters.items()})
+
+    def check(self) -> None:
+        """Raise ValueError that names a parameter of a wrong type or value."""
+        asked: Asked = self.estimator()
+        asked._validate_params()
+
+    # The densities ----------------------------------------------------------------------------------------------
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """Return the densities and their columns."""
+        asked: Asked = self.estimator()
+        return asked._blocks(schema)
+
+    def check_size(self, schema: Schema, target: Column) -> None:
+        """Raise ValueError, before memory is allocated, if the model would take more than allowed."""
+        asked: Asked = self.estimator()
+        asked._check_size(schema, target)
+
+    # The parameters that several families have; a default where a family has them not -----------------------------
+
+    @property
+    def name(self) -> str:
+        """Name of the class, for messages."""
+        return self.family.__name__
+
+    @property
+    def reads_counts(self) -> bool:
+        """Whether the model reads columns of counts."""
+        return bool(self.family.reads_counts)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What is asked of the columns."""
+        return columns_of(self.parameters.get("columns"))
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether `labels` is a parameter."""
+        return "labels" in self.parameters
+
+    @property
+    def labels(self) -> Labels:
+        """What is asked of the labels."""
+        return self.parameters.get("labels") or Labels()
+
+    @property
+    def em(self) -> EM | None:
+        """What is asked of EM; None if it is no parameter."""
+        return (self.parameters["em"] or EM()) if "em" in self.parameters else None
+
+    @property
+    def distributions(self) -> Any:
+        """The density of columns, as it is stated."""
+        return self.parameters.get("distributions")
+
+    @property
+    def feature_weights(self) -> str | None:
+        """Which weights of features are learned: "conditional", "cells", "pairs" or None."""
+        return self.parameters.get("feature_weights")
+
+    @property
+    def learns_backoff(self) -> bool:
+        """Whether the strength of the back-off is learned."""
+        return isinstance(self.parameters.get("backoff"), str)
+
+    @property
+    def n_jobs(self) -> int | None:
+        """Number of threads; None or −1 uses one per core."""
+        return self.parameters.get("n_jobs")
 
     @cached_property
     def limits(self) -> EMOptions:
         """When EM ends, and the seed of its initializations: it is drawn once."""
-        return EMOptions() if self.em is None else em_options_of(self.em, self.random_state)
+        return EMOptions() if self.em is None else em_options_of(self.em, self.parameters.get("random_state"))
 
     @property
     def chooses_categories(self) -> bool:
         """Whether columns of two whole numbers are categories."""
         stated = self.columns.categorical_features
-        return self.takes_two_values if stated is None else self.columns.is_automatic
+        return bool(self.family.takes_two_values) if stated is None else self.columns.is_automatic
 
     @property
     def leaves_rows_out(self) -> str:
@@ -85,7 +173,7 @@ class ModelRequest:
 
     def prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
-        of_class, given = self.components(target), self.priors
+        of_class, given = self.components(target), self.parameters.get("priors")
         if given is None or isinstance(given, Real):
             return Prior(float(given or 0.0), of_class=of_class)
         return Prior(fixed=check_priors(given, target), of_class=of_class)
@@ -158,3 +246,35 @@ class ModelRequest:
 
             weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
         return replace(model, weights=weights)
+
+
+def recipe_of_classifier(estimator: object) -> Recipe | None:
+    """Return what a classifier of one model asks of a fit; None for anything else."""
+    is_one = isinstance(estimator, BaseEstimator) and is_classifier(estimator) and hasattr(type(estimator), "model_")
+    recipe = getattr(estimator, "recipe", None) if is_one else None
+    return recipe if isinstance(recipe, Recipe) else None
+
+
+@lru_cache
+def _names_of(family: Any) -> tuple[str, ...]:
+    """Return the names of the parameters of a class of estimators; cached, because scikit-learn finds them slowly."""
+    return tuple(family._get_param_names())
+
+
+def _copied(value: Any) -> Any:
+    """Return a parameter; a copy of a group, whose values `set_params` changes in place."""
+    return replace(value) if isinstance(value, Columns | EM | Labels) else value
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two parameters are equal; a list, a tuple and an array of the same values are."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, BaseEstimator):
+        return type(one) is type(other) and _same(one.get_params(deep=False), other.get_params(deep=False))
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):  # what they hold may be of several shapes
+        return len(one) == len(other) and all(map(_same, one, other))
+    sequences = (list, tuple, np.ndarray)
+    if isinstance(one, sequences) and isinstance(other, sequences):
+        return np.shape(one)[:1] == np.shape(other)[:1] and all(map(_same, np.atleast_1d(one), np.atleast_1d(other)))
+    return bool(one == other)

@@ -17,9 +17,8 @@ from posteriori.fitting.named_columns import (
     stated_places,
     text_places,
 )
-from posteriori.fitting.recipe import ModelRequest
+from posteriori.fitting.recipe import Recipe
 from posteriori.fitting.two_values import warn_of_third_values, with_two_values
-from posteriori.fitting.unlabelled_weight import held_out_weight
 from posteriori.learning.fit import TrainingRows
 from posteriori.sources import LabelledSource, source_of
 from posteriori.support.checks import is_missing
@@ -49,7 +48,7 @@ from posteriori.user_warnings import warn
 
 
 def read_first_rows(
-    request: ModelRequest,
+    recipe: Recipe,
     X: Any,
     y: Any = None,
     sample_weight: Any = None,
@@ -61,7 +60,7 @@ def read_first_rows(
 
     Parameters
     ----------
-    request : ModelRequest
+    recipe : Recipe
     X, y, sample_weight
         As in `fit`.
     classes : array-like, optional
@@ -79,14 +78,15 @@ def read_first_rows(
     ValueError, TypeError
         As in `fit`.
     """
-    table = read_table(X, stated_columns(X, request.columns.categorical_features, request.distributions, y))
-    labels = _read_labels(request, y, table, complete)
+    recipe.check()
+    table = read_table(X, stated_columns(X, recipe.columns.categorical_features, recipe.distributions, y))
+    labels = _read_labels(recipe, y, table, complete)
     warn_of_labels_among_features(y, table)
     columns = _feature_positions(table, labels)
     names = [table.names[j] for j in columns]
-    given, distributions = request.columns, request.distributions
-    if not request.reads_counts:
-        given.require_no_text(request.name)
+    given, distributions = recipe.columns, recipe.distributions
+    if not recipe.reads_counts:
+        given.require_no_text(recipe.name)
     chosen = categorical_places(given.categorical_features, distributions, names)
     kept = kept_places(given.keep, given.categorical_features, distributions, names)
     keep = None if kept is None else [columns[j] for j in kept]
@@ -99,17 +99,17 @@ def read_first_rows(
         labels.name,
         keep=keep,
         dates=given.dates,
-        reads_counts=request.reads_counts,
-        texts=text_places(given.text if request.reads_counts else None, given.keep, columns, names, chosen),
+        reads_counts=recipe.reads_counts,
+        texts=text_places(given.text if recipe.reads_counts else None, given.keep, columns, names, chosen),
         counted=counted,
     )
-    if request.chooses_categories:
+    if recipe.chooses_categories:
         named = {columns[j] for j in stated_places(distributions, names)}
         weight = check_weights(sample_weight, table.n_rows)
         schema = with_two_values(schema, table, schema.spread(columns), distributions, named, weight)
-    target = _declared_classes(classes, labels, request.labels.unlabelled == "learn")
+    target = _declared_classes(classes, labels, recipe.labels.unlabelled == "learn")
     places = schema.spread(columns)
-    rows = _assemble(request, table, schema, places, labels, target, sample_weight, complete, counted)
+    rows = _assemble(recipe, table, schema, places, labels, target, sample_weight, complete, counted)
     return replace(rows, source=with_counted_categories(rows.source))
 
 
@@ -152,7 +152,6 @@ class _SeenCategories:
 
 
 def read_further_rows(
-    request: ModelRequest,
     fitted: Fitted,
     X: Any,
     y: Any = None,
@@ -165,7 +164,6 @@ def read_further_rows(
 
     Parameters
     ----------
-    request : ModelRequest
     fitted : Fitted
     X, y, sample_weight
         As in `partial_fit`.
@@ -184,24 +182,26 @@ def read_further_rows(
     ValueError, TypeError
         As in `partial_fit`.
     """
-    stated = stated_columns(X, request.columns.categorical_features, request.distributions, y)
+    recipe = fitted.recipe
+    recipe.check()
+    stated = stated_columns(X, recipe.columns.categorical_features, recipe.distributions, y)
     table = read_table(X, KnownColumns.of_model(fitted.schema, fitted.target).joined(stated))
-    labels = _read_labels(request, y, table, complete)
+    labels = _read_labels(recipe, y, table, complete)
     _feature_positions(table, labels)  # raises an error if the target is the only column
     # Names given with parameters are optional: rows without names are taken by position, without a warning.
     named = fitted.statistics is not None
-    positions = matched_places(table, fitted.schema, request.name, labels.name, warn_of_lost_names=named)
+    positions = matched_places(table, fitted.schema, recipe.name, labels.name, warn_of_lost_names=named)
     counted: dict[int, CountedText] = {}
-    schema = _extended_schema(request, fitted.schema, table, positions, counted)
+    schema = _extended_schema(recipe, fitted.schema, table, positions, counted)
     target = _extended_classes(fitted, classes, labels)
-    rows = _assemble(request, table, schema, positions, labels, target, sample_weight, complete, counted)
+    rows = _assemble(recipe, table, schema, positions, labels, target, sample_weight, complete, counted)
     if schema == fitted.schema:
         return rows
     return replace(rows, source=with_counted_categories(rows.source, fitted.schema))
 
 
 def _assemble(
-    request: ModelRequest,
+    recipe: Recipe,
     table: Table,
     schema: Schema,
     positions: Sequence[int],
@@ -212,35 +212,32 @@ def _assemble(
     counted: Mapping[int, CountedText],
 ) -> TrainingRows:
     weight = check_weights(sample_weight, table.n_rows)
-    options, of_class = request.labels, request.components(target)
+    options, of_class = recipe.labels, recipe.components(target)
     label_model = make_label_model(options.label_noise, of_class, isinstance(labels, PartialLabels), target)
     if label_model is not None and not complete:
         raise ValueError(
             "components_per_class and label_noise take EM over all rows, and partial_fit sees each once; use fit"
         )
-    held_out = options.unlabelled_weight == "held_out"
-    share = 0.0 if options.ignores_unlabelled else 1.0 if held_out else float(options.unlabelled_weight)
+    is_chosen = options.unlabelled_weight == "held_out"  # once the rows are read
+    share = 0.0 if options.ignores_unlabelled else 1.0 if is_chosen else float(options.unlabelled_weight)
     texts = {
         j: counted[position].bags(schema.columns[j]) for j, position in enumerate(positions) if position in counted
     }
     source = source_of(
-        table, schema, positions, labels, target, weight, None, request.n_jobs, share, label_model, texts=texts
+        table, schema, positions, labels, target, weight, None, recipe.n_jobs, share, label_model, texts=texts
     )
-    rows = TrainingRows(source, target)
-    if not (held_out and labels.may_miss):
-        return rows
-    return rows.with_unlabelled_weight(held_out_weight(rows, request.plan(schema, target)))
+    return TrainingRows(source, target)
 
 
-def _read_labels(request: ModelRequest, y: Any, table: Table, complete: bool) -> LabelColumn | PartialLabels:
+def _read_labels(recipe: Recipe, y: Any, table: Table, complete: bool) -> LabelColumn | PartialLabels:
     labels = read_teaching_labels(y, table)
-    return labels_to_learn(labels, request.labels.unlabelled, request.has_labels, complete)
+    return labels_to_learn(labels, recipe.labels.unlabelled, recipe.has_labels, complete)
 
 
 def _extended_schema(
-    request: ModelRequest, schema: Schema, table: Table, positions: Sequence[int], counted: dict[int, CountedText]
+    recipe: Recipe, schema: Schema, table: Table, positions: Sequence[int], counted: dict[int, CountedText]
 ) -> Schema:
-    stated = categorical_places(request.columns.categorical_features, request.distributions, schema.given)
+    stated = categorical_places(recipe.columns.categorical_features, recipe.distributions, schema.given)
     named = {j for j, place in enumerate(schema.places) if place in stated}
     categorical = [
         position
@@ -252,10 +249,10 @@ def _extended_schema(
         if column.is_ignored or column.part is not None or column.text is not None:
             known[position] = (*known.get(position, ()), column)
     columns = list(dict.fromkeys(positions))
-    reads_counts = request.reads_counts or bool(schema.of_kind("counts"))  # a member of a pool that leaves them out
+    reads_counts = recipe.reads_counts or bool(schema.of_kind("counts"))  # a member of a pool that leaves them out
     read = infer_schema(table, columns, categorical, known=known, reads_counts=reads_counts, counted=counted)
     extended = schema.extended(read, mixed=named)
-    if request.chooses_categories:
+    if recipe.chooses_categories:
         warn_of_third_values(schema, extended, named)
     return extended
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
+from posteriori.fitting.recipe import Recipe
+from posteriori.fitting.rows import with_counted_categories
 from posteriori.learning.fit import Plan, TrainingRows
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 
@@ -13,6 +16,16 @@ from posteriori.learning.folded_data import FoldedData, judge_and_sample
 WEIGHT_GRID = (1.0, 0.3, 0.1, 0.01, 0.0)
 _MOST_FOLDS = 5
 _LOWEST = np.log(np.finfo(np.float64).eps)  # what a probability of 0 counts as
+
+
+def with_held_out_weight(recipe: Recipe, rows: TrainingRows) -> TrainingRows:
+    """Return training rows with the weight of those without label that is chosen by held-out rows, if this is asked."""
+    source = rows.source
+    if not (recipe.labels.unlabelled_weight == "held_out" and source.labels is not None and source.labels.may_miss):
+        return rows
+    weight = held_out_weight(rows, recipe.plan(source.schema, rows.target))
+    chosen = rows.with_unlabelled_weight(weight)
+    return chosen if weight else replace(chosen, source=with_counted_categories(chosen.source))
 
 
 def held_out_weight(rows: TrainingRows, plan: Plan) -> float:

@@ -1,4 +1,4 @@
-"""Rows subtracted from a fitted model, by subtracting their statistics; which models are sums over their rows."""
+"""Rows added to a fitted model and removed from it, by their statistics; which models are sums over their rows."""
 
 from __future__ import annotations
 
@@ -11,32 +11,104 @@ import numpy as np
 from posteriori.densities import VarianceDensity
 from posteriori.fitting.estimate_warnings import columns_with_values
 from posteriori.fitting.fitted import Fitted
-from posteriori.fitting.learn import NO_SUMS, checked_fit, past_statistics, sums_of
-from posteriori.fitting.recipe import ModelRequest
+from posteriori.fitting.further_dates import warn_of_further_dates
+from posteriori.fitting.learn import checked_fit, learned
 from posteriori.fitting.rows import read_further_rows
+from posteriori.learning.cut_points import retyped, with_missing_cuts
 from posteriori.learning.fit import (
     Collect,
+    CollectedRows,
     FitResult,
+    TrainingRows,
     carry_over_structure,
     estimate,
     unrefined,
+    with_categories_of,
 )
-from posteriori.model import GenerativeModel
+from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import ColumnRanges, JointStatistics, ReversibleStatistics
 from posteriori.statistics.sums import exceeds
 from posteriori.tables import Batch, Column, Schema, quote
 from posteriori.user_warnings import warn
 
+NO_SUMS = "this model was built from parameters, which do not contain the number of rows"
 _AGREE = "give rows, and weights, that it learned from"
 _LOST = 1e-7  # if less of a sum of squares is left, the difference has fewer than nine correct digits
 
 
-def reason_not_mergeable(request: ModelRequest, fitted: Fitted, method: str, instead: str) -> str | None:
+def add(fitted: Fitted, X: Any, y: Any = None, sample_weight: Any = None, classes: Any = None) -> Fitted:
+    """Return the model of rows and of those that were learned from before, and the sums of all."""
+    collected = _collect_further(fitted, X, y, sample_weight, classes)
+    found = learned(fitted.recipe, collected)
+    _warn_of_expected_sums(fitted.recipe.name, collected)
+    return replace(found, classes_closed=fitted.classes_closed, record=fitted.record.of_other_model())
+
+
+def _collect_further(fitted: Fitted, X: Any, y: Any, sample_weight: Any, classes: Any) -> CollectedRows:
+    """Read rows under a fitted model, and collect their statistics beside those of the earlier rows."""
+    recipe = fitted.recipe
+    sums_of(fitted)  # raises its error before the rows are read
+    rows = read_further_rows(fitted, X, y, sample_weight, classes=classes, complete=False)
+    warn_of_further_dates([fitted], rows)
+    target, before = rows.target, fitted.model
+    plan = recipe.plan_for(rows.source, target, complete=False)
+    source = rows.source.with_schema(with_missing_cuts(rows.source.schema, plan.blocks))
+    blocks = carry_over_structure(plan.blocks, before.blocks)
+    blocks = with_categories_of(blocks, before.schema, source.schema, target.places_in(fitted.target))
+    past = past_statistics(fitted, source.schema, target, blocks)  # raises its errors before the rows are read
+    recipe.check_size(source.schema, target)
+    sums = source.reduce(Collect(blocks))
+    return CollectedRows(TrainingRows(source, target), replace(plan, blocks=blocks), sums, past)
+
+
+def _warn_of_expected_sums(name: str, collected: CollectedRows) -> None:
+    """Warn if earlier or further rows lack cells that a density needs, so that `partial_fit` is not one fit.
+
+    `name` is that of the estimator.
+    """
+    past = collected.past
+    schema = collected.rows.source.schema
+    lacking: list[str] = []
+    for position, (block, sums) in enumerate(zip(collected.plan.blocks, collected.statistics.blocks, strict=True)):
+        if not (sums.is_exact() and (past is None or past.blocks[position].is_exact())):
+            lacking += [schema.columns[j].name for j in block.columns]
+    if lacking:
+        warn(
+            f"rows with missing cells in {quote(lacking)} make {name}.partial_fit differ from one fit: each call fills "
+            "them in under the model of that call, and fit under the model of all rows; "
+            "fit all rows together, leave such rows out, or choose NaiveBayes, which needs no such cells"
+        )
+
+
+def remove(fitted: Fitted, X: Any, y: Any = None, sample_weight: Any = None) -> Fitted:
+    """Return what a model has learned from its other rows; ValueError if it cannot have learned from these."""
+    obstacle = reason_not_mergeable(fitted, "unlearn", "fit the remaining rows")
+    if obstacle:
+        raise ValueError(obstacle)
+    recipe = fitted.recipe
+    model, target, past = fitted.model, fitted.target, sums_of(fitted)
+    rows = read_further_rows(fitted, X, y, sample_weight, complete=False)
+    source = rows.source
+    _reject_new_classes(rows.target, target)
+    blocks = carry_over_structure(recipe.blocks(model.schema), model.blocks)
+    past_statistics(fitted, model.schema, target, blocks)  # raises an error if parameters have changed since the fit
+    gone = source.with_schema(model.schema).reduce(_recognising(Collect(blocks), source.schema))
+    _reject_unseen(model, target, past, gone)
+    rest = past - gone
+    if not rest.weight.any():
+        raise ValueError("these are all the rows that the model has learned from; leave some, or fit others")
+    rest = replace(rest, ranges=_ranges_of_rest(model, rest))
+    found = FitResult(estimate(model.schema, blocks, recipe.prior(target), rest), rest)
+    value = checked_fit(recipe, found, target, fitted.unlabelled_weight)
+    _warn_of_lost_digits(found.model, target, past, rest)
+    return replace(value, classes_closed=fitted.classes_closed, record=fitted.record.of_other_rows())
+
+
+def reason_not_mergeable(fitted: Fitted, method: str, instead: str) -> str | None:
     """Return why the statistics of a fitted model are not sums over its rows, as a sentence; None if they are.
 
     Parameters
     ----------
-    request : ModelRequest
     fitted : Fitted
     method : str
         Name of the method that needs sums.
@@ -46,12 +118,12 @@ def reason_not_mergeable(request: ModelRequest, fitted: Fitted, method: str, ins
     model, statistics = fitted.model, fitted.statistics
     if statistics is None:
         return f"{NO_SUMS}; {instead}"
-    wanted = unrefined(request.blocks(model.schema))
+    wanted = unrefined(fitted.recipe.blocks(model.schema))
     if wanted:
         return f"{wanted[0]} looks at all rows twice, and {method} sees only sums; {instead}"
-    if request.leaves_rows_out:
-        return f"{request.leaves_rows_out} takes all rows at once, and {method} sees only sums; {instead}"
-    if model.of_class or request.labels.label_noise is not None:
+    if fitted.recipe.leaves_rows_out:
+        return f"{fitted.recipe.leaves_rows_out} takes all rows at once, and {method} sees only sums; {instead}"
+    if model.of_class or fitted.recipe.labels.label_noise is not None:
         return f"components_per_class and label_noise take EM over all rows, and {method} sees only sums; {instead}"
     if statistics.hidden > 0:
         return (
@@ -69,37 +141,31 @@ def reason_not_mergeable(request: ModelRequest, fitted: Fitted, method: str, ins
     return None
 
 
-def reason_not_extendable(request: ModelRequest, fitted: Fitted) -> str | None:
+def reason_not_extendable(fitted: Fitted) -> str | None:
     """Return why a fitted model cannot learn from more rows, as a sentence; None if it can."""
-    wanted = unrefined(request.blocks(fitted.schema))
+    wanted = unrefined(fitted.recipe.blocks(fitted.schema))
     if wanted:
         return f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; fit all rows together"
-    if fitted.model.of_class or request.labels.label_noise is not None:
+    if fitted.model.of_class or fitted.recipe.labels.label_noise is not None:
         return "components_per_class and label_noise take EM over all rows; fit all rows together"
     return f"{NO_SUMS}; use fit" if fitted.statistics is None else None
 
 
-def remove_rows(request: ModelRequest, fitted: Fitted, X: Any, y: Any, sample_weight: Any) -> Fitted:
-    """Return what a model has learned from its other rows; ValueError if it cannot have learned from these."""
-    obstacle = reason_not_mergeable(request, fitted, "unlearn", "fit the remaining rows")
-    if obstacle:
-        raise ValueError(obstacle)
-    model, target, past = fitted.model, fitted.target, sums_of(fitted)
-    rows = read_further_rows(request, fitted, X, y, sample_weight, complete=False)
-    source = rows.source
-    _reject_new_classes(rows.target, target)
-    blocks = carry_over_structure(request.blocks(model.schema), model.blocks)
-    past_statistics(fitted, model.schema, target, blocks)  # raises an error if parameters have changed since the fit
-    gone = source.with_schema(model.schema).reduce(_recognising(Collect(blocks), source.schema))
-    _reject_unseen(model, target, past, gone)
-    rest = past - gone
-    if not rest.weight.any():
-        raise ValueError("these are all the rows that the model has learned from; leave some, or fit others")
-    rest = replace(rest, ranges=_ranges_of_rest(model, rest))
-    learned = FitResult(estimate(model.schema, blocks, request.prior(target), rest), rest)
-    found = checked_fit(request, learned, target, fitted.unlabelled_weight)
-    _warn_of_lost_digits(learned.model, target, past, rest)
-    return replace(found, classes_closed=fitted.classes_closed, record=fitted.record.of_other_rows())
+def past_statistics(fitted: Fitted, schema: Schema, target: Column, blocks: tuple[Block, ...]) -> JointStatistics:
+    """Return the sums of a fitted model with the columns, categories and classes of another schema."""
+    old = fitted.schema
+    statistics = retyped(sums_of(fitted), old, fitted.model.blocks, schema, blocks)
+    if schema is old and target is fitted.target:
+        return statistics
+    moves = [[schema.columns[j].places_in(old.columns[j]) for j in block.indexed(schema)] or None for block in blocks]
+    return statistics.reindexed(target.places_in(fitted.target), moves)
+
+
+def sums_of(fitted: Fitted) -> JointStatistics:
+    """Return the sums of a fitted model; ValueError if it was built from parameters."""
+    if fitted.statistics is None:
+        raise ValueError(f"{NO_SUMS}; use fit")
+    return fitted.statistics
 
 
 def _ranges_of_rest(model: GenerativeModel, rest: JointStatistics) -> ColumnRanges | None:

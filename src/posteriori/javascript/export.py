@@ -193,7 +193,7 @@ def javascript_object(model: Any) -> dict[str, Any]:
 def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
     schema, pool = posterior.schema, posterior.pool
     kept = [0] if pool is None else np.flatnonzero(pool.used).tolist()
-    names = list(getattr(estimator, "members_", [type(estimator).__name__]))
+    names = list(estimator.fitted_.members) or [type(estimator).__name__]
     counts = {names[m]: _size(posterior.models[m]) for m in kept}
     require_affordable_export(
         "the model in JavaScript", "javascript", counts, "numbers", MOST_NUMBERS, "score by predict_to instead"

@@ -2,13 +2,12 @@
 
 from posteriori.model_selection.held_out_predictions import (
     HeldOut,
-    LearnedEstimator,
-    TrainableEstimator,
+    Learner,
     leave_one_out,
     out_of_fold,
 )
 
-__all__ = ["HeldOut", "LearnedEstimator", "TrainableEstimator", "leave_one_out", "out_of_fold"]
+__all__ = ["HeldOut", "Learner", "leave_one_out", "out_of_fold"]
 
 
 def __dir__() -> list[str]:

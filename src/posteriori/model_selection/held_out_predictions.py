@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.fitting.estimate_warnings import warn_of_one_class
+from posteriori.fitting.fitted import Fitted
 from posteriori.fitting.held_out_figures import HeldOutFigures
-from posteriori.learning.fit import FitResult, Plan, TrainingRows
+from posteriori.fitting.learn import checked_fit
+from posteriori.fitting.recipe import Recipe, recipe_of_classifier
+from posteriori.fitting.rows import read_first_rows, read_further_rows
+from posteriori.fitting.unlabelled_weight import with_held_out_weight
+from posteriori.learning.fit import TrainingRows
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import (
     FoldedData,
@@ -19,48 +25,23 @@ from posteriori.learning.folded_data import (
     judge_and_sample,
     sample_of,
 )
-from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.weights import check_closed_form, left_out_factors, left_out_prior, unseen_as_missing
-from posteriori.model import GenerativeModel, Prior, log_normalised
+from posteriori.model import log_normalised
 from posteriori.model_selection import in_words, metrics
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Schema
+from posteriori.tables import Batch
 from posteriori.tables.arrays import write_column
 
 
-class TrainableEstimator(Protocol):
-    """An estimator whose reading of rows, learning and storing of a fit are separate steps.
+class Learner(Protocol):
+    """An estimator of one model: what its parameters ask of a fit, and what a fit learned."""
 
-    ``fit(X, y)`` calls ``read_training_rows``, ``training_plan``, `learning.fit.learn` and ``store_fit``. An algorithm
-    that learns several models in one pass replaces the third step.
-    """
+    fitted_: Any
 
-    classes_: Array
-
-    def read_training_rows(self, X: Any, y: Any = None, sample_weight: Any = None) -> TrainingRows:
-        """Read training rows, and infer their schema and classes."""
-
-    def training_plan(self, schema: Schema, target: Column) -> Plan:
-        """Return the plan of the model that the estimator learns from rows of this schema."""
-
-    def store_fit(self, fit: FitResult, rows: TrainingRows, held_out: HeldOutRows | None = None) -> Any:
-        """Set the fitted attributes, as `fit` does with these rows."""
-
-
-class LearnedEstimator(Protocol):
-    """A fitted estimator that can read its training rows again."""
-
-    model_: GenerativeModel
-    statistics_: JointStatistics
-    target_: Column
-    classes_: Array
-
-    def read_learned_rows(self, X: Any, y: Any = None, sample_weight: Any = None) -> TrainingRows:
-        """Read rows under the schema and classes of the fitted model."""
-
-    def component_prior(self, target: Column) -> Prior:
-        """Return the prior of the components of all classes."""
+    @property
+    def recipe(self) -> Recipe:
+        """What the parameters ask of a fit."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +199,7 @@ class HeldOut:
         return metrics.brier_score(*self.judged)
 
 
-def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = None) -> HeldOut:
+def leave_one_out(model: Learner, X: Any, y: Any, sample_weight: Any = None) -> HeldOut:
     r"""Predict each row by the model of all other rows, without refitting.
 
     .. math:: p_{-i}(y \mid x_i) \propto p_{-i}(y) \prod_j p_{-i}(x_{ij} \mid y)
@@ -282,26 +263,27 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
            [0.643, 0.357],
            [0.643, 0.357]])
     """
-    if not hasattr(model, "read_learned_rows"):
+    if recipe_of_classifier(model) is None:
         raise TypeError(f"a {type(model).__name__} has no leave-one-out; give a classifier of posteriori")
-    check_is_fitted(model, "model_")
-    if not hasattr(model, "statistics_"):
+    check_is_fitted(model)
+    value: Fitted = replace(model.fitted_, recipe=model.recipe)
+    fitted, statistics = value.model, value.statistics
+    if statistics is None:
         raise ValueError("this model was built from parameters, and no row can be left out of these; fit it to rows")
-    fitted, statistics = model.model_, model.statistics_
     if fitted.weights is not None and fitted.weights.parameters:
         raise ValueError(
             "learned tables (feature_weights) are those of all rows at once, so that no row can be left out in closed "
             "form; use cross_validate"
         )
     check_closed_form(fitted, statistics)
-    rows = model.read_learned_rows(X, y, sample_weight)
+    rows = read_further_rows(value, X, y, sample_weight)
     source, target = rows.source, rows.target
-    if source.schema != fitted.schema or target != model.target_:
+    if source.schema != fitted.schema or target != value.target:
         raise ValueError(
             "the rows hold categories or classes that are not in the model; give rows that it was trained on"
         )
     _check_learned(rows, statistics)
-    prior = model.component_prior(target)
+    prior = value.recipe.prior(target)
 
     def left_out(batch: Batch) -> Array:
         assert batch.assignment is not None
@@ -318,7 +300,7 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
     y_true = rows.y_true
     weight = np.ones(len(y_true)) if source.weight is None else source.weight
     how = "Each row was predicted by a model trained on all others (leave-one-out)."
-    return HeldOut(log_posterior, np.exp(log_prior), y_true, weight, model.classes_, how, log_joint=log_joint)
+    return HeldOut(log_posterior, np.exp(log_prior), y_true, weight, value.classes, how, log_joint=log_joint)
 
 
 def _check_learned(rows: TrainingRows, statistics: JointStatistics) -> None:
@@ -346,7 +328,7 @@ def _check_within(batch: Batch, learned: ColumnRanges) -> None:
 
 
 def out_of_fold(
-    estimator: TrainableEstimator,
+    estimator: Learner,
     X: Any,
     y: Any,
     *,
@@ -377,8 +359,8 @@ def out_of_fold(
 
     Parameters
     ----------
-    estimator : TrainableEstimator
-        A generative classifier. It is fitted to all rows on return.
+    estimator : generative classifier
+        It is fitted to all rows on return.
     X, y, sample_weight
         As in its `fit`.
     folds : int, array-like (n,), pairs or splitter, default 5
@@ -404,14 +386,17 @@ def out_of_fold(
     ValueError
         There are fewer than two folds, or more folds than rows; or for the reasons of `fit`.
     """
-    rows = estimator.read_training_rows(X, y, sample_weight)
+    recipe = estimator.recipe
+    rows = with_held_out_weight(recipe, read_first_rows(recipe, X, y, sample_weight))
     folded = FoldedData.of(rows, folds, groups=groups, random_state=random_state, most=most)
-    plan = estimator.training_plan(rows.source.schema, rows.target)
     sampled = sample_of(folded)
+    plan = recipe.plan(rows.source.schema, rows.target)
     log_posterior, (fitted,), batch = judge_and_sample([plan], folded, progress, sampled)
     assert batch is not None
     held_out = held_out_rows(folded, sampled, batch, [one.posterior for one in fitted.without])
-    estimator.store_fit(fitted.full, rows, held_out)
+    value = checked_fit(recipe, fitted.full, rows.target, rows.source.unlabelled_weight)
+    warn_of_one_class(rows.target, rows.source.schema.target)
+    estimator.fitted_ = replace(value, record=value.record.with_held_out(held_out))
     return results_of(folded, log_posterior[:, :, 0], fitted, estimator)
 
 

@@ -48,7 +48,7 @@ def evenly(n: int, most: int) -> Array:
 def posterior_of(model: Any) -> Posterior:
     """Return the posterior of a fitted classifier, under the class prior of its training rows."""
     check_is_fitted(model)
-    posterior: Posterior = model._training_posterior
+    posterior: Posterior = model.fitted_.training_posterior
     return posterior
 
 
@@ -214,7 +214,7 @@ class Feature:
 
     def training_range(self, model: Any) -> tuple[float, float] | None:
         """Return the smallest and the largest number of the training rows; None if they are unknown."""
-        ranges = next(iter(getattr(model, "members_", {"": model}).values()))._ranges
+        ranges = model.fitted_.first.ranges
         if ranges is None or not ranges.lowest[self.position] <= ranges.highest[self.position]:
             return None
         return float(ranges.lowest[self.position]), float(ranges.highest[self.position])

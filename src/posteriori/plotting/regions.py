@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.estimator import estimator_of
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
+from posteriori.fitting.fitted import Fitted
 from posteriori.model import Posterior
 from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.effects import plot_posterior_along
@@ -340,17 +342,18 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
 
 def _gaussian_of(model: Any) -> tuple[Any, str]:
     """Return the model, or for a pool its Gaussian member of greatest weight, and a title that names the member."""
-    if not hasattr(model, "member_weights_") or not hasattr(model, "members_"):
-        check_is_fitted(model, "members_" if hasattr(model, "members") else "model_")
+    check_is_fitted(model)
+    members: Mapping[str, Fitted] = model.fitted_.members
+    if not members:
         return model, ""
-    gaussian = [name for name, one in model.members_.items() if isinstance(one, GaussianDiscriminant)]
+    gaussian = [name for name, one in members.items() if one.recipe.family is GaussianDiscriminant]
     if not gaussian:
         raise ValueError(
-            f"none of the pool's members ({', '.join(model.members_)}) is a Gaussian discriminant analysis; fit "
+            f"none of the pool's members ({', '.join(members)}) is a Gaussian discriminant analysis; fit "
             "GaussianDiscriminant() to these rows, and draw that"
         )
     name = max(gaussian, key=lambda one: float(model.member_weights_[one]))
-    return model.members_[name], f"the pool's member {name}, of weight {model.member_weights_[name]:.2g}"
+    return estimator_of(members[name]), f"the pool's member {name}, of weight {model.member_weights_[name]:.2g}"
 
 
 def _say_which(ax: Axes, title: str) -> None:

@@ -14,9 +14,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.facts.members import main_member
+from posteriori.facts.members import main_member, members_by_weight
 from posteriori.fitting.label_parameters import labels_to_learn
-from posteriori.fitting.parameter_groups import labels_of
 from posteriori.model import GenerativeModel
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
@@ -51,7 +50,7 @@ class ReportData:
         """
         name, member = check_classifier(estimator)
         table = read_table(X, KnownColumns.of_model(member.schema_, member.target_))
-        unlabelled = labels_of(estimator).unlabelled
+        unlabelled = estimator.recipe.labels.unlabelled
         labels = labels_to_learn(read_labels(y, table), unlabelled, True, True)
         return cls(estimator, member, name, X, labels.components(member.target_, slice(0, table.n_rows)))
 
@@ -108,14 +107,11 @@ class ReportData:
             rows = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
         return rows
 
-    def member_with(self, *attributes: str) -> Any:
-        """Return the estimator, or the pool member of greatest weight, with any of the attributes; else None."""
-        members = dict(getattr(self.estimator, "members_", {}))
-        ranked = sorted(members, key=lambda name: -float(self.estimator.member_weights_[name]))
-        for one in [members[name] for name in ranked] or [self.estimator]:
-            if any(hasattr(one, attribute) for attribute in attributes):
-                return one
-        return None
+    def member_with(self, *attributes: str) -> tuple[str | None, Any]:
+        """Return the name and the member of greatest weight with any of the attributes; of a model None and itself."""
+        each: list[tuple[str | None, Any]] = [*members_by_weight(self.estimator).items()] or [(None, self.estimator)]
+        known = (pair for pair in each if any(hasattr(pair[1], attribute) for attribute in attributes))
+        return next(known, (None, None))
 
 
 def class_texts(estimator: Any) -> list[str]:

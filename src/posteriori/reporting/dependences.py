@@ -24,13 +24,10 @@ _MOST_FOLDED = 30  # lines of a table that is not folded
 
 def tree_section(subject: ReportData) -> Section | None:
     """Return the dependences among the columns given the class, if the model or a pool member learned any."""
-    model = subject.member_with("tree_", "parents_")
+    name, model = subject.member_with("tree_", "parents_")
     if model is None:
         return None
-    if subject.lens_name is None or model is subject.estimator:
-        whose = ""
-    else:
-        whose = f" The figure shows the member {_name_in_pool(subject, model)} of the pool."
+    whose = "" if name is None else f" The figure shows the member {name} of the pool."
     lead = (
         "Columns that depend on each other within a class. An arrow from a parent to a child means that the child is "
         "conditioned on the parent, so that shared information is not counted twice"
@@ -38,11 +35,6 @@ def tree_section(subject: ReportData) -> Section | None:
     )
     contents = list(_trees(model))
     return Section("tree", "Dependences between columns", lead, tuple(contents)) if contents else None
-
-
-def _name_in_pool(subject: ReportData, model: Any) -> str:
-    members: dict[str, Any] = subject.estimator.members_
-    return next(name for name in members if members[name] is model)
 
 
 def _trees(model: Any) -> Iterator[Html]:

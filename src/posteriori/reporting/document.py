@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from posteriori.classifiers.rows import chosen_class
+from posteriori.classifiers.training_record import chosen_class
 from posteriori.facts.columns import ColumnFacts, facts_of_rows
 from posteriori.model_selection import HeldOut
 from posteriori.reporting.data import ReportData, check_address, check_classifier, target_of
@@ -268,7 +268,7 @@ def _sections(
     yield scores_section(subject, evaluated)
     if hasattr(estimator, "cv_results_"):
         yield candidates_section(estimator.cv_results_, getattr(estimator, "skipped_", None))
-    if hasattr(estimator, "members_"):
+    if estimator.fitted_.members:
         yield weights_section(estimator.member_weights_, estimator.class_bias_, estimator.classes_.tolist())
     yield calibration_section(subject, evaluated)
     yield confusion_section(subject, evaluated)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.fitting.fitted import record_of
+from posteriori.classifiers.training_record import record_of
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.plotting.reading import cells_of
 from posteriori.reporting.charts import AFTER, BEFORE, WIDTH, chart, figure, histograms_chart, legend, rectangle

@@ -10,9 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from posteriori.classifiers.kept_predictions import judge_rows
-from posteriori.classifiers.rows import share_of_seen_rows
-from posteriori.fitting.fitted import record_of
-from posteriori.fitting.parameter_groups import labels_of
+from posteriori.classifiers.training_record import record_of, share_of_seen_rows
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import HeldOut
 from posteriori.model_selection import out_of_fold as cross_validate
@@ -36,7 +34,7 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOut:
     estimator, rows = subject.estimator, subject.labelled
     if out_of_fold is None:
         out_of_fold = getattr(estimator, "out_of_fold_", None) or _kept(subject)
-    if out_of_fold is None and hasattr(estimator, "members_"):
+    if out_of_fold is None and estimator.fitted_.members:
         raise ValueError("this pool has no out-of-fold predictions; give that as out_of_fold")
     if out_of_fold is None and not hasattr(subject.main_member, "statistics_"):
         how = "The parameters of the model were given, not learned from these rows, so no refit is needed."
@@ -82,7 +80,7 @@ def _cross_validated(subject: ReportData) -> HeldOut:
     """Cross-validate a copy of the estimator; unlabelled rows are used for training as in `fit`."""
     learner = clone(subject.estimator)
     labels = np.asarray(subject.estimator.classes_[subject.components], dtype=object)
-    unlabelled = labels_of(learner).unlabelled
+    unlabelled = learner.recipe.labels.unlabelled
     labels[subject.components < 0] = None if unlabelled in ("learn", "error", "ignore") else unlabelled
     schema = subject.model.schema
     X = subject.X

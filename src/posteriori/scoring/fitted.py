@@ -12,14 +12,14 @@ import numpy as np
 
 from posteriori.kernels.compiling import use_numba
 from posteriori.model import GenerativeModel, PartialRows, Pool, Posterior
-from posteriori.model_files import Content, check_is_fitted_content, parse, read_file, refuse_unknown, unpack
+from posteriori.model_files import Content, check_is_fitted_content, distinct, parse, read_file, refuse_unknown, unpack
 from posteriori.scoring.out_of_range import ranges_of
 from posteriori.scoring.posterior import ModelRows, Scorer
 from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_not_negative, check_numbers, require
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema, read_rows
+from posteriori.tables import Column, Schema, Table, read_rows
 from posteriori.tables.arrays import write_column
 from posteriori.tables.matching import matched_places
 from posteriori.user_warnings import warn
@@ -35,7 +35,6 @@ class FittedPosterior:
     posterior: Posterior
     target: Column  # the classes
     model: str  # the name of the model in messages
-    is_mixture: bool = False  # whether the classes are components of a mixture, which have no names
     n_jobs: int | None = None  # the number of threads; None or −1 for one per core
     # whether the model was learned from rows; then rows without the names of its columns give a warning
     learned: bool = True
@@ -61,6 +60,11 @@ class FittedPosterior:
         check_numbers("the biases of classes", pool.bias, (len(target.categories),))
 
     @property
+    def is_mixture(self) -> bool:
+        """Whether the classes are components of a mixture, which have no names."""
+        return self.model == _MIXTURE
+
+    @property
     def schema(self) -> Schema:
         """The columns, without cut points if there are several models."""
         return self.posterior.schema
@@ -75,14 +79,16 @@ class FittedPosterior:
         """The index of the class that is predicted for a row that no class can produce."""
         return int(self.posterior.models[0].class_log_prior.argmax())
 
+    def places_in(self, table: Table) -> tuple[int, ...]:
+        """Return the position in a table of each column of the schema, as `matched_places` does."""
+        # Names given with parameters are optional: rows without names are taken by position, without a warning.
+        schema, named = self.schema, self.learned
+        return matched_places(table, schema, self.model, schema.target, warn_of_lost_names=named, may_lack=True)
+
     def source(self, X: Any) -> LabelledSource:
         """Return rows to predict as a source; X is anything that `predict` takes."""
-        schema = self.schema
-        table = read_rows(X, schema, self.model)
-        positions = matched_places(
-            table, schema, self.model, schema.target, warn_of_lost_names=self.learned, may_lack=True
-        )
-        source = source_of(table, schema, positions, n_jobs=self.n_jobs)
+        table = read_rows(X, self.schema, self.model)
+        source = source_of(table, self.schema, self.places_in(table), n_jobs=self.n_jobs)
         return source.with_width(self.posterior.n_scores)
 
     def scorer(self) -> Scorer:
@@ -106,7 +112,7 @@ def load_posterior(path: Path) -> FittedPosterior | None:
         if content["model"] == _NETWORK:
             return None
         check_is_fitted_content(content)
-        fitted = _posterior_of(content, arrays)
+        fitted = _posterior_of(content["fitted"], arrays)
         fitted.check()
         return fitted
 
@@ -160,20 +166,20 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer:
 
 
 def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior:
-    """Convert the content of a file, in which an estimator is a name, its parameters and its fitted attributes."""
-    name = content["model"]
-    fitted = content["fitted"]["fields"]
-    n_jobs = dict(content["parameters"]["dict"]).get("n_jobs")
+    """Convert a fitted value of a file, whose recipe is a name and parameters."""
+    fitted, recipe = content["fields"], content["fields"]["recipe"]["estimator"]
+    name, n_jobs = recipe["recipe"], dict(recipe["parameters"]["dict"]).get("n_jobs")
 
     def unpacked(key: str) -> Any:
-        return unpack(fitted[key], arrays, _posterior_of)
+        return unpack(fitted[key], arrays, _no_estimator)
 
-    if content["fitted"]["type"] != "FittedPool":
+    if content["type"] != "FittedPool":
         posterior = Posterior((unpacked("model"),))
         learned = fitted["statistics"] is not None
-        ranges = unpack(fitted["statistics"]["fields"].get("ranges"), arrays, _posterior_of) if learned else None
-        return FittedPosterior(posterior, unpacked("target"), name, name == _MIXTURE, n_jobs, learned, ranges)
-    members, weights = unpacked("members"), unpacked("weights")
+        ranges = unpack(fitted["statistics"]["fields"].get("ranges"), arrays, _no_estimator) if learned else None
+        return FittedPosterior(posterior, unpacked("target"), name, n_jobs, learned, ranges)
+    members = {key: _posterior_of(member, arrays) for key, member in distinct(fitted["members"]["dict"]).items()}
+    weights = unpacked("weights")
     require(len(members) > 0 and members.keys() == weights.keys(), "members or weights are missing")
     for member in members.values():
         member.check()
@@ -187,7 +193,11 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
     pool = Pool(np.array(list(weights.values())), unpacked("bias"), partial)
     target, ranges = next(iter(members.values())).target, ranges_of([member.ranges for member in members.values()])
     partial.check_against(len(models), len(target.categories), len(models[0].schema.columns))
-    return FittedPosterior(Posterior(models, pool), target, name, False, n_jobs, ranges=ranges)
+    return FittedPosterior(Posterior(models, pool), target, name, n_jobs, ranges=ranges)
+
+
+def _no_estimator(content: Content, arrays: dict[str, Array]) -> Any:
+    raise ValueError(f"it holds a {content.get('model')!r} where no estimator is expected")
 
 
 def _of_rows(unpacked: Callable[[str], Any], key: str, members: Mapping[str, Any]) -> tuple[Array, Array]:

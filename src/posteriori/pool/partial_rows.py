@@ -25,6 +25,7 @@ from posteriori.model import (
     known_cells,
     log_posteriors_alone,
 )
+from posteriori.pool.candidates import CandidateFits, CandidateFitter
 from posteriori.sources.table_source import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -40,15 +41,7 @@ _FREQUENT = 0.05  # share of the training rows that have a pattern of known cell
 
 
 def fit_partial_rows(
-    fitted: Sequence[CrossFitted],
-    batch: Batch,
-    folded: FoldedData,
-    sampled: Array,
-    pool: Pool,
-    penalty: float,
-    log_prior: Array,
-    *,
-    fades: bool = True,
+    fits: CandidateFits, fitter: CandidateFitter, pool: Pool, penalty: float, log_prior: Array, *, fades: bool = True
 ) -> PartialRows:
     """Return the weights and biases for rows of which a part or nothing is known, and how a pool goes over to them.
 
@@ -57,13 +50,10 @@ def fit_partial_rows(
 
     Parameters
     ----------
-    fitted : sequence of CrossFitted
-        The models of the candidates.
-    batch : Batch
-        Cells of some of the evaluated rows.
-    folded : FoldedData
-    sampled : ndarray
-        The positions of these rows.
+    fits : CandidateFits
+        The models of the candidates, and the cells of some of the evaluated rows.
+    fitter : CandidateFitter
+        The rows in folds, and the positions of these.
     pool : Pool
         Of whole rows, under the class prior of the training rows.
     penalty : float
@@ -73,11 +63,10 @@ def fit_partial_rows(
     fades : bool
         Whether rows may be partial; otherwise every row is a whole one.
     """
+    fitted, batch, folded, sampled = fits.fitted, fits.batch, fitter.folded, fitter.sampled
     kept = np.flatnonzero(pool.weight) if pool.weight.any() else np.array([int(pool.weight.argmax())])
     known, weight = known_cells(batch), folded.weight[sampled]
     varies = _varies(batch, known)
-    if not varies.any():  # of constant columns alone, those that have a value, so that nothing known gives the prior
-        varies = np.asarray(known.any(axis=0))
     log_prior = np.maximum(log_prior, FLOOR)  # of a class without rows
     joint = _joint_members(fitted, pool)
     asked = np.union1d(kept, joint)
@@ -252,7 +241,10 @@ def bias_of_nothing(alone: Array, weight: Array, log_prior: Array) -> Array:
 
 
 def _varies(batch: Batch, known: Array) -> Array:
-    """Return which columns have more than one value, (d,)."""
+    """Return which columns have more than one value, (d,); of constant columns alone, those that have one.
+
+    So nothing known gives the prior there, too.
+    """
     schema = batch.schema
     varies: Array = np.zeros(known.shape[1], np.bool_)
     numbers = batch.numbers.values
@@ -264,7 +256,7 @@ def _varies(batch: Batch, known: Array) -> Array:
         varies[j] = len(present) > 0 and present.min() < present.max()
     for j in schema.of_kind("counts"):
         varies[j] = schema.columns[j].text is not None and bool(known[:, j].any())
-    return varies
+    return varies if varies.any() else np.asarray(known.any(axis=0))
 
 
 def _absence_shows(batch: Batch) -> bool:

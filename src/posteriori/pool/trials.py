@@ -8,17 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from posteriori.classifiers.candidates import TYPICAL_OF_FOREST, CandidateFits, typical_weights
-from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.densities.tree_growing import trees_for
+from posteriori.fitting.recipe import Recipe
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import stratified_folds, stratified_subsample
 from posteriori.learning.log_linear import fit_pool
 from posteriori.model import GenerativeModel, clip_log_posteriors
 from posteriori.model_cost import Language
+from posteriori.pool.candidates import TYPICAL_OF_FOREST, CandidateFits, trees_of, typical_weights
 from posteriori.support.typing import Array
 from posteriori.tables.progress import without_passes
 
@@ -43,7 +41,7 @@ class Trial:
     """What a trial of costly candidates shows."""
 
     # the candidates to fit to all rows, with the least weight of a node that suits the table
-    kept: dict[str, GenerativeEstimator]
+    kept: dict[str, Recipe]
     skipped: dict[str, str]  # why the others are left out, by name
     models: dict[str, GenerativeModel] = field(default_factory=dict)  # the small ones, by the names of those kept
     n_trees: int = 0  # of each of these
@@ -66,7 +64,7 @@ class Trial:
         kept, skipped, sentences = dict(self.kept), dict(self.skipped), []
         room = _SURE * (language.most - taken) / max(len(kept), 1)
         for name, one in self.kept.items():
-            wanted = _trees_of(one, n_rows)
+            wanted = trees_of(one, n_rows)
             per_tree = language.size(self.models[name]) / self.n_trees * max(n_rows / self.n_rows, 1.0)
             n_trees = int(max(room, 0.0) / per_tree)
             if n_trees >= wanted:
@@ -80,7 +78,7 @@ class Trial:
                 )
                 sentences.append(f"{name!r} is left out: {skipped[name]}")
             else:
-                kept[name] = clone(one).set_params(n_trees=n_trees)
+                kept[name] = one.with_(n_trees=n_trees)
                 sentences.append(f"{name!r} has {n_trees} trees, not {wanted}: {language.what} has no room for more")
         return replace(self, kept=kept, skipped=skipped), "; ".join(sentences)
 
@@ -93,18 +91,15 @@ def cost_of_leaving_out(
 ) -> tuple[float, float, float]:
     """Return the held-out log-loss of a pool without some candidates, by how much it rises, and its standard error."""
     n, names = len(folded.y_true), list(left_out)
-    kept = fits.in_order([name for name in fits.estimators if name not in names])
+    kept = fits.in_order([name for name in fits.recipes if name not in names])
     without, together = (
-        _losses(one.log_posterior[:n], folded, penalty, typical_weights(one.estimators.values()))
-        for one in (kept, fits)
+        _losses(one.log_posterior[:n], folded, penalty, typical_weights(one.recipes.values())) for one in (kept, fits)
     )
     risen = without - together
     return _mean(without, folded), _mean(risen, folded), _standard_error(risen, folded)
 
 
-def try_costly(
-    costly: Mapping[str, GenerativeEstimator], others: CandidateFits, folded: FoldedData, penalty: float
-) -> Trial:
+def try_costly(costly: Mapping[str, Recipe], others: CandidateFits, folded: FoldedData, penalty: float) -> Trial:
     """Return which costly candidates can lower the log-loss of the pool.
 
     Each of them is a forest. A pool of the other candidates and of small forests shows the gain, on held-out rows: with
@@ -155,7 +150,7 @@ def _parts(folded: FoldedData) -> tuple[Array, Array]:
 
 
 def _tried_on_parts(
-    costly: Mapping[str, GenerativeEstimator],
+    costly: Mapping[str, Recipe],
     others: CandidateFits,
     folded: FoldedData,
     penalty: float,
@@ -167,7 +162,7 @@ def _tried_on_parts(
     pools = _PoolsWith(others, judged, replace(rows, fold=stratified_folds(rows.y_true, _FOLDS)), penalty)
     least = _LEAST_GAIN_OF_MANY * pools.log_loss
     small = _small(costly, _TREES_OF_PART)
-    affordable = _SHARE * n_all * sum(_trees_of(one, n_all) for one in costly.values()) / (_TREES_OF_PART * len(small))
+    affordable = _SHARE * n_all * sum(trees_of(one, n_all) for one in costly.values()) / (_TREES_OF_PART * len(small))
     most = min(int(affordable / sum(1.0 / times for times in _PARTS)), len(learned))
     before: tuple[int, Array] | None = None
     for times in _PARTS:
@@ -193,25 +188,18 @@ def _tried_on_parts(
     return _kept(costly, fitted, _TREES_OF_PART, n, f"{figures}, it lowers {pools.stated(gain)}")
 
 
-def _small(costly: Mapping[str, GenerativeEstimator], n_trees: int) -> list[GenerativeEstimator]:
-    return [clone(one).set_params(n_trees=n_trees) for one in costly.values()]
+def _small(costly: Mapping[str, Recipe], n_trees: int) -> list[Recipe]:
+    return [one.with_(n_trees=n_trees) for one in costly.values()]
 
 
-def _trees_of(one: Any, n_rows: int) -> int:
-    """Return the number of trees of a forest of some rows."""
-    return trees_for(n_rows, one.splits) if isinstance(one.n_trees, str) else int(one.n_trees)
-
-
-def _kept(
-    costly: Mapping[str, GenerativeEstimator], fitted: Sequence[CrossFitted], n_trees: int, n_rows: int, gain: str
-) -> Trial:
+def _kept(costly: Mapping[str, Recipe], fitted: Sequence[CrossFitted], n_trees: int, n_rows: int, gain: str) -> Trial:
     """Return the trial of candidates that are kept, with the least weight of a node that the small ones show."""
     kept = {}
     for (name, one), fits in zip(costly.items(), fitted, strict=True):
         density: Any = fits.full.model.blocks[0].density
         strength = float(np.exp(np.log(np.maximum(density.strengths[0], 1e-6)).mean()))
         weight = float(np.clip(_WEIGHT_PER_STRENGTH * strength, 2.0, _MOST_WEIGHT))
-        kept[name] = clone(one).set_params(min_weight=weight)
+        kept[name] = one.with_(min_weight=weight)
     models = {name: fits.full.model for name, fits in zip(costly, fitted, strict=True)}
     return Trial(kept, {}, models, n_trees, n_rows, gain)
 
@@ -230,7 +218,7 @@ class _PoolsWith:
 
     def __init__(self, others: CandidateFits, positions: Array, rows: FoldedData, penalty: float) -> None:
         self._log_posterior = others.log_posterior[positions]
-        self._typical = typical_weights(others.estimators.values())
+        self._typical = typical_weights(others.recipes.values())
         self._rows, self._penalty = rows, penalty
         self._without = _losses(self._log_posterior, rows, penalty, self._typical)
         self.log_loss = _mean(self._without, rows)  # without further ones
@@ -250,9 +238,9 @@ class _PoolsWith:
         return f"the log-loss of the pool, {self.log_loss:.4f}, by {gain.mean:.4f} ± {gain.error:.4f}"
 
 
-def _held_out(estimators: Sequence[GenerativeEstimator], folded: FoldedData) -> tuple[Array, list[CrossFitted]]:
-    """Return the held-out predictions of some estimators, (n, C, M), clipped, and their models."""
-    plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators]
+def _held_out(recipes: Sequence[Recipe], folded: FoldedData) -> tuple[Array, list[CrossFitted]]:
+    """Return the held-out predictions of some models, (n, C, M), clipped, and their models."""
+    plans = [one.plan(folded.source.schema, folded.target) for one in recipes]
     found, fitted, _ = judge_and_sample(plans, folded, leave_trees_out=True)
     return clip_log_posteriors(found), fitted
 

@@ -10,20 +10,23 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.densities import REGISTRY
+from posteriori.densities.tree_growing import trees_for
+from posteriori.fitting.named_columns import column_of
 from posteriori.fitting.parameter_groups import Labels
-from posteriori.fitting.recipe import LEARNED_TABLES
+from posteriori.fitting.recipe import LEARNED_TABLES, Recipe, recipe_of_classifier
+from posteriori.learning.fit import Plan
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
+from posteriori.learning.work_bounds import reasons_against_plans
 from posteriori.model import clip_log_posteriors
 from posteriori.model_cost import ColumnSummary, TableSummary
+from posteriori.pool.parameters import PoolParameters
 from posteriori.registry import ModelSpec, find_model, member_models, pool_candidates
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, quote
+from posteriori.tables import Batch, Schema, quote
 from posteriori.tables.progress import report_score, without_passes
 from posteriori.user_warnings import warn
 
@@ -33,6 +36,7 @@ OF_COUNTS = frozenset(entry.density.name for entry in REGISTRY if entry.density.
 CANNOT_FIT = (ValueError, MemoryError)
 _MOST_VALUES = 16  # of a column, to be counted
 TYPICAL_OF_FOREST = 4.0
+USUAL_FOLDS = 5  # for which candidates are selected: more folds leave no candidate out
 
 
 @dataclass(frozen=True)
@@ -128,15 +132,24 @@ def summarise_table(source: LabelledSource, n_classes: int) -> TableSummary:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The estimators that a pool fits, and why others are left out."""
+    """The recipes of the models that a pool fits, and why others are left out."""
 
-    estimators: dict[str, GenerativeEstimator]  # by name
-    declined: dict[str, str]  # why a model does not apply to the columns, by name
-    too_costly: dict[str, str]  # which limit of cost a model exceeds, by name
+    recipes: dict[str, Recipe]  # by name
+    declined: dict[str, str] = field(default_factory=dict)  # why a model does not apply to the columns, by name
+    too_costly: dict[str, str] = field(default_factory=dict)  # which limit of cost a model exceeds, by name
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """Why models are left out, by name."""
+        return self.declined | self.too_costly
+
+    def plans(self, folded: FoldedData) -> dict[str, Plan]:
+        """Return the plan of each candidate for the rows of a table."""
+        return {name: one.plan(folded.source.schema, folded.target) for name, one in self.recipes.items()}
 
     def without(self, reasons: Mapping[str, str]) -> Candidates:
         """Return the candidates except for those that cost too much, by name."""
-        kept = {name: one for name, one in self.estimators.items() if name not in reasons}
+        kept = {name: one for name, one in self.recipes.items() if name not in reasons}
         return Candidates(kept, self.declined, self.too_costly | dict(reasons))
 
 
@@ -184,20 +197,21 @@ class MemberOptions:
             return None
         return f"it takes counts as {own}, and distributions states the density of {stated[0]!r}"
 
-    def make(self, spec: ModelSpec) -> GenerativeEstimator:
-        """Return the estimator of a model."""
-        made: GenerativeEstimator = clone(spec.make(**self.common))
-        known = made.get_params()
+    def recipe(self, spec: ModelSpec) -> Recipe:
+        """Return the recipe of a model."""
+        found = Recipe.of(clone(spec.make(**self.common)))
+        known = found.parameters
+        changed: dict[str, Any] = {}
         if self.missing == "informative":
-            made.set_params(missing=self.missing)
-        if self.labels.may_miss and "labels" in known and known.get("feature_weights") is None:
-            made.set_params(labels__unlabelled=self.labels.unlabelled)
+            changed["missing"] = self.missing
+        if self.labels.may_miss and found.has_labels and found.feature_weights is None:
+            changed["labels__unlabelled"] = self.labels.unlabelled
         if (self.densities or self.counts) and "distributions" in known:
             own = known["distributions"]
             of_counts, others = (own, "binned") if own in OF_COUNTS else ("multinomial", own or "gaussian")
             default = dict.fromkeys(self.numbers, others) | dict.fromkeys(self.counts, of_counts)
-            made.set_params(distributions=default | dict(self.densities))
-        return made
+            changed["distributions"] = default | dict(self.densities)
+        return found.with_(**changed)
 
 
 def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates:
@@ -210,11 +224,12 @@ def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates
     of pairs of columns, 60 times the lookups of naive Bayes per row, 20 million cells in covariances, or 100 seconds of
     EM where numbers are missing.
     """
-    estimators, declined, too_costly = {}, {}, {}
+    recipes: dict[str, Recipe] = {}
+    declined, too_costly = {}, {}
     candidates = pool_candidates(counts=table.n_counts > 0)
     for name in sorted(candidates, key=lambda name: len(candidates[name].stands_in_for)):  # stand-ins last
         spec = candidates[name]
-        alike = [other for other in spec.stands_in_for if other in estimators]
+        alike = [other for other in spec.stands_in_for if other in recipes]
         reason = spec.decline(table) or options.reason_against(spec)
         reason = reason or (f"{alike[0]!r} sees the table alike" if alike else None)
         if reason is not None:
@@ -224,27 +239,38 @@ def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates
         if reason is not None:
             too_costly[name] = reason
         else:
-            estimators[name] = options.make(spec)
-    return Candidates({name: estimators[name] for name in candidates if name in estimators}, declined, too_costly)
+            recipes[name] = options.recipe(spec)
+    return Candidates({name: recipes[name] for name in candidates if name in recipes}, declined, too_costly)
 
 
-def typical_weights(estimators: Iterable[GenerativeEstimator]) -> Array:
+def is_forest(recipe: Recipe) -> bool:
+    """Whether a model is a forest."""
+    return "n_trees" in recipe.parameters
+
+
+def trees_of(recipe: Recipe, n_rows: int) -> int:
+    """Return the number of trees of a forest of some rows."""
+    stated = recipe.parameters["n_trees"]
+    return trees_for(n_rows, recipe.parameters["splits"]) if isinstance(stated, str) else int(stated)
+
+
+def typical_weights(recipes: Iterable[Recipe]) -> Array:
     """Return the weights that members usually have in pools, in proportion, (M,): a forest has that of four others.
 
     On tables of the first half, forests had a weight of 0.33 in the mean, and the others 0.04 to 0.15 each.
     """
-    return np.array([TYPICAL_OF_FOREST if isinstance(one, GenerativeForest) else 1.0 for one in estimators])
+    return np.array([TYPICAL_OF_FOREST if is_forest(one) else 1.0 for one in recipes])
 
 
-def resolve_members(members: Any, options: MemberOptions) -> dict[str, GenerativeEstimator]:
-    """Return the estimators that the parameter `members` lists, by name.
+def resolve_members(members: Any, options: MemberOptions) -> dict[str, Recipe]:
+    """Return the recipes of what the parameter `members` lists, by name.
 
     Estimators keep their own parameters; models that are named get those that the options ask for.
     Raises ValueError if a member is not the name of a generative model and not an estimator, or cannot do what the
     options ask for; or the list is empty; or no member models the columns of counts.
     """
     pairs = members.items() if isinstance(members, Mapping) else ((None, member) for member in members)
-    estimators: dict[str, GenerativeEstimator] = {}
+    recipes: dict[str, Recipe] = {}
     for given, member in pairs:
         if isinstance(member, str):
             spec = find_model(member)
@@ -253,30 +279,61 @@ def resolve_members(members: Any, options: MemberOptions) -> dict[str, Generativ
             reason = options.reason_against(spec)
             if reason is not None:
                 raise ValueError(f"members holds {member!r}, but {reason}; leave one of the two out")
-            name, estimator = spec.name, options.make(spec)
-        elif isinstance(member, GenerativeEstimator):
-            name, estimator = type(member).__name__, clone(member)
+            name, recipe = spec.name, options.recipe(spec)
+        elif recipe_of_classifier(member) is not None:
+            recipe = Recipe.of(clone(member))
+            name = recipe.name
         else:
             raise ValueError(
                 f"members holds {member!r}; give names ({', '.join(map(repr, member_models()))}) or generative "
                 "estimators of posteriori"
             )
         name = given or name
-        while name in estimators:
+        while name in recipes:
             name += " again"
-        estimators[name] = estimator
-    if not estimators:
+        recipes[name] = recipe
+    if not recipes:
         raise ValueError('members is empty; leave it "auto", or name at least one model')
-    if options.counts and not any(one.reads_counts for one in estimators.values()):
+    if options.counts and not any(one.reads_counts for one in recipes.values()):
         raise ValueError(
             f'no member models the counts of words in {quote(options.counts)}; add one that does, such as "nb"'
         )
-    return estimators
+    return recipes
+
+
+def options_of(asked: PoolParameters, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
+    """Return what members are asked for, with the densities of the columns of numbers and of counts by name."""
+    names = schema.names
+    numbers, counts = (tuple(names[j] for j in schema.of_kind(kind)) for kind in ("continuous", "counts"))
+    stated = asked.distributions or {}
+    if isinstance(stated, str):
+        stated = dict.fromkeys(counts if counts and stated in OF_COUNTS else numbers, stated)
+    of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
+    densities = {name: density for name, density in of_name.items() if name in (*numbers, *counts)}
+    has_others = bool(schema.dense)
+    return MemberOptions(common, asked.missing, asked.labels, densities, numbers, counts, has_others)
+
+
+def candidates_of(
+    asked: PoolParameters, folded: FoldedData, summary: TableSummary, common: Mapping[str, Any]
+) -> Candidates:
+    """Return the candidates of a pool for a table, and why others are left out; ValueError if none suits it."""
+    options = options_of(asked, folded.source.schema, common)
+    if not asked.selects:
+        return Candidates(resolve_members(asked.members, options))
+    selected = select_candidates(summary, options)
+    if asked.time_budget is None:
+        usual = replace(folded.work_counts, folds=min(folded.folds, USUAL_FOLDS))
+        selected = selected.without(reasons_against_plans(selected.plans(folded), folded.source.schema, usual))
+    if not selected.recipes:
+        listed = "; ".join(f"{name}: {reason}" for name, reason in selected.skipped.items())
+        raise ValueError(f"no candidate suits this table: {listed}")
+    return selected
 
 
 def fit_or_skip(
-    estimators: dict[str, GenerativeEstimator], fit: Callable[[Sequence[GenerativeEstimator]], T]
-) -> tuple[dict[str, GenerativeEstimator], T, dict[str, str]]:
+    recipes: dict[str, Recipe], fit: Callable[[Sequence[Recipe]], T]
+) -> tuple[dict[str, Recipe], T, dict[str, str]]:
     """Fit all candidates together; if that fails, find those that fail alone and fit the others together.
 
     All candidates share one pass over the rows, so an exception does not name the candidate. Without an
@@ -284,13 +341,13 @@ def fit_or_skip(
 
     Parameters
     ----------
-    estimators : dict
+    recipes : dict
     fit : callable
-        Takes estimators to their result.
+        Takes recipes to their result.
 
     Returns
     -------
-    estimators : dict
+    recipes : dict
         Those that were fitted.
     result
         Of `fit`, for them.
@@ -305,26 +362,26 @@ def fit_or_skip(
         Any other than `CANNOT_FIT`.
     """
     try:
-        return estimators, fit(list(estimators.values())), {}
+        return recipes, fit(list(recipes.values())), {}
     except CANNOT_FIT as error:
-        if len(estimators) == 1:
+        if len(recipes) == 1:
             raise
         together = error
     failures: dict[str, Exception] = {}
-    for name, estimator in estimators.items():
+    for name, recipe in recipes.items():
         try:
-            fit([clone(estimator)])
+            fit([recipe])
         except CANNOT_FIT as error:
             failures[name] = error
     if not failures:  # no candidate fails by itself
         raise together
     reasons = {name: reason_of(error) for name, error in failures.items()}
-    if len(failures) == len(estimators):
+    if len(failures) == len(recipes):
         if len(set(reasons.values())) == 1:  # the table is at fault, and the error names the remedy
             raise together
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
         raise ValueError(f"no candidate can be fitted to this table: {listed}") from together
-    fitted = {name: clone(estimator) for name, estimator in estimators.items() if name not in failures}
+    fitted = {name: recipe for name, recipe in recipes.items() if name not in failures}
     return fitted, fit(list(fitted.values())), reasons
 
 
@@ -350,7 +407,7 @@ def warn_of_left_out(too_costly: Mapping[str, str], failed: Mapping[str, str]) -
 class CandidateFits:
     """Fitted candidates and their held-out predictions."""
 
-    estimators: dict[str, GenerativeEstimator]  # by name
+    recipes: dict[str, Recipe]  # by name
     # (r·m, C, M), in nats, clipped: of m evaluated rows in r assignments to folds, one after the other
     log_posterior: Array
     fitted: list[CrossFitted]  # of the first assignment
@@ -360,7 +417,7 @@ class CandidateFits:
     def joined(self, other: CandidateFits) -> CandidateFits:
         """Return the candidates of both."""
         return CandidateFits(
-            self.estimators | other.estimators,
+            self.recipes | other.recipes,
             np.concatenate([self.log_posterior, other.log_posterior], axis=2),
             [*self.fitted, *other.fitted],
             self.batch,
@@ -369,11 +426,11 @@ class CandidateFits:
 
     def in_order(self, names: Iterable[str]) -> CandidateFits:
         """Return those of the candidates that have one of some names, in the order of the names."""
-        known = list(self.estimators)
-        places = [known.index(name) for name in names if name in self.estimators]
+        known = list(self.recipes)
+        places = [known.index(name) for name in names if name in self.recipes]
         return replace(
             self,
-            estimators={known[m]: self.estimators[known[m]] for m in places},
+            recipes={known[m]: self.recipes[known[m]] for m in places},
             log_posterior=self.log_posterior[:, :, places],
             fitted=[self.fitted[m] for m in places],
         )
@@ -388,9 +445,9 @@ class CandidateFitter:
     sampled: Array  # the positions of the evaluated rows for feature importance
     progress: Callable[[int], None] | None = None  # called with the number of rows of each finished batch
 
-    def fit(self, estimators: dict[str, GenerativeEstimator]) -> CandidateFits:
+    def fit(self, recipes: dict[str, Recipe]) -> CandidateFits:
         """Fit some candidates together; those that fail are left out; ValueError if all of them fail."""
-        fitted, (found, models, batch), failed = fit_or_skip(estimators, self._fit)
+        fitted, (found, models, batch), failed = fit_or_skip(recipes, self._fit)
         log_posterior = clip_log_posteriors(found)
         self._report_scores(fitted, log_posterior)
         return CandidateFits(fitted, log_posterior, models, batch, failed)
@@ -402,11 +459,11 @@ class CandidateFitter:
         for name, log_loss in zip(names, -(weight @ of_truth) / weight.sum(), strict=True):
             report_score(name, float(log_loss))
 
-    def _fit(self, some: Sequence[GenerativeEstimator]) -> tuple[Array, list[CrossFitted], Batch]:
+    def _fit(self, some: Sequence[Recipe]) -> tuple[Array, list[CrossFitted], Batch]:
         folded = self.folded
         with warnings.catch_warnings():  # the weight of a member shows how good it is
             warnings.simplefilter("ignore")
-            plans = [one.training_plan(folded.source.schema, folded.target) for one in some]
+            plans = [one.plan(folded.source.schema, folded.target) for one in some]
             found, fitted, batch = judge_and_sample(plans, folded, self.progress, self.sampled, leave_trees_out=True)
             with without_passes():
                 full = [one.full for one in fitted]

@@ -1,0 +1,196 @@
+"""Base of all estimators: parameters, and what follows from a fitted value, of a model or of a pool."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.classifiers.keywords import IMPUTE, OF_CLASSIFIERS, SAVE
+from posteriori.classifiers.notebooks import estimator_html
+from posteriori.classifiers.partitions import supports_partitions
+from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.parameter_groups import (
+    EM,
+    GROUPS,
+    Columns,
+    Labels,
+    set_grouped_params,
+    validate_grouped_params,
+)
+from posteriori.fitting.recipe import Recipe
+from posteriori.model import GenerativeModel, Posterior
+from posteriori.sources import LabelledSource
+from posteriori.statistics import JointStatistics
+from posteriori.support.keywords import Elsewhere, Wanted, explain_unknown_keywords
+from posteriori.support.typing import Array
+from posteriori.tables import Column, Schema
+from posteriori.tables.reading import takes_tables
+
+
+class Estimator(BaseEstimator, ABC):
+    """Parameters, which `recipe` holds, and one value that a fit learned, `fitted_`.
+
+    Columns of rows to predict are matched by name where both tables have names. One that is absent is unknown in every
+    row, with a warning; a table with none of the columns, or with another one of nearly the same name, is refused.
+    """
+
+    n_jobs: int | None
+    em: EM | None = None  # None where it is no parameter of the estimator
+    labels: Labels | None = None
+    columns: Columns | None = None
+    set_params = set_grouped_params
+    _validate_params = validate_grouped_params
+    save = Elsewhere(SAVE)
+    impute = Elsewhere(IMPUTE)
+    _keywords: ClassVar[Wanted] = OF_CLASSIFIERS
+    """Keywords of other libraries, and what does the same here."""
+
+    reads_counts: ClassVar[bool] = False
+    """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
+    takes_two_values: ClassVar[bool] = True
+    """Whether columns of two whole numbers are categories by default (`two_values`)."""
+
+    _keeps_sums: ClassVar[bool] = True
+    """Whether what is learned are sums over rows, unless EM learned it."""
+
+    fitted_: FittedValue
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = explain_unknown_keywords(cls.__init__, GROUPS, cls._keywords)  # type: ignore[method-assign]
+
+    # Parameters -------------------------------------------------------------------------------------------------
+
+    @property
+    def recipe(self) -> Recipe:
+        """What the parameters ask of a fit."""
+        return Recipe.of(self)
+
+    # The fitted value -------------------------------------------------------------------------------------------
+
+    @property
+    def _value(self) -> FittedValue:
+        """What was learned; NotFittedError, which is an AttributeError too, before a fit."""
+        try:
+            return cast(FittedValue, self.__dict__["fitted_"])
+        except KeyError:
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first") from None
+
+    @property
+    def _is_fitted(self) -> bool:
+        return "fitted_" in self.__dict__
+
+    def _part(self, value: Any, what: str) -> Any:
+        """Return a part of the fitted value; AttributeError where there is none."""
+        if value is None:
+            raise AttributeError(f"this {type(self).__name__} {what}")
+        return value
+
+    @property
+    def _posterior(self) -> Posterior:
+        return self._value.posterior
+
+    @property
+    def schema_(self) -> Schema:
+        """The columns: names, kinds and categories."""
+        return self._value.schema
+
+    @property
+    def target_(self) -> Column:
+        """The classes, or the components of a mixture, as a column."""
+        return self._value.target
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters; of a pool those of the members, one weight per member, and C − 1 biases."""
+        return self._posterior.n_parameters
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        n_features: int = self._value.schema.n_features
+        return n_features
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """Names of the features, if the columns had names."""
+        schema = self._value.schema
+        names = np.array(schema.given, dtype=object) if schema.named else None
+        return np.asarray(self._part(names, "was fitted to columns without names"))
+
+    def _check_fitted(self) -> None:
+        """Raise ValueError unless the parts of the fitted value, which may come from a file, agree with each other."""
+        self._value.check()
+
+    # Rows -------------------------------------------------------------------------------------------------------
+
+    def _source(self, X: Any) -> LabelledSource:
+        """Return rows to predict."""
+        if not self._is_fitted:
+            check_is_fitted(self)  # raises its error; it takes longer than one row
+        return self._value.predictor(self.n_jobs).source(X)
+
+    @supports_partitions("log_density")
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) in nats, (n,), of a pool that of the mixture of its members: lower for more unusual rows."""
+        source = self._source(X)
+        return source.map(self._posterior.log_evidence)
+
+    # Notebooks and scikit-learn -----------------------------------------------------------------------------------
+
+    def _html_parts(self) -> Sequence[str]:
+        """Return what a notebook shows of the fitted value, as HTML."""
+        return []
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: what was learned once fitted; before that, the diagram of scikit-learn."""
+        diagram: str = super()._html_repr()
+        return estimator_html(repr(self), self._html_parts(), self.schema_, diagram) if self._is_fitted else diagram
+
+    def __sklearn_tags__(self) -> Tags:
+        return takes_tables(super().__sklearn_tags__())
+
+
+class OneModel(Estimator):
+    """An estimator of one model: the attributes that read its `Fitted`."""
+
+    @property
+    def _value(self) -> Fitted:
+        return cast(Fitted, super()._value)
+
+    @property
+    def model_(self) -> GenerativeModel:
+        """The model: prior, densities and their parameters."""
+        return self._value.model
+
+    @property
+    def statistics_(self) -> JointStatistics:
+        """The sums that the model was learned from."""
+        statistics: JointStatistics = self._part(self._value.statistics, "was built from parameters")
+        return statistics
+
+    @property
+    def log_likelihood_trace_(self) -> Array:
+        """Log-likelihood before each M-step, in nats."""
+        trace: Array = self._part(self._value.trace, "has not learned from rows")
+        return trace
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of passes over the rows in training: EM steps, or 1."""
+        return max(1, len(self.log_likelihood_trace_))
+
+
+def estimator_of(value: FittedValue) -> Any:
+    """Return an estimator of a fitted value, with the parameters of its recipe."""
+    made = value.recipe.estimator()
+    made.fitted_ = value
+    return made

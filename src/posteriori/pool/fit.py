@@ -1,0 +1,367 @@
+"""The way of a fit of a pool: rows, candidates, their fits in folds, weights, and what is judged, each a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from posteriori.fitting.estimate_warnings import warn_of_empty_columns
+from posteriori.fitting.fitted import TrainingRecord
+from posteriori.fitting.label_parameters import check_priors
+from posteriori.fitting.learn import fitted_of
+from posteriori.fitting.recipe import Recipe
+from posteriori.learning.fold_fits import CrossFitted
+from posteriori.learning.folded_data import MOST_EVALUATED_BY_ALL, FoldedData, held_out_rows, sample_of
+from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
+from posteriori.learning.work_bounds import POOLING, affordable_folds, fitting_steps, total_work
+from posteriori.model import Pool, Posterior
+from posteriori.model_cost import Language
+from posteriori.model_selection.held_out_predictions import HeldOut, results_of
+from posteriori.model_selection.metrics import loss_difference, scores_of
+from posteriori.pool.budget import TimeBudget, clock, fit_within
+from posteriori.pool.candidates import (
+    USUAL_FOLDS,
+    CandidateFits,
+    CandidateFitter,
+    Candidates,
+    candidates_of,
+    typical_weights,
+    warn_of_left_out,
+)
+from posteriori.pool.held_out_sample import HeldOutSample
+from posteriori.pool.parameters import FEW_ROWS, Data, PoolParameters
+from posteriori.pool.partial_rows import fit_partial_rows
+from posteriori.pool.rows import PoolRows, read_pool_rows
+from posteriori.pool.trials import FEWEST_TRIED, cost_of_leaving_out, try_costly
+from posteriori.pool.value import FittedPool
+from posteriori.registry import MODELS, find_language
+from posteriori.sources.table_source import blas
+from posteriori.support.typing import Array
+from posteriori.tables import Batch, Schema
+from posteriori.tables.progress import plan_steps, start_progress, step, without_passes
+from posteriori.user_warnings import warn
+
+_POOL = "pool"
+_MOST_REPEATS = 3
+
+
+def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = None) -> FittedPool:
+    """Return the pool of the candidates that suit a table, weighed by their held-out predictions.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Of a `GenerativeClassifier`.
+    data : Data
+    progress : callable, optional
+        Called with the number of rows of each finished batch.
+    """
+    begun, asked = clock(), PoolParameters.of(recipe)
+    read = read_pool_rows(recipe, data)
+    folded = _in_folds(asked, read, data)
+    candidates = candidates_of(asked, folded, read.summary, read.common)
+    folded = _with_affordable_folds(asked, folded, candidates)
+    shape = folded.source.table.n_rows, len(folded.source.schema.columns)
+    plan_steps(fitting_steps(*shape, len(folded.evaluated), len(candidates.recipes), folded.folds))
+    fitter = CandidateFitter(folded, _repeats(asked, folded), sample_of(folded), progress)
+    chosen = _chosen(asked, fitter, candidates, begun)
+    warn_of_left_out(candidates.too_costly, chosen.fits.failed)
+    # Many products of short rows, for which threads cost more than they save.
+    with step(POOLING), blas().limit(limits=1, user_api="blas"):
+        start_progress(POOLING, 1)
+        weights = _weigh(asked, chosen.fits, fitter, read.prior)
+        judged = _judge(asked, read, weights)
+        pool = _value(recipe, read, weights, judged)
+    first = chosen.fits.fitted[0].full
+    warn_of_empty_columns(first.model, first.statistics)
+    members = {name: replace(one, classes_closed=data.classes is not None) for name, one in pool.members.items()}
+    skipped = candidates.skipped | chosen.skipped | chosen.fits.failed
+    return replace(pool, members=members, skipped=skipped, language_note=chosen.note)
+
+
+# Rows in folds -----------------------------------------------------------------------------------------------------
+
+
+def _in_folds(asked: PoolParameters, read: PoolRows, data: Data) -> FoldedData:
+    """Return the rows in folds, which depend on their cells and labels, and not on their order."""
+    folded = FoldedData.of(
+        read.rows,
+        asked.folds,
+        groups=data.groups,
+        random_state=asked.seed,
+        at_most=True,
+        most=MOST_EVALUATED_BY_ALL,
+    )
+    return folded.dealt_by_cells(asked.seed)
+
+
+def _with_affordable_folds(asked: PoolParameters, folded: FoldedData, candidates: Candidates) -> FoldedData:
+    """Return the rows in fewer folds, with a warning, if cross-validation exceeds the memory; announce what is long."""
+    if asked.time_budget is not None:
+        return folded
+    plans = list(candidates.plans(folded).values())
+    work = total_work(plans, folded.source.schema, folded.work_counts)
+    reason = work.reason_too_much()
+    if reason is None:
+        what = f"the fit of {len(plans)} candidates with {folded.folds:,} folds"
+        work.announce(what, "name fewer members, ask for fewer folds or set time_budget")
+        return folded
+    few = folded.folds <= USUAL_FOLDS
+    fewer = 0 if few else affordable_folds(plans, folded.source.schema, folded.work_counts)
+    if fewer == 0:
+        return folded  # `cross_fit` says why
+    warn(f"folds is reduced from {folded.folds:,} to {fewer:,}: {reason}")
+    return folded.dealt(fewer, asked.seed)
+
+
+def _repeats(asked: PoolParameters, folded: FoldedData) -> list[FoldedData]:
+    """Return other assignments of few rows to folds: the predictions of one assignment depend on chance."""
+    n_repeats = min(-(-FEW_ROWS // folded.n_labelled), _MOST_REPEATS)
+    return [folded.dealt(folded.folds, asked.seed + r) for r in range(1, n_repeats)]
+
+
+# Candidates and their fits -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The candidates of a pool, fitted."""
+
+    fits: CandidateFits
+    skipped: dict[str, str]  # why others are left out
+    note: str = ""  # what is left out for the language of the pool, and what that costs
+
+
+def _chosen(asked: PoolParameters, fitter: CandidateFitter, candidates: Candidates, begun: float) -> _Chosen:
+    """Fit the candidates that are of use, or those that time allows, and keep those that the language can hold."""
+    language = None if asked.language is None else _readable_by(asked.language, fitter.folded.source.schema)
+    if asked.time_budget is not None:
+        chosen = _within_time(asked, fitter, candidates, TimeBudget(asked.time_budget, begun))
+    else:
+        chosen = _useful(asked, fitter, candidates, language)
+    return chosen if language is None else _written_in(asked, language, chosen, fitter.folded)
+
+
+def _costly(asked: PoolParameters, candidates: Candidates) -> dict[str, Recipe]:
+    """Return the candidates that are tried before they are fitted to all rows."""
+    return {name: one for name, one in candidates.recipes.items() if asked.selects and MODELS[name].is_costly}
+
+
+def _within_time(asked: PoolParameters, fitter: CandidateFitter, candidates: Candidates, budget: TimeBudget) -> _Chosen:
+    """Fit the candidates for which there is time, the cheap ones first."""
+    costly = _costly(asked, candidates)
+    cheap = {name: one for name, one in candidates.recipes.items() if name not in costly}
+    fits, skipped = fit_within(budget, fitter, cheap | costly)
+    return _Chosen(fits.in_order(candidates.recipes), skipped)
+
+
+def _useful(
+    asked: PoolParameters, fitter: CandidateFitter, candidates: Candidates, language: Language | None
+) -> _Chosen:
+    """Fit the cheap candidates, and those of the costly ones that are of use."""
+    folded, recipes, costly = fitter.folded, candidates.recipes, _costly(asked, candidates)
+    cheap = {name: one for name, one in recipes.items() if name not in costly}
+    if not cheap or not costly or len(folded.y_true) < FEWEST_TRIED:
+        return _Chosen(fitter.fit(recipes), {})
+    fits, note = fitter.fit(cheap), ""
+    trial = try_costly(costly, fits, folded, asked.penalty_on(folded))
+    if language is not None:
+        taken = sum(language.size(one.full.model) for one in fits.fitted)
+        trial, note = trial.with_room(language, taken, folded.n_labelled, folded.folds)
+    if trial.kept:
+        fits = fits.joined(fitter.fit(trial.kept)).in_order(recipes)
+    return _Chosen(fits, trial.skipped, note)
+
+
+def _readable_by(name: str, schema: Schema) -> Language:
+    """Return the language of a pool; ValueError if it cannot read some column."""
+    language = find_language(name)
+    for column in schema.columns:
+        reason = language.reason_against_column(column)
+        if reason is not None:
+            of_table = column.name if column.part is None else column.part.of
+            raise ValueError(f"column {of_table!r} {reason}; leave it out (--ignore of posteriori fit)")
+    return language
+
+
+def _written_in(asked: PoolParameters, language: Language, chosen: _Chosen, folded: FoldedData) -> _Chosen:
+    """Return the candidates that a language can hold; state what the others are worth."""
+    fits = chosen.fits
+    models = {name: one.full.model for name, one in zip(fits.recipes, fits.fitted, strict=True)}
+    reasons = language.reasons_against(models)
+    if not reasons:
+        return chosen
+    sentences = [f"{name!r} is left out: {reason}" for name, reason in reasons.items()]
+    if len(reasons) == len(models):
+        raise ValueError(f"no candidate can be written in {asked.language}: {'; '.join(sentences)}")
+    loss, risen, error = cost_of_leaving_out(fits, reasons, folded, asked.penalty_on(folded))
+    cost = f"the log-loss of the pool, {loss:.4f}, is higher by {risen:.4f} ± {error:.4f} for it"
+    note = "; ".join(filter(None, [chosen.note, *sentences, cost]))
+    kept = fits.in_order([name for name in fits.recipes if name not in reasons])
+    return _Chosen(kept, chosen.skipped | reasons, note)
+
+
+# Weights -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """The weights of the candidates, fitted to their held-out predictions of all folds, and without each fold."""
+
+    fits: CandidateFits
+    fitter: CandidateFitter
+    learned: HeldOutSample  # the predictions of all assignments to folds
+    pool: Pool
+    of_folds: list[Pool]
+
+    @property
+    def log_posterior(self) -> Array:
+        """The predictions of the first assignment, (m, C, M)."""
+        return self.learned.log_posterior[: len(self.fitter.folded.y_true)]
+
+
+def _weigh(asked: PoolParameters, fits: CandidateFits, fitter: CandidateFitter, prior: Array) -> _Weights:
+    """Fit the weights of the pool, of whole and of partial rows, and those of whole rows without each fold."""
+    folded, typical = fitter.folded, typical_weights(fits.recipes.values())
+    learned = _held_out_sample(fits.log_posterior, folded)
+    fold = np.tile(folded.fold, 1 + len(fitter.repeats))
+    pool = _pool_of(asked, learned, folded, typical)
+    with np.errstate(divide="ignore"):  # a class of partial_fit may have no row yet
+        log_prior = np.log(prior)
+    fades = asked.weighs and asked.missing != "informative"  # where gaps are evidence, no row is partial
+    partial = fit_partial_rows(fits, fitter, pool, asked.penalty_on(folded), log_prior, fades=fades)
+    pool = replace(pool, partial=partial)
+    of_folds = [_pool_of(asked, learned.of_rows(fold != k), folded, typical, pool) for k in range(folded.folds)]
+    return _Weights(fits, fitter, learned, pool, [replace(one, partial=pool.partial) for one in of_folds])
+
+
+def _pool_of(
+    asked: PoolParameters, sample: HeldOutSample, folded: FoldedData, typical: Array, start: Pool | None = None
+) -> Pool:
+    """Return the pool that held-out predictions of the members determine."""
+    part, components, weight = sample.log_posterior, sample.y_true, sample.weight
+    if asked.weighs:
+        penalty = asked.penalty_on(folded)
+        if start is not None and folded.most_are_in_no_fold:
+            return fit_pool_of(start.weight > 0, part, components, weight, penalty, start, typical)
+        pool = fit_pool(part, components, weight, penalty, start, typical)
+        return prune_pool(part, components, weight, penalty, pool, typical) if folded.most_are_in_no_fold else pool
+    losses = [scores_of(components, np.exp(one), weight)["log_loss"] for one in np.moveaxis(part, 2, 0)]
+    chosen = np.zeros(len(losses))
+    chosen[int(np.argmin(losses))] = 1.0
+    return Pool(chosen, np.zeros(part.shape[1]))
+
+
+def _held_out_sample(log_posterior: Array, folded: FoldedData) -> HeldOutSample:
+    """Return the predictions of all assignments to folds, in which each row has its weight in total."""
+    n_repeats = len(log_posterior) // len(folded.y_true)
+    return HeldOutSample(
+        log_posterior, np.tile(folded.y_true, n_repeats), np.tile(folded.weight / n_repeats, n_repeats)
+    )
+
+
+# What is judged, and the value -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The out-of-fold predictions of the pool, and the scores of every candidate and of the pool."""
+
+    out_of_fold: HeldOut
+    results: dict[str, list[str | float | None]]
+
+
+def _judge(asked: PoolParameters, read: PoolRows, weights: _Weights) -> _Judged:
+    """Judge the candidates and the pool, each row by the weights without its fold."""
+    folded, log_posteriors, ratio = weights.fitter.folded, weights.log_posterior, read.log_prior_ratio
+    parts = _parts_of(folded, weights.pool) if read.summary.has_gaps else None
+    pooled = np.empty(log_posteriors.shape[:2])
+    for k, others in enumerate(weights.of_folds):
+        held_out = folded.fold == k
+        pooled[held_out] = others.moved(ratio).log_posterior(
+            log_posteriors[held_out], None if parts is None else parts[held_out]
+        )
+    out_of_fold = results_of(folded, pooled, weights.fits.fitted[0])
+    if asked.priors is not None:
+        moved = Pool(np.ones(1), ratio)
+        each = [moved.log_posterior(one[:, :, np.newaxis]) for one in np.moveaxis(log_posteriors, 2, 0)]
+        log_posteriors = np.stack(each, axis=2)
+        given = np.exp(np.log(check_priors(asked.priors, folded.target)))
+        out_of_fold = replace(out_of_fold, prior=np.broadcast_to(given, pooled.shape))
+    return _Judged(out_of_fold, _results(weights, log_posteriors, pooled, out_of_fold.prior))
+
+
+def _results(
+    weights: _Weights, log_posteriors: Array, pooled: Array, prior: Array
+) -> dict[str, list[str | float | None]]:
+    """Return the scores of every candidate and of the pool, as a table."""
+    folded, weight = weights.fitter.folded, weights.pool.weight
+    each = [*np.exp(np.moveaxis(log_posteriors, 2, 0)), np.exp(pooled)]
+    found = [scores_of(folded.y_true, one, folded.weight, prior, folded.fold) for one in each]
+    results: dict[str, list[str | float | None]] = {
+        "member": [*weights.fits.recipes, _POOL],
+        "weight": [*weight.tolist(), float(weight.sum())],
+    } | {name: [one[name] for one in found] for name in found[0]}
+    above = [loss_difference(folded.y_true, one, each[-1], folded.weight) for one in each]
+    results["log_loss_above_pool"] = [difference for difference, _ in above]
+    results["log_loss_above_pool_se"] = [error for _, error in above]
+    return results
+
+
+def _parts_of(folded: FoldedData, pool: Pool) -> Array | None:
+    """Return the parts of w, v and e in the evaluated rows, (m, 3), by one pass over all; None if all are whole."""
+    if pool.fading is None:
+        return None
+
+    def of_batch(batch: Batch) -> Array:
+        parts = pool.parts(batch)
+        return np.tile([1.0, 0.0, 0.0], (len(batch), 1)) if parts is None else parts
+
+    with without_passes():
+        return folded.source.map(of_batch)[folded.evaluated]
+
+
+def _value(recipe: Recipe, read: PoolRows, weights: _Weights, judged: _Judged) -> FittedPool:
+    """Return the pool of the members that have a weight, and what is known of the rows."""
+    fits, pool, target, ratio = weights.fits, weights.pool, weights.fitter.folded.target, read.log_prior_ratio
+    kept = np.flatnonzero(pool.used).tolist()
+    names = list(fits.recipes)
+    unlabelled = read.rows.source.unlabelled_weight
+    assert pool.partial is not None
+    # Figures of a copy, which does not keep the posteriors beside their logs.
+    record = TrainingRecord(figures=replace(judged.out_of_fold).figures).with_held_out(
+        held_out_rows(
+            weights.fitter.folded, weights.fitter.sampled, fits.batch, _posteriors(fits.fitted, weights.of_folds)
+        )
+    )
+    return FittedPool(
+        recipe,
+        target,
+        {names[m]: fitted_of(fits.recipes[names[m]], fits.fitted[m].full, target, unlabelled) for m in kept},
+        {names[m]: float(pool.weight[m]) for m in kept},
+        pool.bias + ratio,
+        {names[m]: float(pool.partial.weight[m]) for m in kept},
+        pool.partial.bias + ratio,
+        {names[m]: float(pool.partial.nothing_weight[m]) for m in kept},
+        pool.partial.nothing_bias + ratio,
+        pool.partial.cells,
+        read.prior,
+        float(recipe.labels.unlabelled_weight),
+        judged.results,
+        out_of_fold=judged.out_of_fold,
+        held_out_sample=weights.learned.of_members(kept).reduced(),
+        record=record,
+    )
+
+
+def _posteriors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Posterior]:
+    """Return the posterior of each fold: members with positive weight and their pool, fitted without the fold."""
+    posteriors = []
+    for k, pool in enumerate(pools):
+        kept = np.flatnonzero(pool.used)
+        members = [fitted[m].without[k] for m in kept.tolist()]
+        models, readers = zip(*[(one.model, one.to_observed_codes) for one in members], strict=True)
+        posteriors.append(Posterior(models, pool.of_members(kept), readers=readers))
+    return posteriors

@@ -1,0 +1,131 @@
+"""What a fit of a pool learned, as one value: its members, their weights, and what is known of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.label_parameters import check_priors
+from posteriori.model import KnownCells, PartialRows, Pool, Posterior
+from posteriori.model_selection.held_out_predictions import HeldOut
+from posteriori.pool.held_out_sample import HeldOutSample
+from posteriori.support.checks import check_numbers, check_share, require
+from posteriori.support.typing import Array
+from posteriori.tables import Column, Schema
+
+
+@dataclass(frozen=True)
+class FittedPool(FittedValue):
+    """Members with their weights in the pool, by name, and what is known of the rows."""
+
+    members: dict[str, Fitted]
+    weights: dict[str, float]  # w_m
+    bias: Array  # (C,): b_y in nats
+    partial_weights: dict[str, float]  # v_m, in rows of which a part is known
+    partial_bias: Array  # (C,): of such rows
+    nothing_weights: dict[str, float]  # e_m, in rows of which hardly anything is known
+    nothing_bias: Array  # (C,): of such rows
+    known_cells: KnownCells
+    training_prior: Array  # (C,): p(y) of the training rows
+    unlabelled_weight: float | None = None
+    results: dict[str, list[str | float | None]] | None = None  # cross-validated scores; None after `merge`
+    skipped: dict[str, str] = field(default_factory=dict)  # why candidates were left out
+    # The rest is not in files.
+    language_note: str | None = None  # what is left out for the language of the pool
+    out_of_fold: HeldOut | None = None
+    held_out_sample: HeldOutSample | None = None  # predictions from which an update fits the weights
+
+    @property
+    def parts(self) -> dict[str, Fitted]:
+        """The members by their title."""
+        return {f"the member {name!r}": one for name, one in self.members.items()}
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, without cut points if there are several members."""
+        return self.posterior.schema
+
+    @property
+    def pool(self) -> Pool:
+        """The weights and biases."""
+        weights, nothing = (np.array(list(of.values())) for of in (self.partial_weights, self.nothing_weights))
+        partial = PartialRows(weights, self.partial_bias, nothing, self.nothing_bias, self.known_cells)
+        return Pool(np.array(list(self.weights.values())), self.bias, partial)
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The models of the members and their pool."""
+        priors = self.recipe.parameters["priors"]
+        log_prior = None if priors is None else np.log(check_priors(priors, self.target))
+        return Posterior(tuple(one.model for one in self.members.values()), self.pool, log_prior)
+
+    @property
+    def training_posterior(self) -> Posterior:
+        """The posterior under the class prior of the training rows."""
+        posterior = self.posterior
+        assert posterior.pool is not None
+        return replace(posterior, pool=posterior.pool.moved(-self.log_prior_ratio), log_prior=None)
+
+    @property
+    def log_prior_ratio(self) -> Array:
+        """Log of p(y) under `priors` over p(y) of the training rows, (C,), in nats; part of the biases."""
+        return log_prior_ratio(self.recipe.parameters["priors"], self.target, self.training_prior)
+
+    def without_rows(self) -> Self:
+        """Return what predicts: members without their sums, and no predictions."""
+        members = {name: one.without_rows() for name, one in self.members.items()}
+        return replace(self, members=members, out_of_fold=None, held_out_sample=None)
+
+    def for_file(self) -> Self:
+        """Return what a model file holds."""
+        members, record = {name: one.for_file() for name, one in self.members.items()}, self.record.for_file()
+        return replace(self, members=members, record=record, language_note=None, out_of_fold=None, held_out_sample=None)
+
+    def check(self) -> None:
+        """Raise ValueError unless the parts, which may come from a file, agree with each other."""
+        members = self.members
+        require(len(members) > 0 and members.keys() == self.weights.keys(), "members or weights are missing")
+        schema, target = self.first.schema.uncut(), self.target
+        for member in members.values():
+            member.check()
+            require(member.schema.uncut() == schema, "the members are of different columns")
+            require(member.target == target, "the members have different classes")
+        n_classes, n_columns = len(target.categories), len(schema.columns)
+        check_numbers("the weights of the members", np.array(list(self.weights.values())), (len(members),), 0.0)
+        check_numbers("the biases of classes", self.bias, (n_classes,))
+        for of_rows in (self.partial_weights, self.nothing_weights):
+            require(members.keys() == of_rows.keys(), "the weights for partial rows are missing")
+        partial = self.pool.partial
+        assert partial is not None
+        partial.check_against(len(members), n_classes, n_columns)
+        if self.unlabelled_weight is not None:
+            check_share("the weight of rows without label", self.unlabelled_weight)
+        check_numbers("the class prior of the training rows", self.training_prior, (n_classes,), 0.0, 1.0)
+        self.record.check_against(n_classes, n_columns)
+        _ = self.log_prior_ratio  # raises an error if the priors do not fit the classes
+
+
+def log_prior_ratio(priors: Any, target: Column, training_prior: Array | None) -> Array:
+    """Return log (priors / training_prior) in nats, (C,); 0 without priors.
+
+    Added to the log posterior under the class frequencies of the training rows, it gives the log posterior under
+    `priors` up to a constant per row (Saerens et al. 2002).
+    Raises ValueError if the priors do not fit the classes; one is 0, or its class has no training row of positive
+    weight.
+    """
+    if priors is None:
+        return np.zeros(len(target.categories))
+    wanted = np.array(check_priors(priors, target))
+    require(training_prior is not None, "the class prior of the training rows is missing")
+    assert training_prior is not None
+    for label, p, known in zip(target.categories, wanted, training_prior, strict=True):
+        if not p > 0:
+            raise ValueError(f"priors gives class {label!r} the probability 0; leave the rows of this class out")
+        if not known > 0:
+            raise ValueError(f"priors names class {label!r}, which no training row with a weight has; leave it out")
+    ratio: Array = np.log(wanted) - np.log(training_prior)
+    return ratio
