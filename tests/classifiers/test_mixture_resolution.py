@@ -14,9 +14,9 @@ from posteriori.classifiers.mixture import best_of, numeric_codes
 from posteriori.densities import MultivariateGaussian
 from posteriori.densities.covariances import raised_to
 from posteriori.learning.fit import FitResult
+from posteriori.reading import read_table
 from posteriori.statistics import Moments
 from posteriori.statistics.resolution import few_whole_numbers, resolution
-from posteriori.tables import read_table
 from posteriori.tables.batch import Numbers, split_by_component
 
 KINDS = ["full", "diagonal", "spherical", "tied"]

@@ -29,6 +29,8 @@ from posteriori.fitting.parameter_groups import (
 )
 from posteriori.learning.importance import Importance, importance_under_model
 from posteriori.model import Posterior
+from posteriori.reading import check_weights, read_labels
+from posteriori.reading.opening import takes_tables
 from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
@@ -36,8 +38,7 @@ from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Schema, check_weights, read_labels
-from posteriori.tables.reading import takes_tables
+from posteriori.tables import Batch, Column, Schema
 from posteriori.tables.writing import decode, write_table
 
 

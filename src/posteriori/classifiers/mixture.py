@@ -38,6 +38,8 @@ from posteriori.learning.fit import Collect, EMOptions, FitResult, first_model, 
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.work_bounds import announce_em
 from posteriori.model import Block, GenerativeModel, Posterior, Prior, draw_rows
+from posteriori.reading import check_weights, infer_schema, read_labels, read_table
+from posteriori.reading.opening import takes_tables
 from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of
@@ -48,8 +50,7 @@ from posteriori.support.constraints import N_JOBS, PSEUDO_COUNT
 from posteriori.support.formatting import listed
 from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
-from posteriori.tables.reading import takes_tables
+from posteriori.tables import Column, Schema, Table, quote
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import write_table
 from posteriori.user_warnings import warn

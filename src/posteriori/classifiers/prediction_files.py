@@ -9,10 +9,11 @@ from typing import Any
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.mixture import MixtureModel
+from posteriori.reading import Scan
 from posteriori.scoring.decisions import decision_of
 from posteriori.scoring.files import Wanted, columns_beside, write_predictions
 from posteriori.scoring.fitted import FittedPosterior
-from posteriori.tables import Scan, Schema
+from posteriori.tables import Schema
 
 
 def predict_to(

@@ -17,11 +17,12 @@ from posteriori.engines import engine_of
 from posteriori.fitting.fitted import record_of, set_record
 from posteriori.fitting.held_out_figures import HeldOutFigures, class_index
 from posteriori.model_selection import in_words
+from posteriori.reading import read_rows
+from posteriori.reading.matching import matched_places
 from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics.row_records import RowFingerprints, hash_rows
 from posteriori.support.typing import Array
-from posteriori.tables import Table, read_rows
-from posteriori.tables.matching import matched_places
+from posteriori.tables import Table
 from posteriori.tables.partitioned import PartitionedTable
 from posteriori.tables.polars import is_polars_frame
 

@@ -38,10 +38,11 @@ from posteriori.fitting.parameter_groups import (
 from posteriori.fitting.recipe import ModelRequest
 from posteriori.fitting.update import remove_rows
 from posteriori.model import Block, GenerativeModel
+from posteriori.reading import read_table
 from posteriori.support.checks import require
 from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
 from posteriori.support.typing import Array
-from posteriori.tables import Schema, read_table
+from posteriori.tables import Schema
 
 
 class TreeParametersAsked(DependenceParameters, Protocol):

@@ -32,10 +32,11 @@ from posteriori.learning.fit import (
 )
 from posteriori.learning.work_bounds import WorkCounts, announce_em, announce_work, n_incomplete
 from posteriori.model import Block, bins_of
+from posteriori.reading import Scan
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Scan, Schema, quote
+from posteriori.tables import Batch, Column, Schema, quote
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable
 from posteriori.user_warnings import warn

@@ -18,11 +18,11 @@ from posteriori.facts.members import main_member
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.fitting.parameter_groups import labels_of
 from posteriori.model import GenerativeModel
+from posteriori.reading import read_labels, read_table
+from posteriori.reading.known_columns import KnownColumns
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
-from posteriori.tables import read_labels, read_table
 from posteriori.tables.blocks import Blocks
-from posteriori.tables.known_columns import KnownColumns
 from posteriori.tables.writing import decode
 
 

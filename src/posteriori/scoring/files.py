@@ -21,6 +21,9 @@ import numpy as np
 import polars as pl
 
 from posteriori import kernels
+from posteriori.reading import Scan
+from posteriori.reading.dialects import SEPARATORS
+from posteriori.reading.scanning import format_of
 from posteriori.scoring.decisions import Decision
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
 from posteriori.scoring.out_of_range import OutOfRange
@@ -28,10 +31,8 @@ from posteriori.scoring.strangeness import Strangeness
 from posteriori.sources.table_source import ComposedSource, warn_of_unseen
 from posteriori.support.atomic_write import atomic_write
 from posteriori.support.suggestions import closest
-from posteriori.tables import Batch, Scan
-from posteriori.tables.dialects import SEPARATORS
+from posteriori.tables import Batch
 from posteriori.tables.polars import require_threads
-from posteriori.tables.scanning import format_of
 from posteriori.tables.writing import csv_text, label_series
 from posteriori.user_warnings import warn
 

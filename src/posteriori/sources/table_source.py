@@ -16,32 +16,22 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 
+from posteriori.densities.label_model import LabelModel
 from posteriori.engines import source_class_of
 from posteriori.model_cost import Work
+from posteriori.reading import LabelColumn, PartialLabels, Scan
+from posteriori.reading.labels import KnownLabels
+from posteriori.reading.matching import ABSENT
+from posteriori.reading.spellings import spellings_of_classes
 from posteriori.sources.source import LabelledSource
 from posteriori.support.typing import Array
-from posteriori.tables import (
-    Assignment,
-    Bags,
-    Batch,
-    Column,
-    LabelColumn,
-    LabelModel,
-    PartialLabels,
-    Scan,
-    Schema,
-    Table,
-    quote,
-)
+from posteriori.tables import Assignment, Bags, Batch, Column, Schema, Table, quote
 from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.batch import Times, read_codes, read_numbers
 from posteriori.tables.blocks import TableWithCounts, no_counts
-from posteriori.tables.labels import KnownLabels
-from posteriori.tables.matching import ABSENT
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
 from posteriori.tables.progress import callback, start_progress
-from posteriori.tables.spellings import spellings_of_classes
 from posteriori.user_warnings import warn
 
 if TYPE_CHECKING:
