@@ -53,10 +53,10 @@ from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
 from posteriori.model_selection.partial_rows import fit_partial_rows
 from posteriori.registry import LANGUAGES, MODELS, find_language
-from posteriori.sources.table_source import blas
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import generator
 from posteriori.support.constraints import N_JOBS
+from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema
 from posteriori.tables.progress import plan_steps, start_progress, step, without_passes
@@ -381,7 +381,7 @@ class GenerativeClassifier(Classifier):
             value = estimator.fitted_of(one.full, folded.target, rows.source.unlabelled_weight)
             estimator.fitted_ = replace(value, classes_closed=classes is not None)
         # Many products of short rows, for which threads cost more than they save.
-        with step(POOLING), blas().limit(limits=1, user_api="blas"):
+        with step(POOLING), one_blas_thread():
             start_progress(POOLING, 1)
             typical = typical_weights(estimators.values())
             pool = self._with_partial_rows(self._pool_of(learned, folded, typical), fits, folded, sampled, prior)

@@ -25,7 +25,7 @@ from posteriori.model import (
     known_cells,
     log_posteriors_alone,
 )
-from posteriori.sources.table_source import in_order, n_threads
+from posteriori.support.threads import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
