@@ -20,8 +20,8 @@ import polars as pl
 
 import posteriori as po
 from experiments.page import DOCS, markdown_table, replace_block
-from posteriori.sources.table_source import n_threads
 from posteriori.statistics import CountTogether
+from posteriori.support.threads import n_threads
 from posteriori.tables import Assignment, Codes
 
 PAGE = DOCS / "scale.md"

@@ -37,7 +37,7 @@ def test_every_rival_has_the_threads_that_the_table_names(number, monkeypatch):
 def test_the_limits_hold_for_the_libraries_of_a_process_that_is_started_with_them(number):
     code = """
 import joblib, numba, polars, sklearn.ensemble, threadpoolctl
-from posteriori.sources.table_source import n_threads
+from posteriori.support.threads import n_threads
 pools = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
 print(max(pools), joblib.cpu_count(), polars.thread_pool_size(), numba.config.NUMBA_NUM_THREADS, n_threads(None))
 """

@@ -21,7 +21,7 @@ folder = Path(tempfile.mkdtemp())
 penguins.write_parquet(folder / "penguins.parquet")
 table = f"read_parquet('{folder}/penguins.parquet')"
 model = po.NaiveBayes().fit(
-    po.tables.scan_sql("duckdb://", f"SELECT * FROM {table}", target="species")
+    po.reading.scan_sql("duckdb://", f"SELECT * FROM {table}", target="species")
 )
 sql = model.to_sql(table, dialect="duckdb")
 print(sql[:400], "…")

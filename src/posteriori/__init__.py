@@ -7,7 +7,7 @@ from importlib.util import find_spec as _find_spec
 from posteriori.version import __version__ as __version__
 
 # The public names, by the module that holds them, which is loaded on first use: `import posteriori` compiles nothing.
-# Results and what few need are in their modules alone, which are loaded on first use, too: `po.tables.Scan`.
+# Results and what few need are in their modules alone, which are loaded on first use, too: `po.reading.Scan`.
 _NAMES_OF = {
     "classifiers": "AveragedOneDependence ChowLiuTree GaussianDiscriminant GenerativeClassifier GenerativeForest "
     "KDependenceBayes MixtureModel NaiveBayes TreeAugmentedNaiveBayes",
@@ -22,7 +22,7 @@ _NAMES_OF = {
     "persistence": "load save",
     "reporting": "report",
     "scoring.decisions": "decide",
-    "tables": "scan",
+    "reading": "scan",
     "": "comparison drop_in explain networks plotting",
 }
 _HOMES = {name: f"posteriori.{home}".rstrip(".") for home, names in _NAMES_OF.items() for name in names.split()}
@@ -69,9 +69,9 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.networks import write_network as write_network
     from posteriori.persistence import load as load
     from posteriori.persistence import save as save
+    from posteriori.reading import scan as scan
     from posteriori.reporting import report as report
     from posteriori.scoring.decisions import decide as decide
-    from posteriori.tables import scan as scan
 
 
 def __getattr__(name: str) -> _typing.Any:

@@ -57,11 +57,11 @@ class Engine:
 
 ENGINES: dict[str, Engine] = {
     "files": Engine(
-        tables="posteriori.tables.files:Scan",
+        tables="posteriori.reading.files:Scan",
         takes=lambda X: isinstance(X, str | PathLike),
-        opens="posteriori.tables.files:open_files",
+        opens="posteriori.reading.files:open_files",
     ),
-    "duckdb": Engine(tables="posteriori.tables.database:Query", source="posteriori.sources.database:DatabaseSource"),
+    "duckdb": Engine(tables="posteriori.reading.database:Query", source="posteriori.sources.database:DatabaseSource"),
     "dask": Engine(
         tables="posteriori.tables.dask:DaskTable",
         takes=of_package("dask", "dask_expr"),  # data frames were in a package of their own before 2025.1

@@ -88,7 +88,7 @@ _DATACLASSES = {
     "TimeType": "posteriori.tables.times",
     "Schema": "posteriori.tables",
     "Tokenizer": "posteriori.tables.tokenizer",
-    "TargetCuts": "posteriori.tables",
+    "TargetCuts": "posteriori.reading",
 }
 
 Content = dict[str, Any]

@@ -13,8 +13,8 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 import posteriori as po
+from posteriori.densities.label_model import LabelModel
 from posteriori.model_selection import out_of_fold
-from posteriori.tables import LabelModel
 
 MODELS = {
     "naive": po.NaiveBayes(random_state=0),

@@ -69,7 +69,7 @@ def test_held_out_posteriors_do_not_depend_on_the_label_of_the_row(parity, split
 def _fold_of_row(members, X, y, row, folds):
     """Return the posterior of a row by the trees that did not see its fold, where folds do not depend on labels."""
     from posteriori.learning.cross_fitting import cross_fit
-    from posteriori.sources.table_source import n_threads
+    from posteriori.support.threads import n_threads
 
     assert n_threads(1) == 1
     forest = members["forest"]

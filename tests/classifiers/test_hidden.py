@@ -19,8 +19,9 @@ from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.em_steps import expect_hidden
 from posteriori.learning.fit import Collect
 from posteriori.model_selection import out_of_fold
+from posteriori.reading import infer_schema, read_table
 from posteriori.sources import source_of
-from posteriori.tables import Assignment, infer_schema, read_table
+from posteriori.tables import Assignment
 
 MODELS = {
     "naive": po.NaiveBayes(alpha=0.0, distributions=po.Gaussian(0.0)),

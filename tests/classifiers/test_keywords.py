@@ -158,7 +158,7 @@ def test_importance_prints_with_the_names_of_the_columns_and_the_greatest_first(
         (po.compare, "folds", "use repeats=…, or po.cross_validate(models, X, y, folds=…)"),
         (po.scan, "categorical_features", "use categorical=…"),
         (po.scan, "sep", "use separator=…"),
-        (po.tables.scan_sql, "categorical_features", "use categorical=…"),
+        (po.reading.scan_sql, "categorical_features", "use categorical=…"),
         (po.learn_network, "categorical_features", "use states={variable: [state, …]}"),
         (po.networks.learn_structure, "categorical", "use states={variable: [state, …]}"),
         (po.NaiveBayes().sample, "given", "use y=… for rows of a class; for any other column use"),

@@ -15,9 +15,9 @@ from posteriori.densities import MultivariateGaussian
 from posteriori.densities.covariances import raised_to
 from posteriori.learning.fit import FitResult
 from posteriori.model_files import unpack
+from posteriori.reading import read_table
 from posteriori.statistics import Moments
 from posteriori.statistics.resolution import few_whole_numbers, resolution
-from posteriori.tables import read_table
 from posteriori.tables.batch import Numbers, split_by_component
 
 KINDS = ["full", "diagonal", "spherical", "tied"]

@@ -195,7 +195,7 @@ def test_ranges_are_those_of_files_streams_and_databases_in_the_same_pass(tmp_pa
                 frame,
                 po.scan(tmp_path / "rows.parquet"),
                 po.scan(tmp_path / "rows.csv", dtypes=dict(frame.schema)),
-                po.tables.scan_sql("duckdb://", f"SELECT * FROM read_parquet('{tmp_path / 'rows.parquet'}')"),
+                po.reading.scan_sql("duckdb://", f"SELECT * FROM read_parquet('{tmp_path / 'rows.parquet'}')"),
             )
         ]
     expected = frame.select("a", "b", "d")

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from posteriori.cli.messages import one_line_warnings, work_progress
-from posteriori.tables.column_kinds import Occurrences
+from posteriori.reading.column_kinds import Occurrences
 from posteriori.user_warnings import ApproximationWarning
 from tests.cli.command_line import CommandLine
 

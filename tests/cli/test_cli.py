@@ -23,7 +23,7 @@ from posteriori.cli import files as writing
 from posteriori.cli import fit as fitting
 from posteriori.cli.commands import app
 from posteriori.datasets import load_penguins
-from posteriori.tables.file_frames import MISSING
+from posteriori.reading.file_frames import MISSING
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine(model="nb", replaces=True)

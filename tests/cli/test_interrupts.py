@@ -17,9 +17,9 @@ import polars as pl
 import pytest
 
 import posteriori as po
+from posteriori.reading.dialects import spooled
 from posteriori.support.atomic_write import write_whole
 from posteriori.support.leftovers import remove_leftovers
-from posteriori.tables.dialects import spooled
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="has no signals to send to one process")
 # The process says when a function of the library is called first, so that no test has to guess how long that takes.
@@ -115,7 +115,7 @@ def test_em_ends(rows, number):
     ("at", "number"),
     [
         ("posteriori.learning.fold_fits.as_completed", signal.SIGINT),
-        pytest.param("posteriori.tables.files.resolve_types", signal.SIGTERM, marks=LONG),
+        pytest.param("posteriori.reading.files.resolve_types", signal.SIGTERM, marks=LONG),
         pytest.param("posteriori.classifiers.generative_classifier.read_pool_rows", signal.SIGINT, marks=LONG),
         pytest.param("posteriori.classifiers.generative_classifier.fit_pool", signal.SIGTERM, marks=LONG),
     ],
@@ -143,7 +143,7 @@ def test_no_copy_of_a_table_is_left(number):
     reading, writing = os.pipe()
     with os.fdopen(writing, "wb") as rows:
         command = ["fit", "-", "--target", "y"]
-        process = begun("posteriori.tables.dialects.spooled", *command, stdin=reading)
+        process = begun("posteriori.reading.dialects.spooled", *command, stdin=reading)
         os.close(reading)
         rows.write(b"x,y\n" + b"1,a\n" * 100_000)  # more than a pipe holds: the copy has begun
         rows.flush()

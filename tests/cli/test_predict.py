@@ -12,7 +12,7 @@ from scipy.stats import kstest
 
 import posteriori as po
 from posteriori.kernels import compiling
-from posteriori.tables import files
+from posteriori.reading import files
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine()

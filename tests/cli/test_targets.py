@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import posteriori as po
-from posteriori.tables.labels import looks_like_a_quantity
+from posteriori.reading.target_cuts import looks_like_a_quantity
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine(model="nb")
@@ -40,9 +40,9 @@ def cars(tmp_path, monkeypatch):
 def test_a_target_that_looks_like_a_quantity_is_refused_with_the_way_out(model):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)), rng.integers(100, 5000, 300)
-    with pytest.raises(ValueError, match=r"a quantity; cut it into classes with posteriori\.tables\.quantile_classes"):
+    with pytest.raises(ValueError, match=r"a quantity; cut it into classes with posteriori\.reading\.quantile_classes"):
         model.fit(X, y)
-    assert len(model.fit(X, po.tables.quantile_classes(y)).classes_) == 4
+    assert len(model.fit(X, po.reading.quantile_classes(y)).classes_) == 4
 
 
 def test_cross_validation_refuses_it_too_and_declared_classes_pass():
@@ -77,20 +77,20 @@ def test_the_rule(labels, rows, expected):
 
 @given(st.lists(st.integers(-1000, 1000), min_size=2).filter(lambda y: len(set(y)) > 1), st.integers(2, 9))
 def test_quantile_classes_are_intervals_of_values_in_order(y, k):
-    cuts = po.tables.TargetCuts.of(y, k)
-    labels = po.tables.quantile_classes(y, k)
+    cuts = po.reading.TargetCuts.of(y, k)
+    labels = po.reading.quantile_classes(y, k)
     assert 2 <= len(set(labels)) == len(cuts.names) <= k
     position = [cuts.names.index(label) for label in labels]
     for value, other in zip(y, position, strict=True):
         low = -np.inf if other == 0 else cuts.cuts[other - 1]
         high = np.inf if other == len(cuts.cuts) else cuts.cuts[other]
         assert low < value <= high
-    assert_array_equal(po.tables.quantile_classes(y, cuts=cuts.cuts), labels)
+    assert_array_equal(po.reading.quantile_classes(y, cuts=cuts.cuts), labels)
     assert pl.DataFrame({"y": y}).select(cuts.expression("y"))["y"].to_list() == labels.tolist()
 
 
 def test_missing_numbers_stay_missing_and_wrong_arguments_are_named():
-    assert po.tables.quantile_classes([1.0, None, 3.0, float("nan")], 2).tolist() == ["≤ 1", None, "> 1", None]
+    assert po.reading.quantile_classes([1.0, None, 3.0, float("nan")], 2).tolist() == ["≤ 1", None, "> 1", None]
     for arguments, message in [
         ((["a", "b"], 2), "only a target of numbers"),
         (([1, 2], 1), "classes is 1"),
@@ -99,11 +99,11 @@ def test_missing_numbers_stay_missing_and_wrong_arguments_are_named():
         (([1, np.inf], 2), "infinite"),
     ]:
         with pytest.raises(ValueError, match=message):
-            po.tables.quantile_classes(*arguments)
+            po.reading.quantile_classes(*arguments)
     with pytest.raises(ValueError, match="increasing"):
-        po.tables.quantile_classes([1, 2], cuts=[3, 1])
+        po.reading.quantile_classes([1, 2], cuts=[3, 1])
     with pytest.raises(ValueError, match="give one of them"):
-        po.tables.quantile_classes([1, 2], 2, cuts=[1])
+        po.reading.quantile_classes([1, 2], 2, cuts=[1])
 
 
 # The command line -------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_the_command_sample_draws_within_the_ranges_unless_told_otherwise(cars):
 @given(st.lists(st.integers(-50, 50), min_size=2, max_size=80).filter(lambda y: len(set(y)) > 1))
 def test_more_classes_than_numbers_are_one_for_each_number(y):
     for n_classes in (2 * len(y), 3 * len(y), 10**20):
-        assert po.tables.TargetCuts.of(y, n_classes).cuts == tuple(sorted(set(y))[:-1])
+        assert po.reading.TargetCuts.of(y, n_classes).cuts == tuple(sorted(set(y))[:-1])
 
 
 def test_a_damaged_file_is_named_where_its_target_is_cut(cars):
@@ -251,7 +251,7 @@ def test_classes_of_a_cut_target_stand_in_the_order_of_their_numbers(tmp_path, m
     size = rng.normal(size=140)
     price = (9000 * np.exp(size + 0.1 * rng.normal(size=140))).round()
     pl.DataFrame({"size": size, "price": price}).write_csv("flats.csv")
-    names = list(po.tables.TargetCuts.of(price, k).names)
+    names = list(po.reading.TargetCuts.of(price, k).names)
     assert k == 2 or names != sorted(names)
     page = " ".join(
         succeeds("fit", "flats.csv", "-t", "price", "--classes", str(k), "--model", model, "-o", "m.posteriori").split()

@@ -16,8 +16,8 @@ import posteriori.sources.table_source
 from posteriori.kernels.hashing import splitmix64
 from posteriori.learning import cut_points
 from posteriori.learning.cut_points import CutPoints, binned_schema, mdlp_of_counts, quantile_cuts
+from posteriori.reading import infer_schema, read_labels, read_table
 from posteriori.sources import source_of
-from posteriori.tables import infer_schema, read_labels, read_table
 
 RULES = (3, 8, "mdlp", "auto", "coarse", "fine")
 

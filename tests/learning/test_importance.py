@@ -21,8 +21,9 @@ from posteriori.learning.importance import MOST_ROWS, GroupImportance, Importanc
 from posteriori.model import Posterior, clip_log_posteriors
 from posteriori.model_selection import out_of_fold
 from posteriori.model_selection.metrics import compare_with_prior
+from posteriori.reading import read_table
 from posteriori.sources import source_of
-from posteriori.tables import Numbers, read_table
+from posteriori.tables import Numbers
 
 PENGUINS = load_penguins().drop_nulls("species")
 FEATURES = [name for name in PENGUINS.columns if name != "species"]

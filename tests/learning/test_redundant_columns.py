@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import posteriori as po
 from posteriori.learning import redundant_columns
 from posteriori.learning.redundant_columns import redundant_groups
+from posteriori.reading import read_table
 from posteriori.sources import source_of
-from posteriori.tables import read_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -12,10 +12,10 @@ from posteriori.learning.fit import Collect
 from posteriori.learning.folds import rows_in_folds
 from posteriori.learning.requests import IN_NO_FOLD, Request, SubsetSums
 from posteriori.model import Block
+from posteriori.reading import infer_schema, read_labels, read_table
 from posteriori.sources import source_of
 from posteriori.statistics import Counts
 from posteriori.statistics.counts import CountTogether
-from posteriori.tables import infer_schema, read_labels, read_table
 
 FOLDS = 3
 NUMBERS, CODES = Block(Gaussian(), (0, 1)), Block(Categorical(), (2, 3, 4))

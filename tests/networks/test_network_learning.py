@@ -304,7 +304,7 @@ def rows_in_engines(tmp_path_factory):
         import duckdb
 
         connection = duckdb.connect()
-        engines["duckdb"] = po.tables.scan_sql(connection, f"SELECT * FROM '{path}'")
+        engines["duckdb"] = po.reading.scan_sql(connection, f"SELECT * FROM '{path}'")
     except ImportError:
         pass
     try:

@@ -15,11 +15,11 @@ from sklearn.base import clone
 
 import posteriori as po
 from posteriori import engines
+from posteriori.reading import infer_schema, read_table
 from posteriori.sources import source_of
 from posteriori.sources.database import DatabaseSource
 from posteriori.sources.partitioned import PartitionedSource
 from posteriori.sources.table_source import ComposedSource, TableSource
-from posteriori.tables import infer_schema, read_table
 
 SOURCES = (TableSource, DatabaseSource, PartitionedSource)
 
@@ -108,7 +108,7 @@ def test_what_is_in_memory_belongs_to_no_engine(X):
 
 
 def test_a_path_is_scanned():
-    assert engines.engine_of("rows.csv").opens == "posteriori.tables.files:open_files"
+    assert engines.engine_of("rows.csv").opens == "posteriori.reading.files:open_files"
 
 
 @pytest.mark.parametrize("name", engines.ENGINES)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from posteriori.reading import LabelColumn, infer_schema
 from posteriori.sources import source_of
 from posteriori.sources.table_source import Labelling
-from posteriori.tables import LabelColumn, infer_schema
 from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.schema import categorical_column
 

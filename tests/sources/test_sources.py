@@ -65,7 +65,7 @@ def query(frame):
     database = duckdb.connect()
     database.register("arrived", frame.to_arrow())
     database.execute("CREATE TABLE plants AS SELECT * FROM arrived")
-    return po.tables.scan_sql(database, "plants")
+    return po.reading.scan_sql(database, "plants")
 
 
 ENGINES = (dask_partitions, query)

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import posteriori as po
+from posteriori.reading import infer_schema, read_table
 from posteriori.statistics import description
 from posteriori.statistics.description import NumericColumns, describe_scan
-from posteriori.tables import Batch, infer_schema, read_table
+from posteriori.tables import Batch
 
 CELLS = st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6), st.just(float("nan"))), min_size=1, max_size=30)
 

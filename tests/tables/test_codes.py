@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import posteriori as po
-from posteriori.tables import infer_schema, read_table
+from posteriori.reading import infer_schema, read_table
 from posteriori.tables.arrays import write_column
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import decode, write_table

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import posteriori as po
-from posteriori.tables import infer_schema, read_table
+from posteriori.reading import infer_schema, read_table
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.uint64])

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import posteriori as po
+from posteriori.reading import infer_schema, read_table
 from posteriori.sources import source_of, table_source
-from posteriori.tables import infer_schema, read_table
 from posteriori.tables.writing import decode
 from tests.conftest import CONSTRUCTORS
 

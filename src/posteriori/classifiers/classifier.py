@@ -20,13 +20,14 @@ from posteriori.explain import Explanation
 from posteriori.explain.words import WordFactors, word_factors_of
 from posteriori.fitting.fitted import TrainingRecord
 from posteriori.learning.importance import Importance, importance_under_model
+from posteriori.reading import check_weights, read_labels
 from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, check_weights, read_labels
+from posteriori.tables import Batch, Column
 from posteriori.tables.writing import decode, write_table
 
 

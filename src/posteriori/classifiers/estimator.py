@@ -26,12 +26,12 @@ from posteriori.fitting.parameter_groups import (
 )
 from posteriori.fitting.recipe import Recipe
 from posteriori.model import GenerativeModel, Posterior
+from posteriori.reading.opening import takes_tables
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.support.keywords import Elsewhere, Wanted, explain_unknown_keywords
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
-from posteriori.tables.reading import takes_tables
 
 
 class Estimator(BaseEstimator, ABC):

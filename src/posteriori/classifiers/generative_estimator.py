@@ -49,7 +49,7 @@ class GenerativeEstimator(Classifier, OneModel):
             missing cells. Strings, booleans and categories are categorical, other numbers continuous, except
             those with two values such as 0 and 1 (`Columns.categorical_features`). Also tables
             outside this process's memory: files by their path, or by `posteriori.scan` with options; a DuckDB query by
-            `posteriori.tables.scan_sql`; a Dask DataFrame or array, a Spark DataFrame. A lazy table (a polars
+            `posteriori.reading.scan_sql`; a Dask DataFrame or array, a Spark DataFrame. A lazy table (a polars
             LazyFrame, a DuckDB relation) is computed and held in memory. The model equals that of the
             same rows in memory.
         y : array-like (n,) or str; optional for files that were scanned with a target
@@ -57,7 +57,7 @@ class GenerativeEstimator(Classifier, OneModel):
             labels; EM infers them if ``labels=po.Labels(unlabelled="learn")``. Or a table of booleans (n, C), with one
             column per class: the possible classes of each row. Whole numbers that look like a quantity are an error:
             more than 20 distinct ones, with fewer than 100 rows each on average, other than 0, 1, …, K − 1 and
-            1, 2, …, K. `posteriori.tables.quantile_classes` cuts them into classes; strings are always classes.
+            1, 2, …, K. `posteriori.reading.quantile_classes` cuts them into classes; strings are always classes.
         sample_weight : array-like (n,), optional
             Weight of each row, ≥ 0; a row of weight k counts as k rows.
 

@@ -37,17 +37,18 @@ from posteriori.learning.fit import Collect, EMOptions, FitResult, first_model, 
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.work_bounds import announce_em
 from posteriori.model import Block, GenerativeModel, Prior, draw_rows
+from posteriori.reading import check_weights, infer_schema, read_labels, read_table
 from posteriori.scoring import ModelRows, Scorer
 from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of
-from posteriori.sources.table_source import blas
 from posteriori.statistics.resolution import few_whole_numbers, rounding_variance
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.constraints import N_JOBS, PSEUDO_COUNT
 from posteriori.support.formatting import listed
 from posteriori.support.keywords import explain_unknown_keywords
+from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
+from posteriori.tables import Column, Schema, Table, quote
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import write_table
 from posteriori.user_warnings import warn
@@ -299,7 +300,7 @@ class MixtureModel(DensityMixin, OneModel):
             A component has very few rows, or a covariance is singular.
         """
         self._validate_params()
-        with blas().limit(limits=1, user_api="blas"):  # rows are split over threads already, and the matrices are small
+        with one_blas_thread():  # rows are split over threads already, and the matrices are small
             best, target = self._learned(X, sample_weight)
         warn_not_converged(best, self._limits)
         warn_of_empty_columns(best.model, best.statistics)

@@ -8,9 +8,10 @@ from typing import Any
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.mixture import MixtureModel
+from posteriori.reading import Scan
 from posteriori.scoring.decisions import decision_of
 from posteriori.scoring.files import Wanted, columns_beside, write_predictions
-from posteriori.tables import Scan, Schema
+from posteriori.tables import Schema
 
 
 def predict_to(

@@ -29,10 +29,11 @@ from posteriori.fitting.learn import fit
 from posteriori.fitting.parameter_groups import EM, Columns, Labels
 from posteriori.fitting.update import add, remove
 from posteriori.model import Block, GenerativeModel
+from posteriori.reading import read_table
 from posteriori.support.checks import check_draw, generator, require
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema, read_table
+from posteriori.tables import Column, Schema
 from posteriori.tables.writing import write_table
 
 

@@ -186,7 +186,7 @@ def _fit(
     from posteriori.classifiers.mixture import numeric_codes
     from posteriori.cli import cluster_facts
     from posteriori.fitting.parameter_groups import Columns
-    from posteriori.tables import read_table
+    from posteriori.reading import read_table
 
     fitted = []
     with as_user_errors(), progress_bar("clustering", rows.height * len(sizes), progress_wanted) as progress:

@@ -91,7 +91,7 @@ def compare(
 
     from posteriori.comparison import compare as measure
     from posteriori.comparison import training_sizes
-    from posteriori.tables.labels import numbers_as_classes
+    from posteriori.reading.target_cuts import numbers_as_classes
     from posteriori.tables.polars import exactly
 
     names = split_names(models) or list(COMPARED)

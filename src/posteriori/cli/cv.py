@@ -84,7 +84,7 @@ def cv(
     names = split_names(models) or list(CROSS_VALIDATED)
 
     from posteriori.comparison import cross_validate
-    from posteriori.tables.labels import numbers_as_classes
+    from posteriori.reading.target_cuts import numbers_as_classes
     from posteriori.tables.polars import exactly
 
     with (

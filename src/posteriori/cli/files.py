@@ -22,9 +22,10 @@ from posteriori.user_warnings import warn
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.tables import Column, Scan, Schema
-    from posteriori.tables.dialects import AskedDialect
-    from posteriori.tables.known_columns import KnownColumns
+    from posteriori.reading import Scan
+    from posteriori.reading.dialects import AskedDialect
+    from posteriori.reading.known_columns import KnownColumns
+    from posteriori.tables import Column, Schema
 
 
 STDIN = "-"  # the table that a command reads from its standard input
@@ -87,7 +88,7 @@ class _TableReading:
         strict: bool,
         keep_spelling: bool = False,
     ) -> None:
-        from posteriori.tables.dialects import AskedDialect
+        from posteriori.reading.dialects import AskedDialect
 
         marks = tuple(mark for mark in (missing_values or "").split(",") if mark)
         self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding, marks, skip_rows or 0, sheet, strict)
@@ -118,7 +119,7 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run_command(*arguments: Any, **given: Any) -> None:
-        from posteriori.tables.spellings import spellings_kept
+        from posteriori.reading.spellings import spellings_kept
 
         reading = _TableReading(**{name: given.pop(name, default) for name, default in defaults.items()})
         with as_user_errors():
@@ -148,7 +149,7 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
 def _stated(target: str | None, categorical: list[str] | None, kinds: list[str] | None) -> Any:
     """Return what the options state of columns of text files: their names are checked later."""
     from posteriori.cli.named_columns import kind_of_density
-    from posteriori.tables.known_columns import KnownColumns
+    from posteriori.reading.known_columns import KnownColumns
 
     def names(values: Iterable[str]) -> set[str]:
         return {part.strip() for value in values for part in (value, *value.split(","))}
@@ -174,7 +175,7 @@ def _without_target(table: Any) -> UserError:
 
 def asked_dialect() -> AskedDialect:
     """Return what the running command was asked about text files."""
-    from posteriori.tables.dialects import AskedDialect
+    from posteriori.reading.dialects import AskedDialect
 
     current = _CURRENT.get()
     return AskedDialect() if current is None else current.asked
@@ -182,7 +183,7 @@ def asked_dialect() -> AskedDialect:
 
 def stdin_copy() -> Path:
     """Return a temporary file with the standard input of the running command, which is read once."""
-    from posteriori.tables.dialects import spooled
+    from posteriori.reading.dialects import spooled
 
     current = _CURRENT.get()
     assert current is not None, "a command that reads stdin is made by with_text_options"
@@ -225,9 +226,9 @@ def note_on_reading(title: str, scan: Scan) -> None:
 
 def _repairs(scan: Scan, labels: Mapping[str, str]) -> list[str]:
     """Return what was changed in the cells of a table and in its labels, in words."""
+    from posteriori.reading.spellings import described
     from posteriori.support.formatting import plural
     from posteriori.tables import quote
-    from posteriori.tables.spellings import described
 
     found = []
     with as_user_errors():
@@ -250,7 +251,7 @@ def merge_spellings(rows: Mapping[Any, float], classes: Iterable[Any] | None = N
     classes : iterable, optional
         The classes of a model, whose spelling is taken; default: the most frequent spelling is.
     """
-    from posteriori.tables.spellings import spellings_of_classes, usual_spellings
+    from posteriori.reading.spellings import spellings_of_classes, usual_spellings
 
     current = _CURRENT.get()
     if current is not None and current.keeps_spelling:
@@ -269,7 +270,7 @@ T = TypeVar("T")
 
 def names_table(path: Path) -> bool:
     """Return whether a path has the suffix of a table format."""
-    from posteriori.tables.scanning import format_of
+    from posteriori.reading.scanning import format_of
 
     try:
         format_of(path)
@@ -280,7 +281,7 @@ def names_table(path: Path) -> bool:
 
 def stem_of(tables: Sequence[str]) -> str:
     """Return the name of a table's file without its suffixes, or that of the common folder of several files."""
-    from posteriori.tables.scanning import format_of
+    from posteriori.reading.scanning import format_of
 
     if list(tables) == [STDIN]:
         return "stdin"
@@ -373,7 +374,7 @@ def open_and_summarise(
 
 def _are_text(tables: Sequence[str]) -> bool:
     """Return whether the types of columns are inferred from the cells of the files."""
-    from posteriori.tables.scanning import format_of, paths_of
+    from posteriori.reading.scanning import format_of, paths_of
 
     return any(format_of(path) in _TEXT for path in paths_of(files_of(tables)))
 
@@ -390,8 +391,8 @@ def open_table(
     """
     import polars as pl
 
-    from posteriori.tables.files import open_scan
-    from posteriori.tables.known_columns import NOTHING_KNOWN, KnownColumns
+    from posteriori.reading.files import open_scan
+    from posteriori.reading.known_columns import NOTHING_KNOWN, KnownColumns
 
     current = _CURRENT.get()
     known = NOTHING_KNOWN if schema is None else KnownColumns.of_model(schema, target)
@@ -412,8 +413,8 @@ def open_table(
 
 def open_as_written(tables: Sequence[str]) -> Scan:
     """Open files with the cells of CSV and TSV files as strings, as they are written there: 007 stays 007."""
-    from posteriori.tables.files import open_scan
-    from posteriori.tables.known_columns import KnownColumns
+    from posteriori.reading.files import open_scan
+    from posteriori.reading.known_columns import KnownColumns
 
     with as_user_errors():
         scanned = open_scan(files_of(tables), asked_dialect(), shown=shown_names())
@@ -480,8 +481,8 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
     UserError
         The suffix is unknown, or the format cannot be written.
     """
-    from posteriori.tables.dialects import SEPARATORS
-    from posteriori.tables.scanning import format_of
+    from posteriori.reading.dialects import SEPARATORS
+    from posteriori.reading.scanning import format_of
 
     with as_user_errors():
         kind = format_of(path)

@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from posteriori.classifiers.estimator import Estimator
     from posteriori.cli.hold_out import HoldOut, HoldOutOptions, Judged
     from posteriori.model_selection import HeldOut
+    from posteriori.reading import Scan, TargetCuts
     from posteriori.statistics.description import ScannedTable
     from posteriori.support.typing import Array
-    from posteriori.tables import Scan, TargetCuts
 
 
 _BEYOND_POOL = {"feature_weights", "components_per_class", "label_noise"}  # parameters of nb that the pool has not
@@ -393,7 +393,7 @@ def _fit_to_others(
     """Return a copy of the estimator that learned from the rows that are not held out."""
     from sklearn.base import clone
 
-    from posteriori.tables.labels import numbers_as_classes
+    from posteriori.reading.target_cuts import numbers_as_classes
     from posteriori.tables.progress import WITHOUT_HELD_OUT, as_one_step
 
     others, scorer = rows.at(held.trained), clone(estimator)
@@ -412,8 +412,8 @@ def _cross_validate(
 ) -> HeldOut:
     from posteriori.learning.folded_data import MOST_EVALUATED
     from posteriori.model_selection import out_of_fold
+    from posteriori.reading.target_cuts import numbers_as_classes
     from posteriori.tables import IgnoredColumnWarning
-    from posteriori.tables.labels import numbers_as_classes
 
     # `check_labels` has refused targets that look like a quantity, so that numbers are classes here.
     with as_user_errors(), numbers_as_classes(), warnings.catch_warnings():

@@ -42,24 +42,24 @@ from posteriori.explain.pairs import pair_effects
 from posteriori.facts.columns import ColumnFacts, facts_of_rows, facts_of_scan
 from posteriori.model_selection import in_words
 from posteriori.model_selection.metrics import compare_with_prior
+from posteriori.reading.file_frames import SAMPLED_ROWS
+from posteriori.reading.marks import is_mark
+from posteriori.reading.spellings import spelled_alike
+from posteriori.reading.target_cuts import numbers_as_classes
+from posteriori.reading.texts import SAMPLED, looks_like_text
 from posteriori.registry import in_seen_words, seen_by
 from posteriori.reporting import alerts
 from posteriori.reporting.data import ReportData
 from posteriori.support.formatting import number, plural
 from posteriori.tables import Column, Schema, quote
-from posteriori.tables.file_frames import SAMPLED_ROWS
-from posteriori.tables.labels import numbers_as_classes
-from posteriori.tables.marks import is_mark
 from posteriori.tables.polars import exactly
-from posteriori.tables.spellings import spelled_alike
-from posteriori.tables.texts import SAMPLED, looks_like_text
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.cli.hold_out import Judged
     from posteriori.model_selection import HeldOut
+    from posteriori.reading import Scan
     from posteriori.statistics.description import ScannedTable
-    from posteriori.tables import Scan
 
 
 _FEWEST_ROWS = 10  # with fewer rows, a row counter or as many categories as rows may be chance

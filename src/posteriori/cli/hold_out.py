@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.model_selection import HeldOut
+    from posteriori.reading import Scan
     from posteriori.support.typing import Array
-    from posteriori.tables import Scan
 
 _SHARE = 0.2
 _MOST_NAMED = 3  # rows without a value
@@ -295,8 +295,8 @@ def judge_held_out(
 ) -> HeldOut:
     """Return the predictions of the held-out rows by the model of the others, with the classes of the model of all."""
     from posteriori.model_selection import HeldOut
-    from posteriori.tables import read_labels, read_table
-    from posteriori.tables.labels import numbers_as_classes
+    from posteriori.reading import read_labels, read_table
+    from posteriori.reading.target_cuts import numbers_as_classes
     from posteriori.tables.polars import exactly
 
     held = rows.at(chosen.judged)

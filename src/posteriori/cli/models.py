@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import GenerativeEstimator
+    from posteriori.reading import Scan
     from posteriori.scoring.fitted import FittedPosterior
-    from posteriori.tables import Column, Scan, Schema
+    from posteriori.tables import Column, Schema
 
 _OF_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ndjson", ".jsonl", ".xlsx", ".xls", ".ods")
 
@@ -178,8 +179,8 @@ def known_columns(names: Sequence[str], schema: Schema) -> tuple[list[str], list
     """
     extra = [name for name in names if name not in schema.given and name != schema.target]
     absent = [name for name in schema.given if name not in names]
+    from posteriori.reading.matching import is_another_table, misspelt, without_unused
     from posteriori.tables import quote
-    from posteriori.tables.matching import is_another_table, misspelt, without_unused
 
     if absent:
         if pair := misspelt(absent, extra):

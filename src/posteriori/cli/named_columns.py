@@ -88,7 +88,7 @@ def parts_of_dates(dates: list[str] | None) -> Any:
     UserError
         The option names an unknown part.
     """
-    from posteriori.tables.column_kinds import check_dates
+    from posteriori.reading.column_kinds import check_dates
 
     names = split_names(dates)
     chosen = "parts" if not names else names[0] if names in (["parts"], ["ignore"]) else names

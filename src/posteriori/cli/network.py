@@ -242,8 +242,8 @@ def learn(
 
 def _note_identifiers(frame: pl.DataFrame) -> None:
     """Print which columns identify rows, and how to leave them out: as variables they have nothing to say."""
-    from posteriori.tables import read_table
-    from posteriori.tables.column_kinds import find_identifiers
+    from posteriori.reading import read_table
+    from posteriori.reading.column_kinds import find_identifiers
 
     for column in find_identifiers(read_table(frame), range(frame.width)).values():
         note(f"column {column.name!r}: {column.reason}; to leave it out, add --ignore {shlex.quote(column.name)}")

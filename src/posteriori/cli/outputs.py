@@ -157,7 +157,7 @@ def check_place(path: Path, inputs: Sequence[str | Path], others: Sequence[Path 
 
 def _paths(inputs: Sequence[str | Path]) -> list[Path]:
     """Return the files that exist of files, folders, globs and tables that the library ships; stdin as its copy."""
-    from posteriori.tables.scanning import paths_of
+    from posteriori.reading.scanning import paths_of
 
     found: list[Path] = []
     for name in map(str, inputs):

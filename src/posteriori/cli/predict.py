@@ -149,7 +149,8 @@ def predict(
     names = [] if written is None else list(written.names) if append else split_names(with_columns)
     scan = scan_for(fitted.schema, fitted.target, table, names)
 
-    from posteriori.scoring.files import Wanted, columns_beside, predictions, without_formulas, write_predictions
+    from posteriori.scoring.files import Wanted, columns_beside, predictions, write_predictions
+    from posteriori.tables.formulas import without_formulas
     from posteriori.tables.writing import csv_text
 
     with as_user_errors():

@@ -14,7 +14,7 @@ from posteriori.support.suggestions import closest, similar
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.tables import TargetCuts
+    from posteriori.reading import TargetCuts
 
 
 def target_as_classes(
@@ -38,7 +38,7 @@ def cuts_of(frames: Iterable[pl.DataFrame], target: str, classes: int | None, is
         )
     import polars as pl
 
-    from posteriori.tables import TargetCuts
+    from posteriori.reading import TargetCuts
 
     labels = pl.concat([frame[target] for frame in frames])
     if not labels.dtype.is_numeric():
@@ -113,7 +113,7 @@ def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -
     UserError
         There are no labels, or they are quantities or too many.
     """
-    from posteriori.tables.labels import looks_like_a_quantity
+    from posteriori.reading.target_cuts import looks_like_a_quantity
 
     if not rows:
         raise UserError(f"every label in {target!r} is missing; label the rows or choose another target")

@@ -23,7 +23,7 @@ _IN_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"; see skipped_(, or name it in members=\[…\] to try it)?", "; --json lists all that are left out"),
     (r'fit with language="(\w+)"', r"fit with --for \1"),
     (r"score by predict_to or to_javascript", "score by posteriori predict, or posteriori export,"),
-    (r"posteriori\.tables\.quantile_classes\(\w+, (\d+)\)", r"--classes \1"),
+    (r"posteriori\.reading\.quantile_classes\(\w+, (\d+)\)", r"--classes \1"),
     (
         r"not a network; read it by posteriori\.load",
         "not a network; posteriori predict --proba gives P(class | row), and network learn makes a network of a table",

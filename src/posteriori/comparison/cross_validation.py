@@ -21,11 +21,11 @@ from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import assign_folds
 from posteriori.model_selection.held_out_predictions import HeldOut, Learner, results_of
 from posteriori.model_selection.metrics import area_under_curve, scores_of
+from posteriori.reading import check_weights
 from posteriori.support.checks import generator
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.markup import table as html_table
 from posteriori.support.typing import Array
-from posteriori.tables import check_weights
 
 _SHOWN = ("log_loss", "accuracy", "brier", "auc", "calibration_error")
 

@@ -18,14 +18,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.fitting.named_columns import categorical_places, text_places
+from posteriori.reading import infer_schema, read_labels, read_table
+from posteriori.reading.matching import matched_places
+from posteriori.reading.opening import takes_tables
+from posteriori.reading.texts import text_columns
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
+from posteriori.tables import Column, Schema, Table
 from posteriori.tables.arrays import write_column
 from posteriori.tables.blocks import BlockTable, needs_dense
-from posteriori.tables.matching import matched_places
 from posteriori.tables.messages import infinite_cell
-from posteriori.tables.reading import takes_tables
-from posteriori.tables.texts import text_columns
 from posteriori.tables.tokenizer import Tokenizer
 
 _MOST_CATEGORIES = 255  # per column, the limit of histogram gradient boosting

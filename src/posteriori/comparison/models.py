@@ -17,14 +17,15 @@ from posteriori.comparison.discriminative import DiscriminativeClassifier, requi
 from posteriori.fitting.named_columns import categorical_places, kept_places, stated_columns, text_places
 from posteriori.fitting.parameter_groups import columns_of
 from posteriori.networks.classifier import NetworkClassifier
+from posteriori.reading import infer_schema, read_labels, read_table
+from posteriori.reading.texts import text_columns
 from posteriori.registry import COMPARED, MODELS, find_model
 from posteriori.support.keywords import Wanted
 from posteriori.support.typing import Array
-from posteriori.tables import Blocks, Column, Schema, Table, infer_schema, quote, read_labels, read_table
+from posteriori.tables import Blocks, Column, Schema, Table, quote
 from posteriori.tables.arrays import write_column
 from posteriori.tables.batch import read_codes, read_numbers
 from posteriori.tables.blocks import BlockTable
-from posteriori.tables.texts import text_columns
 from posteriori.user_warnings import warn
 
 _MOST_SIZES = 7  # default training sizes

@@ -17,13 +17,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from posteriori import kernels
 from posteriori.model import log_normalised
+from posteriori.reading import LabelColumn
+from posteriori.reading.labels import reject_extreme_weights
 from posteriori.sources import Source, source_of
 from posteriori.statistics import JointStatistics
 from posteriori.support.typing import Array
-from posteriori.tables import Assignment, Bags, Batch, Column, LabelColumn, Schema, Table
+from posteriori.tables import Assignment, Bags, Batch, Column, Schema, Table
 from posteriori.tables.arrays import ArrayTable, distinct_numbers
 from posteriori.tables.blocks import open_sparse
-from posteriori.tables.labels import reject_extreme_weights
 from posteriori.tables.schema import categorical_column
 
 

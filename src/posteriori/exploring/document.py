@@ -28,6 +28,7 @@ from posteriori.model import draw_rows
 from posteriori.model_selection import HeldOut, in_words
 from posteriori.networks import BayesianNetwork
 from posteriori.plotting.reading import Scale, parents_of
+from posteriori.reading import read_labels, read_rows
 from posteriori.reporting.held_out import seen_rows
 from posteriori.reporting.markup import HtmlPage, document_head
 from posteriori.statistics import ColumnRanges
@@ -35,7 +36,6 @@ from posteriori.support.checks import generator
 from posteriori.support.formatting import cell_text
 from posteriori.support.markup import Html, element
 from posteriori.support.typing import Array
-from posteriori.tables import read_labels, read_rows
 from posteriori.tables.writing import decode
 
 _DRAWN = 500  # rows, by which the axis of a column is chosen

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.estimator import Estimator
+from posteriori.reading import Scan
 from posteriori.statistics import Counts
 from posteriori.statistics.description import Cells, NumericColumns, ScannedTable
 from posteriori.support.typing import Array
-from posteriori.tables import Assignment, Batch, Column, Scan
+from posteriori.tables import Assignment, Batch, Column
 
 
 @dataclass(frozen=True)

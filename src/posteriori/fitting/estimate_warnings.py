@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import Gaussian, MultivariateGaussian
+from posteriori.densities.label_model import LabelModel
 from posteriori.model import GenerativeModel
 from posteriori.statistics import JointStatistics
 from posteriori.support.typing import Array
-from posteriori.tables import Column, LabelModel, quote
+from posteriori.tables import Column, quote
 from posteriori.user_warnings import warn
 
 _FEWEST_ROWS = 1.5  # weight of a component below which a warning names it

@@ -19,11 +19,12 @@ from posteriori.fitting.held_out_figures import HeldOutFigures
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.importance import HeldOutRows, Importance
 from posteriori.model import GenerativeModel, Posterior
+from posteriori.reading import TargetCuts
 from posteriori.scoring.fitted import FittedPosterior
 from posteriori.statistics import ColumnRanges, JointStatistics, RowFingerprints, RowPosteriors
 from posteriori.support.checks import check_equal, check_numbers, check_share, require
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema, TargetCuts
+from posteriori.tables import Column, Schema
 from posteriori.tables.arrays import write_column
 
 _NO_TRACE = "the trace of log-likelihoods is not a list of numbers"

@@ -9,7 +9,7 @@ import numpy as np
 from posteriori.fitting.fitted import Fitted
 from posteriori.learning.fit import TrainingRows
 from posteriori.model.blocks import bins_of
-from posteriori.tables.column_kinds import Parts, see_times
+from posteriori.reading.column_kinds import Parts, see_times
 from posteriori.tables.times import TimesSeen, TimeType, parts_of
 from posteriori.user_warnings import warn
 

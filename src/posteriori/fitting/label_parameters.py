@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.densities.label_model import LabelModel
+from posteriori.reading import LabelColumn, PartialLabels
+from posteriori.reading.target_cuts import looks_like_a_quantity
 from posteriori.support.checks import is_missing
 from posteriori.support.typing import Array
-from posteriori.tables import Column, LabelColumn, LabelModel, PartialLabels, Table
-from posteriori.tables.labels import looks_like_a_quantity
+from posteriori.tables import Column, Table
 from posteriori.tables.polars import LazyTable
 
 _MOST_COMPONENTS = 10_000  # of a class
@@ -28,7 +30,7 @@ def reject_quantity(classes: Column, labels: LabelColumn) -> None:
         raise ValueError(
             f"y holds {len(classes.categories):,} different numbers in {n_rows:,} rows, from "
             f"{classes.categories[0]:g} to {classes.categories[-1]:g}, and looks like a quantity; cut it into classes "
-            "with posteriori.tables.quantile_classes(y, 4), or, if these are names of classes, give them as strings"
+            "with posteriori.reading.quantile_classes(y, 4), or, if these are names of classes, give them as strings"
         )
 
 

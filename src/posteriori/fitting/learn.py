@@ -30,9 +30,10 @@ from posteriori.learning.fit import (
 )
 from posteriori.learning.work_bounds import WorkCounts, announce_em, announce_work, n_incomplete
 from posteriori.model import bins_of
+from posteriori.reading import Scan
 from posteriori.sources import LabelledSource
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Scan
+from posteriori.tables import Batch, Column
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable
 

@@ -18,7 +18,8 @@ from posteriori.fitting.recipe import Recipe
 from posteriori.fitting.update import past_statistics, reason_not_mergeable
 from posteriori.learning.fit import FitResult, carry_over_structure, estimate, with_categories_of
 from posteriori.model import Block
-from posteriori.tables import Column, Schema, TargetCuts, quote
+from posteriori.reading import TargetCuts
+from posteriori.tables import Column, Schema, quote
 from posteriori.tables.times import PARTS
 
 _INSTEAD = "fit all rows together"

@@ -10,9 +10,10 @@ import numpy as np
 
 from posteriori.densities.registry import REGISTRY
 from posteriori.engines import engine_of
-from posteriori.tables import Column, Scan, Schema, quote
-from posteriori.tables.known_columns import KnownColumns
-from posteriori.tables.texts import Texts
+from posteriori.reading import Scan
+from posteriori.reading.known_columns import KnownColumns
+from posteriori.reading.texts import Texts
+from posteriori.tables import Column, Schema, quote
 from posteriori.tables.times import PARTS
 from posteriori.tables.tokenizer import Tokenizer
 

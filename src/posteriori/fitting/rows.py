@@ -20,30 +20,27 @@ from posteriori.fitting.named_columns import (
 from posteriori.fitting.recipe import Recipe
 from posteriori.fitting.two_values import warn_of_third_values, with_two_values
 from posteriori.learning.fit import TrainingRows
-from posteriori.sources import LabelledSource, source_of
-from posteriori.support.checks import is_missing
-from posteriori.support.typing import Array
-from posteriori.tables import (
-    Batch,
-    Column,
+from posteriori.reading import (
     LabelColumn,
     PartialLabels,
-    Schema,
-    Table,
     check_weights,
     infer_schema,
     read_labels,
     read_table,
     read_teaching_labels,
 )
+from posteriori.reading.known_columns import KnownColumns
+from posteriori.reading.labels import warn_of_labels_among_features
+from posteriori.reading.matching import matched_places
+from posteriori.reading.texts import CountedText
+from posteriori.sources import LabelledSource, source_of
+from posteriori.support.checks import is_missing
+from posteriori.support.typing import Array
+from posteriori.tables import Batch, Column, Schema, Table
 from posteriori.tables.arrays import ArrayTable
-from posteriori.tables.known_columns import KnownColumns
-from posteriori.tables.labels import warn_of_labels_among_features
-from posteriori.tables.matching import matched_places
 from posteriori.tables.pandas import PandasTable
 from posteriori.tables.polars import PolarsTable
 from posteriori.tables.schema import categorical_column
-from posteriori.tables.texts import CountedText
 from posteriori.user_warnings import warn
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.reading.column_kinds import FEWEST_CELLS
 from posteriori.sources import LabelledSource, source_of
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema, Table
-from posteriori.tables.column_kinds import FEWEST_CELLS
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
 from posteriori.tables.schema import categorical_column

@@ -23,8 +23,8 @@ from posteriori.learning.second_passes import Prepared, Subset, prepare
 from posteriori.learning.work_bounds import COUNTING, COUNTING_AGAIN, CUTTING, FITTING, WorkCounts, announce_work
 from posteriori.model import bins_of
 from posteriori.sources import LabelledSource
-from posteriori.sources.table_source import n_threads
 from posteriori.statistics import JointStatistics
+from posteriori.support.threads import n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 from posteriori.tables.progress import step

@@ -14,9 +14,9 @@ from posteriori.learning.folds import sums_outside_folds, with_pairs
 from posteriori.model import Block, bins_of, reject_outside
 from posteriori.model_cost import COARSE_BINS, fine_bins
 from posteriori.sources import Source
-from posteriori.sources.table_source import in_order, n_threads
 from posteriori.statistics import Counts, JointStatistics, Moments, TailMoments
 from posteriori.statistics.row_records import RowSample
+from posteriori.support.threads import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Batch, Codes, Schema, quote
 

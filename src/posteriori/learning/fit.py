@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.densities import Binned, Grouped, RandomTrees, TwoPassDensity, implements, ungrouped
+from posteriori.densities.label_model import LabelModel
 from posteriori.learning.em_steps import (
     Acceleration,
     EStepResult,
@@ -28,7 +29,7 @@ from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.statistics.scatter import MissingPatterns
 from posteriori.support.typing import Array
-from posteriori.tables import Assignment, Batch, Column, LabelModel, Schema, quote
+from posteriori.tables import Assignment, Batch, Column, Schema, quote
 from posteriori.user_warnings import warn
 
 

@@ -17,7 +17,7 @@ from posteriori.learning.second_passes import Prepared
 from posteriori.learning.work_bounds import FITTING
 from posteriori.model import FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
-from posteriori.sources.table_source import blas
+from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 from posteriori.tables.progress import start_candidates, without_passes
@@ -162,7 +162,7 @@ def fit_all(fits: Sequence[PlanFit], n_jobs: int) -> list[CrossFitted]:
             advance(1)
         return found
 
-    with blas().limit(limits=1, user_api="blas"):  # threads of BLAS cost more than they save on small matrices
+    with one_blas_thread():  # threads of BLAS cost more than they save on small matrices
         if n_jobs == 1:
             return [
                 CrossFitted(whole(fit), tuple([without(place, k) for k in range(len(fit.outside))]))

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from posteriori.sources import LabelledSource
-from posteriori.sources.table_source import in_order, n_threads
 from posteriori.statistics import JointStatistics
+from posteriori.support.threads import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.tables.batch import joined

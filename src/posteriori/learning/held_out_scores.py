@@ -9,7 +9,7 @@ import numpy as np
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.work_bounds import SCORING
 from posteriori.sources import LabelledSource
-from posteriori.sources.table_source import blas, in_order, n_threads
+from posteriori.support.threads import in_order, n_threads, one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.tables.batch import joined
@@ -42,7 +42,7 @@ def score_held_out(
                 log_posterior[position[rows], :, m] = models.without[k].log_posterior(held_out)
         return log_posterior, kept
 
-    with blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         scores, kept = zip(*source.with_folds(fold).with_progress(progress).stream(score), strict=True)
     return np.concatenate(scores), None if sampled is None else joined(kept)
 

@@ -17,8 +17,8 @@ from posteriori.learning.pairs import GroupedColumn, PairChoice, PairFit, fit_pa
 from posteriori.learning.weights import check_closed_form, left_out_factors, sampled_rows
 from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
-from posteriori.sources.table_source import blas
 from posteriori.statistics import Counts, JointStatistics
+from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Batch, Codes, Schema
 
@@ -70,7 +70,7 @@ def learn_cells(
     counts = [statistics.blocks[b] for b in places]
     codes = [cast(Codes, model.blocks[b].tile(seen)).values for b in places]
     blocks = [(model.blocks[b], sums) for b, sums in zip(places, counts, strict=True)]
-    with blas().limit(limits=1, user_api="blas"):  # on small matrices, threads of BLAS cost more than they save
+    with one_blas_thread():  # on small matrices, threads of BLAS cost more than they save
         basis = _block_diagonal([root for block, sums in blocks for root in _prior_roots(model, block, sums)])
     varies = _varying(counts)
     active = np.concatenate([block.columns for block, _ in blocks])[varies]
@@ -83,7 +83,7 @@ def learn_cells(
     of_all = start if len(rows.component) >= _ROWS_OF_ONE_SEARCH else None
     columns = _grouped(model, active, counts, varies) if with_pairs else []
     of_columns = np.concatenate(codes, axis=1)[:, varies].astype(np.int64)
-    with blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         found, pairs = _fitted(rows, tables, model.log_prior[present], columns, of_columns, of_all)
     weights = _as_weights(model, list(zip(places, counts, strict=True)), present, pairs or found, found.penalty)
     if pairs is None:

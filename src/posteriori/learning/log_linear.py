@@ -10,7 +10,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.learning.folds import stratified_subsample
 from posteriori.model import FLOOR, Pool
-from posteriori.sources.table_source import blas
+from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 
 _MOST_NEWTON = 200  # parameters; with more, the Hessian costs more than it saves
@@ -211,7 +211,7 @@ def fit_log_linear(
     )
     begin = centre if start is None else start
     position = np.concatenate([begin.bias, np.maximum(begin.weight, 0.0)])
-    with blas().limit(limits=1, user_api="blas"):  # on small matrices, threads of BLAS cost more than they save
+    with one_blas_thread():  # on small matrices, threads of BLAS cost more than they save
         optimum = None if len(position) > _MOST_NEWTON else _newton(problem, position, n_classes, tolerance)
         if optimum is None:
             optimum = _quasi_newton(problem, position, n_classes)

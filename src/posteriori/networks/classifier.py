@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.networks.graph.naming import require_variable
 from posteriori.networks.notebooks import network_html
+from posteriori.reading.opening import takes_tables
 from posteriori.scoring import Scorer
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.markup import code, folded
 from posteriori.support.typing import Array
-from posteriori.tables.reading import takes_tables
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ from posteriori.model import (
     log_marginal,
     reject_outside,
 )
+from posteriori.reading import read_labels, read_table
 from posteriori.sources.table_source import warn_of_unseen
 from posteriori.support.checks import LARGEST
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_table
+from posteriori.tables import Batch, Column, Schema, quote
 from posteriori.tables.batch import joined
 
 if TYPE_CHECKING:

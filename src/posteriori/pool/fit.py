@@ -37,7 +37,7 @@ from posteriori.pool.rows import PoolRows, read_pool_rows
 from posteriori.pool.trials import FEWEST_TRIED, cost_of_leaving_out, try_costly
 from posteriori.pool.value import FittedPool
 from posteriori.registry import MODELS, find_language
-from posteriori.sources.table_source import blas
+from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 from posteriori.tables.progress import plan_steps, start_progress, step, without_passes
@@ -69,7 +69,7 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
     chosen = _chosen(asked, fitter, candidates, begun)
     warn_of_left_out(candidates.too_costly, chosen.fits.failed)
     # Many products of short rows, for which threads cost more than they save.
-    with step(POOLING), blas().limit(limits=1, user_api="blas"):
+    with step(POOLING), one_blas_thread():
         start_progress(POOLING, 1)
         weights = _weigh(asked, chosen.fits, fitter, read.prior)
         judged = _judge(asked, read, weights)

@@ -26,7 +26,7 @@ from posteriori.model import (
     log_posteriors_alone,
 )
 from posteriori.pool.candidates import CandidateFits, CandidateFitter
-from posteriori.sources.table_source import in_order, n_threads
+from posteriori.support.threads import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 

@@ -13,12 +13,13 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from posteriori.densities import Binned
 from posteriori.learning.cut_points import binned_schema
 from posteriori.model import Block, reject_outside
+from posteriori.reading import check_weights, infer_schema, read_labels, read_table
+from posteriori.reading.matching import matched_places
 from posteriori.sources import source_of
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
+from posteriori.tables import Batch, Column, Schema, quote
 from posteriori.tables.arrays import write_column
-from posteriori.tables.matching import matched_places
 
 
 class MDLPDiscretizer(TransformerMixin, BaseEstimator):

@@ -13,12 +13,12 @@ from scipy.stats import chi2, chi2_contingency, f, rankdata
 from posteriori.facts.columns import ColumnFacts
 from posteriori.model import known_cells
 from posteriori.plotting.reading import Scale, cells_of, evenly, read_batch
+from posteriori.reading.spellings import spelled_alike
 from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.markup import number, numbers, paragraph, percent, table
 from posteriori.support.formatting import count, listed, plural
 from posteriori.support.markup import Html, details, joined
 from posteriori.support.typing import Array
-from posteriori.tables.spellings import spelled_alike
 
 _MOST_ROWS = 5000
 _MISSING = 0.3

@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.facts.members import main_member, members_by_weight
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.model import GenerativeModel
+from posteriori.reading import read_labels, read_table
+from posteriori.reading.known_columns import KnownColumns
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
-from posteriori.tables import read_labels, read_table
 from posteriori.tables.blocks import Blocks
-from posteriori.tables.known_columns import KnownColumns
 from posteriori.tables.writing import decode
 
 

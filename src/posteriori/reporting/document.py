@@ -13,6 +13,7 @@ from typing import Any
 from posteriori.classifiers.training_record import chosen_class
 from posteriori.facts.columns import ColumnFacts, facts_of_rows
 from posteriori.model_selection import HeldOut
+from posteriori.reading import read_table
 from posteriori.reporting.data import ReportData, check_address, check_classifier, target_of
 from posteriori.reporting.dependences import tree_section
 from posteriori.reporting.drift import TableRows
@@ -27,7 +28,7 @@ from posteriori.reporting.scores import candidates_section, scores_section, weig
 from posteriori.reporting.trust import calibration_section, confusion_section, thresholds_section
 from posteriori.reporting.two_models import TwoModels, model_sections, models_summary
 from posteriori.support.markup import Html, details, element
-from posteriori.tables import quote, read_table
+from posteriori.tables import quote
 from posteriori.user_warnings import each_once
 from posteriori.version import __version__
 

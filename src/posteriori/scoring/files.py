@@ -21,6 +21,9 @@ import numpy as np
 import polars as pl
 
 from posteriori import kernels
+from posteriori.reading import Scan
+from posteriori.reading.dialects import SEPARATORS
+from posteriori.reading.scanning import format_of
 from posteriori.scoring.decisions import Decision
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
 from posteriori.scoring.out_of_range import OutOfRange
@@ -28,50 +31,11 @@ from posteriori.scoring.strangeness import Strangeness
 from posteriori.sources.table_source import ComposedSource, warn_of_unseen
 from posteriori.support.atomic_write import atomic_write
 from posteriori.support.suggestions import closest
-from posteriori.tables import Batch, Scan
-from posteriori.tables.dialects import SEPARATORS
+from posteriori.tables import Batch
+from posteriori.tables.formulas import without_formulas
 from posteriori.tables.polars import require_threads
-from posteriori.tables.scanning import format_of
 from posteriori.tables.writing import csv_text, label_series
 from posteriori.user_warnings import warn
-
-_FORMULA = r"^[=+\-@\t\r]"
-_NUMBER = r"^[+-]?[0-9.,]+([eE][+-]?[0-9]+)?$"
-
-
-def without_formulas(frames: Iterator[pl.DataFrame], escape: bool) -> Iterator[pl.DataFrame]:
-    """Yield frames with an apostrophe before text that spreadsheets run; without `escape`, warn of such text instead.
-
-    Such text starts with =, +, -, @, a tab or a carriage return, and is not a number. Column names are text, too.
-
-    References
-    ----------
-    OWASP, CSV Injection. https://owasp.org/www-community/attacks/CSV_Injection
-    """
-    example: str | None = None
-    for frame in frames:
-        escaped = frame
-        for position, cells in enumerate([pl.Series(frame.columns), *frame.get_columns()]):
-            if cells.dtype not in (pl.String, pl.Categorical, pl.Enum):
-                continue
-            text = cells.cast(pl.String)
-            distinct = text.unique().drop_nulls()
-            risky = distinct.filter(distinct.str.contains(_FORMULA) & ~distinct.str.contains(_NUMBER))
-            if not len(risky):
-                continue
-            example = example or risky[0]
-            safe = text.replace(risky, "'" + risky)
-            if position:
-                escaped = escaped.with_columns(safe.alias(escaped.columns[position - 1]))
-            else:
-                escaped = escaped.rename(dict(zip(frame.columns, safe, strict=True)))
-        yield escaped if escape else frame
-    if example is not None and not escape:
-        warn(
-            f"the predictions hold text that a spreadsheet runs as a formula, such as {example[:60]!r}; to write it "
-            "with an apostrophe in front, pass escape_formulas=True (--escape-formulas on the command line)"
-        )
-
 
 _HANDED = 4  # frames that wait to be written
 _PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
@@ -154,7 +118,7 @@ def predictions(
             outside = found if outside is None or found is None else outside + found
             impossible.extend(rows[: 1 - len(impossible)])
             n_impossible += len(rows)
-            yield beside.before(frame)
+            yield beside.with_table_columns(frame)
     if unseen:
         warn_of_unseen(unseen, source.reader.misspelt(unseen) if isinstance(source, ComposedSource) else {})
     sentence = "" if outside is None or fitted.ranges is None else outside.sentence(fitted.schema, fitted.ranges)
@@ -232,7 +196,7 @@ class _Beside:
         self._frames = None if scan is None else scan.frames(scan.names)
         self._left = pl.DataFrame()
 
-    def before(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def with_table_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a frame of the next rows with the columns of the table before it."""
         if self._frames is None:
             return frame

@@ -13,15 +13,16 @@ import numpy as np
 from posteriori.kernels.compiling import use_numba
 from posteriori.model import GenerativeModel, PartialRows, Pool, Posterior
 from posteriori.model_files import Content, check_is_fitted_content, distinct, parse, read_file, refuse_unknown, unpack
+from posteriori.reading import read_rows
+from posteriori.reading.matching import matched_places
 from posteriori.scoring.out_of_range import ranges_of
 from posteriori.scoring.posterior import ModelRows, Scorer
 from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_not_negative, check_numbers, require
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema, Table, read_rows
+from posteriori.tables import Column, Schema, Table
 from posteriori.tables.arrays import write_column
-from posteriori.tables.matching import matched_places
 from posteriori.user_warnings import warn
 
 _NETWORK = "BayesianNetwork"

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from posteriori.model import Posterior
+from posteriori.reading.opening import RecordTable, warn_of_unknown_keys
 from posteriori.sources.table_source import Labelling, RowReader, warn_of_unseen
 from posteriori.support.formatting import plural
 from posteriori.support.typing import Array
 from posteriori.tables import Schema
-from posteriori.tables.reading import RecordTable, warn_of_unknown_keys
 from posteriori.user_warnings import warn
 
 _ROW = slice(0, 1)

@@ -8,6 +8,8 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
+from posteriori.reading import LabelColumn
+from posteriori.reading.database import OutOfRangeError, Query, quoted
 from posteriori.sources.table_source import ComposedSource, TableSource
 from posteriori.statistics import (
     ColumnRanges,
@@ -23,8 +25,7 @@ from posteriori.statistics.counts import all_pairs, slot_offsets
 from posteriori.statistics.pairs import PairMoments
 from posteriori.support.lazy_polars import pl
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, LabelColumn, Schema
-from posteriori.tables.database import OutOfRangeError, Query, quoted
+from posteriori.tables import Batch, Column, Schema
 from posteriori.tables.polars import PolarsTable
 from posteriori.tables.progress import start_progress
 

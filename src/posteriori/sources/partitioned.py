@@ -10,11 +10,12 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
+from posteriori.reading import LabelColumn
+from posteriori.reading.labels import KnownLabels
+from posteriori.reading.matching import ABSENT
 from posteriori.sources.table_source import ComposedSource, Labelling, RowReader, TableSource, warn_of_unseen
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, LabelColumn, Schema, Table
-from posteriori.tables.labels import KnownLabels
-from posteriori.tables.matching import ABSENT
+from posteriori.tables import Batch, Schema, Table
 from posteriori.tables.partitioned import PartitionedTable, add
 from posteriori.tables.progress import start_progress
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from posteriori.reading.labels import KnownLabels
 from posteriori.sources.source import LabelledSource
 from posteriori.sources.table_source import CachedRows, Labelling, RowReader, TableSource
 from posteriori.support.typing import Array
 from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.batch import joined
-from posteriori.tables.labels import KnownLabels
 
 
 def sampled_source(source: LabelledSource, rows: Array, components: Array) -> TableSource:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, Self, TypeVar
 
+from posteriori.densities.label_model import LabelModel
+from posteriori.reading import LabelColumn, PartialLabels
+from posteriori.reading.labels import KnownLabels
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, LabelColumn, LabelModel, PartialLabels, Schema, Table
-from posteriori.tables.labels import KnownLabels
+from posteriori.tables import Batch, Column, Schema, Table
 
 T = TypeVar("T")
 

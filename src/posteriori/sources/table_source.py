@@ -1,51 +1,37 @@
-"""Rows of a table that this process reads: cells, labels, batches, and the threads that work on them."""
+"""Rows of a table that this process reads: cells, labels and batches."""
 
 from __future__ import annotations
 
-import functools
 import operator
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 
+from posteriori.densities.label_model import LabelModel
 from posteriori.engines import source_class_of
 from posteriori.model_cost import Work
+from posteriori.reading import LabelColumn, PartialLabels, Scan
+from posteriori.reading.labels import KnownLabels
+from posteriori.reading.matching import ABSENT
+from posteriori.reading.spellings import spellings_of_classes
 from posteriori.sources.source import LabelledSource
+from posteriori.support.threads import in_order, n_threads
 from posteriori.support.typing import Array
-from posteriori.tables import (
-    Assignment,
-    Bags,
-    Batch,
-    Column,
-    LabelColumn,
-    LabelModel,
-    PartialLabels,
-    Scan,
-    Schema,
-    Table,
-    quote,
-)
+from posteriori.tables import Assignment, Bags, Batch, Column, Schema, Table, quote
 from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.batch import Times, read_codes, read_numbers
 from posteriori.tables.blocks import TableWithCounts, no_counts
-from posteriori.tables.labels import KnownLabels
-from posteriori.tables.matching import ABSENT
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
 from posteriori.tables.progress import callback, start_progress
-from posteriori.tables.spellings import spellings_of_classes
 from posteriori.user_warnings import warn
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
 
 
 @dataclass(frozen=True)
@@ -244,43 +230,7 @@ class RowReader:
             yield replace(self, table=part, positions=positions, unseen_is_error=from_first_rows), labelling, rows
 
 
-Part = TypeVar("Part")
 T = TypeVar("T")
-
-
-def in_order(parts: Iterable[Part], work: Callable[[Part], T], n_jobs: int) -> Generator[T, None, None]:
-    """Yield work(part) of every part, in their order; at most two parts per thread are read ahead."""
-    if n_jobs == 1:
-        yield from map(work, parts)
-        return
-    # Each part has a thread already, so BLAS must not start threads of its own.
-    with blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_jobs) as threads:
-        started: deque[Future[T]] = deque()
-        try:
-            for part in parts:
-                started.append(threads.submit(work, part))
-                if len(started) > 2 * n_jobs:
-                    yield started.popleft().result()
-            while started:
-                yield started.popleft().result()
-        finally:  # after an error or Ctrl-C no further part starts
-            for future in started:
-                future.cancel()
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for a parameter `n_jobs`: None or −1 is one per core."""
-    import joblib
-
-    return int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
-
-
-@functools.cache
-def blas() -> ThreadpoolController:
-    """Return the controller that limits the threads of BLAS."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 @dataclass(frozen=True)

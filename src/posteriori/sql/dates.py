@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from posteriori.reading.file_frames import MISSING
 from posteriori.sql.dialects import Dialect, Node, cases, column, minus, number, over, plus, real, times, whole
 from posteriori.tables import Column
-from posteriori.tables.file_frames import MISSING
 from posteriori.tables.messages import quote
 from posteriori.tables.times import WEEKDAYS, DatePart
 from posteriori.user_warnings import warn

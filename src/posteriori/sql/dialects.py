@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
 
-from posteriori.tables.file_frames import MISSING
+from posteriori.reading.file_frames import MISSING
 
 Node = Any  # a sqlglot expression; an expression becomes the child of another, so none may be used twice
 

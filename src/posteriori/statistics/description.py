@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from posteriori.reading import Scan
 from posteriori.statistics.moments import Moments
 from posteriori.support.typing import Array
-from posteriori.tables import Assignment, Batch, Scan
+from posteriori.tables import Assignment, Batch
 from posteriori.tables.polars import exactly
 
 _BATCH_ROWS = 1 << 17

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +13,6 @@ import numpy as np
 
 from posteriori.support.checks import is_missing, require
 from posteriori.support.typing import Array
-from posteriori.tables.marks import DATES_SHARE, MOST_MARKS, NUMBERS_SHARE, marks_among
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,20 +23,13 @@ TimeKind = Literal["month", "date", "datetime", "time", "duration"]
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _KINDS_OF_PERIODS: dict[str, TimeKind] = dict.fromkeys(("Y", "YE", "A", "Q", "QE", "M", "ME"), "month")
 _KINDS_OF_PERIODS |= dict.fromkeys(("W", "D", "B"), "date")
-# Minutes have two digits: 1:2 is a ratio.
-_LIKE_A_TIME = re.compile(r"^([0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}|[0-9]{1,2}:[0-9]{2})([^0-9]|$)")
-_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-_IN_WORDS = rf"^[0-9]{{1,2}}\.?[ -]{_MONTH}[ -,]+[0-9]{{2,4}}|^{_MONTH} [0-9]{{1,2}},? [0-9]{{4}}"
-_TWO_DIGITS = r"^\d{1,2}[/.]\d{1,2}[/.]\d\d( |$)"
-_TRIED_CELLS = 20  # of a column of strings, before all its cells are
-_FEWEST_CELLS = 10  # that show that a column of a frame holds dates
 _TIMES = ("%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 _ISO_DATES = ("%Y-%m-%d", "%Y/%m/%d")
 # Formats with the same separator that read the same cells differently.
-_RIVALS = {"%d/%m/%Y": "%m/%d/%Y", "%d-%m-%Y": "%m-%d-%Y", "%d/%m/%y": "%m/%d/%y"}
-_RIVALS |= {other: one for one, other in _RIVALS.items()}
+RIVALS = {"%d/%m/%Y": "%m/%d/%Y", "%d-%m-%Y": "%m-%d-%Y", "%d/%m/%y": "%m/%d/%y"}
+RIVALS |= {other: one for one, other in RIVALS.items()}
 # Years of two digits are 1970 to 2069. With hyphens, 19-01-28 would be a date in three ways.
-_DATES = (*_ISO_DATES, "%d.%m.%Y", "%d.%m.%y", *_RIVALS)
+_DATES = (*_ISO_DATES, "%d.%m.%Y", "%d.%m.%y", *RIVALS)
 
 
 @dataclass(frozen=True)
@@ -53,7 +44,7 @@ class TimeType:
         """Raise ValueError for an unknown kind or time zone, or a format that no column has."""
         require(self.kind in get_args(TimeKind), f"there is no kind of times {self.kind!r}")
         require(not self.zone or _is_zone(self.zone), f"there is no time zone {self.zone!r}")
-        require(not self.format or self.format in _KINDS_OF_FORMATS, f"no dates are written as {self.format!r}")
+        require(not self.format or self.format in KINDS_OF_FORMATS, f"no dates are written as {self.format!r}")
 
     @property
     def is_span(self) -> bool:
@@ -83,7 +74,7 @@ def _formats() -> dict[str, TimeKind]:
     return kinds | dict.fromkeys(_TIMES, "time")
 
 
-_KINDS_OF_FORMATS = _formats()
+KINDS_OF_FORMATS = _formats()
 
 
 # Types -----------------------------------------------------------------------------------------------------------
@@ -172,101 +163,6 @@ def _is_zone(name: str) -> bool:
     return True
 
 
-def type_of_strings(cells: pl.Series) -> tuple[TimeType | None, str]:
-    """Return the type of times that all strings of a column are, or what prevents that dates are read as such.
-
-    Parameters
-    ----------
-    cells : polars Series
-        Strings; null where missing.
-
-    Returns
-    -------
-    type : TimeType or None
-        None if some cells are no times, or if day and month cannot be distinguished.
-    reason : str
-        What is wrong with a column of dates: "holds …"; empty if nothing is, or the cells are hardly dates.
-    """
-    cells = cells.alias("cells").drop_nulls()
-    head = cells.head(_TRIED_CELLS).to_list()
-    if not head or 2 * sum(map(_looks_like_a_time, head)) < len(head):
-        return None, ""
-    counts = cells.value_counts(name="n")
-    is_like = counts["cells"].str.contains(_LIKE_A_TIME.pattern)
-    like, words = counts["cells"].filter(is_like), counts["cells"].filter(~is_like)
-    written = _format_of(like)
-    if written and not len(words):
-        date = written.partition(" ")[0]
-        if date in _RIVALS and _all_read(like, written.replace(date, _RIVALS[date])):
-            return None, f"holds dates whose day and month cannot be distinguished ({cells[0]!r})"
-        return TimeType(_KINDS_OF_FORMATS[written], "UTC" if written.endswith("z") else "", written), ""
-    n_words = int(counts["n"].filter(~is_like).sum())
-    if written and n_words <= (1 - NUMBERS_SHARE) * len(cells) and len(words) <= MOST_MARKS:
-        listed = ", ".join(map(repr, words.sort().head(3).to_list()))
-        return None, f"holds dates except {listed} ({n_words:,} of {len(cells):,} cells)"
-    return None, _several_formats(counts["cells"].sort())
-
-
-def _looks_like_a_time(cell: str) -> bool:
-    return _LIKE_A_TIME.match(cell) is not None or re.match(_IN_WORDS, cell) is not None
-
-
-def _format_of(cells: pl.Series) -> str:
-    """Return the first format in which all distinct cells are times; empty if there is none."""
-    head = cells.head(_TRIED_CELLS)
-    formats = _KINDS_OF_FORMATS if len(cells) else ()
-    return next((one for one in formats if _all_read(head, one) and _all_read(cells, one)), "")
-
-
-def _several_formats(cells: pl.Series) -> str:
-    """Return that cells are dates in several formats, or have the month as a word; empty if they do not."""
-    is_in_words = cells.str.contains(_IN_WORDS)
-    in_words, in_digits = cells.filter(is_in_words), cells.filter(~is_in_words)
-    examples: dict[str, str] = {}  # a cell of each format
-    for cell in in_digits.head(_TRIED_CELLS).to_list():
-        examples.setdefault(_format_of(in_digits.filter(in_digits == cell)), cell)
-    if "" in examples or "time" in map(_KINDS_OF_FORMATS.__getitem__, examples):
-        return ""
-    shown = [*list(examples.values())[:2], *in_words.head(1).to_list()]
-    how = "several formats" if len(shown) > 1 else "words"
-    return f"holds dates in {how} ({', '.join(map(repr, shown))})" if shown else ""
-
-
-def looks_like_times(cells: Sequence[str | None]) -> bool:
-    """Return whether all present cells of a column in memory are dates or times in one format, at least ten."""
-    present = [cell for cell in cells if cell is not None]
-    if len(present) < _FEWEST_CELLS or not all(map(_LIKE_A_TIME.match, present[:_TRIED_CELLS])):
-        return False
-    import polars as pl
-
-    found, reason = type_of_strings(pl.Series(present, dtype=pl.String))
-    return found is not None or reason.startswith("holds dates whose")
-
-
-def marks_among_dates(cells: pl.Series) -> tuple[str, ...]:
-    """Return the marks of missing cells in a column of strings of which half or more look like dates or times."""
-    present = cells.alias("cells").drop_nulls()
-    head = present.head(_TRIED_CELLS).to_list()
-    if sum(_LIKE_A_TIME.match(cell) is not None for cell in head) * 2 < len(head) or not head:
-        return ()
-    words = present.filter(~present.str.contains(_LIKE_A_TIME.pattern))
-    distinct = words.unique().head(MOST_MARKS + 1).to_list()
-    return marks_among(distinct, len(words), len(present) - len(words), DATES_SHARE)
-
-
-def _all_read(cells: pl.Series, written: str) -> bool:
-    """Return whether all strings are times in a format, with as many digits of the year as it has."""
-    if "%y" in written and not cells.str.contains(_TWO_DIGITS).all():
-        return False
-    found = parsed(cells, written)
-    if found.null_count():
-        return False
-    if _KINDS_OF_FORMATS[written] == "time":
-        return True
-    first, last = found.dt.year().min(), found.dt.year().max()
-    return isinstance(first, int) and isinstance(last, int) and first >= 1000 and last <= 9999
-
-
 def parsed(cells: Any, written: str, strict: bool = False) -> Any:
     """Return strings, a polars column or expression, as times.
 
@@ -279,7 +175,7 @@ def dtype_of_format(written: str) -> pl.DataType:
     """Return the polars data type of times that are written in a format."""
     import polars as pl
 
-    kind = _KINDS_OF_FORMATS[written]
+    kind = KINDS_OF_FORMATS[written]
     if kind == "datetime":
         return pl.Datetime("us", "UTC" if written.endswith("z") else None)
     return pl.Date() if kind == "date" else pl.Time()
@@ -393,8 +289,8 @@ def _from_strings(cells: pl.Series, wanted: TimeType, name: str) -> pl.Series:
     """Return strings as times: in the format of the training cells, or else in that of ISO 8601."""
     import polars as pl
 
-    iso = [written for written in _KINDS_OF_FORMATS if written.startswith("%Y-") or written.startswith("%H")]
-    formats = [one for one in (wanted.format, *iso) if one and (_KINDS_OF_FORMATS[one] == "time") == wanted.is_span]
+    iso = [written for written in KINDS_OF_FORMATS if written.startswith("%Y-") or written.startswith("%H")]
+    formats = [one for one in (wanted.format, *iso) if one and (KINDS_OF_FORMATS[one] == "time") == wanted.is_span]
     found = pl.Series("cells", wanted.missing(len(cells)))
     for written in formats:
         left = found.is_null() & cells.is_not_null()

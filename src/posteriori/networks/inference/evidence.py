@@ -13,11 +13,12 @@ import numpy as np
 
 from posteriori.networks.graph.linear_gaussian import LinearGaussian
 from posteriori.networks.graph.naming import States, require_findings, require_variable, state_code
+from posteriori.reading import read_table
+from posteriori.reading.opening import read_records
 from posteriori.support.checks import is_missing
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema, read_table
-from posteriori.tables.reading import read_records
+from posteriori.tables import Column, Schema
 
 _SEVERAL = (set, frozenset, list, tuple, Mapping)  # kinds of findings that name more than one state
 

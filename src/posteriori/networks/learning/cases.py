@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from posteriori.networks.graph.naming import States
+from posteriori.reading import check_weights, read_table
 from posteriori.sources import LabelledSource, source_of
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Codes, Column, Schema, Table, check_weights, read_table
+from posteriori.tables import Batch, Codes, Column, Schema, Table
 from posteriori.tables.blocks import BlockTable, needs_dense
 from posteriori.tables.polars import LazyTable
 from posteriori.tables.schema import categorical_column

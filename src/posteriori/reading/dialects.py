@@ -17,11 +17,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any, cast
 
+from posteriori.reading.marks import is_mark
+from posteriori.reading.odd_rows import lines_above_header, remark_on_header, remarks_on_rows
+from posteriori.reading.written_numbers import CURRENCY, UNIT, tidied
 from posteriori.support.lazy_polars import pl
 from posteriori.support.leftovers import remove_leftover, temporary_folder
-from posteriori.tables.marks import is_mark
-from posteriori.tables.odd_rows import lines_above_header, remark_on_header, remarks_on_rows
-from posteriori.tables.written_numbers import CURRENCY, UNIT, tidied
 from posteriori.user_warnings import warn
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}

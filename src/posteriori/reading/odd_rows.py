@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
-from posteriori.tables.marks import is_mark
+from posteriori.reading.marks import is_mark
 
 _HEAD = 1 << 16  # bytes at the beginning and at the end of a file that are looked at
 _MOST_ABOVE = 20  # lines above a header

@@ -10,8 +10,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import posteriori as po
-from posteriori.tables.dialects import TableFile, head_of, spooled
-from posteriori.tables.text_lines import reason_of
+from posteriori.reading.dialects import TableFile, head_of, spooled
+from posteriori.reading.text_lines import reason_of
 
 ROWS = pl.DataFrame(
     {

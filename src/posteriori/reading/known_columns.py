@@ -6,11 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from posteriori.tables.file_frames import Types
+from posteriori.reading.file_frames import Types
+from posteriori.reading.written_numbers import Role
 from posteriori.tables.schema import Column, Schema
-from posteriori.tables.written_numbers import (
-    Role,
-)
 
 
 @dataclass(frozen=True)

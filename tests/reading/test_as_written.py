@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import posteriori as po
-from posteriori.tables.marks import is_mark
-from posteriori.tables.written_numbers import WrittenNumber, WrittenText, look_at, type_of_cells
+from posteriori.reading.marks import is_mark
+from posteriori.reading.written_numbers import WrittenNumber, WrittenText, look_at, type_of_cells
 
 NO_NOTES = pytest.mark.filterwarnings("ignore::posteriori.tables.ReadingWarning")
 DATES = [
@@ -319,7 +319,7 @@ def test_a_file_whose_first_line_is_no_header_is_refused_before_memory_is_taken(
 def test_written_numbers_are_read_the_same_by_expression_and_by_series():
     cells = pl.Series("x", ["$1,000", "(2.5)", "3-", "−4", "12,34,567", "1e5", "5 kg", " 6 ", "7\u00a0000", "+8"])
     values = [1000.0, -2.5, -3.0, -4.0, 1234567.0, 1e5, 5.0, 6.0, 7000.0, 8.0]
-    from posteriori.tables.written_numbers import as_number, to_numbers
+    from posteriori.reading.written_numbers import as_number, to_numbers
 
     assert to_numbers(cells, ".").to_list() == values
     repaired = as_number(pl.col("x"), WrittenNumber(".", ("?",), ("some",), ("$", "kg")))

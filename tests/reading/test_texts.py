@@ -8,9 +8,9 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import posteriori as po
+from posteriori.reading import texts
+from posteriori.reading.texts import RowsWithWord, looks_like_text
 from posteriori.sources import table_source
-from posteriori.tables import texts
-from posteriori.tables.texts import RowsWithWord, looks_like_text
 from posteriori.tables.tokenizer import Tokenizer
 
 WORDS = [f"wörd{i}" for i in range(80)]

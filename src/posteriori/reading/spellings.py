@@ -96,7 +96,7 @@ def one_spelling(y: Any) -> Array:
     Examples
     --------
     >>> import posteriori as po
-    >>> po.tables.one_spelling(["bad", "BAD", "good", "bad ", "bad"]).tolist()
+    >>> po.reading.one_spelling(["bad", "BAD", "good", "bad ", "bad"]).tolist()
     ['bad', 'bad', 'good', 'bad', 'bad']
     """
     cells = y.tolist() if hasattr(y, "tolist") else y.to_list() if hasattr(y, "to_list") else list(y)
@@ -115,6 +115,6 @@ def warn_of_spellings(labels: Iterable[Any]) -> None:
         listed = ", ".join(map(repr, groups[0]))
         warn(
             f"the labels {listed} differ only in case or blanks, and are classes of their own; if they mean the "
-            "same, give them one spelling, as posteriori.tables.one_spelling does",
+            "same, give them one spelling, as posteriori.reading.one_spelling does",
             UserWarning,
         )

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import IO, Any, cast
 
+from posteriori.reading.dialects import TableFile
+from posteriori.reading.file_frames import MISSING, lazily, lazy_text, lines_of
 from posteriori.support.lazy_polars import pl
-from posteriori.tables.dialects import TableFile
-from posteriori.tables.file_frames import MISSING, lazily, lazy_text, lines_of
 
 _TAIL = 1 << 16  # bytes at the end of a file that are searched for its last line
 

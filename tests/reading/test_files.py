@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import posteriori as po
-from posteriori.tables import files
+from posteriori.reading import files
 
 
 @pytest.fixture(scope="module")

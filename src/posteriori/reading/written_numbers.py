@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from posteriori.reading.marks import DATES_SHARE, MOST_MARKS, NUMBERS_SHARE, is_mark, marks_among
 from posteriori.support.lazy_polars import pl
-from posteriori.tables.marks import DATES_SHARE, MOST_MARKS, NUMBERS_SHARE, is_mark, marks_among
 
 # What a column is read for: a feature; a label; a stated category; or a number, stated or known from training rows.
 Role = Literal["feature", "label", "category", "number"]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import posteriori as po
-from posteriori.tables.spellings import described, spellings_of_classes, usual_spellings
+from posteriori.reading.spellings import described, spellings_of_classes, usual_spellings
 
 
 def test_the_most_frequent_spelling_is_taken():
@@ -29,15 +29,15 @@ def test_labels_take_the_spelling_of_a_class_unless_two_classes_are_alike():
 
 def test_labels_that_are_no_strings_stay():
     y = [1, None, "b", "B", "b"]
-    assert po.tables.one_spelling(y).tolist() == [1, None, "b", "b", "b"]
-    assert po.tables.one_spelling(pl.Series(["x", "X ", "x"])).tolist() == ["x", "x", "x"]
+    assert po.reading.one_spelling(y).tolist() == [1, None, "b", "b", "b"]
+    assert po.reading.one_spelling(pl.Series(["x", "X ", "x"])).tolist() == ["x", "x", "x"]
 
 
 def test_a_fit_warns_of_labels_spelled_alike():
     X, y = np.arange(40.0).reshape(-1, 1), ["bad", "BAD", "good", "good"] * 10
-    with pytest.warns(UserWarning, match=r"the labels 'BAD', 'bad' differ .* posteriori.tables.one_spelling"):
+    with pytest.warns(UserWarning, match=r"the labels 'BAD', 'bad' differ .* posteriori.reading.one_spelling"):
         po.NaiveBayes().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = po.NaiveBayes().fit(X, po.tables.one_spelling(y))
+        model = po.NaiveBayes().fit(X, po.reading.one_spelling(y))
     assert list(model.classes_) == ["BAD", "good"]

@@ -17,8 +17,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import posteriori as po
-from posteriori.tables import IgnoredColumnWarning, infer_schema, read_table
-from posteriori.tables.times import WEEKDAYS, TimesSeen, TimeType, type_of_strings
+from posteriori.reading import infer_schema, read_table
+from posteriori.reading.written_times import type_of_strings
+from posteriori.tables import IgnoredColumnWarning
+from posteriori.tables.times import WEEKDAYS, TimesSeen, TimeType
 from tests.cli.command_line import CommandLine
 
 N = 90

@@ -6,15 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from posteriori.reading.dialects import TableFile, TextDialect
+from posteriori.reading.written_numbers import WrittenNumber, WrittenText, as_number, without_marks
 from posteriori.support.lazy_polars import pl
-from posteriori.tables.dialects import TableFile, TextDialect
 from posteriori.tables.polars import exactly
-from posteriori.tables.written_numbers import (
-    WrittenNumber,
-    WrittenText,
-    as_number,
-    without_marks,
-)
 
 # Marks of a missing cell. "None", "?" and "-" are not among them, because they may be categories.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null")

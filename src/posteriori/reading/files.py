@@ -10,22 +10,22 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from posteriori.reading.dialects import SEPARATORS, AskedDialect, TableFile
+from posteriori.reading.file_frames import Types, lazily
+from posteriori.reading.file_types import WrittenDate, common_types, marks_among_known_dates, written_dates
+from posteriori.reading.known_columns import NOTHING_KNOWN, KnownColumns
+from posteriori.reading.scanning import joined_frame, resolve_files, resolve_types
+from posteriori.reading.target_cuts import TargetCuts
+from posteriori.reading.text_lines import reason_of, short_row
+from posteriori.reading.written_numbers import WrittenNumber, WrittenText, repairs_of, without_marker, without_marks
 from posteriori.support.keywords import Wanted, explain_unknown_keywords
 from posteriori.support.lazy_polars import pl
 from posteriori.support.typing import Array
-from posteriori.tables.dialects import SEPARATORS, AskedDialect, TableFile
-from posteriori.tables.file_frames import Types, lazily
-from posteriori.tables.file_types import WrittenDate, common_types, marks_among_known_dates, written_dates
-from posteriori.tables.known_columns import NOTHING_KNOWN, KnownColumns
-from posteriori.tables.labels import TargetCuts
 from posteriori.tables.messages import ReadingWarning, quote
 from posteriori.tables.polars import PolarsTable, StreamedTable, exactly, require_threads, too_many_categories
 from posteriori.tables.progress import start_progress
-from posteriori.tables.scanning import joined_frame, resolve_files, resolve_types
 from posteriori.tables.schema import MAX_CATEGORIES, Column
-from posteriori.tables.text_lines import reason_of, short_row
 from posteriori.tables.times import TimeType, dtype_of_format, parsed
-from posteriori.tables.written_numbers import WrittenNumber, WrittenText, repairs_of, without_marker, without_marks
 from posteriori.user_warnings import warn
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time

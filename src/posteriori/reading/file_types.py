@@ -9,15 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from posteriori.support.lazy_polars import pl
-from posteriori.tables.dialects import TableFile
-from posteriori.tables.file_frames import SAMPLED_ROWS, Types, lazily, lazy_text, lines_of
-from posteriori.tables.known_columns import NOTHING_KNOWN, KnownColumns
-from posteriori.tables.marks import MARK, NUMBERS_SHARE, is_mark, marks_among
-from posteriori.tables.polars import exactly
-from posteriori.tables.text_lines import require_text
-from posteriori.tables.times import marks_among_dates, type_of_strings
-from posteriori.tables.written_numbers import (
+from posteriori.reading.dialects import TableFile
+from posteriori.reading.file_frames import SAMPLED_ROWS, Types, lazily, lazy_text, lines_of
+from posteriori.reading.known_columns import NOTHING_KNOWN, KnownColumns
+from posteriori.reading.marks import MARK, NUMBERS_SHARE, is_mark, marks_among
+from posteriori.reading.text_lines import require_text
+from posteriori.reading.written_numbers import (
     LEADING_ZERO,
     SeenCells,
     WrittenNumber,
@@ -29,6 +26,9 @@ from posteriori.tables.written_numbers import (
     type_of_cells,
     without_marker,
 )
+from posteriori.reading.written_times import marks_among_dates, type_of_strings
+from posteriori.support.lazy_polars import pl
+from posteriori.tables.polars import exactly
 
 
 def types_of(file: TableFile, whole: bool = False, known: KnownColumns = NOTHING_KNOWN) -> Types:

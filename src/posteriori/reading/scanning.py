@@ -11,20 +11,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from posteriori.reading.dialects import AskedDialect, TableFile, opened_files
+from posteriori.reading.file_frames import Types, lazily
+from posteriori.reading.file_types import types_of
+from posteriori.reading.known_columns import KnownColumns
+from posteriori.reading.text_lines import empty_lines_at_the_end, reason_of
+from posteriori.reading.written_numbers import without_marker
 from posteriori.support.lazy_polars import pl
-from posteriori.tables.dialects import (
-    AskedDialect,
-    TableFile,
-    opened_files,
-)
-from posteriori.tables.file_frames import Types, lazily
-from posteriori.tables.file_types import types_of
-from posteriori.tables.known_columns import KnownColumns
 from posteriori.tables.polars import exactly
-from posteriori.tables.text_lines import empty_lines_at_the_end, reason_of
-from posteriori.tables.written_numbers import (
-    without_marker,
-)
 from posteriori.user_warnings import warn
 
 FORMATS = {

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.reading.column_kinds import FEWEST_CELLS, Look, Occurrences, fold_rows
 from posteriori.tables.arrays import hash_strings
 from posteriori.tables.bags import Bags
 from posteriori.tables.blocks import in_vocabulary
-from posteriori.tables.column_kinds import FEWEST_CELLS, Look, Occurrences, fold_rows
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.partitioned import PartitionedTable
 from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable

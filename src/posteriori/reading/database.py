@@ -10,9 +10,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from posteriori.reading.files import OF_FILES
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.lazy_polars import pl
-from posteriori.tables.files import OF_FILES
 from posteriori.tables.messages import quote
 from posteriori.tables.polars import PolarsTable, StreamedTable, too_many_categories
 from posteriori.tables.schema import MAX_CATEGORIES
@@ -187,7 +187,7 @@ def scan_sql(
     >>> database = duckdb.connect()
     >>> _ = database.execute("CREATE TABLE plants AS SELECT * FROM (VALUES (1.0, 'low'), (2.0, 'low'), (8.0, 'high'), "
     ...                      "(9.0, 'high')) AS t(height, y)")
-    >>> rows = po.tables.scan_sql(database, "SELECT * FROM plants", target="y")
+    >>> rows = po.reading.scan_sql(database, "SELECT * FROM plants", target="y")
     >>> rows.n_rows
     4
     >>> po.NaiveBayes().fit(rows).predict(rows).tolist()

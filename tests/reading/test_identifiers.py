@@ -15,8 +15,9 @@ from hypothesis.extra import numpy as arrays
 from sklearn.base import clone
 
 import posteriori as po
-from posteriori.tables import IgnoredColumnWarning, infer_schema, read_table
-from posteriori.tables.column_kinds import Occurrences, RowNumbers
+from posteriori.reading import infer_schema, read_table
+from posteriori.reading.column_kinds import Occurrences, RowNumbers
+from posteriori.tables import IgnoredColumnWarning
 from tests.cli.command_line import CommandLine
 
 N = 120
@@ -188,7 +189,7 @@ def test_a_database_ignores_the_same_columns(tmp_path):
     table = _table(2500)
     connection = duckdb.connect()
     connection.register("rows_of_table", table.to_arrow())
-    query = po.tables.scan_sql(connection, "SELECT * FROM rows_of_table", target="y")
+    query = po.reading.scan_sql(connection, "SELECT * FROM rows_of_table", target="y")
     expected = _ignored(po.NaiveBayes(), table, "y")
     fitted = _ignored(po.NaiveBayes(), query)
     assert fitted.schema_.of_kind("ignored") == (0, 1)

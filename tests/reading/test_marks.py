@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import posteriori as po
-from posteriori.tables.marks import is_mark, marks_among
+from posteriori.reading.marks import is_mark, marks_among
 
 pytestmark = pytest.mark.filterwarnings("ignore::posteriori.tables.ReadingWarning")
 
