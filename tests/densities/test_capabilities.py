@@ -42,6 +42,7 @@ from posteriori.densities import (
 )
 from posteriori.densities.capabilities import __dict__ as capabilities
 from posteriori.densities.covariances import Pooled
+from posteriori.densities.refinement import finish
 from posteriori.sql.writers import WRITERS
 from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers
@@ -247,7 +248,7 @@ def assignment(n, rng, n_components=3):
 def estimated(density, tile, given):
     if hasattr(density, "refine"):
         factory = density.sufficient_statistics
-        density, statistics = density.refine(factory.of(tile, given), lambda again: again.of(tile, given))
+        density, statistics = finish(density.refine(factory.of(tile, given)), lambda again: again.of(tile, given))
         return density, density.estimate(statistics)
     return density, density.estimate(density.sufficient_statistics.of(tile, given))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
+from posteriori.densities.refinement import Refinement
 from posteriori.statistics import Statistics, StatisticsFactory
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.scatter import MissingPatterns
@@ -242,16 +243,10 @@ class TwoPassDensity(Density, Protocol):
     def carry_over_structure(self, earlier: Self) -> Self:
         """Return the density for further rows, with the structure that an earlier call refined, if it stays valid."""
 
-    def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[Self, Any]:
-        """Return the refined density and the statistics from which it is estimated.
+    def refine(self, statistics: Any) -> Refinement:
+        """Return the refined density and its statistics, or the request for a further pass that it takes first.
 
-        Parameters
-        ----------
-        statistics : Statistics
-            `sufficient_statistics` of all rows.
-        look : callable
-            Makes one more pass: takes an object with a method ``of(tile, assignment)`` and returns the sum of its
-            results over all batches.
+        `statistics` are the `sufficient_statistics` of all rows.
         """
 
 

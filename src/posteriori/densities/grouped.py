@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from posteriori.densities.capabilities import SummingDensity, implements
+from posteriori.densities.capabilities import SummingDensity, TwoPassDensity, implements
 from posteriori.densities.conditional import ROUNDING
+from posteriori.densities.refinement import FurtherPass, Refined, Refinement
 from posteriori.densities.within_ranges import Box, draw_within
 from posteriori.model_cost import MANY_CATEGORIES
 from posteriori.statistics.counts import Counts, slot_offsets
@@ -137,18 +138,32 @@ class Grouped:
             return self
         return replace(self, groups=self.groups.reindexed(columns)[0])
 
-    def refine(self, statistics: GroupedStatistics, look: Callable[[Any], Any]) -> tuple[Grouped, GroupedStatistics]:
+    def refine(self, statistics: GroupedStatistics) -> Refinement:
         """Return the density with its groups, and the statistics over them, from a second pass over the rows."""
-        groups = self.grouped_by(statistics).groups
+        grouped = self.grouped_by(statistics)
+        groups = grouped.groups
         assert groups is not None
-        if statistics.groups is None:
-            # The categories are counted already: only the groups are left.
-            coarse_sums = look(CountGroups(self.coarse.sufficient_statistics, groups))
-            statistics = replace(statistics, groups=groups, coarse=coarse_sums)
-        coarse, sums = self.coarse, statistics.coarse
-        if hasattr(coarse, "refine"):
-            coarse, sums = coarse.refine(sums, lambda factory: look(CountGroups(factory, groups)))
-        return replace(self, coarse=coarse, groups=groups), replace(statistics, coarse=sums)
+        if statistics.groups is not None:
+            return grouped._refine_coarse(statistics)
+        # The categories are counted already: only the groups are left.
+        return FurtherPass(
+            CountGroups(self.coarse.sufficient_statistics, groups),
+            lambda sums: grouped._refine_coarse(replace(statistics, groups=groups, coarse=sums)),
+        )
+
+    def _refine_coarse(self, statistics: GroupedStatistics) -> Refinement:
+        """Return the density and its statistics with the density of the groups refined, which asks for groups."""
+        groups = self.groups
+        assert groups is not None
+
+        def over_groups(step: Refinement) -> Refinement:
+            if isinstance(step, FurtherPass):
+                return FurtherPass(CountGroups(step.factory, groups), lambda sums: over_groups(step.then(sums)))
+            return Refined(replace(self, coarse=step.density), replace(statistics, coarse=step.statistics))
+
+        if implements(self.coarse, TwoPassDensity):
+            return over_groups(self.coarse.refine(statistics.coarse))
+        return Refined(self, statistics)
 
     def grouped_by(self, statistics: GroupedStatistics) -> Grouped:
         """Return the density with groups that are chosen by counts of categories, unless it has groups."""

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.densities import Binned, Grouped, RandomTrees, TwoPassDensity, implements, ungrouped
+from posteriori.densities.refinement import finish
 from posteriori.learning.em_steps import (
     Acceleration,
     EStepResult,
@@ -205,7 +206,7 @@ def refine(
     refined, sums = list(blocks), list(statistics.blocks)
     for position, block in enumerate(blocks):
         if implements(block.density, TwoPassDensity):
-            density, sums[position] = block.density.refine(sums[position], partial(look, block))
+            density, sums[position] = finish(block.density.refine(sums[position]), partial(look, block))
             refined[position] = replace(block, density=density)
     return tuple(refined), replace(statistics, blocks=tuple(sums))
 
