@@ -368,7 +368,7 @@ class RandomTrees(BaseDensity):
         return self.structure
 
     @property
-    def has_factors(self) -> bool:
+    def has_factors(self) -> bool:  # type: ignore[override]
         """Whether the posterior is a sum of log factors of the columns: not with the arithmetic mean of the trees."""
         return self.combine == "geometric"
 
