@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from sklearn.base import clone
 
+from posteriori.densities.capabilities import check_base
 from posteriori.persistence import load, save
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes, Numbers
@@ -43,7 +44,10 @@ def check_density(density: Any, cells: Any, random_state: int = 0) -> list[str]:
     ------
     AssertionError
         A law does not hold; the message says which, and by how much.
+    TypeError
+        The density lacks attributes that models read; `posteriori.densities.BaseDensity` has them.
     """
+    check_base(density)
     rng = np.random.default_rng(random_state)
     values = np.asarray(cells)
     tile: Any

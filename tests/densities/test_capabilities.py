@@ -15,10 +15,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
+from posteriori.checks import check_density
 from posteriori.cli import main
 from posteriori.densities import (
     REGISTRY,
     BackOff,
+    BaseDensity,
     Binned,
     Categorical,
     CorrelatedDensity,
@@ -27,12 +29,12 @@ from posteriori.densities import (
     Gaussian,
     KDependence,
     LinearDensity,
-    MarginDensity,
     Missingness,
     MultivariateGaussian,
     NormalDensity,
     Poisson,
     Registration,
+    SingleColumnDensity,
     TabularDensity,
     Tree,
     UnrestrictedDensity,
@@ -42,6 +44,7 @@ from posteriori.densities import (
 )
 from posteriori.densities.capabilities import __dict__ as capabilities
 from posteriori.densities.covariances import Pooled
+from posteriori.densities.refinement import finish
 from posteriori.sql.writers import WRITERS
 from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers
@@ -54,7 +57,7 @@ PROTOCOLS = {
     NormalDensity: {"gaussian", "multivariate gaussian", "tree"},
     TabularDensity: {"categorical", "grouped", "k-dependence", "tree"},
     CorrelatedDensity: {"multivariate gaussian"},
-    MarginDensity: {"multivariate gaussian"},
+    SingleColumnDensity: {"multivariate gaussian"},
     VarianceDensity: {"gaussian", "multivariate gaussian", "tree", "grouped"},
     UnrestrictedDensity: {"gaussian", "poisson"},
 }
@@ -232,7 +235,40 @@ def test_the_table_of_capabilities_is_complete():
 
 @pytest.mark.parametrize("entry", REGISTRY, ids=lambda entry: entry.density.name)
 def test_every_density_that_depends_on_the_component_has_sql(entry):
-    assert (entry.density in WRITERS) != getattr(entry.density, "shared", False)
+    assert (entry.density in WRITERS) != entry.density.shared
+
+
+@pytest.mark.parametrize("entry", REGISTRY, ids=lambda entry: entry.density.name)
+def test_every_density_has_the_defaults(entry):
+    assert issubclass(entry.density, BaseDensity)
+
+
+def test_the_protocol_states_every_default():
+    stated = {name for name in vars(BaseDensity) if not name.startswith("_")} - {"with_fixed_structure"}
+    assert stated <= set(vars(Density))
+
+
+def test_no_reader_guesses_an_attribute_of_a_density():
+    source = Path(po.__file__).parent
+    guesses = re.compile(r"(?:getattr|hasattr)\((?:\w+\.)*(?:density|coarse),[^,)]*[,)]")
+    found = [path.name for path in source.rglob("*.py") if guesses.search(path.read_text(encoding="utf-8"))]
+    assert set(found) <= {"candidates.py", "capabilities.py"}  # a density may be given by name; `check_base`
+
+
+def test_a_density_without_the_defaults_is_refused(waits):
+    code = recipe()[0].replace("class Exponential(BaseDensity)", "class Exponential")
+    namespace = {"__name__": "exponential"}
+    exec(code, namespace)
+    own = namespace["Exponential"]
+    refused = r"the density Exponential lacks exposure, .*; let it inherit posteriori.densities.BaseDensity, which has"
+    with pytest.raises(TypeError, match=refused):
+        fitted(waits, distributions={"wait": own()})
+    with pytest.raises(TypeError, match=refused):
+        check_density(own(), [[1.0], [2.0]])
+    for name, value in vars(BaseDensity).items():
+        if not name.startswith("_") and not hasattr(own, name):
+            setattr(own, name, value)
+    fitted(waits, distributions={"wait": own()})
 
 
 def numbers(n=200, d=3, seed=0):
@@ -247,7 +283,7 @@ def assignment(n, rng, n_components=3):
 def estimated(density, tile, given):
     if hasattr(density, "refine"):
         factory = density.sufficient_statistics
-        density, statistics = density.refine(factory.of(tile, given), lambda again: again.of(tile, given))
+        density, statistics = finish(density.refine(factory.of(tile, given)), lambda again: again.of(tile, given))
         return density, density.estimate(statistics)
     return density, density.estimate(density.sufficient_statistics.of(tile, given))
 

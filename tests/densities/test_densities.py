@@ -22,12 +22,12 @@ from posteriori.densities import (
     Categorical,
     Gaussian,
     GaussianParameters,
+    KnownLikelihoodDensity,
     MultivariateGaussian,
     MultivariateGaussianParameters,
     Poisson,
     PoissonParameters,
     Registration,
-    SummedDensity,
     named_densities,
     registry,
     stored_classes,
@@ -114,7 +114,7 @@ def test_exact_statistics_tell_the_likelihood_of_their_rows(density, offset):
     own = density.log_density(parameters, tile)[np.arange(90), assignment.component]
     statistics = density.sufficient_statistics.of(tile, assignment)
     assert statistics.is_exact()
-    assert isinstance(density, SummedDensity)
+    assert isinstance(density, KnownLikelihoodDensity)
     assert_allclose(density.log_likelihood(parameters, statistics), assignment.weight @ own, rtol=1e-6)
 
 

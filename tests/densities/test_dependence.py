@@ -13,6 +13,7 @@ from scipy.stats import multivariate_normal
 
 from posteriori.densities import AveragedOneDependence, BackOff, Forest, FullJoint, KDependence, Tree
 from posteriori.densities.dependence import choose_parents
+from posteriori.densities.refinement import finish
 from posteriori.statistics import Counts, CountTogether, Pairs
 from posteriori.statistics.pairs import dependence_of_pairs, mixed_forest, spanning_forest
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers
@@ -45,8 +46,8 @@ def settled(density, statistics, codes, component):
     """Return the density and statistics after its second look, if it takes one."""
     if not hasattr(density, "refine"):
         return density, statistics
-    return density.refine(
-        statistics,
+    return finish(
+        density.refine(statistics),
         lambda sufficient_statistics: sufficient_statistics.of(Codes(codes, CARDINALITIES), assignment(component)),
     )
 

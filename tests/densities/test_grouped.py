@@ -13,6 +13,7 @@ import posteriori as po
 from posteriori import densities
 from posteriori.densities import AveragedOneDependence, BackOff, Grouped, KDependence, Tree
 from posteriori.densities.grouped import GroupedParameters
+from posteriori.densities.refinement import finish
 from posteriori.fitting.rows import read_further_rows
 from posteriori.model_cost import MANY_CATEGORIES, MOST_GROUPS
 from posteriori.statistics.grouped import CountCategories, CountGrouped, Groups
@@ -42,7 +43,7 @@ def fitted(density, tile, assignment):
     """Return the refined density, its statistics and its parameters."""
     first = density.sufficient_statistics.of(tile, assignment)
     if hasattr(density, "refine"):
-        density, first = density.refine(first, lambda factory: factory.of(tile, assignment))
+        density, first = finish(density.refine(first), lambda factory: factory.of(tile, assignment))
     return density, first, density.estimate(first)
 
 

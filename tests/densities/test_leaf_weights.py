@@ -185,7 +185,7 @@ def test_leaf_distributions_and_shares_give_the_class_distribution_of_each_tree(
 def test_a_row_without_cells_has_the_class_prior_and_factors_add_up_with_learned_leaves():
     tile, labels = draw_rows(400, missing=0.1)
     density = RandomTrees((1,), 10)
-    density, counts = density.refine(density.sufficient_statistics.of(tile, labels), None)
+    density, counts = density.refine(density.sufficient_statistics.of(tile, labels))
     change = np.random.default_rng(1).normal(size=(density.structure.n_leaves, Z)).astype(np.float32)
     density = replace(density, structure=replace(density.structure, change=change))
     parameters = density.estimate(counts)
@@ -206,7 +206,7 @@ def test_changes_depend_neither_on_threads_nor_on_the_order_of_the_rows(monkeypa
     found = []
     for rows, n_jobs in (((tile, labels), 1), ((tile, labels), 2), (shuffled, 1)):
         density = RandomTrees((1,), 10, leaf_weights="conditional", n_jobs=n_jobs)
-        found.append(density.refine(density.sufficient_statistics.of(*rows), None)[0].structure)
+        found.append(density.refine(density.sufficient_statistics.of(*rows))[0].structure)
     assert len(found[0].change) == found[0].n_leaves
     assert found[0] == found[1] == found[2]
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 import posteriori as po
 from posteriori.densities import AveragedOneDependence, BackOff, FamilyTables, KDependence, dependence
+from posteriori.densities.refinement import finish
 from posteriori.model import log_marginal_of_codes
 from posteriori.tables.batch import Assignment, Codes
 
@@ -46,8 +47,8 @@ def fit(density, codes, component, cardinalities, n_components, weight=None):
     labels = Assignment(component, np.ones(len(codes)) if weight is None else weight, n_components)
     statistics = density.sufficient_statistics.of(tile, labels)
     if isinstance(density, KDependence):
-        density, statistics = density.refine(
-            statistics, lambda sufficient_statistics: sufficient_statistics.of(tile, labels)
+        density, statistics = finish(
+            density.refine(statistics), lambda sufficient_statistics: sufficient_statistics.of(tile, labels)
         )
     return density, statistics, density.estimate(statistics)
 

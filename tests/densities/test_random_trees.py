@@ -14,6 +14,7 @@ from scipy.stats import chisquare
 
 import posteriori as po
 from posteriori.densities import RandomTrees
+from posteriori.densities.refinement import finish
 from posteriori.densities.tree_growing import LEVELS, Growth, Paths, WeighedTrees, trees_for
 from posteriori.kernels.descent import DEEPEST
 from posteriori.kernels.forests import level_of
@@ -36,7 +37,7 @@ def draw_rows(n=120, seed=0, missing=0.1):
 
 def fitted(tile, labels, **options):
     density = RandomTrees((1,), **{"n_trees": 10, "strength": 0.7, **options})
-    density, counts = density.refine(density.sufficient_statistics.of(tile, labels), None)
+    density, counts = density.refine(density.sufficient_statistics.of(tile, labels))
     return density, density.estimate(counts), counts
 
 
@@ -235,7 +236,7 @@ def test_learned_strengths_follow_the_noise_of_the_class():
     for component in (rule, rng.integers(0, 2, 300).astype(np.int32)):
         labels = Assignment(component, np.ones(300), 2)
         density = RandomTrees((), 20)
-        found.append(density.refine(density.sufficient_statistics.of(codes, labels), None)[0].strengths)
+        found.append(density.refine(density.sufficient_statistics.of(codes, labels))[0].strengths)
     assert np.exp(np.mean(np.log(found[0]))) < 0.1 * np.exp(np.mean(np.log(found[1])))
 
 
@@ -298,7 +299,7 @@ def test_trees_do_not_depend_on_the_order_of_the_rows_nor_on_threads(monkeypatch
     rows = CodedRows.of(tile.rows(order[:50]), labels.rows(order[:50])) + CodedRows.of(
         tile.rows(order[50:]), labels.rows(order[50:])
     )
-    again, _ = RandomTrees((1,), 10, strength=0.7, n_jobs=2).refine(rows, None)
+    again, _ = RandomTrees((1,), 10, strength=0.7, n_jobs=2).refine(rows)
     for name in ("nodes", "share", "sides"):
         assert_array_equal(getattr(again.structure, name), getattr(FITTED[0].structure, name))
 
@@ -317,7 +318,9 @@ def test_a_large_table_grows_trees_on_the_rows_with_the_smallest_hashes_and_coun
     kept = [part.take(np.lexsort((part.component, part.hashes))[:20]).hashes.tolist() for part in (added, whole)]
     assert kept[0] == kept[1]
     looked = []
-    density, _ = RandomTrees((1,), 5).refine(added, lambda factory: looked.append(factory) or factory.of(tile, labels))
+    density, _ = finish(
+        RandomTrees((1,), 5).refine(added), lambda factory: looked.append(factory) or factory.of(tile, labels)
+    )
     assert looked[0].structure is density.structure
 
 
@@ -352,7 +355,7 @@ def test_many_rows_take_fewer_trees(rows, trees):
 def test_a_tree_without_anything_to_learn_is_a_leaf():
     labels = Assignment(np.zeros(6, np.int32), np.ones(6), 2)
     tile = Codes(np.array([[1, 0]] * 6, np.uint8), (1, 0))
-    density, counts = RandomTrees((), 5).refine(CodedRows.of(tile, labels), None)
+    density, counts = RandomTrees((), 5).refine(CodedRows.of(tile, labels))
     parameters = density.estimate(counts)
     assert_array_equal(density.structure.nodes[:, 0], -1)
     assert_allclose(density.log_density(parameters, tile), 0.0, atol=1e-12)

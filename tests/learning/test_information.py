@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.densities import (
+    BaseDensity,
     Categorical,
     CategoricalParameters,
     Gaussian,
@@ -164,7 +165,7 @@ def test_large_rates_are_summed_in_strides():
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(BaseDensity):
     """p(x | z) = rate_z exp(−rate_z x), x ≥ 0: a density that information.py does not know."""
 
     name = "exponential"

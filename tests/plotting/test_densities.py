@@ -11,6 +11,7 @@ mpl.use("Agg")
 
 
 import posteriori as po
+from posteriori.densities import BaseDensity
 from posteriori.plotting import (
     plot_decision_regions,
     plot_densities,
@@ -128,7 +129,7 @@ def test_large_counts_become_a_curve_over_whole_numbers():
 
 
 def test_a_density_that_knows_only_the_protocol_is_drawn(model):
-    class UnseenCategoryError:
+    class Uniform(BaseDensity):
         """A uniform distribution, met through the protocol alone."""
 
         name, kind, support, has_full_support = "uniform", "continuous", "a number between 0 and 1", False
@@ -147,7 +148,7 @@ def test_a_density_that_knows_only_the_protocol_is_drawn(model):
 
     schema = Schema((Column("u", "continuous"),), named=True)
     stranger = po.NaiveBayes()
-    model = GenerativeModel(schema, (Block(UnseenCategoryError(), (0,)),), np.log(np.ones(3) / 3), (None,))
+    model = GenerativeModel(schema, (Block(Uniform(), (0,)),), np.log(np.ones(3) / 3), (None,))
     stranger._set_model(model, Column("y", "categorical", ("a", "b", "c")))
     ax = plot_densities(stranger, "u")
     assert_allclose(areas(ax), 1.0, atol=0.02)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
+from posteriori.densities.refinement import Refinement
 from posteriori.statistics import Statistics, StatisticsFactory
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.scatter import MissingPatterns
@@ -38,6 +39,27 @@ class Density(Protocol):
         A description of the cells it can produce, for error messages.
     has_full_support : bool
         Whether every finite number is in the support. Cells are then not checked one by one.
+    fitted : type
+        The class of its parameters, which a loaded model must have.
+    exposure : str, int or None
+        The column of exposures on which it conditions, by name or position.
+    is_normalised : bool
+        Whether `log_density` is that of a distribution; otherwise it is a score.
+    has_factors : bool
+        Whether the posterior is a sum over the columns; otherwise `log_factors` raises ValueError.
+    shared : bool
+        Whether all components share the density, so that it carries no information about them (`Block.shared`).
+    models_missingness : bool
+        Whether it models which cells are missing, and not the values of the cells.
+    learns_from_complete_rows : bool
+        Whether a training row must have no missing count.
+    expects : bool
+        Whether EM takes the expectation of its statistics if labels or cells are hidden (`ExpectingDensity`).
+    forest : Forest or None
+        The trees along which it estimates, if they are fixed.
+
+    `BaseDensity` has defaults for the last ten, and for some methods. A density that does not inherit it has all of
+    them (`check_base`).
     """
 
     @property
@@ -50,6 +72,24 @@ class Density(Protocol):
     def support(self) -> str: ...  # noqa: D102
     @property
     def has_full_support(self) -> bool: ...  # noqa: D102
+    @property
+    def fitted(self) -> type: ...  # noqa: D102
+    @property
+    def exposure(self) -> str | int | None: ...  # noqa: D102
+    @property
+    def is_normalised(self) -> bool: ...  # noqa: D102
+    @property
+    def has_factors(self) -> bool: ...  # noqa: D102
+    @property
+    def shared(self) -> bool: ...  # noqa: D102
+    @property
+    def models_missingness(self) -> bool: ...  # noqa: D102
+    @property
+    def learns_from_complete_rows(self) -> bool: ...  # noqa: D102
+    @property
+    def expects(self) -> bool: ...  # noqa: D102
+    @property
+    def forest(self) -> Any: ...  # noqa: D102
 
     def out_of_support(self, tile: Any) -> Array:
         """Return which cells the density cannot produce: (n, d) booleans; False for a missing cell."""
@@ -73,6 +113,12 @@ class Density(Protocol):
 
     def n_parameters(self, parameters: Any) -> int:
         """Return the number of free parameters."""
+
+    def plug_in(self) -> Self:
+        """Return the density that estimates its parameters, which EM maximises, if this one integrates them out."""
+
+    def check_fitted(self, parameters: Any) -> None:
+        """Raise ValueError unless parameters, whose shapes are checked already, are those of this density."""
 
 
 P = TypeVar("P")
@@ -99,7 +145,7 @@ class ChainedDensity(Density, Protocol):
 
 
 @runtime_checkable
-class MarginalDensity(Density, Protocol):
+class ColumnDroppingDensity(Density, Protocol):
     """A density of dependent columns with a fast method to integrate out each column in turn.
 
     Law (tests/learning/test_importance.py): `without_each` is `log_density` of the rows with that column missing.
@@ -117,10 +163,6 @@ class ScoredDensity(Density, Protocol):
     differ from the sums of `log_factors` by a constant per row.
     """
 
-    @property
-    def has_factors(self) -> bool:
-        """Whether the scores are a sum over the columns; otherwise `log_factors` raises ValueError."""
-
     def log_scores(self, parameters: Any, tile: Any) -> Array:
         """Return log p(z | x) − log p(z) up to a constant per row, in nats, (n, Z)."""
 
@@ -137,12 +179,8 @@ class ApproximatingDensity(Density, Protocol):
 class WordDensity(Density, Protocol):
     """A density of counts, whose log density is a sum over the words that occur in a row. Feature: `explain`.
 
-    A training row must have no missing count if `learns_from_complete_rows`.
     Law (tests/densities/test_counts.py): the factors of the stored cells of a row and the rest add up to log_density.
     """
-
-    @property
-    def learns_from_complete_rows(self) -> bool: ...  # noqa: D102
 
     def word_factors(self, parameters: Any, tile: Any) -> tuple[Array, Array]:
         """Return the factors of the stored cells in nats, (m, Z), and the rest of log_density per row, (n, Z)."""
@@ -197,7 +235,7 @@ class ExpectingDensity(Density, Protocol):
 
 
 @runtime_checkable
-class SummingDensity(LeaveOneOutDensity, Protocol):
+class CategorySummingDensity(LeaveOneOutDensity, Protocol):
     """A density that sums over the categories of some missing cells, so that a category that a row loses matters.
 
     `left_out` has no closed form for a row with a category of these columns that no other row has.
@@ -224,6 +262,36 @@ class PatternDensity(ExpectingDensity, Protocol):
 
 
 @runtime_checkable
+class BackingOffDensity(Density, Protocol):
+    """A density of tables given other columns, which back off to tables given fewer of them.
+
+    Feature: pseudo-rows that are learned (`learning/backoff.py`).
+    """
+
+    @property
+    def smoothing(self) -> Any:
+        """How the tables back off (`BackOff`): a field of the density."""
+
+    @property
+    def most_parents(self) -> int:
+        """The most columns on which a table conditions."""
+
+    def counted_families(self, parameters: Any, statistics: Any) -> Iterator[Any]:
+        """Yield the counts of each column with its parents (`Family`)."""
+
+
+@runtime_checkable
+class AveragedDensity(BackingOffDensity, Protocol):
+    """A density that is an average over tables, so that a row that is left out has a log density, but no factors."""
+
+    def left_out_density(self, statistics: Any, tile: Any, assignment: Assignment) -> Callable[[Any], Array]:
+        """Return the function from a smoothing to log p(x | z) in nats, (n, Z), of rows under the tables without them.
+
+        Parameters are those of `LeaveOneOutDensity.left_out`.
+        """
+
+
+@runtime_checkable
 class TwoPassDensity(Density, Protocol):
     """A density that may need a second pass over the rows, for example to count the families of a learned structure.
 
@@ -242,21 +310,15 @@ class TwoPassDensity(Density, Protocol):
     def carry_over_structure(self, earlier: Self) -> Self:
         """Return the density for further rows, with the structure that an earlier call refined, if it stays valid."""
 
-    def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[Self, Any]:
-        """Return the refined density and the statistics from which it is estimated.
+    def refine(self, statistics: Any) -> Refinement:
+        """Return the refined density and its statistics, or the request for a further pass that it takes first.
 
-        Parameters
-        ----------
-        statistics : Statistics
-            `sufficient_statistics` of all rows.
-        look : callable
-            Makes one more pass: takes an object with a method ``of(tile, assignment)`` and returns the sum of its
-            results over all batches.
+        `statistics` are the `sufficient_statistics` of all rows.
         """
 
 
 @runtime_checkable
-class SummedDensity(Density, Protocol):
+class KnownLikelihoodDensity(Density, Protocol):
     """A density whose exact statistics determine the log-likelihood of the rows without another pass."""
 
     def log_likelihood(self, parameters: Any, statistics: Any) -> float:
@@ -269,10 +331,27 @@ class SummedDensity(Density, Protocol):
 class BaseDensity:
     """A density of numbers or of codes that can produce every finite number or every category and learns no structure.
 
-    A subclass is a frozen dataclass, and has the other methods of `posteriori.densities.Density`.
+    A subclass is a frozen dataclass, and has the other methods of `posteriori.densities.Density`, which states what the
+    defaults mean.
     """
 
-    has_full_support = True
+    has_full_support: bool = True
+    fitted: ClassVar[type] = object
+    exposure: str | int | None = None
+    is_normalised: bool = True
+    has_factors: bool = True
+    shared: bool = False
+    models_missingness: bool = False
+    learns_from_complete_rows: bool = False
+    expects: bool = False
+    forest: Any = None
+
+    def plug_in(self) -> Self:
+        """Return the density that estimates its parameters: itself, if it integrates none out."""
+        return self
+
+    def check_fitted(self, parameters: Any) -> None:
+        """Raise ValueError unless parameters are those of this density: any that have the shapes of its columns."""
 
     def out_of_support(self, tile: Any) -> Array:
         """Return which cells the density cannot produce, (n, d): infinities; an unseen category is a missing cell."""
@@ -282,6 +361,18 @@ class BaseDensity:
         """Return the density that keeps the structure of these parameters: itself, if it learns none."""
         del parameters
         return self
+
+
+def check_base(density: object) -> None:
+    """Raise TypeError unless a density has all that models read: those that inherit `BaseDensity` have it."""
+    if isinstance(density, BaseDensity):
+        return
+    missing = [name for name in vars(BaseDensity) if not name.startswith("_") and not hasattr(density, name)]
+    if missing:
+        raise TypeError(
+            f"the density {type(density).__name__} lacks {', '.join(missing)}; let it inherit "
+            "posteriori.densities.BaseDensity, which has defaults for them"
+        )
 
 
 @dataclass(frozen=True)
@@ -308,7 +399,7 @@ class LinearDensity(Protocol):
 
 
 @runtime_checkable
-class MarginDensity(Protocol):
+class SingleColumnDensity(Protocol):
     """A density of dependent columns that knows the density of one of them without a computation over all.
 
     Feature: figures of single columns of wide tables.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity
 from posteriori.densities.conditional import ROUNDING, BackOff, Family, draw, log_of, without_missing
 from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, check_rank
+from posteriori.densities.refinement import FurtherPass, Refined, Refinement
 from posteriori.statistics.counts import CountTogether, JointCounts, slot_offsets
 from posteriori.statistics.pairs import (
     as_compared,
@@ -138,18 +139,18 @@ class KDependence(BaseDensity):
         """Return the earlier density with its parents, if the two are otherwise equal."""
         return earlier if replace(earlier, parents=self.parents) == self else self
 
-    def refine(self, statistics: JointCounts, look: Callable[[Any], Any]) -> tuple[KDependence, JointCounts]:
+    def refine(self, statistics: JointCounts) -> Refinement:
         """Return the density with its parents selected, and the counts of each column with its parents.
 
         For k ≤ 1 the counts of pairs contain these counts; for k > 1 they require a second pass over the rows.
         """
         if self.parents is not None:
-            return self, statistics
+            return Refined(self, statistics)
         parents, order = choose_parents(statistics, self.k, self.rank)
         refined, scopes = replace(self, parents=parents, order=order), _scopes(parents)
         if self.k <= 1:
-            return refined, _among_pairs(statistics, scopes)
-        return refined, look(CountTogether(scopes))
+            return Refined(refined, _among_pairs(statistics, scopes))
+        return FurtherPass(CountTogether(scopes), partial(Refined, refined))
 
     def estimate(self, statistics: JointCounts) -> SmoothedFamilies:
         """Return the smoothed tables, which are made when they are first read."""

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from posteriori.densities.capabilities import SummingDensity, implements
+from posteriori.densities.capabilities import (
+    ApproximatingDensity,
+    BaseDensity,
+    CategorySummingDensity,
+    LeaveOneOutDensity,
+    TwoPassDensity,
+    VarianceDensity,
+    implements,
+)
 from posteriori.densities.conditional import ROUNDING
+from posteriori.densities.refinement import FurtherPass, Refined, Refinement
 from posteriori.densities.within_ranges import Box, draw_within
 from posteriori.model_cost import MANY_CATEGORIES
 from posteriori.statistics.counts import Counts, slot_offsets
@@ -56,7 +65,7 @@ class GroupedParameters:
 
 
 @dataclass(frozen=True)
-class Grouped:
+class Grouped(BaseDensity):
     r"""p(x | z) = p(g(x) | z) · Π_j p(x_j | g_j), where g_j is the group of category x_j.
 
     The density `coarse` models the groups g, so that its tables do not grow with the number of categories. The second
@@ -94,8 +103,7 @@ class Grouped:
         """Raise ValueError unless the parameters have the groups of the density."""
         check_equal("the groups of the categories", parameters.groups, self.groups)
         require(type(parameters.coarse) is self.coarse.fitted, "the parameters of the groups are of another density")
-        if hasattr(self.coarse, "check_fitted"):
-            self.coarse.check_fitted(parameters.coarse)
+        self.coarse.check_fitted(parameters.coarse)
 
     @property
     def kind(self) -> Any:
@@ -108,7 +116,7 @@ class Grouped:
         return str(self.coarse.support)
 
     @property
-    def has_full_support(self) -> bool:
+    def has_full_support(self) -> bool:  # type: ignore[override]
         """Whether every finite number is in the support."""
         return bool(self.coarse.has_full_support)
 
@@ -122,13 +130,13 @@ class Grouped:
     @property
     def second_pass(self) -> str:
         """The parameter of the density of the groups that requires a second pass over all rows."""
-        return str(getattr(self.coarse, "second_pass", ""))
+        return self.coarse.second_pass if implements(self.coarse, TwoPassDensity) else ""
 
     def carry_over_structure(self, earlier: Any) -> Any:
         """Return the earlier density with its groups, or the density of the groups alone if the earlier has none."""
         coarse = earlier.coarse if isinstance(earlier, Grouped) else earlier
-        carry_over = getattr(self.coarse, "carry_over_structure", lambda same: self.coarse)
-        carried = carry_over(coarse) if type(coarse) is type(self.coarse) else self.coarse
+        carries = implements(self.coarse, TwoPassDensity) and type(coarse) is type(self.coarse)
+        carried = self.coarse.carry_over_structure(coarse) if carries else self.coarse
         return replace(earlier, coarse=carried) if isinstance(earlier, Grouped) else carried
 
     def reindexed(self, columns: Sequence[Sequence[int]]) -> Grouped:
@@ -137,18 +145,32 @@ class Grouped:
             return self
         return replace(self, groups=self.groups.reindexed(columns)[0])
 
-    def refine(self, statistics: GroupedStatistics, look: Callable[[Any], Any]) -> tuple[Grouped, GroupedStatistics]:
+    def refine(self, statistics: GroupedStatistics) -> Refinement:
         """Return the density with its groups, and the statistics over them, from a second pass over the rows."""
-        groups = self.grouped_by(statistics).groups
+        grouped = self.grouped_by(statistics)
+        groups = grouped.groups
         assert groups is not None
-        if statistics.groups is None:
-            # The categories are counted already: only the groups are left.
-            coarse_sums = look(CountGroups(self.coarse.sufficient_statistics, groups))
-            statistics = replace(statistics, groups=groups, coarse=coarse_sums)
-        coarse, sums = self.coarse, statistics.coarse
-        if hasattr(coarse, "refine"):
-            coarse, sums = coarse.refine(sums, lambda factory: look(CountGroups(factory, groups)))
-        return replace(self, coarse=coarse, groups=groups), replace(statistics, coarse=sums)
+        if statistics.groups is not None:
+            return grouped._refine_coarse(statistics)
+        # The categories are counted already: only the groups are left.
+        return FurtherPass(
+            CountGroups(self.coarse.sufficient_statistics, groups),
+            lambda sums: grouped._refine_coarse(replace(statistics, groups=groups, coarse=sums)),
+        )
+
+    def _refine_coarse(self, statistics: GroupedStatistics) -> Refinement:
+        """Return the density and its statistics with the density of the groups refined, which asks for groups."""
+        groups = self.groups
+        assert groups is not None
+
+        def over_groups(step: Refinement) -> Refinement:
+            if isinstance(step, FurtherPass):
+                return FurtherPass(CountGroups(step.factory, groups), lambda sums: over_groups(step.then(sums)))
+            return Refined(replace(self, coarse=step.density), replace(statistics, coarse=step.statistics))
+
+        if implements(self.coarse, TwoPassDensity):
+            return over_groups(self.coarse.refine(statistics.coarse))
+        return Refined(self, statistics)
 
     def grouped_by(self, statistics: GroupedStatistics) -> Grouped:
         """Return the density with groups that are chosen by counts of categories, unless it has groups."""
@@ -202,7 +224,7 @@ class Grouped:
 
     def approximated(self, parameters: GroupedParameters, tile: Any) -> Array:
         """Return which columns are missing in some row and not summed out exactly there, (d,) booleans."""
-        if not hasattr(self.coarse, "approximated"):
+        if not implements(self.coarse, ApproximatingDensity):
             return np.zeros(len(parameters.coded), np.bool_)
         return np.asarray(self.coarse.approximated(parameters.coarse, parameters.groups.coarse(tile)))
 
@@ -214,7 +236,7 @@ class Grouped:
         The factors are those of the groups: p(x_j | g_j) is the same for all components. A category that occurs in no
         other row stays in its group.
         """
-        if not hasattr(self.coarse, "left_out"):
+        if not implements(self.coarse, LeaveOneOutDensity):
             raise TypeError(f"the density {self.coarse.name!r} has no leave-one-out (`left_out`); choose another")
         coarse = parameters.groups.coarse(tile)
         factors: Array = self.coarse.left_out(parameters.coarse, statistics.coarse, coarse, assignment)
@@ -222,7 +244,7 @@ class Grouped:
 
     def summed_columns(self, parameters: GroupedParameters) -> Array:
         """Return the columns that the density of the groups sums over."""
-        summed = implements(self.coarse, SummingDensity)
+        summed = implements(self.coarse, CategorySummingDensity)
         return self.coarse.summed_columns(parameters.coarse) if summed else np.empty(0, np.int64)
 
     def keeps_category(self, position: int) -> bool:
@@ -255,7 +277,7 @@ class Grouped:
 
     def moments_of_numbers(self, statistics: GroupedStatistics) -> Any:
         """Return the positions of the columns of numbers and their moments."""
-        if hasattr(self.coarse, "moments_of_numbers"):
+        if implements(self.coarse, VarianceDensity):
             return self.coarse.moments_of_numbers(statistics.coarse)
         nothing = np.empty((len(statistics.categories.table), 0))
         return (), Moments(nothing, nothing, nothing, nothing)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from posteriori.densities.multivariate_parameters import (
     squared_distances,
     within_variances,
 )
+from posteriori.densities.refinement import FurtherPass, Refined, Refinement
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.statistics.moments import Moments, OfComplete, QuarticNorms
 from posteriori.statistics.scatter import MissingPatterns, Scatter
@@ -118,7 +120,7 @@ class MultivariateGaussian(BaseDensity):
         del earlier
         return self
 
-    def refine(self, statistics: Scatter, look: Callable[[Any], Any]) -> tuple[MultivariateGaussian, Scatter]:
+    def refine(self, statistics: Scatter) -> Refinement:
         """Return this density with the Ledoit–Wolf share, which needs a second pass over the rows.
 
         If the pooling mixes covariances between classes, it mixes the fourth powers in the same way. If cells are
@@ -130,9 +132,14 @@ class MultivariateGaussian(BaseDensity):
         ValueError
             Cells are missing, and a class has fewer than two complete rows. Give shrinkage="oas" or a number.
         """
-        if not (self.second_pass and isinstance(self.shrinkage, LedoitWolf)):
-            return self, statistics
-        complete = statistics if statistics.is_exact() else look(OfComplete(Scatter))
+        if not self.second_pass:
+            return Refined(self, statistics)
+        if statistics.is_exact():
+            return self._ask_fourth_powers(statistics, statistics)
+        return FurtherPass(OfComplete(Scatter), partial(self._ask_fourth_powers, statistics))
+
+    def _ask_fourth_powers(self, statistics: Scatter, complete: Scatter) -> FurtherPass:
+        """Return the request for the fourth powers about the means of the complete rows, which give the share."""
         if complete is not statistics and (complete.weight[statistics.weight > 0] < 2).any():
             raise ValueError(
                 f"{self.second_pass} learns from rows without missing cells, and a class has fewer than two of them; "
@@ -140,9 +147,12 @@ class MultivariateGaussian(BaseDensity):
             )
         estimated = self._pooled(complete)
         scale = np.broadcast_to(estimated.unit, complete.mean.shape)
-        quartic = look(OfComplete(QuarticNorms(complete.mean, scale)))
-        mean_quartic = self.pooling.covariances(estimated.degrees, quartic)[: len(estimated.covariance)]
-        return replace(self, shrinkage=self.shrinkage.found(estimated, mean_quartic)), statistics
+
+        def with_share(quartic: Array) -> Refined:
+            mean_quartic = self.pooling.covariances(estimated.degrees, quartic)[: len(estimated.covariance)]
+            return Refined(replace(self, shrinkage=LedoitWolf().found(estimated, mean_quartic)), statistics)
+
+        return FurtherPass(OfComplete(QuarticNorms(complete.mean, scale)), with_share)
 
     def _regularised(self, covariance: Array, statistics: Scatter) -> Array:
         scale, least = statistics.variance_of_cells, least_eigenvalue(statistics)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
@@ -12,6 +12,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity
 from posteriori.densities.families import check_rank
+from posteriori.densities.refinement import FurtherPass, Refined, Refinement
 from posteriori.densities.tree_growing import (
     CELLS_PER_THREAD,
     FOLDS,
@@ -367,7 +368,7 @@ class RandomTrees(BaseDensity):
         return self.structure
 
     @property
-    def has_factors(self) -> bool:
+    def has_factors(self) -> bool:  # type: ignore[override]
         """Whether the posterior is a sum of log factors of the columns: not with the arithmetic mean of the trees."""
         return self.combine == "geometric"
 
@@ -395,16 +396,18 @@ class RandomTrees(BaseDensity):
         """Return the density for other components, by their indices here, −1 for a new one."""
         return self if self.structure is None else replace(self, structure=self.structure.with_components(components))
 
-    def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[RandomTrees, LeafCounts]:
+    def refine(self, statistics: Any) -> Refinement:
         """Return the density with its trees and its strengths, and the weights in their leaves.
 
         Leaves count all rows, also those that a tree did not grow on. If the rows are a sample, that takes a second
         pass.
         """
         if self.structure is not None:
-            return self, statistics
+            return Refined(self, statistics)
         refined, counts, _ = self.grown(self.deal(statistics))
-        return refined, counts if statistics.is_complete else look(refined.sufficient_statistics)
+        if statistics.is_complete:
+            return Refined(refined, counts)
+        return FurtherPass(refined.sufficient_statistics, partial(Refined, refined))
 
     def deal(self, rows: CodedRows, fold: Array | None = None, folds: int = FOLDS) -> DealtRows:
         """Return rows to grow the trees on, with their folds; by default these are dealt by the cells."""

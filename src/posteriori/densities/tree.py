@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity, ConditionalNormal
 from posteriori.densities.conditional import BackOff, Family, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, check_rank
+from posteriori.densities.refinement import Refined
 from posteriori.densities.tree_parameters import (
     Forest,
     Normals,
@@ -121,13 +122,12 @@ class Tree(BaseDensity):
         del earlier
         return self
 
-    def refine(self, statistics: Pairs, look: Callable[[Any], Any]) -> tuple[Tree, Pairs]:
+    def refine(self, statistics: Pairs) -> Refined:
         """Return the density with its trees, and statistics marked as inexact for EM if cells are missing."""
-        del look
         if not self.expects or self.forest is not None:
-            return self, statistics
+            return Refined(self, statistics)
         forest = self._forest(statistics)
-        return replace(self, forest=forest), replace(statistics, exact=not statistics.codes.has_missing())
+        return Refined(replace(self, forest=forest), replace(statistics, exact=not statistics.codes.has_missing()))
 
     def estimate(self, statistics: Pairs) -> TreeParameters:
         """Return the maximum-weight trees and the tables along them."""

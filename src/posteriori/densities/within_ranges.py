@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from posteriori.densities.capabilities import ChainedDensity, implements
 from posteriori.statistics.sums import ColumnRanges
 from posteriori.support.typing import Array
 from posteriori.tables.schema import Schema
@@ -96,12 +97,12 @@ def draw_within(density: Any, parameters: Any, component: Array, rng: np.random.
     def draw(rows: Array) -> Array:
         return box.rounded(density.sample(parameters, component[rows], rng))
 
-    if isinstance(density, TruncatedDensity) and getattr(density, "shared", False):
+    if density.shared and isinstance(density, TruncatedDensity):
         return box.rounded(density.sample_within(parameters, component, rng, box))
     drawn = draw(np.arange(len(component)))
     if box.is_all:
         return drawn
-    if hasattr(density, "given"):  # dependent columns: a row is accepted or rejected as a whole
+    if implements(density, ChainedDensity):  # dependent columns: a row is accepted or rejected as a whole
         drawn = _redraw_rows(draw, drawn, box)
         left = np.flatnonzero(box.out_of_support(drawn).any(axis=1))
         if len(left) and isinstance(density, TruncatedDensity):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.densities.capabilities import check_base
 from posteriori.densities.registry import REGISTRY
 from posteriori.engines import engine_of
 from posteriori.reading import Scan
@@ -49,7 +50,8 @@ def with_exposure(density: Any, column: Column, schema: Schema) -> Any:
 
     Raises ValueError if there is no such column, or it is not another column of numbers that the model uses.
     """
-    given = getattr(density, "exposure", None)
+    check_base(density)
+    given = density.exposure
     if given is None:
         return density
     j = column_of(given, schema)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from posteriori.densities import BackOff, Grouped, ungrouped
+from posteriori.densities import AveragedDensity, BackingOffDensity, BackOff, Grouped, implements, ungrouped
 from posteriori.densities.conditional import LeftOutCells
 from posteriori.densities.grouped import coarse_parameters
 from posteriori.learning.fit import FitResult
@@ -93,15 +93,16 @@ def with_smoothing(block: Block, change: Callable[[BackOff], BackOff]) -> Block:
 
 def smoothing_in(blocks: Sequence[Block]) -> BackOff | None:
     """Return the smoothing of the first block that has one."""
-    smoothings = (getattr(ungrouped(block.density), "smoothing", None) for block in blocks)
-    return next((one for one in smoothings if isinstance(one, BackOff)), None)
+    densities = (ungrouped(block.density) for block in blocks)
+    return next((density.smoothing for density in densities if implements(density, BackingOffDensity)), None)
 
 
 def _density_with_smoothing(density: Any, change: Callable[[BackOff], BackOff]) -> Any:
     if isinstance(density, Grouped):
         return replace(density, coarse=_density_with_smoothing(density.coarse, change))
-    smoothing = getattr(density, "smoothing", None)
-    return replace(density, smoothing=change(smoothing)) if isinstance(smoothing, BackOff) else density
+    if not implements(density, BackingOffDensity):
+        return density
+    return replace(cast(Any, density), smoothing=change(density.smoothing))
 
 
 def _with_own_pseudo_rows(block: Block, parameters: Any, sums: Any) -> Block:
@@ -157,7 +158,7 @@ def _best_multiplier(
 
 def _averaged(model: GenerativeModel) -> int | None:
     """Return the block whose density has leave-one-out log densities for a smoothing, but no factors."""
-    has = [hasattr(ungrouped(block.density), "left_out_density") for block in model.blocks]
+    has = [implements(ungrouped(block.density), AveragedDensity) for block in model.blocks]
     return has.index(True) if any(has) else None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ExpectingDensity, SummedDensity, implements
+from posteriori.densities import ExpectingDensity, KnownLikelihoodDensity, implements
 from posteriori.densities.capabilities import PatternDensity
 from posteriori.densities.conditional import squarem
 from posteriori.model import Block, GenerativeModel
@@ -92,11 +92,9 @@ def expect_hidden(
     known : JointStatistics
         The statistics of the rows whose component is known.
     """
-    has_summed_likelihood = [block.shared or implements(block.density, SummedDensity) for block in model.blocks]
+    knows_likelihood = [block.shared or implements(block.density, KnownLikelihoodDensity) for block in model.blocks]
     scored_by_row = [
-        position
-        for position in range(len(model.blocks))
-        if not (has_summed_likelihood[position] or position in inexact)
+        position for position in range(len(model.blocks)) if not (knows_likelihood[position] or position in inexact)
     ]
 
     def accumulate(batch: Batch) -> EStepResult:
@@ -123,7 +121,7 @@ def expect_hidden(
     for position, (block, sums) in enumerate(zip(model.blocks, known.blocks, strict=True)):
         if position not in inexact:
             blocks[position] = sums + blocks[position]
-            if implements(block.density, SummedDensity):
+            if implements(block.density, KnownLikelihoodDensity):
                 log_likelihood += block.density.log_likelihood(model.parameters[position], sums)
     if np.isneginf(log_likelihood):  # a labelled row that its component cannot produce: `responsibilities` raises
         source.reduce(lambda batch: float(model.responsibilities(batch)[1].sum()))

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.densities import Binned, Grouped, RandomTrees, TwoPassDensity, implements, ungrouped
 from posteriori.densities.label_model import LabelModel
+from posteriori.densities.refinement import finish
 from posteriori.learning.em_steps import (
     Acceleration,
     EStepResult,
@@ -206,7 +207,7 @@ def refine(
     refined, sums = list(blocks), list(statistics.blocks)
     for position, block in enumerate(blocks):
         if implements(block.density, TwoPassDensity):
-            density, sums[position] = block.density.refine(sums[position], partial(look, block))
+            density, sums[position] = finish(block.density.refine(sums[position]), partial(look, block))
             refined[position] = replace(block, density=density)
     return tuple(refined), replace(statistics, blocks=tuple(sums))
 
@@ -326,7 +327,7 @@ def first_model(
 
 def with_estimates(block: Block) -> Block:
     """Return the block whose density estimates its parameters, if it integrates them out (`plug_in`)."""
-    return replace(block, density=block.density.plug_in()) if hasattr(block.density, "plug_in") else block
+    return replace(block, density=block.density.plug_in())
 
 
 def estimated_parameters(parameters: Any) -> Any:
@@ -386,7 +387,7 @@ def fit_from(
 
 def _has_structure(model: GenerativeModel, blocks: tuple[Block, ...]) -> bool:
     """Return whether a model has the trees that blocks fix; the model of all rows may have others than a fold."""
-    fixed = (getattr(block.density, "forest", None) for block in blocks)
+    fixed = (block.density.forest for block in blocks)
     return all(
         forest is None or forest.parents == parameters.forest.parents
         for forest, parameters in zip(fixed, model.parameters, strict=True)
@@ -567,7 +568,7 @@ def blocks_estimated_by_em(blocks: tuple[Block, ...], statistics: JointStatistic
     return [
         index
         for index, (block, sums) in pairs
-        if not sums.is_exact() or (statistics.hidden > 0 and getattr(block.density, "expects", False))
+        if not sums.is_exact() or (statistics.hidden > 0 and block.density.expects)
     ]
 
 

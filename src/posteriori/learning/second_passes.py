@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from itertools import islice
+from typing import Any, cast
 
 from posteriori.densities import TwoPassDensity, implements
 from posteriori.densities.capabilities import PatternDensity
-from posteriori.learning.fit import blocks_estimated_by_em
+from posteriori.densities.refinement import FurtherPass, Refined, Refinement
 from posteriori.learning.requests import Request, SubsetSums
 from posteriori.model import Block
 from posteriori.statistics import JointStatistics
@@ -51,60 +53,64 @@ def prepare(sums: SubsetSums, subsets: Sequence[Subset]) -> list[Prepared]:
     A density that asks for statistics of its own data, such as fourth powers about the means of the subset, keeps its
     first structure, and makes its pass when it is fitted.
     """
-    prepared: dict[int, Prepared] = {}
-    while len(prepared) < len(subsets):
-        wanted = []
-        for position, subset in enumerate(subsets):
-            if position not in prepared:
-                try:
-                    prepared[position] = _prepared(sums, subset)
-                except _NotAddedUp as error:
-                    wanted.append(error.request)
-        sums.add_up(wanted)
-    return [prepared[position] for position in range(len(subsets))]
+    parts = [_Part.of(subset, place) for subset in subsets for place in range(len(subset.blocks))]
+    while requests := {number: one.request for number, one in enumerate(parts) if one.request is not None}:
+        sums.add_up(requests.values())
+        for number, request in requests.items():
+            parts[number] = parts[number].answered(sums.of(request, parts[number].subset.index))
+    left = iter(parts)
+    return [_together(subset, list(islice(left, len(subset.blocks)))) for subset in subsets]
 
 
-def _prepared(sums: SubsetSums, subset: Subset) -> Prepared:
-    blocks, of_blocks = list(subset.blocks), list(subset.statistics.blocks)
-    for position, block in enumerate(subset.blocks):
-        if implements(block.density, TwoPassDensity):
-            try:
-                density, of_blocks[position] = block.density.refine(of_blocks[position], _look(sums, subset, block))
-            except _OfOneFit:
-                continue
-            blocks[position] = replace(block, density=density)
-    refined, statistics = tuple(blocks), replace(subset.statistics, blocks=tuple(of_blocks))
-    patterns = {}
-    if not statistics.hidden:
-        for index in blocks_estimated_by_em(refined, statistics):
-            if implements(refined[index].density, PatternDensity):
-                found = _look(sums, subset, refined[index])(MissingPatterns)
-                if found.scatters is not None:
-                    patterns[index] = found
-    return Prepared(refined, statistics, patterns)
+@dataclass(frozen=True)
+class _Part:
+    """One block of a subset, as far as it is prepared: what it asks for, or its density and its statistics."""
+
+    subset: Subset
+    place: int  # of the block
+    step: Refinement
+    patterns: MissingPatterns | None = None  # None until they are counted
+
+    @classmethod
+    def of(cls, subset: Subset, place: int) -> _Part:
+        """Return a block of a subset with its first request."""
+        density, statistics = subset.blocks[place].density, subset.statistics.blocks[place]
+        first = cls(subset, place, Refined(density, statistics))
+        return first._at(density.refine(statistics)) if implements(density, TwoPassDensity) else first
+
+    @cached_property
+    def request(self) -> Request | None:
+        """What the block needs of the rows of all subsets; None if it is prepared."""
+        if isinstance(self.step, FurtherPass):
+            return self._request(self.step.factory)
+        density, statistics = self.step
+        is_expected = not self.subset.statistics.hidden and not statistics.is_exact()
+        asks = self.patterns is None and is_expected and implements(density, PatternDensity)
+        return self._request(MissingPatterns) if asks else None
+
+    def answered(self, statistics: Any) -> _Part:
+        """Return the block after the answer to its request."""
+        if isinstance(self.step, FurtherPass):
+            return self._at(self.step.then(statistics))
+        return replace(self, patterns=statistics)
+
+    def _at(self, step: Refinement) -> _Part:
+        """Return the block at a step, or unrefined if no other fit can share the statistics that the step asks for."""
+        if isinstance(step, FurtherPass) and not self._request(step.factory).is_hashable:
+            step = Refined(self.subset.blocks[self.place].density, self.subset.statistics.blocks[self.place])
+        return replace(self, step=step)
+
+    def _request(self, factory: Any) -> Request:
+        return Request.of(self.subset.schema, None, self.subset.blocks[self.place], factory)
 
 
-def _look(sums: SubsetSums, subset: Subset, block: Block) -> Callable[[Any], Any]:
-    """Return the function from a factory to its statistics of the rows of a subset."""
-
-    def look(factory: Any) -> Any:
-        request = Request.of(subset.schema, None, block, factory)
-        if not request.is_hashable:
-            raise _OfOneFit
-        if request not in sums:
-            raise _NotAddedUp(request)
-        return sums.of(request, subset.index)
-
-    return look
-
-
-class _NotAddedUp(Exception):
-    """A density asks for statistics that are not added up yet."""
-
-    def __init__(self, request: Request) -> None:
-        super().__init__()
-        self.request = request
-
-
-class _OfOneFit(Exception):
-    """A density asks for statistics that no other fit can share."""
+def _together(subset: Subset, parts: Sequence[_Part]) -> Prepared:
+    """Return what one fit needs, from its blocks."""
+    blocks, statistics, patterns = [], [], {}
+    for block, part in zip(subset.blocks, parts, strict=True):
+        density, sums = cast(Refined, part.step)
+        blocks.append(block if density is block.density else replace(block, density=density))
+        statistics.append(sums)
+        if part.patterns is not None and part.patterns.scatters is not None:
+            patterns[part.place] = part.patterns
+    return Prepared(tuple(blocks), replace(subset.statistics, blocks=tuple(statistics)), patterns)

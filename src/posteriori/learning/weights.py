@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posteriori.densities import ApproximatingDensity, Grouped, LeaveOneOutDensity, SummingDensity, implements
+from posteriori.densities import ApproximatingDensity, CategorySummingDensity, Grouped, LeaveOneOutDensity, implements
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.log_linear import LogLinear, clip_factors, fit_log_linear
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, warn_of_approximation
@@ -70,7 +70,7 @@ def check_closed_form(model: GenerativeModel, statistics: JointStatistics) -> No
     """Raise an error if a row cannot be subtracted from the statistics of a model, or a density has no `left_out`."""
     check_exact(model, statistics)
     for block in model.blocks:
-        if not block.shared and not isinstance(block.density, LeaveOneOutDensity):
+        if not block.shared and not implements(block.density, LeaveOneOutDensity):
             raise TypeError(f"the density {block.density.name!r} has no leave-one-out (`left_out`); choose another")
 
 
@@ -103,7 +103,7 @@ def _block_factors(
     if block.models_missingness:  # the category of no other row is present in this row, and missing without it
         unseen = (cast(Mixed, block.tile(batch)).present != cast(Mixed, block.tile(seen)).present).any(axis=1)
         factors[unseen] = np.nan
-    summed = density.summed_columns(model.parameters[position]) if implements(density, SummingDensity) else ()
+    summed = density.summed_columns(model.parameters[position]) if implements(density, CategorySummingDensity) else ()
     if len(summed):
         codes, known = (_codes_of(block.tile(rows)) for rows in (batch, seen))
         factors[(codes.values != known.values)[:, summed].any(axis=1)] = np.nan

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from posteriori.densities import ApproximatingDensity, Binned, Density
+from posteriori.densities.capabilities import check_base
 from posteriori.densities.categorical import Bins
 from posteriori.model.pair_tables import PairTables
 from posteriori.support.checks import check_numbers, require
@@ -55,6 +56,9 @@ class Block:
     density: Density
     columns: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        check_base(self.density)
+
     def check_against(self, schema: Schema) -> None:
         """Raise ValueError unless the columns are columns of the schema that the density can read, each once."""
         name, d = self.density.name, len(schema.columns)
@@ -79,12 +83,12 @@ class Block:
         Its log_density is (n, 1) and its log_factors (n, 1, d); `sample` takes the codes that the other block of its
         columns drew.
         """
-        return getattr(self.density, "shared", False)
+        return self.density.shared
 
     @property
     def models_missingness(self) -> bool:
         """Whether the density models which cells are missing, and not the values of the cells."""
-        return getattr(self.density, "models_missingness", False)
+        return self.density.models_missingness
 
     def coded(self, schema: Schema) -> tuple[int, ...]:
         """Return the columns whose codes the density distinguishes, by their positions."""
@@ -101,15 +105,15 @@ class Block:
 
     def exposure_in(self, schema: Schema) -> int | None:
         """Return the position of the column of exposures on which the density conditions; None if it has none."""
-        name = getattr(self.density, "exposure", None)
+        name = self.density.exposure
         require(name is None or name in schema.names, f"the exposure {name!r} is not in the schema")
         return None if name is None else schema.names.index(name)
 
     def tile(self, batch: Batch) -> Tile:
         """Return the cells of a batch in the representation that the density reads."""
         tile: Any = batch.take(self.columns, self.density.kind)
-        exposure = getattr(self.density, "exposure", None)
-        return cast(Tile, tile if exposure is None else replace(tile, exposure=batch.exposure(exposure)))
+        exposure = self.density.exposure
+        return cast(Tile, tile if exposure is None else replace(tile, exposure=batch.exposure(cast(str, exposure))))
 
 
 def bins_of(blocks: Sequence[Block]) -> dict[int, Bins]:
@@ -152,12 +156,12 @@ def reject_outside(block: Block, batch: Batch) -> None:
 
 def reject_incomplete(block: Block, batch: Batch) -> None:
     """Raise ValueError that names the first missing count, if the density learns from complete rows only."""
-    if not getattr(block.density, "learns_from_complete_rows", False):
+    if not block.density.learns_from_complete_rows:
         return
     tile: Any = block.tile(batch)
     exposure = getattr(tile, "exposure", None)
     if exposure is not None and np.isnan(exposure).any():
-        i, name = int(np.argmax(np.isnan(exposure))), getattr(block.density, "exposure", None)
+        i, name = int(np.argmax(np.isnan(exposure))), block.density.exposure
         raise ValueError(
             f"column {name!r} is the exposure of counts, and lacks a value in row {batch.number(i)}; a model learns "
             "from rows whose exposure is known: fill it in, or leave the row out"
@@ -182,7 +186,7 @@ def _reject_exposure(block: Block, batch: Batch, tile: Any) -> None:
         return
     invalid = (exposure <= 0) | np.isinf(exposure)
     if invalid.any():
-        i, name = int(np.argmax(invalid)), getattr(block.density, "exposure", None)
+        i, name = int(np.argmax(invalid)), block.density.exposure
         raise ValueError(
             f"column {name!r} holds {exposure[i]:g} in row {batch.number(i)}, but it is the exposure of counts, which "
             "is above 0; correct the cell, or leave the row out"

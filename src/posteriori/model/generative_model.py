@@ -60,11 +60,9 @@ class GenerativeModel:
                 self._check_parameters(block, parameters)
 
     def _check_parameters(self, block: Block, parameters: Any) -> None:
-        kind = getattr(block.density, "fitted", object)
-        require_kind(parameters, kind)
+        require_kind(parameters, block.density.fitted)
         parameters.check_against(self._columns_of(block), self.n_components)
-        if hasattr(block.density, "check_fitted"):
-            block.density.check_fitted(parameters)
+        block.density.check_fitted(parameters)
 
     def _check_coverage(self) -> None:
         """Raise ValueError unless each column has at most one density, and each binned column one more within its bins.
@@ -114,7 +112,7 @@ class GenerativeModel:
     @property
     def is_density(self) -> bool:
         """Whether rows can be drawn: every block is a density, and every column has one."""
-        return not self.unread and all(getattr(block.density, "is_normalised", True) for block in self.blocks)
+        return not self.unread and all(block.density.is_normalised for block in self.blocks)
 
     @property
     def is_joint(self) -> bool:
@@ -331,12 +329,12 @@ class GenerativeModel:
     @property
     def has_density(self) -> bool:
         """Whether the model has a log p(x): no block has scores that are not a density."""
-        return all(getattr(block.density, "is_normalised", True) for block in self.blocks)
+        return all(block.density.is_normalised for block in self.blocks)
 
     def log_evidence(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,); ValueError if a block has scores that are not a density."""
         for block in self.blocks:
-            if not getattr(block.density, "is_normalised", True):
+            if not block.density.is_normalised:
                 names = quote(self.schema.columns[j].name for j in block.columns)
                 raise ValueError(
                     f"the {block.density.name} scores of {names} are not a density, so that there is no log p(x); "

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from posteriori.densities import ChainedDensity, MarginalDensity, MarginDensity, ScoredDensity
+from posteriori.densities import ChainedDensity, ColumnDroppingDensity, ScoredDensity, SingleColumnDensity, implements
 from posteriori.model.generative_model import GenerativeModel
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Numbers, Schema
@@ -47,7 +47,7 @@ def _log_density(model: GenerativeModel, column: int, batch: Batch) -> Array:
         if column not in block.columns or block.models_missingness:
             continue
         tile, position = block.tile(batch), block.columns.index(column)
-        if isinstance(block.density, MarginDensity) and isinstance(tile, Numbers):
+        if isinstance(block.density, SingleColumnDensity) and isinstance(tile, Numbers):
             total += block.density.log_density_of_column(parameters, position, tile.values[:, position])
         else:
             total += block.density.log_density(parameters, tile)
@@ -78,18 +78,18 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
     """Return log p(y | x₋ⱼ) in nats for each column j, (d, n, C), up to a constant per row.
 
     If a column is independent of the others given the component, its factor is left out of the sum. A
-    `MarginalDensity` computes its log-density without each of its columns. Any other column is made missing, and the
-    model integrates it out: also those of an ensemble, whose factors depend on each other. The batch is in the
+    `ColumnDroppingDensity` computes its log-density without each of its columns. Any other column is made missing, and
+    the model integrates it out: also those of an ensemble, whose factors depend on each other. The batch is in the
     codes of the model.
     """
     d = len(model.schema.columns)
-    chained = [block for block in model.blocks if not block.shared and isinstance(block.density, ChainedDensity)]
+    chained = [block for block in model.blocks if not block.shared and implements(block.density, ChainedDensity)]
     if model.weights is not None and chained:  # a missing parent changes the factors that weights multiply
         masked = set(range(d))
     else:
-        masked = {j for block in chained if not isinstance(block.density, MarginalDensity) for j in block.columns}
+        masked = {j for block in chained if not implements(block.density, ColumnDroppingDensity) for j in block.columns}
     # A factor of a forest depends on the columns that its trees asked before.
-    masked |= {j for block in model.blocks if isinstance(block.density, ScoredDensity) for j in block.columns}
+    masked |= {j for block in model.blocks if implements(block.density, ScoredDensity) for j in block.columns}
     exposures = {block.exposure_in(model.schema) for block in model.blocks}
     masked |= {j for j in exposures if j is not None}
     scores = np.empty((d, len(batch), model.n_classes))
@@ -135,12 +135,12 @@ def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
             continue
         columns, others = list(block.columns), np.delete(np.arange(d), block.columns)
         tile = block.tile(batch)
-        if isinstance(block.density, ScoredDensity) and not block.density.has_factors:
+        if implements(block.density, ScoredDensity) and not block.density.has_factors:
             total[others] += block.density.log_scores(parameters, tile)
             continue
-        if isinstance(block.density, ChainedDensity):
+        if implements(block.density, ChainedDensity):
             total[others] += block.density.log_density(parameters, tile)
-            if isinstance(block.density, MarginalDensity):
+            if implements(block.density, ColumnDroppingDensity):
                 total[columns] += block.density.without_each(parameters, tile)
             continue
         factors = np.moveaxis(block.density.log_factors(parameters, tile), 2, 0)

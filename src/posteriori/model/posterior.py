@@ -153,7 +153,7 @@ class Posterior:
     @property
     def has_factors(self) -> bool:
         """Whether a prediction is a product of factors of the columns, so that it has an explanation."""
-        return all(getattr(block.density, "has_factors", True) for model in self.models for block in model.blocks)
+        return all(block.density.has_factors for model in self.models for block in model.blocks)
 
     def ignore_missingness_except(self, columns: Sequence[int]) -> Posterior:
         """Return the same without the missingness factors, so that a missing cell of another column is no evidence."""
