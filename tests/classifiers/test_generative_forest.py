@@ -254,3 +254,24 @@ def test_the_registry_names_the_forest_and_the_random_forest_of_scikit_learn():
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("combine", ["conditional", "geometric"])
+def test_informative_gaps_are_evidence_beside_the_trees(combine):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 600)
+    X = rng.normal(size=(600, 2))
+    X[rng.random(600) < np.where(y, 0.5, 0.05), 0] = np.nan
+    plain, informed = (
+        po.GenerativeForest(n_trees=10, combine=combine, missing=missing).fit(X[:300], y[:300])
+        for missing in ("at_random", "informative")
+    )
+    gap = np.isnan(X[300:, 0])
+    missing = po.NaiveBayes(missing="informative").fit(X[:300], y[:300]).model_
+    (indicators,) = (p for b, p in zip(missing.blocks, missing.parameters, strict=True) if b.models_missingness)
+    evidence = np.where(gap[:, np.newaxis], indicators.log_missing[:, 0], indicators.log_present[:, 0])
+    evidence = evidence + indicators.log_present[:, 1]
+    scores = plain.predict_log_proba(X[300:]) + evidence
+    expected = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    assert_allclose(informed.predict_log_proba(X[300:]), expected, atol=1e-9)
+    assert informed.score(X[300:], y[300:]) > plain.score(X[300:], y[300:]) + 0.1

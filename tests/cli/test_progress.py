@@ -149,7 +149,7 @@ def test_the_fit_without_held_out_rows_is_one_step():
 @pytest.mark.parametrize("many", [100, 10**9])
 def test_a_pool_reports_the_steps_that_are_planned(many, monkeypatch, caplog):
     monkeypatch.setattr(folded_data, "MANY_ROWS", many)
-    monkeypatch.setattr("posteriori.classifiers.generative_classifier.MOST_EVALUATED_BY_ALL", 150)
+    monkeypatch.setattr("posteriori.pool.fit.MOST_EVALUATED_BY_ALL", 150)
     begun, planned, done = [], [], []
 
     def begin(what, n):

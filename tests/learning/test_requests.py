@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from posteriori.densities import Categorical, Gaussian
 from posteriori.learning.fit import Collect
 from posteriori.learning.folds import rows_in_folds
-from posteriori.learning.requests import IN_NO_FOLD, Request, SubsetSums
+from posteriori.learning.requests import IN_NO_FOLD, PassRequest, SubsetSums
 from posteriori.model import Block
 from posteriori.reading import infer_schema, read_labels, read_table
 from posteriori.sources import source_of
@@ -71,7 +71,7 @@ def outside(cells, labels, fold, k):
 def test_each_subset_has_the_sums_of_its_own_rows(rows, most_are_in_no_fold):
     folded = source(*rows)
     sums = SubsetSums(folded, FOLDS, rows_in_folds(folded) if most_are_in_no_fold else None)
-    wanted = Request.of_model(folded.schema, None, (NUMBERS, CODES))
+    wanted = PassRequest.of_model(folded.schema, None, (NUMBERS, CODES))
     sums.add_up(wanted)
     for k in range(FOLDS + 1):
         found, expected = sums.of_model(wanted, k), outside(*rows, k)
@@ -87,7 +87,7 @@ def test_each_subset_has_the_sums_of_its_own_rows(rows, most_are_in_no_fold):
 def test_a_request_of_one_subset_is_of_its_rows_under_its_schema(rows):
     folded = source(*rows)
     cut = Block(Categorical(), (0, 2))
-    requests = {k: Request.of_model(folded.schema.with_cuts({0: (0.1 * k,)}), k, (cut,)) for k in range(FOLDS + 1)}
+    requests = {k: PassRequest.of_model(folded.schema.with_cuts({0: (0.1 * k,)}), k, (cut,)) for k in range(FOLDS + 1)}
     sums = SubsetSums(folded, FOLDS)
     sums.add_up([one for of_subset in requests.values() for one in of_subset])
     for k, of_subset in requests.items():
@@ -103,8 +103,8 @@ def test_a_request_of_one_subset_is_of_its_rows_under_its_schema(rows):
 def test_equal_requests_are_added_up_once_and_in_one_pass_ever(rows, calls):
     folded = source(*rows)
     sums = SubsetSums(folded, FOLDS)
-    one, same, other = (Request.of(folded.schema, None, CODES, Recorded(name)) for name in ("one", "one", "other"))
-    elsewhere = Request.of(folded.schema, None, Block(Categorical(), (2, 3)), Recorded("one"))
+    one, same, other = (PassRequest.of(folded.schema, None, CODES, Recorded(name)) for name in ("one", "one", "other"))
+    elsewhere = PassRequest.of(folded.schema, None, Block(Categorical(), (2, 3)), Recorded("one"))
     sums.add_up([one, same, other, elsewhere])
     assert sorted(calls) == ["one", "one", "other"]
     sums.add_up([same, other])
@@ -115,7 +115,7 @@ def test_equal_requests_are_added_up_once_and_in_one_pass_ever(rows, calls):
 
 def test_factories_that_differ_in_any_field_are_different_requests(rows, calls):
     folded = source(*rows)
-    first, second = (Request.of(folded.schema, None, CODES, Recorded("same", ignored)) for ignored in (1, 2))
+    first, second = (PassRequest.of(folded.schema, None, CODES, Recorded("same", ignored)) for ignored in (1, 2))
     assert first.factory == second.factory
     assert first != second
     sums = SubsetSums(folded, FOLDS)
@@ -132,8 +132,8 @@ def test_a_factory_that_holds_an_array_is_of_one_model_alone(rows, calls):
 
     folded = source(*rows)
     block = Block(OfArray(), (2, 3, 4))
-    assert not Request.of(folded.schema, None, block, block.density.sufficient_statistics).is_hashable
-    models = [Request.of_model(folded.schema, None, (block,)) for _ in range(2)]
+    assert not PassRequest.of(folded.schema, None, block, block.density.sufficient_statistics).is_hashable
+    models = [PassRequest.of_model(folded.schema, None, (block,)) for _ in range(2)]
     sums = SubsetSums(folded, FOLDS)
     sums.add_up([request for model in models for request in model])
     assert calls == ["array", "array"]
@@ -146,7 +146,7 @@ def test_scopes_of_several_requests_are_counted_together(rows, monkeypatch):
     monkeypatch.setattr(CountTogether, "of", lambda self, *rows: counted.append(self.scopes) or of(self, *rows))
     folded = source(*rows)
     scopes = (((0, 1), (1, 2)), ((0, 2), (0, 1)))
-    requests = [Request.of(folded.schema, None, CODES, CountTogether(some)) for some in scopes]
+    requests = [PassRequest.of(folded.schema, None, CODES, CountTogether(some)) for some in scopes]
     sums = SubsetSums(folded, FOLDS)
     sums.add_up(requests)
     assert counted == [((0, 1), (0, 2), (1, 2))]
@@ -164,7 +164,7 @@ def test_only_the_first_pass_checks_cells(rows):
     cells[3, 0] = np.inf
     folded = source(cells, labels, fold)
     sums = SubsetSums(folded, FOLDS)
-    checked, *_ = Request.of_model(folded.schema, None, (NUMBERS,))
+    checked, *_ = PassRequest.of_model(folded.schema, None, (NUMBERS,))
     with pytest.raises(ValueError, match="row 3"):
         sums.add_up([checked])
     with np.errstate(invalid="ignore"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import replace
+from dataclasses import field, replace
 from numbers import Integral
-from typing import Any, ClassVar, Protocol, get_args
+from typing import Any, ClassVar, get_args
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -15,13 +15,12 @@ from posteriori.classifiers.parameters import (
     COLUMN_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
     WEIGHTS_CONSTRAINTS,
-    insert_shared_docs,
+    declares_parameters,
     missingness_of,
 )
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
 from posteriori.densities.categorical import BinRule
-from posteriori.fitting.parameter_groups import Columns
 from posteriori.learning.backoff import smoothing_in
 from posteriori.model import Block
 from posteriori.model_cost import MANY_CATEGORIES
@@ -47,44 +46,37 @@ def smoothing_of(backoff: Any, alpha: float) -> BackOff:
     return BackOff(BackOff().strength if isinstance(backoff, str) else backoff, alpha)
 
 
-class DependenceParameters(Protocol):
-    """Parameters of an estimator of dependences."""
-
-    bins: Any
-    alpha: float
-
-
 def dependence_blocks(
-    estimator: DependenceParameters,
     schema: Schema,
     density: Density,
+    bins: Any,
     *,
-    binned: bool = True,
     grouped: bool = True,
     missing: str = "at_random",
+    alpha: float = 1.0,
 ) -> tuple[Block, ...]:
     """Return one density over all columns, numbers cut into bins, and a density within the bins.
 
     Parameters
     ----------
-    estimator : GenerativeEstimator
-        Its parameters `bins` and `alpha`.
     schema : Schema
     density : Density
         Of codes, and of numbers if they are not cut.
-    binned : bool
-        Whether numbers are cut into bins.
+    bins
+        How numbers are cut into bins; None leaves them as they are.
     grouped : bool
         Whether dependences of columns with many categories are through groups of categories.
     missing : str
         Whether gaps are evidence ("informative").
+    alpha : float
+        Pseudo-count of gaps.
     """
-    cut = schema.of_kind("continuous") if binned else ()
+    cut = () if bins is None else schema.of_kind("continuous")
     coded = [j for j in schema.dense if schema.columns[j].kind == "categorical" or j in cut]
     many = [position for position, j in enumerate(coded) if len(schema.columns[j].categories) > MANY_CATEGORIES]
     whole = Block(Grouped(density, tuple(many)) if many and grouped else density, schema.dense)
-    within = (Block(Binned(estimator.bins), cut),) if cut else ()
-    return (whole, *within, *missingness_of(missing, estimator.alpha, schema))
+    within = (Block(Binned(bins), cut),) if cut else ()
+    return (whole, *within, *missingness_of(missing, alpha, schema))
 
 
 def backoff_of(estimator: GenerativeEstimator) -> float | dict[str, tuple[float, ...]] | None:
@@ -95,7 +87,7 @@ def backoff_of(estimator: GenerativeEstimator) -> float | dict[str, tuple[float,
     return dict(zip((schema.names[j] for j in schema.dense), smoothing.of_columns, strict=True))
 
 
-@insert_shared_docs
+@declares_parameters
 class KDependenceBayes(GenerativeEstimator):
     r"""Sahami's k-dependence classifier (kDB): each feature depends on the class and on up to k other features.
 
@@ -155,6 +147,13 @@ class KDependenceBayes(GenerativeEstimator):
     {'x0': (), 'x1': ('x0',)}
     """
 
+    k: int = field(default=2, kw_only=False)
+    bins: Any = "auto"
+    backoff: float | str | BackOff | None = 10.0
+    alpha: float = 1.0
+    missing: str = "at_random"
+    feature_weights: str | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 0, None, closed="left")],
         "backoff": LEARNED_BACKOFF,
@@ -163,32 +162,10 @@ class KDependenceBayes(GenerativeEstimator):
         **COMMON,
     }
 
-    def __init__(
-        self,
-        k: int = 2,
-        *,
-        bins: Any = "auto",
-        backoff: float | str | BackOff | None = 10.0,
-        alpha: float = 1.0,
-        priors: Any = None,
-        columns: Columns | None = None,
-        missing: str = "at_random",
-        feature_weights: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.k = k
-        self.bins = bins
-        self.backoff = backoff
-        self.alpha = alpha
-        self.priors = priors
-        self.columns = columns
-        self.missing = missing
-        self.feature_weights = feature_weights
-        self.n_jobs = n_jobs
-
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         smoothing, rank = smoothing_of(self.backoff, self.alpha), schema.rank_by_name(schema.dense)
-        return dependence_blocks(self, schema, KDependence(self.k, smoothing, rank=rank), missing=self.missing)
+        density = KDependence(self.k, smoothing, rank=rank)
+        return dependence_blocks(schema, density, self.bins, missing=self.missing, alpha=self.alpha)
 
     backoff_ = property(backoff_of)
 
@@ -202,7 +179,7 @@ class KDependenceBayes(GenerativeEstimator):
         return {name: tuple(names[position] for position in positions) for name, positions in pairs}
 
 
-@insert_shared_docs
+@declares_parameters
 class AveragedOneDependence(GenerativeEstimator):
     r"""Averaged one-dependence estimators (AODE): average over models with one common parent feature.
 
@@ -255,36 +232,21 @@ class AveragedOneDependence(GenerativeEstimator):
     array(['same', 'other'], dtype='<U5')
     """
 
+    bins: Any = "auto"
+    backoff: float | str | BackOff | None = 10.0
+    alpha: float = 1.0
+    missing: str = "at_random"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"backoff": LEARNED_BACKOFF, **MISSING, **COMMON}
 
-    def __init__(
-        self,
-        *,
-        bins: Any = "auto",
-        backoff: float | str | BackOff | None = 10.0,
-        alpha: float = 1.0,
-        priors: Any = None,
-        columns: Columns | None = None,
-        missing: str = "at_random",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.bins = bins
-        self.backoff = backoff
-        self.alpha = alpha
-        self.priors = priors
-        self.columns = columns
-        self.missing = missing
-        self.n_jobs = n_jobs
-
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        return dependence_blocks(
-            self, schema, AveragedDensity(smoothing_of(self.backoff, self.alpha)), missing=self.missing
-        )
+        density = AveragedDensity(smoothing_of(self.backoff, self.alpha))
+        return dependence_blocks(schema, density, self.bins, missing=self.missing, alpha=self.alpha)
 
     backoff_ = property(backoff_of)
 
 
-@insert_shared_docs
+@declares_parameters
 class FullJointClassifier(GenerativeEstimator):
     r"""Full joint distribution: one probability per class and combination of categories.
 
@@ -327,33 +289,19 @@ class FullJointClassifier(GenerativeEstimator):
     (8, 7)
     """
 
+    alpha: float = 1.0
+    max_cells: int = 10_000_000
+    verbose: bool = False
+    bins: Any = 8
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_cells": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["boolean"],
         **COMMON,
     }
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        max_cells: int = 10_000_000,
-        verbose: bool = False,
-        bins: Any = 8,
-        priors: Any = None,
-        columns: Columns | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.max_cells = max_cells
-        self.verbose = verbose
-        self.bins = bins
-        self.priors = priors
-        self.columns = columns
-        self.n_jobs = n_jobs
-
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        return dependence_blocks(self, schema, FullJoint(self.alpha), grouped=False)
+        return dependence_blocks(schema, FullJoint(self.alpha), self.bins, grouped=False)
 
     def _check_size(self, schema: Schema, target: Column) -> None:
         cardinalities = schema.cardinalities(schema.dense)

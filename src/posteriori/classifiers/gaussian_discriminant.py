@@ -18,8 +18,8 @@ from posteriori.classifiers.parameters import (
     PRIOR_CONSTRAINTS,
     WEIGHTS_CONSTRAINTS,
     GivenParameters,
+    declares_parameters,
     discriminant_from_parameters,
-    insert_shared_docs,
     missingness_of,
 )
 from posteriori.classifiers.partitions import supports_partitions
@@ -45,7 +45,7 @@ from posteriori.densities.covariances import (
 )
 from posteriori.densities.multivariate_parameters import expected_rows
 from posteriori.explain import QuadraticForm
-from posteriori.fitting.parameter_groups import EM, Columns, Labels
+from posteriori.fitting.parameter_groups import EM, Labels
 from posteriori.model import Block
 from posteriori.support.constraints import PSEUDO_COUNT
 from posteriori.support.typing import Array
@@ -60,7 +60,7 @@ _SHRINKAGES: dict[str, Shrinkage] = {
 _POOLINGS: dict[str, Pooling] = {"per_class": PerClass(), "pooled": Pooled()}
 
 
-@insert_shared_docs
+@declares_parameters
 class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
     r"""Gaussian discriminant analysis: the continuous columns of each class are one multivariate Gaussian.
 
@@ -173,6 +173,16 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     """
 
     takes_two_values = False  # a joint Gaussian keeps their dependence on other columns
+    pooling: Any = "pooled"
+    shrinkage: Any = None
+    predictive: bool = False
+    alpha: float = 1.0
+    missing: str = "at_random"
+    labels: Labels | None = None
+    em: EM | None = None
+    random_state: Any = None
+    feature_weights: str | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "pooling": [StrOptions(set(_POOLINGS)), Interval(Real, 0, 1, closed="both"), HasMethods("covariances")],
         "shrinkage": [
@@ -190,35 +200,6 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         **WEIGHTS_CONSTRAINTS,
     }
     distributions = None
-
-    def __init__(
-        self,
-        *,
-        pooling: Any = "pooled",
-        shrinkage: Any = None,
-        priors: Any = None,
-        predictive: bool = False,
-        alpha: float = 1.0,
-        columns: Columns | None = None,
-        missing: str = "at_random",
-        labels: Labels | None = None,
-        em: EM | None = None,
-        random_state: Any = None,
-        feature_weights: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.pooling = pooling
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.predictive = predictive
-        self.alpha = alpha
-        self.columns = columns
-        self.missing = missing
-        self.labels = labels
-        self.em = em
-        self.random_state = random_state
-        self.feature_weights = feature_weights
-        self.n_jobs = n_jobs
 
     @classmethod
     def from_parameters(

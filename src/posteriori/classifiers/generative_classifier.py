@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import estimator_of
 from posteriori.classifiers.notebooks import members_html
-from posteriori.classifiers.parameters import insert_shared_docs
+from posteriori.classifiers.parameters import declares_parameters
 from posteriori.fitting.estimate_warnings import warn_of_one_class
 from posteriori.fitting.parameter_groups import Columns, Labels
 from posteriori.model import KnownCells
@@ -26,7 +26,7 @@ from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
 
 
-@insert_shared_docs
+@declares_parameters
 class GenerativeClassifier(Classifier):
     r"""Logarithmic pool of the generative models that suit a table, weighted by their held-out predictions.
 
@@ -213,6 +213,20 @@ class GenerativeClassifier(Classifier):
     >>> best = min(zip(model.cv_results_["log_loss"], model.cv_results_["member"]))
     """
 
+    members: Any = field(default="auto", kw_only=False)
+    pool: str = "log_linear"
+    folds: int = 5
+    penalty: float = 2.0
+    distributions: Any = None
+    missing: str = "at_random"
+    priors: Any = None
+    labels: Labels | None = None
+    columns: Columns | None = None
+    language: str | None = None
+    time_budget: float | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "members": [StrOptions({"auto"}), list, tuple, Mapping],
         "pool": [StrOptions({"log_linear", "best"})],
@@ -229,38 +243,6 @@ class GenerativeClassifier(Classifier):
         "n_jobs": N_JOBS,
     }
 
-    def __init__(
-        self,
-        members: Any = "auto",
-        *,
-        pool: str = "log_linear",
-        folds: int = 5,
-        penalty: float = 2.0,
-        distributions: Any = None,
-        missing: str = "at_random",
-        priors: Any = None,
-        labels: Labels | None = None,
-        columns: Columns | None = None,
-        language: str | None = None,
-        time_budget: float | None = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.members = members
-        self.pool = pool
-        self.folds = folds
-        self.penalty = penalty
-        self.distributions = distributions
-        self.missing = missing
-        self.priors = priors
-        self.labels = labels
-        self.columns = columns
-        self.language = language
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    fitted_: FittedPool
     reads_counts = True
 
     # Learning ---------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from posteriori.classifiers.partitions import supports_partitions
 from posteriori.fitting.estimate_warnings import warn_of_one_class
 from posteriori.fitting.fitted import Fitted
 from posteriori.fitting.learn import fit
+from posteriori.fitting.parameter_groups import Columns
 from posteriori.fitting.update import add, remove
 from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.support.typing import Array
@@ -23,12 +24,17 @@ if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GenerativeEstimator(Classifier, OneModel):
     """A class prior times class-conditional densities, learned by adding up sufficient statistics.
 
     A subclass declares its parameters, and defines its densities and their columns (`_blocks`). `fit` reads what the
     parameters ask, learns from the statistics of rows (`posteriori.fitting`), and sets the fitted value.
     """
+
+    priors: Any = None
+    columns: Columns | None = None
+    n_jobs: int | None = None
 
     @abstractmethod
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,17 +12,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.dependence import MISSING, dependence_blocks
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
-from posteriori.classifiers.parameters import COLUMN_CONSTRAINTS, PRIOR_CONSTRAINTS, insert_shared_docs
+from posteriori.classifiers.parameters import COLUMN_CONSTRAINTS, PRIOR_CONSTRAINTS, declares_parameters
 from posteriori.densities import RandomTrees
 from posteriori.explain.tree_outline import TreeOutline, outline_of_tree
-from posteriori.fitting.parameter_groups import Columns
 from posteriori.model import Block
 from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 from posteriori.tables import Schema
 
 
-@insert_shared_docs
+@declares_parameters
 class GenerativeForest(GenerativeEstimator):
     r"""Forest of randomised trees, each a joint distribution over the classes and the columns.
 
@@ -130,6 +130,16 @@ class GenerativeForest(GenerativeEstimator):
     array(['same', 'other'], dtype='<U5')
     """
 
+    n_trees: int | str = field(default="auto", kw_only=False)
+    splits: str = "random"
+    combine: str = "conditional"
+    columns_per_split: int | None = None
+    min_weight: float = 2.0
+    strength: float | None = None
+    bins: Any = 255
+    random_state: Any = 0
+    missing: str = "at_random"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_trees": [StrOptions({"auto"}), Interval(Integral, 1, 10_000, closed="both")],
         "splits": [StrOptions({"random", "best", "mixed"})],
@@ -143,36 +153,6 @@ class GenerativeForest(GenerativeEstimator):
         **PRIOR_CONSTRAINTS,
         **COLUMN_CONSTRAINTS,
     }
-    alpha = 1.0  # of the informative missing cells
-
-    def __init__(
-        self,
-        n_trees: int | str = "auto",
-        *,
-        splits: str = "random",
-        combine: str = "conditional",
-        columns_per_split: int | None = None,
-        min_weight: float = 2.0,
-        strength: float | None = None,
-        bins: Any = 255,
-        random_state: Any = 0,
-        priors: Any = None,
-        columns: Columns | None = None,
-        missing: str = "at_random",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.splits = splits
-        self.combine = combine
-        self.columns_per_split = columns_per_split
-        self.min_weight = min_weight
-        self.strength = strength
-        self.bins = bins
-        self.random_state = random_state
-        self.priors = priors
-        self.columns = columns
-        self.missing = missing
-        self.n_jobs = n_jobs
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         binned = schema.of_kind("continuous")
@@ -189,7 +169,7 @@ class GenerativeForest(GenerativeEstimator):
             n_jobs=self.n_jobs,
             rank=schema.rank_by_name(schema.dense),
         )
-        return dependence_blocks(self, schema, trees, grouped=False)
+        return dependence_blocks(schema, trees, self.bins, grouped=False, missing=self.missing)
 
     @property
     def _trees(self) -> RandomTrees:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.estimator import OneModel
 from posteriori.classifiers.keywords import OF_MIXTURES, OF_SAMPLING
 from posteriori.classifiers.notebooks import components_html
-from posteriori.classifiers.parameters import insert_shared_docs
+from posteriori.classifiers.parameters import declares_parameters
 from posteriori.classifiers.partitions import supports_partitions
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.covariances import Chain, Pooled, PseudoRows, ShrinkToIdentity
@@ -125,7 +125,7 @@ def _default_em() -> EM:
     return EM(max_iter=500)
 
 
-@insert_shared_docs
+@declares_parameters
 class MixtureModel(DensityMixin, OneModel):
     r"""Mixture model: rows come from latent components, which are learned by EM.
 
@@ -207,6 +207,18 @@ class MixtureModel(DensityMixin, OneModel):
     array([ True,  True,  True, False, False, False])
     """
 
+    n_components: int = field(default=2, kw_only=False)
+    covariance: str = "full"
+    pseudo_rows: float = 1.0
+    alpha: float = 1.0
+    prior_alpha: float = 0.0
+    n_init: int = 10
+    start: Any = None
+    columns: Columns | None = None
+    em: EM | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "covariance": [StrOptions({"full", "diagonal", "spherical", "tied"})],
@@ -223,33 +235,6 @@ class MixtureModel(DensityMixin, OneModel):
 
     _keywords = OF_MIXTURES
     _keeps_sums = False
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        covariance: str = "full",
-        pseudo_rows: float = 1.0,
-        alpha: float = 1.0,
-        prior_alpha: float = 0.0,
-        n_init: int = 10,
-        start: Any = None,
-        columns: Columns | None = None,
-        em: EM | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.covariance = covariance
-        self.pseudo_rows = pseudo_rows
-        self.alpha = alpha
-        self.prior_alpha = prior_alpha
-        self.n_init = n_init
-        self.start = start
-        self.columns = columns
-        self.em = em
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters; ``em__tol=1e-3`` sets one of `em`, and keeps the others."""

@@ -15,7 +15,7 @@ from posteriori.classifiers.parameters import (
     EM_CONSTRAINTS,
     PRIOR_CONSTRAINTS,
     GivenParameters,
-    insert_shared_docs,
+    declares_parameters,
     missingness_of,
 )
 from posteriori.densities import (
@@ -29,7 +29,7 @@ from posteriori.densities import (
 )
 from posteriori.explain.words import single_word_factors
 from posteriori.fitting.named_columns import column_of, with_exposure
-from posteriori.fitting.parameter_groups import EM, Columns, Labels
+from posteriori.fitting.parameter_groups import EM, Labels
 from posteriori.fitting.recipe import LEARNED_TABLES
 from posteriori.model import Block
 from posteriori.support.constraints import PSEUDO_COUNT
@@ -41,7 +41,7 @@ from posteriori.tables.blocks import needs_dense
 _Parameters = TypeVar("_Parameters")
 
 
-@insert_shared_docs
+@declares_parameters
 class NaiveBayes(GenerativeEstimator):
     r"""Naive Bayes: features independent given the class, each with the distribution that fits its kind.
 
@@ -182,6 +182,16 @@ class NaiveBayes(GenerativeEstimator):
     """
 
     reads_counts = True
+    distributions: Any = None
+    alpha: float = 1.0
+    bins: Any = "mdlp"
+    predictive: bool = False
+    missing: str = "at_random"
+    labels: Labels | None = None
+    em: EM | None = None
+    random_state: Any = None
+    feature_weights: str | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "distributions": [None, str, Mapping, HasMethods("log_density")],
         "alpha": [PSEUDO_COUNT],
@@ -193,35 +203,6 @@ class NaiveBayes(GenerativeEstimator):
         **EM_CONSTRAINTS,
         "feature_weights": [None, StrOptions({"conditional", *LEARNED_TABLES})],
     }
-
-    def __init__(
-        self,
-        *,
-        distributions: Any = None,
-        columns: Columns | None = None,
-        priors: Any = None,
-        alpha: float = 1.0,
-        bins: Any = "mdlp",
-        predictive: bool = False,
-        missing: str = "at_random",
-        labels: Labels | None = None,
-        em: EM | None = None,
-        random_state: Any = None,
-        feature_weights: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.distributions = distributions
-        self.columns = columns
-        self.priors = priors
-        self.alpha = alpha
-        self.bins = bins
-        self.predictive = predictive
-        self.missing = missing
-        self.labels = labels
-        self.em = em
-        self.random_state = random_state
-        self.feature_weights = feature_weights
-        self.n_jobs = n_jobs
 
     @classmethod
     def from_parameters(

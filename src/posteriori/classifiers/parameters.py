@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -25,9 +25,10 @@ from posteriori.densities import (
 )
 from posteriori.densities.covariances import PerClass, Pooled
 from posteriori.fitting.label_parameters import check_priors
-from posteriori.fitting.parameter_groups import EM, Columns, Labels
+from posteriori.fitting.parameter_groups import EM, GROUPS, Columns, Labels
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.support.constraints import N_JOBS, PSEUDO_COUNT
+from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
 from posteriori.tables.arrays import plain_cell
@@ -306,6 +307,19 @@ def _entries(text: str) -> dict[str, str]:
 
 
 _TEXTS = {**_entries(_DOCS), **{name: text.strip() for name, text in _NOTES.items()}}
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def declares_parameters(cls: _T) -> _T:
+    """Class decorator: annotated attributes are the parameters of an estimator, beside those of its bases.
+
+    The constructor takes them by keyword, as scikit-learn asks, and its error for an unknown keyword names the right
+    place. The docstring is completed by `insert_shared_docs`.
+    """
+    made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    made.__init__ = explain_unknown_keywords(made.__init__, GROUPS, made._keywords)
+    documented: _T = insert_shared_docs(made)
+    return documented
 
 
 def insert_shared_docs(cls: _T) -> _T:

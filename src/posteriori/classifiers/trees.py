@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from posteriori.classifiers.dependence import (
     COMMON,
     LEARNED_BACKOFF,
-    DependenceParameters,
     backoff_of,
     dependence_blocks,
     smoothing_of,
@@ -22,7 +21,12 @@ from posteriori.classifiers.dependence import (
 from posteriori.classifiers.estimator import OneModel
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.keywords import OF_MIXTURES, OF_SAMPLING
-from posteriori.classifiers.parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
+from posteriori.classifiers.parameters import (
+    EM_CONSTRAINTS,
+    WEIGHTS_CONSTRAINTS,
+    declares_parameters,
+    insert_shared_docs,
+)
 from posteriori.densities import BackOff, Tree, TreeParameters, coarse_parameters
 from posteriori.fitting.label_parameters import reject_target
 from posteriori.fitting.learn import fit
@@ -37,9 +41,11 @@ from posteriori.tables import Column, Schema
 from posteriori.tables.writing import write_table
 
 
-class TreeParametersAsked(DependenceParameters, Protocol):
+class TreeParametersAsked(Protocol):
     """Parameters of an estimator of trees."""
 
+    bins: Any
+    alpha: float
     missing: str
     backoff: Any
     penalty: Any
@@ -56,7 +62,7 @@ def tree_blocks(estimator: TreeParametersAsked, schema: Schema, one_tree: bool) 
         )
     smoothing, rank = smoothing_of(estimator.backoff, estimator.alpha), schema.rank_by_name(schema.dense)
     density = Tree(smoothing, one_tree, estimator.penalty, estimator.missing == "em", rank=rank)
-    return dependence_blocks(estimator, schema, density, binned=binned, missing=estimator.missing)
+    return dependence_blocks(schema, density, estimator.bins, missing=estimator.missing, alpha=estimator.alpha)
 
 
 def parents_in(model: GenerativeModel, tree: int) -> dict[str, str | None]:
@@ -77,7 +83,7 @@ def _trees(model: GenerativeModel) -> TreeParameters:
     return parameters
 
 
-@insert_shared_docs
+@declares_parameters
 class TreeAugmentedNaiveBayes(GenerativeEstimator):
     r"""Tree-augmented naive Bayes (TAN): each feature depends on the class and on one other feature.
 
@@ -165,6 +171,16 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
            [0.5 , 0.5 ]])
     """
 
+    bins: Any = "auto"
+    penalty: Any = None
+    missing: str = "pairs"
+    backoff: float | str | BackOff | None = 10.0
+    alpha: float = 1.0
+    labels: Labels | None = None
+    em: EM | None = None
+    random_state: Any = None
+    feature_weights: str | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "penalty": [None, StrOptions({"aic", "bic"})],
         "missing": [StrOptions({"pairs", "em", "informative"})],
@@ -174,35 +190,6 @@ class TreeAugmentedNaiveBayes(GenerativeEstimator):
         **EM_CONSTRAINTS,
         **WEIGHTS_CONSTRAINTS,
     }
-
-    def __init__(
-        self,
-        *,
-        bins: Any = "auto",
-        penalty: Any = None,
-        missing: str = "pairs",
-        backoff: float | str | BackOff | None = 10.0,
-        alpha: float = 1.0,
-        priors: Any = None,
-        columns: Columns | None = None,
-        labels: Labels | None = None,
-        em: EM | None = None,
-        random_state: Any = None,
-        feature_weights: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.bins = bins
-        self.penalty = penalty
-        self.missing = missing
-        self.backoff = backoff
-        self.alpha = alpha
-        self.priors = priors
-        self.columns = columns
-        self.labels = labels
-        self.em = em
-        self.random_state = random_state
-        self.feature_weights = feature_weights
-        self.n_jobs = n_jobs
 
     _one_tree: ClassVar[bool] = True  # of all classes
 
@@ -281,6 +268,7 @@ class ChowLiuClassifier(TreeAugmentedNaiveBayes):
         return [(labels[c], z - of_class.index(c)) for z, c in enumerate(of_class)]
 
 
+@declares_parameters
 class ChowLiuTree(DensityMixin, OneModel):
     r"""Chow-Liu tree: a density of rows without a class.
 
@@ -321,6 +309,15 @@ class ChowLiuTree(DensityMixin, OneModel):
     array([-0.81, -2.89, -0.69])
     """
 
+    bins: Any = 8
+    penalty: Any = None
+    missing: str = "pairs"
+    backoff: float | None = 10.0
+    alpha: float = 1.0
+    columns: Columns | None = None
+    em: EM | None = None
+    n_jobs: int | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         name: checks
         for name, checks in ChowLiuClassifier._parameter_constraints.items()
@@ -328,27 +325,6 @@ class ChowLiuTree(DensityMixin, OneModel):
     } | {"bins": [None, Interval(Integral, 2, None, closed="left"), "array-like"]}
 
     _keywords = OF_MIXTURES
-
-    def __init__(
-        self,
-        *,
-        bins: Any = 8,
-        penalty: Any = None,
-        missing: str = "pairs",
-        backoff: float | None = 10.0,
-        alpha: float = 1.0,
-        columns: Columns | None = None,
-        em: EM | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.bins = bins
-        self.penalty = penalty
-        self.missing = missing
-        self.backoff = backoff
-        self.alpha = alpha
-        self.columns = columns
-        self.em = em
-        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the tree and its tables; a previous fit is discarded.

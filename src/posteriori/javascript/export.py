@@ -12,8 +12,11 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from posteriori import densities
+from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.mixture import MixtureModel
 from posteriori.model import FactorWeights, GenerativeModel, PairTables, Pool, Posterior
 from posteriori.model_cost import Language, require_affordable_export
 from posteriori.networks import BayesianNetwork
@@ -184,10 +187,10 @@ def javascript_object(model: Any) -> dict[str, Any]:
         raise TypeError(
             "a classifier of a network is not written; write the network itself, which predicts all variables"
         )
-    posterior = getattr(model, "_posterior", None)
-    if not isinstance(posterior, Posterior):
+    if not isinstance(model, Classifier | MixtureModel):
         raise TypeError(f"a {type(model).__name__} cannot be written; give a fitted classifier or a BayesianNetwork")
-    return head | _classifier(model, posterior)
+    check_is_fitted(model)
+    return head | _classifier(model, model.fitted_.posterior)
 
 
 def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from posteriori.learning.cut_points import CutPoints
 from posteriori.learning.fit import FitResult, Plan, without_groups
 from posteriori.learning.fold_fits import CrossFitted, PlanFit, PlanSubset, fit_all
 from posteriori.learning.held_out_forests import fit_forest, leaves_folds_out
-from posteriori.learning.requests import IN_NO_FOLD, Request, SubsetSums
+from posteriori.learning.requests import IN_NO_FOLD, PassRequest, SubsetSums
 from posteriori.learning.second_passes import Prepared, Subset, prepare
 from posteriori.learning.work_bounds import COUNTING, COUNTING_AGAIN, CUTTING, FITTING, WorkCounts, announce_work
 from posteriori.model import bins_of
@@ -134,11 +134,11 @@ def _fit_forests(rows: LabelledSource, folds: int, plans: Sequence[Plan], cut_po
     return found
 
 
-def _requests(plan: Plan, schemas: Sequence[Schema]) -> list[tuple[Request, ...]]:
+def _requests(plan: Plan, schemas: Sequence[Schema]) -> list[tuple[PassRequest, ...]]:
     """Return the requests of a plan for the rows outside each fold, and last for all rows."""
     if _are_one(schemas):
-        return [Request.of_model(schemas[0], None, plan.blocks)] * len(schemas)
-    return [Request.of_model(schema, subset, plan.blocks) for subset, schema in enumerate(schemas)]
+        return [PassRequest.of_model(schemas[0], None, plan.blocks)] * len(schemas)
+    return [PassRequest.of_model(schema, subset, plan.blocks) for subset, schema in enumerate(schemas)]
 
 
 def _with_groups(plan: Plan, statistics: JointStatistics) -> Plan:
@@ -157,7 +157,7 @@ def _prepared(
     sums: SubsetSums,
     plans: Sequence[Plan],
     schemas: Sequence[list[Schema]],
-    wanted: Sequence[list[tuple[Request, ...]]],
+    wanted: Sequence[list[tuple[PassRequest, ...]]],
 ) -> list[list[Prepared]]:
     """Return, for each plan and subset, what its fit needs; second passes are shared where the subsets have one schema.
 

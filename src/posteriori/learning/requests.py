@@ -23,7 +23,7 @@ IN_NO_FOLD = -1  # the rows that train the models of all folds, as a subset
 
 
 @dataclass(frozen=True)
-class Request:
+class PassRequest:
     """Statistics of some columns under a schema.
 
     Requests are equal if all fields of their factories are: equality of factories would ignore groups of categories.
@@ -55,12 +55,12 @@ class Request:
     is_checked: bool = field(compare=False)
 
     @classmethod
-    def of(cls, schema: Schema, subset: int | None, block: Block, factory: Any) -> Request:
+    def of(cls, schema: Schema, subset: int | None, block: Block, factory: Any) -> PassRequest:
         """Return the request for the statistics of a factory."""
         return cls(schema, block.columns, subset, _identity(factory), factory, block, is_checked=False)
 
     @classmethod
-    def of_model(cls, schema: Schema, subset: int | None, blocks: Sequence[Block]) -> tuple[Request, ...]:
+    def of_model(cls, schema: Schema, subset: int | None, blocks: Sequence[Block]) -> tuple[PassRequest, ...]:
         """Return the requests for all that a model is estimated from: one per block, and last that for the totals."""
         found = []
         for block in blocks:
@@ -117,12 +117,12 @@ class _CollectRequested:
 
     Attributes
     ----------
-    requests : tuple of Request
+    requests : tuple of PassRequest
     folds : int or None
         Requests for each subset have a component per pair of fold and class; per class if it is None.
     """
 
-    requests: tuple[Request, ...]
+    requests: tuple[PassRequest, ...]
     folds: int | None
 
     def __call__(self, batch: Batch) -> _RequestedSums:
@@ -167,13 +167,13 @@ class SubsetSums:
     source: LabelledSource
     folds: int
     held_out: Batch | None = None
-    _found: dict[Request, dict[int, Any]] = field(default_factory=dict)
+    _found: dict[PassRequest, dict[int, Any]] = field(default_factory=dict)
 
-    def __contains__(self, request: Request) -> bool:
+    def __contains__(self, request: PassRequest) -> bool:
         """Whether the request is answered."""
         return request in self._found
 
-    def of(self, request: Request, subset: int) -> Any:
+    def of(self, request: PassRequest, subset: int) -> Any:
         """Return the requested statistics of the rows outside a fold, or of all rows if it is the number of folds.
 
         Where most rows are in no fold, those of these alone are of the subset `IN_NO_FOLD`.
@@ -181,13 +181,13 @@ class SubsetSums:
         sums = self._found[request][subset]
         return sums.narrowed(request.factory.scopes) if request.is_of_scopes else sums
 
-    def of_model(self, requests: Sequence[Request], subset: int) -> JointStatistics:
-        """Return the statistics of a model from its requests (`Request.of_model`)."""
+    def of_model(self, requests: Sequence[PassRequest], subset: int) -> JointStatistics:
+        """Return the statistics of a model from its requests (`PassRequest.of_model`)."""
         *of_blocks, of_rows = requests
         joint: JointStatistics = self.of(of_rows, subset)
         return replace(joint, blocks=tuple([self.of(request, subset) for request in of_blocks]))
 
-    def add_up(self, requests: Iterable[Request], progress: Callable[[int], None] | None = None) -> None:
+    def add_up(self, requests: Iterable[PassRequest], progress: Callable[[int], None] | None = None) -> None:
         """Answer requests from one pass over the rows; `progress` is called with the number of rows of each batch."""
         united = _united([request for request in dict.fromkeys(requests) if request not in self._found])
         added = tuple(dict.fromkeys(united.values()))
@@ -198,7 +198,9 @@ class SubsetSums:
         for request, one in united.items():
             self._found[request] = found[one]
 
-    def _from_pairs(self, source: LabelledSource, requests: tuple[Request, ...]) -> dict[Request, dict[int, Any]]:
+    def _from_pairs(
+        self, source: LabelledSource, requests: tuple[PassRequest, ...]
+    ) -> dict[PassRequest, dict[int, Any]]:
         """Return the sums of each subset, from those per pair of fold and class."""
         sums = source.reduce(_CollectRequested(requests, self.folds))
         n = (self.folds + 1) * sums.n_components
@@ -209,7 +211,9 @@ class SubsetSums:
             for request, part in zip(requests, sums.parts, strict=True)
         }
 
-    def _from_parts(self, source: LabelledSource, requests: tuple[Request, ...]) -> dict[Request, dict[int, Any]]:
+    def _from_parts(
+        self, source: LabelledSource, requests: tuple[PassRequest, ...]
+    ) -> dict[PassRequest, dict[int, Any]]:
         """Return the sums of each subset, and of the rows in no fold, from those of each fold."""
         assert self.held_out is not None
         assert all(request.subset is None for request in requests)  # the rows in no fold choose the cut points of all
@@ -218,7 +222,7 @@ class SubsetSums:
         return {request: {k: sums.parts[place] for k, sums in of_subsets} for place, request in enumerate(requests)}
 
 
-def _united(requests: Sequence[Request]) -> dict[Request, Request]:
+def _united(requests: Sequence[PassRequest]) -> dict[PassRequest, PassRequest]:
     """Return, for each request, the one to add up: counts of some of its scopes are part of one request.
 
     Structures that are learned without one of the folds share most of their families.

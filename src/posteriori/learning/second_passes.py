@@ -11,7 +11,7 @@ from typing import Any, cast
 from posteriori.densities import TwoPassDensity, implements
 from posteriori.densities.capabilities import PatternDensity
 from posteriori.densities.refinement import FurtherPass, Refined, Refinement
-from posteriori.learning.requests import Request, SubsetSums
+from posteriori.learning.requests import PassRequest, SubsetSums
 from posteriori.model import Block
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.scatter import MissingPatterns
@@ -79,7 +79,7 @@ class _Part:
         return first._at(density.refine(statistics)) if implements(density, TwoPassDensity) else first
 
     @cached_property
-    def request(self) -> Request | None:
+    def request(self) -> PassRequest | None:
         """What the block needs of the rows of all subsets; None if it is prepared."""
         if isinstance(self.step, FurtherPass):
             return self._request(self.step.factory)
@@ -100,8 +100,8 @@ class _Part:
             step = Refined(self.subset.blocks[self.place].density, self.subset.statistics.blocks[self.place])
         return replace(self, step=step)
 
-    def _request(self, factory: Any) -> Request:
-        return Request.of(self.subset.schema, None, self.subset.blocks[self.place], factory)
+    def _request(self, factory: Any) -> PassRequest:
+        return PassRequest.of(self.subset.schema, None, self.subset.blocks[self.place], factory)
 
 
 def _together(subset: Subset, parts: Sequence[_Part]) -> Prepared:
