@@ -136,7 +136,7 @@ class Estimator(BaseEstimator, ABC):
         """Return rows to predict."""
         if not self._is_fitted:
             check_is_fitted(self)  # raises its error; it takes longer than one row
-        return self._value.predictor(self.n_jobs).source(X)
+        return self._value.predictor.source(X, self.n_jobs)
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from posteriori.classifiers.classifier import Classifier
@@ -83,7 +84,7 @@ def predict_to(
     """
     if not isinstance(estimator, Classifier | MixtureModel):
         raise TypeError(f"{type(estimator).__name__} writes no files; use a classifier of posteriori, or its predict")
-    fitted = estimator.fitted_.predictor(estimator.n_jobs)
+    fitted = replace(estimator.fitted_.predictor, n_jobs=estimator.n_jobs)
     decision = None if costs is None and thresholds is None else decision_of(fitted.labels, costs, thresholds)
     wanted = Wanted(proba, strangeness, columns_beside(X, with_columns), decision, escape_formulas)
     return write_predictions(fitted, _of_the_model(X, fitted.schema), path, wanted, progress)

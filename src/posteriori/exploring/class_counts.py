@@ -134,7 +134,7 @@ def _parts_of(counts: JointCounts, columns: tuple[int, ...]) -> Iterator[tuple[S
 def _tables_of_rows(member: Fitted, X: Any, labels: Array) -> Iterator[tuple[Scope, Array]]:
     """Yield the counts of single columns and of pairs of columns of labelled rows, in the bins of a model."""
     schema = member.model.schema
-    codes = member.predictor(None).source(X).map(lambda batch: batch.codes.values)[labels >= 0]
+    codes = member.predictor.source(X).map(lambda batch: batch.codes.values)[labels >= 0]
     cardinalities = tuple(schema.columns[j].cardinality for j in schema.coded)
     sizes = {
         scope: len(member.classes) * int(np.prod([cardinalities[place] + 1 for place in scope]))

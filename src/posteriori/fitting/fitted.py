@@ -126,9 +126,10 @@ class FittedValue(ABC):
         """Whether it was learned from rows, and not made of parameters."""
         return self.first.statistics is not None
 
-    def predictor(self, n_jobs: int | None) -> FittedPosterior:
-        """Return what predicts rows, on some threads."""
-        return FittedPosterior(self.posterior, self.target, self.recipe.name, n_jobs, self.is_trained)
+    @cached_property
+    def predictor(self) -> FittedPosterior:
+        """The posterior with what reads rows for it."""
+        return FittedPosterior(self.posterior, self.target, self.recipe.name, learned=self.is_trained)
 
     def with_record(self, **changed: Any) -> Self:
         """Return the same with other knowledge of the training rows."""

@@ -70,7 +70,8 @@ def _collect_first(recipe: Recipe, X: Any, y: Any, sample_weight: Any, classes: 
 def _collected(recipe: Recipe, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool) -> CollectedRows:
     """Read rows, choose the cut points of binned columns, and collect the statistics."""
     rows = read_first_rows(recipe, X, y, sample_weight, classes=classes, complete=complete)
-    rows = with_held_out_weight(recipe, rows)
+    if recipe.chooses_weight:
+        rows = with_held_out_weight(recipe, rows)
     source, target = rows.source, rows.target
     plan = recipe.plan_for(source, target, complete)
     announce_work([plan], source.schema, WorkCounts(source.table.n_rows, 0, target.cardinality))

@@ -76,26 +76,32 @@ class Recipe:
             return Recipe.of(self.estimator().set_params(**changed))
         return replace(self, parameters={**self.parameters, **changed})
 
+    @cached_property
+    def _asked(self) -> Asked:
+        """The class with these parameters, which is asked for what follows from them."""
+        asked: Asked = self.estimator()
+        return asked
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"family": self.family, "parameters": self.parameters}
+
     def estimator(self) -> Any:
         """Return a new estimator with these parameters."""
         return self.family(**{name: _copied(value) for name, value in self.parameters.items()})
 
     def check(self) -> None:
         """Raise ValueError that names a parameter of a wrong type or value."""
-        asked: Asked = self.estimator()
-        asked._validate_params()
+        self._asked._validate_params()
 
     # The densities ----------------------------------------------------------------------------------------------
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """Return the densities and their columns."""
-        asked: Asked = self.estimator()
-        return asked._blocks(schema)
+        return self._asked._blocks(schema)
 
     def check_size(self, schema: Schema, target: Column) -> None:
         """Raise ValueError, before memory is allocated, if the model would take more than allowed."""
-        asked: Asked = self.estimator()
-        asked._check_size(schema, target)
+        self._asked._check_size(schema, target)
 
     # The parameters that several families have; a default where a family has them not -----------------------------
 
@@ -123,6 +129,11 @@ class Recipe:
     def labels(self) -> Labels:
         """What is asked of the labels."""
         return self.parameters.get("labels") or Labels()
+
+    @property
+    def chooses_weight(self) -> bool:
+        """Whether held-out rows choose the weight of rows without label."""
+        return isinstance(self.labels.unlabelled_weight, str)
 
     @property
     def em(self) -> EM | None:

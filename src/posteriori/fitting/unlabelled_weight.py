@@ -21,7 +21,7 @@ _LOWEST = np.log(np.finfo(np.float64).eps)  # what a probability of 0 counts as
 def with_held_out_weight(recipe: Recipe, rows: TrainingRows) -> TrainingRows:
     """Return training rows with the weight of those without label that is chosen by held-out rows, if this is asked."""
     source = rows.source
-    if not (recipe.labels.unlabelled_weight == "held_out" and source.labels is not None and source.labels.may_miss):
+    if not (recipe.chooses_weight and source.labels is not None and source.labels.may_miss):
         return rows
     weight = held_out_weight(rows, recipe.plan(source.schema, rows.target))
     chosen = rows.with_unlabelled_weight(weight)

@@ -86,10 +86,10 @@ class FittedPosterior:
         schema, named = self.schema, self.learned
         return matched_places(table, schema, self.model, schema.target, warn_of_lost_names=named, may_lack=True)
 
-    def source(self, X: Any) -> LabelledSource:
-        """Return rows to predict as a source; X is anything that `predict` takes."""
+    def source(self, X: Any, n_jobs: int | None = None) -> LabelledSource:
+        """Return rows to predict as a source, read on some threads; X is anything that `predict` takes."""
         table = read_rows(X, self.schema, self.model)
-        source = source_of(table, self.schema, self.places_in(table), n_jobs=self.n_jobs)
+        source = source_of(table, self.schema, self.places_in(table), n_jobs=n_jobs or self.n_jobs)
         return source.with_width(self.posterior.n_scores)
 
     def scorer(self) -> Scorer:
