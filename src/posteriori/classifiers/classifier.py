@@ -21,7 +21,7 @@ from posteriori.explain.words import WordFactors, word_factors_of
 from posteriori.fitting.fitted import TrainingRecord
 from posteriori.learning.importance import Importance, importance_under_model
 from posteriori.reading import check_weights, read_labels
-from posteriori.scoring import ModelRows, Scorer
+from posteriori.scoring import Scorer
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
 from posteriori.support.checks import check_draw, generator
@@ -149,7 +149,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
-        return Scorer(tuple(self.classes_.tolist()), ModelRows(self._posterior, type(self).__name__))
+        return self._value.predictor.scorer()
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""

@@ -74,6 +74,9 @@ class Estimator(BaseEstimator, ABC):
         """What the parameters ask of a fit."""
         return Recipe.of(self)
 
+    def _check_size(self, schema: Schema, target: Column) -> None:
+        """Raise ValueError, before memory is allocated, if the model would take more than allowed."""
+
     # The fitted value -------------------------------------------------------------------------------------------
 
     @property

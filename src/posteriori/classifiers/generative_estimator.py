@@ -40,9 +40,6 @@ class GenerativeEstimator(Classifier, OneModel):
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         """Return the densities and their columns."""
 
-    def _check_size(self, schema: Schema, target: Column) -> None:
-        """Raise ValueError, before memory is allocated, if the model would take more than allowed."""
-
     # The way of a fit -------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -38,7 +38,7 @@ from posteriori.learning.initialization import SampledRows, sampled, spread_seed
 from posteriori.learning.work_bounds import announce_em
 from posteriori.model import Block, GenerativeModel, Prior, draw_rows
 from posteriori.reading import check_weights, infer_schema, read_labels, read_table
-from posteriori.scoring import ModelRows, Scorer
+from posteriori.scoring import Scorer
 from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics.resolution import few_whole_numbers, rounding_variance
@@ -390,8 +390,7 @@ class MixtureModel(DensityMixin, OneModel):
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(z | x) of each component, a dict, for services."""
-        check_is_fitted(self)
-        return Scorer(tuple(range(self.model_.n_classes)), ModelRows(self._posterior, type(self).__name__))
+        return self._value.predictor.scorer()
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the most probable component of each row, (n,)."""

@@ -37,7 +37,7 @@ from posteriori.reading import read_table
 from posteriori.support.checks import check_draw, generator, require
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema
+from posteriori.tables import Schema
 from posteriori.tables.writing import write_table
 
 
@@ -373,9 +373,6 @@ class ChowLiuTree(DensityMixin, OneModel):
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         return tree_blocks(self, schema, one_tree=False)
-
-    def _check_size(self, schema: Schema, target: Column) -> None:
-        """Raise nothing: tables of pairs are bounded by `tree_blocks`."""
 
     @property
     def tree_(self) -> dict[str, str | None]:

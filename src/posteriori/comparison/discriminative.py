@@ -33,7 +33,7 @@ _MOST_CATEGORIES = 255  # per column, the limit of histogram gradient boosting
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Discriminative:
     """A classifier, and the preprocessing of its columns."""
 
     # returns the classifier, given a mask of the columns that are categorical; numeric columns come first
@@ -72,16 +72,18 @@ def _few_codes() -> OrdinalEncoder:
     )
 
 
-RECIPES: dict[str, Recipe] = {
-    "logistic": Recipe(lambda categorical: LogisticRegression(max_iter=1000), _imputed_and_scaled, _imputed_indicators),
-    "boosting": Recipe(
+DISCRIMINATIVE: dict[str, Discriminative] = {
+    "logistic": Discriminative(
+        lambda categorical: LogisticRegression(max_iter=1000), _imputed_and_scaled, _imputed_indicators
+    ),
+    "boosting": Discriminative(
         lambda categorical: HistGradientBoostingClassifier(categorical_features=categorical),
         _unchanged,
         _few_codes,
         reads_text=False,
     ),
     # RandomForestClassifier refuses NaN in sparse matrices, and takes numbers as float32.
-    "forest": Recipe(
+    "forest": Discriminative(
         lambda categorical: RandomForestClassifier(),
         _unchanged,
         _indicators,
@@ -198,7 +200,7 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             A label is missing, a cell is infinite, or the classifier refuses the rows.
         """
-        recipe = self._recipe()
+        chosen = self._chosen()
         table = read_table(X)
         if isinstance(table, BlockTable):
             raise needs_dense(table.blocks[0].column, table.n_rows, "this estimator")
@@ -208,7 +210,7 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
         declared = categorical_places(self.categorical_features, None, [table.names[j] for j in columns])
         names = [table.names[j] for j in columns]
-        places = text_places(self.text if recipe.reads_text else None, None, columns, names, declared)
+        places = text_places(self.text if chosen.reads_text else None, None, columns, names, declared)
         # Each word has the same hash here, because tf-idf finds the words itself.
         found = text_columns(table, columns, places)
         texts = {j: Tokenizer(n_features=1) for j in found}
@@ -223,8 +225,8 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = len(schema.columns)
         if schema.named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
-        self.pipeline_ = _build(recipe, self.schema_, self._tokenizers)
-        cells = _cells(table, self.schema_, columns, recipe.largest)
+        self.pipeline_ = _build(chosen, self.schema_, self._tokenizers)
+        cells = _cells(table, self.schema_, columns, chosen.largest)
         cells[:, np.isnan(cells).all(axis=0)] = 0.0  # boosting refuses columns that are entirely missing
         self.pipeline_.fit(
             _with_texts(cells, table, self.schema_, columns), labels.components(target, slice(0, table.n_rows))
@@ -237,7 +239,7 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         table = read_table(X)
         positions = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
         schema = self._with_unseen_categories(table, positions)
-        cells = _with_texts(_cells(table, schema, positions, self._recipe().largest), table, schema, positions)
+        cells = _with_texts(_cells(table, schema, positions, self._chosen().largest), table, schema, positions)
         return np.asarray(self.pipeline_.predict_proba(cells))
 
     def predict(self, X: Any) -> Array:
@@ -248,28 +250,28 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
     @property
     def reads_text(self) -> bool:
         """Whether the classifier reads columns of text."""
-        return self._recipe().reads_text
+        return self._chosen().reads_text
 
-    def _recipe(self) -> Recipe:
-        """Return the recipe of the classifier, with the parameters of this estimator."""
+    def _chosen(self) -> Discriminative:
+        """Return the chosen of the classifier, with the parameters of this estimator."""
         if isinstance(self.classifier, str):
-            if self.classifier not in RECIPES:
+            if self.classifier not in DISCRIMINATIVE:
                 raise ValueError(
-                    f"classifier is {self.classifier!r}; name one of {', '.join(map(repr, RECIPES))}, or give a "
+                    f"classifier is {self.classifier!r}; name one of {', '.join(map(repr, DISCRIMINATIVE))}, or give a "
                     "classifier of scikit-learn"
                 )
-            recipe = RECIPES[self.classifier]
+            chosen = DISCRIMINATIVE[self.classifier]
 
             def build(categorical: list[bool]) -> Any:
-                return recipe.classifier(categorical).set_params(random_state=self.random_state)
+                return chosen.classifier(categorical).set_params(random_state=self.random_state)
 
-            return replace(recipe, classifier=build)
+            return replace(chosen, classifier=build)
         if isinstance(self.classifier, type) or not hasattr(self.classifier, "predict_proba"):
             raise TypeError(
                 f"classifier is {self.classifier!r}, which has no predict_proba; give a probabilistic classifier"
             )
         given = self.classifier
-        return Recipe(lambda categorical: clone(given), _imputed_and_scaled, _imputed_indicators, 0.0)
+        return Discriminative(lambda categorical: clone(given), _imputed_and_scaled, _imputed_indicators, 0.0)
 
     def _with_unseen_categories(self, table: Table, positions: tuple[int, ...]) -> Schema:
         """Return the schema with the unseen categories of a table appended to those of training."""
@@ -280,11 +282,11 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         return self.schema_.extended(found, mixed=mixed)
 
 
-def _build(recipe: Recipe, schema: Schema, tokenizers: Sequence[Tokenizer]) -> Pipeline:
+def _build(chosen: Discriminative, schema: Schema, tokenizers: Sequence[Tokenizer]) -> Pipeline:
     n_numbers, n_categories = len(schema.of_kind("continuous")), len(schema.of_kind("categorical"))
     transformers: list[tuple[str, Any, Any]] = [
-        ("numbers", recipe.numbers(), list(range(n_numbers))),
-        ("categories", recipe.categories(), list(range(n_numbers, n_numbers + n_categories))),
+        ("numbers", chosen.numbers(), list(range(n_numbers))),
+        ("categories", chosen.categories(), list(range(n_numbers, n_numbers + n_categories))),
     ]
     if tokenizers:  # the cells are objects then
         transformers = [
@@ -293,8 +295,8 @@ def _build(recipe: Recipe, schema: Schema, tokenizers: Sequence[Tokenizer]) -> P
     used = [transformer for transformer in transformers if transformer[2]]  # without empty lists of columns
     for k, tokenizer in enumerate(tokenizers):
         used.append((f"text{k}", tokenizer.weighter(), n_numbers + n_categories + k))
-    columns = ColumnTransformer(used, sparse_threshold=1.0 if tokenizers else recipe.sparse_threshold)
-    classifier = recipe.classifier([False] * n_numbers + [True] * n_categories)
+    columns = ColumnTransformer(used, sparse_threshold=1.0 if tokenizers else chosen.sparse_threshold)
+    classifier = chosen.classifier([False] * n_numbers + [True] * n_categories)
     return Pipeline([("columns", columns), ("classifier", classifier)])
 
 

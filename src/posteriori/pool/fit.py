@@ -1,4 +1,4 @@
-"""The way of a fit of a pool: rows, candidates, their fits in folds, weights, and what is judged, each a value."""
+"""The way of a fit of a pool: rows, candidates, their fits in folds, weights, and what is evaluated, each a value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from posteriori.fitting.learn import fitted_of
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import MOST_EVALUATED_BY_ALL, FoldedData, held_out_rows, sample_of
-from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_bounds import POOLING, affordable_folds, fitting_steps, total_work
 from posteriori.model import Pool, Posterior
 from posteriori.model_cost import Language
@@ -72,8 +71,8 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
     with step(POOLING), one_blas_thread():
         start_progress(POOLING, 1)
         weights = _weigh(asked, chosen.fits, fitter, read.prior)
-        judged = _judge(asked, read, weights)
-        pool = _value(recipe, read, weights, judged)
+        evaluated = _evaluate(asked, read, weights)
+        pool = _value(recipe, read, weights, evaluated)
     first = chosen.fits.fitted[0].full
     warn_of_empty_columns(first.model, first.statistics)
     members = {name: replace(one, classes_closed=data.classes is not None) for name, one in pool.members.items()}
@@ -241,17 +240,13 @@ def _pool_of(
     asked: PoolParameters, sample: HeldOutSample, folded: FoldedData, typical: Array, start: Pool | None = None
 ) -> Pool:
     """Return the pool that held-out predictions of the members determine."""
-    part, components, weight = sample.log_posterior, sample.y_true, sample.weight
-    if asked.weighs:
-        penalty = asked.penalty_on(folded)
-        if start is not None and folded.most_are_in_no_fold:
-            return fit_pool_of(start.weight > 0, part, components, weight, penalty, start, typical)
-        pool = fit_pool(part, components, weight, penalty, start, typical)
-        return prune_pool(part, components, weight, penalty, pool, typical) if folded.most_are_in_no_fold else pool
-    losses = [scores_of(components, np.exp(one), weight)["log_loss"] for one in np.moveaxis(part, 2, 0)]
-    chosen = np.zeros(len(losses))
-    chosen[int(np.argmin(losses))] = 1.0
-    return Pool(chosen, np.zeros(part.shape[1]))
+    if not asked.weighs:
+        return sample.best()
+    penalty = asked.penalty_on(folded)
+    if start is not None and folded.most_are_in_no_fold:
+        return sample.weighed_again(penalty, typical, start)
+    pool = sample.weighed(penalty, typical, start)
+    return sample.pruned(penalty, typical, pool) if folded.most_are_in_no_fold else pool
 
 
 def _held_out_sample(log_posterior: Array, folded: FoldedData) -> HeldOutSample:
@@ -262,18 +257,18 @@ def _held_out_sample(log_posterior: Array, folded: FoldedData) -> HeldOutSample:
     )
 
 
-# What is judged, and the value -------------------------------------------------------------------------------------
+# What is evaluated, and the value -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _Evaluated:
     """The out-of-fold predictions of the pool, and the scores of every candidate and of the pool."""
 
     out_of_fold: HeldOut
     results: dict[str, list[str | float | None]]
 
 
-def _judge(asked: PoolParameters, read: PoolRows, weights: _Weights) -> _Judged:
+def _evaluate(asked: PoolParameters, read: PoolRows, weights: _Weights) -> _Evaluated:
     """Judge the candidates and the pool, each row by the weights without its fold."""
     folded, log_posteriors, ratio = weights.fitter.folded, weights.log_posterior, read.log_prior_ratio
     parts = _parts_of(folded, weights.pool) if read.summary.has_gaps else None
@@ -290,7 +285,7 @@ def _judge(asked: PoolParameters, read: PoolRows, weights: _Weights) -> _Judged:
         log_posteriors = np.stack(each, axis=2)
         given = np.exp(np.log(check_priors(asked.priors, folded.target)))
         out_of_fold = replace(out_of_fold, prior=np.broadcast_to(given, pooled.shape))
-    return _Judged(out_of_fold, _results(weights, log_posteriors, pooled, out_of_fold.prior))
+    return _Evaluated(out_of_fold, _results(weights, log_posteriors, pooled, out_of_fold.prior))
 
 
 def _results(
@@ -323,7 +318,7 @@ def _parts_of(folded: FoldedData, pool: Pool) -> Array | None:
         return folded.source.map(of_batch)[folded.evaluated]
 
 
-def _value(recipe: Recipe, read: PoolRows, weights: _Weights, judged: _Judged) -> FittedPool:
+def _value(recipe: Recipe, read: PoolRows, weights: _Weights, evaluated: _Evaluated) -> FittedPool:
     """Return the pool of the members that have a weight, and what is known of the rows."""
     fits, pool, target, ratio = weights.fits, weights.pool, weights.fitter.folded.target, read.log_prior_ratio
     kept = np.flatnonzero(pool.used).tolist()
@@ -331,7 +326,7 @@ def _value(recipe: Recipe, read: PoolRows, weights: _Weights, judged: _Judged) -
     unlabelled = read.rows.source.unlabelled_weight
     assert pool.partial is not None
     # Figures of a copy, which does not keep the posteriors beside their logs.
-    record = TrainingRecord(figures=replace(judged.out_of_fold).figures).with_held_out(
+    record = TrainingRecord(figures=replace(evaluated.out_of_fold).figures).with_held_out(
         held_out_rows(
             weights.fitter.folded, weights.fitter.sampled, fits.batch, _posteriors(fits.fitted, weights.of_folds)
         )
@@ -349,8 +344,8 @@ def _value(recipe: Recipe, read: PoolRows, weights: _Weights, judged: _Judged) -
         pool.partial.cells,
         read.prior,
         float(recipe.labels.unlabelled_weight),
-        judged.results,
-        out_of_fold=judged.out_of_fold,
+        evaluated.results,
+        out_of_fold=evaluated.out_of_fold,
         held_out_sample=weights.learned.of_members(kept).reduced(),
         record=record,
     )

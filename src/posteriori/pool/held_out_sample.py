@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori.learning.folds import stratified_subsample
-from posteriori.learning.log_linear import ROWS_PER_PARAMETER
-from posteriori.model import FLOOR
+from posteriori.learning.log_linear import ROWS_PER_PARAMETER, fit_pool, fit_pool_of, prune_pool
+from posteriori.model import FLOOR, Pool
+from posteriori.model_selection.metrics import scores_of
 from posteriori.support.typing import Array
 from posteriori.tables import Column
 
@@ -33,6 +34,27 @@ class HeldOutSample:
     def empty(cls, n_classes: int, n_members: int) -> HeldOutSample:
         """Return the sample of no row."""
         return cls(np.empty((0, n_classes, n_members)), np.empty(0, np.int64), np.empty(0), covers_fit=False)
+
+    def weighed(self, penalty: float, typical: Array, start: Pool | None = None) -> Pool:
+        """Return the pool whose weights these predictions determine, shrunk to typical ones by a penalty."""
+        return fit_pool(self.log_posterior, self.y_true, self.weight, penalty, start, typical)
+
+    def weighed_again(self, penalty: float, typical: Array, start: Pool) -> Pool:
+        """Return the pool of the members that have a weight in another one."""
+        kept = start.weight > 0
+        return fit_pool_of(kept, self.log_posterior, self.y_true, self.weight, penalty, start, typical)
+
+    def pruned(self, penalty: float, typical: Array, pool: Pool) -> Pool:
+        """Return a pool without the members that lower the log-loss by hardly anything."""
+        return prune_pool(self.log_posterior, self.y_true, self.weight, penalty, pool, typical)
+
+    def best(self) -> Pool:
+        """Return the pool of the one member with the lowest log-loss."""
+        each = np.moveaxis(self.log_posterior, 2, 0)
+        losses = [scores_of(self.y_true, np.exp(one), self.weight)["log_loss"] for one in each]
+        chosen = np.zeros(len(losses))
+        chosen[int(np.argmin(losses))] = 1.0
+        return Pool(chosen, np.zeros(self.log_posterior.shape[1]))
 
     def reduced(self) -> HeldOutSample:
         """Return a stratified sample of at most 5,000 of the rows, with weights of the same sum."""

@@ -17,7 +17,6 @@ from posteriori.fitting.update import reason_not_extendable, reason_not_mergeabl
 from posteriori.learning.fit import TrainingRows
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.importance import HeldOutRows, most_rows
-from posteriori.learning.log_linear import fit_pool
 from posteriori.model import FLOOR, Pool, Posterior, log_posteriors_alone
 from posteriori.pool.candidates import typical_weights
 from posteriori.pool.held_out_sample import MOST_KEPT, HeldOutSample, places_of
@@ -204,7 +203,7 @@ def _with_members(
     ratio = log_prior_ratio(asked.priors, target, prior)
     if sample is not None and sample.determines_weights and asked.weighs:
         typical = typical_weights(one.recipe for one in members.values())
-        fitted = fit_pool(sample.log_posterior, sample.y_true, sample.weight, asked.penalty, typical=typical)
+        fitted = sample.weighed(asked.penalty, typical)
         weights, bias = dict(zip(members, fitted.weight.tolist(), strict=True)), fitted.bias
     warn_of_unable(unable)
     partial = rescaled(before.partial_weights, list(members))
