@@ -120,23 +120,30 @@ def _content_of(estimator: Any, arrays: dict[str, Array]) -> dict[str, Any]:
     """Convert a fitted estimator to JSON: what it learned, with its parameters; its arrays are stored in `arrays`."""
     from sklearn.utils.validation import check_is_fitted
 
-    name = type(estimator).__name__
-    if _estimators().get(name) is not type(estimator):
-        kinds = ", ".join(["BayesianNetwork", *_estimators()])
-        raise TypeError(
-            f"a {name} cannot be saved; posteriori saves its own models ({kinds}), and those that "
-            "posteriori.persistence.register_estimator has registered"
-        )
+    name = _name_in_files(type(estimator))
     check_is_fitted(estimator)
     fitted = replace(estimator.fitted_, recipe=estimator.recipe).for_file()
     return {"model": name, "fitted": pack(fitted, "fitted", arrays, _content_of_recipe)}
 
 
+def _name_in_files(family: type[Any]) -> str:
+    """Return the name by which a file knows a class of estimators; TypeError if it knows none."""
+    name = family.__name__
+    if _estimators().get(name) is not family:
+        kinds = ", ".join(["BayesianNetwork", *_estimators()])
+        raise TypeError(
+            f"a {name} cannot be saved; posteriori saves its own models ({kinds}), and those that "
+            "posteriori.persistence.register_estimator has registered"
+        )
+    return name
+
+
 def _content_of_recipe(value: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any] | None:
     """Convert a recipe, or an estimator that is a parameter, to JSON; None for any other value."""
     if isinstance(value, Recipe):
+        name = _name_in_files(value.family)
         parameters = pack(dict(value.parameters), f"{path}parameters", arrays, _content_of_recipe)
-        return {"recipe": value.name, "parameters": parameters}
+        return {"recipe": name, "parameters": parameters}
     if _estimators().get(type(value).__name__) is not type(value):
         return None
     content = _content_of_recipe(value.recipe, path, arrays)
