@@ -150,7 +150,7 @@ def test_columns_of_every_ordered_type_have_last_rows(table, dtype, first, shown
 
 
 def test_of_a_large_table_a_subsample_of_the_held_out_rows_is_scored(monkeypatch):
-    monkeypatch.setattr("posteriori.model_selection.folded_data.MOST_EVALUATED", 40)
+    monkeypatch.setattr("posteriori.learning.folded_data.MOST_EVALUATED", 40)
     found = facts("--holdout-by", "sold")["hold_out"]
     assert (found["rows"], found["held_out_rows"], found["trained_rows"]) == (40, 120, 480)
     assert "from 2021-04-25 on (40 of them), by a model of 480 other rows" in found["sentence"]
