@@ -18,6 +18,7 @@ import pytest
 pytestmark = pytest.mark.prose
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "posteriori"
 
 _PER = (
     "row|class|column|cell|feature|label|component|parent|state|table|file|set|fold|second|worker|partition|member"
@@ -44,6 +45,8 @@ PATTERNS = {
     "once a row": rf"\b(?:once|twice|times) an? (?:{_PER})\b",
     "at home, of yore": r"\b(?:of yore|hence|thereof|therein|whereof|wherein|thus|lest|whence|whither|thence)\b",
 }
+# Of docstrings of the package only: the first words of a clause that names nothing.
+HEADLESS = re.compile(r"(?:Return )?what\b", re.IGNORECASE)
 _COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in PATTERNS.items()}
 
 
@@ -78,6 +81,15 @@ def prose_of_document(text: str) -> Iterator[tuple[int, str]]:
     yield 1, re.sub(r"`[^`\n]*`", "`code`", without_blocks)
 
 
+def headless(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line, pattern and first words of each docstring that begins with a headless clause."""
+    nodes = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr)]
+    for one in nodes:
+        found = HEADLESS.match(str(one.value).lstrip()) if isinstance(one, ast.Constant) else None
+        if found:  # of an attribute, too
+            yield one.lineno, "what, without a noun", found[0]
+
+
 def findings(path: Path) -> list[tuple[int, str, str]]:
     """Return line, name of the pattern and matched words of each banned phrase in a file."""
     text = path.read_text(encoding="utf-8")
@@ -87,6 +99,8 @@ def findings(path: Path) -> list[tuple[int, str, str]]:
         flat = re.sub(r"\s", " ", piece)  # a phrase may run over the end of a line; positions stay
         for name, pattern in _COMPILED.items():
             found += [(line + piece.count("\n", 0, m.start()), name, m[0]) for m in pattern.finditer(flat)]
+    if path.is_relative_to(PACKAGE) and not path.is_relative_to(PACKAGE / "kernels"):
+        found += headless(text)
     return sorted(found)
 
 
@@ -127,6 +141,13 @@ def test_a_banned_phrase_is_found(text, tmp_path):
     (tmp_path / "code.py").write_text(f'"""A module.\n\n{text}\n"""\n')
     assert findings(tmp_path / "page.md")
     assert findings(tmp_path / "code.py")
+
+
+@pytest.mark.parametrize("text", ["What a fit learned.", "Return what predicts.", "Return what\nis left."])
+def test_a_docstring_without_a_noun_is_found(text):
+    assert [line for line, _, _ in headless(f'"""{text}"""')] == [1]
+    assert list(headless(f'class A:\n    def f(self):\n        """\n        {text}"""\n    x = 1\n    """{text}"""'))
+    assert not list(headless(f'"""The result. {text}"""\nprint("{text.splitlines()[0]}")  # {text.splitlines()[0]}'))
 
 
 @pytest.mark.parametrize("text", ["Save the model.", "one row per class", "a row", "`nor`", "in a row of a table"])

@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 from sklearn.base import clone
 
+from posteriori.classifiers import GenerativeEstimator
+from posteriori.classifiers.classifier import Classifier
 from posteriori.densities.capabilities import check_base
 from posteriori.persistence import load, save
 from posteriori.support.typing import Array
@@ -62,7 +64,7 @@ def check_density(density: Any, cells: Any, random_state: int = 0) -> list[str]:
     return _checked(_laws_of_density(density, tile, assignment, rng))
 
 
-def check_model(estimator: Any, X: Any, y: Any) -> list[str]:
+def check_model(estimator: Classifier, X: Any, y: Any) -> list[str]:
     """Check that a model obeys Bayes' rule and the conventions of the library, and return the laws.
 
     The laws are of scikit-learn's conventions where it has some (`sklearn.utils.estimator_checks` checks more of them).
@@ -205,7 +207,7 @@ def _laws_of_rows(
     yield "drawn cells are present and in the support", drawn
 
 
-def _laws_of_model(estimator: Any, X: pl.DataFrame, y: Array) -> Iterator[Law]:
+def _laws_of_model(estimator: Classifier, X: pl.DataFrame, y: Array) -> Iterator[Law]:
     model = clone(estimator).fit(X, y)
     posterior = model.predict_proba(X)
     log_posterior = model.predict_log_proba(X)
@@ -233,7 +235,7 @@ def _laws_of_model(estimator: Any, X: pl.DataFrame, y: Array) -> Iterator[Law]:
         _equal(model.predict_proba(X[moved]), posterior[moved])
 
     yield "the order of rows changes no prediction", order
-    if hasattr(model, "score_samples") and hasattr(model, "predict_joint_log_proba"):
+    if isinstance(model, GenerativeEstimator):
         joint = model.predict_joint_log_proba(X)
         yield (
             "log p(x) is the sum of p(x, y) over the classes",

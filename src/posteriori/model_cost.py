@@ -41,7 +41,7 @@ def fine_bins(n_rows: float) -> int:
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What the training rows hold in one column."""
+    """Summary of one column of the training rows."""
 
     name: str
     kind: str  # "continuous" or "categorical"
@@ -56,7 +56,7 @@ class ColumnSummary:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """What a candidate can see of a table before it is fitted."""
+    """Summary of a table, by which candidates are chosen before they are fitted."""
 
     columns: tuple[ColumnSummary, ...]  # the features that are numbers or categories
     n_rows: int  # rows of the table
@@ -78,7 +78,7 @@ class TableSummary:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a model costs on a table."""
+    """Cost of a model on a table."""
 
     lookups: float = 1.0  # numbers looked up per row, in multiples of naive Bayes
     pair_cells: int = 0  # cells in tables of pairs of columns, over all classes

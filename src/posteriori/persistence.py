@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, networks, registry
-from posteriori.classifiers.estimator import estimator_of
+from posteriori.classifiers.estimator import Estimator, estimator_of
 from posteriori.fitting.fitted import Fitted, FittedValue
 from posteriori.fitting.recipe import Recipe
 from posteriori.model_files import check_is_fitted_content, pack, parse, read_file, refuse_unknown, unpack, write_file
@@ -25,7 +25,7 @@ Kind = TypeVar("Kind", bound=classifiers.GenerativeEstimator)
 _registered: dict[str, type[Any]] = {}
 
 
-def save(estimator: Any, path: str | os.PathLike[str]) -> None:
+def save(estimator: Estimator | networks.BayesianNetwork, path: str | os.PathLike[str]) -> None:
     """Write a model to a file atomically: an interrupted write leaves no partial file.
 
     Parameters
@@ -58,7 +58,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     save_made_by(estimator, path, "")
 
 
-def save_made_by(estimator: Any, path: str | os.PathLike[str], origin: str) -> None:
+def save_made_by(estimator: Estimator, path: str | os.PathLike[str], origin: str) -> None:
     """Write an estimator as `save` does, with a digest of what a command made it of.
 
     `load` and `save` do not keep the digest, so that a model which was changed in between has none.
@@ -116,7 +116,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         return estimator
 
 
-def _content_of(estimator: Any, arrays: dict[str, Array]) -> dict[str, Any]:
+def _content_of(estimator: Estimator, arrays: dict[str, Array]) -> dict[str, Any]:
     """Convert a fitted estimator to JSON: what it learned, with its parameters; its arrays are stored in `arrays`."""
     from sklearn.utils.validation import check_is_fitted
 

@@ -6,9 +6,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.cli.facts import pair_facts
 from posteriori.cli.first_page import what_pairs
 from posteriori.datasets import load_penguins
+from posteriori.facts.model import pair_facts
 from tests.classifiers.pairs_by_hand import classifier_with_drawn_pairs, pool_with_drawn_pairs
 from tests.cli.command_line import CommandLine
 

@@ -76,7 +76,7 @@ def assert_counts(counts, table, names, classes, target="species"):
 def test_the_counts_of_a_model_are_those_of_its_training_rows(model, sizes):
     table = load_penguins()
     fitted = model.fit(table, "species")
-    counts = class_counts(fitted)
+    counts = class_counts(fitted.fitted_)
     assert {len(scope["columns"]) for scope in counts["scopes"]} == sizes
     assert all(scope["training"] for scope in counts["scopes"])
     assert_counts(counts, table, fitted.schema_.names, fitted.classes_.tolist())
@@ -87,7 +87,7 @@ def test_a_table_adds_the_pairs_that_the_model_has_not_counted():
     model = po.NaiveBayes().fit(table, "species")
     names = model.schema_.names
     label = np.array([model.classes_.tolist().index(one) for one in table["species"]])
-    counts = class_counts(model, table, label)
+    counts = class_counts(model.fitted_, table, label)
     of_table = [[names[j] for j in scope["columns"]] for scope in counts["scopes"] if not scope["training"]]
     assert of_table == [["island", "sex"]]
     assert_counts(counts, table, names, model.classes_.tolist())
@@ -99,7 +99,7 @@ def test_columns_whose_categories_are_grouped_are_counted_alone(model):
     y = rng.integers(2, size=900)
     cells = {"many": rng.integers(300, size=900) // (1 + y), "few": rng.integers(3, size=900), "two": y ^ (y < 1)}
     table = pl.DataFrame({name: np.char.add("c", codes.astype(str)) for name, codes in cells.items()} | {"y": y})
-    counts = class_counts(model.fit(table, "y"))
+    counts = class_counts(model.fit(table, "y").fitted_)
     assert sorted(scope["columns"] for scope in counts["scopes"]) == [[0], [1], [1, 2], [2]]
     assert_counts(counts, table, model.schema_.names, [0, 1], "y")
 
@@ -107,9 +107,9 @@ def test_columns_whose_categories_are_grouped_are_counted_alone(model):
 def test_expected_and_weighted_rows_are_not_counted():
     table = load_penguins()
     some = table.with_columns(species=pl.when(pl.int_range(pl.len()) % 3 > 0).then("species"))
-    assert class_counts(po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(some, "species")) is None
+    assert class_counts(po.NaiveBayes(labels=po.Labels(unlabelled="learn")).fit(some, "species").fitted_) is None
     weight = np.random.default_rng(0).random(len(table))
-    assert class_counts(po.NaiveBayes().fit(table, "species", sample_weight=weight)) is None
+    assert class_counts(po.NaiveBayes().fit(table, "species", sample_weight=weight).fitted_) is None
 
 
 def test_the_counts_of_many_categories_stay_few():
@@ -117,7 +117,7 @@ def test_the_counts_of_many_categories_stay_few():
     y = rng.integers(2, size=3000)
     table = pl.DataFrame({f"x{j}": rng.integers(40, size=3000).astype(str) for j in range(30)} | {"y": y})
     model = po.NaiveBayes().fit(table, "y")
-    counts = class_counts(model, table, y)
+    counts = class_counts(model.fitted_, table, y)
     assert {len(scope["columns"]) for scope in counts["scopes"]} == {1, 2}
     assert sum(len(scope["cells"]) for scope in counts["scopes"]) <= _MOST_NUMBERS
 
@@ -232,7 +232,7 @@ def test_with_labelled_rows_the_typical_row_is_one_of_them(browser, penguins):
 
 def test_strangeness_is_the_share_of_drawn_rows_that_are_more_probable(browser, penguins):
     model, path = penguins
-    drawn = rows_to_compare(model)
+    drawn = rows_to_compare(model.fitted_.posterior)
     names = ["bill_length_mm", "island"]
     frame = pl.DataFrame(drawn["cells"], schema=drawn["names"], orient="row", infer_schema_length=None)
     only = frame.with_columns(pl.lit(None).alias(name) for name in drawn["names"] if name not in names)
@@ -271,5 +271,5 @@ def test_rows_to_compare_keep_the_digits_of_large_numbers():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=200)
     table = pl.DataFrame({"x": 1e8 + rng.normal(size=200), "y": y})
-    drawn = np.array(rows_to_compare(po.NaiveBayes().fit(table, "y"))["cells"], np.float64)
+    drawn = np.array(rows_to_compare(po.NaiveBayes().fit(table, "y").fitted_.posterior)["cells"], np.float64)
     assert 0.5 < drawn.std() < 2.0

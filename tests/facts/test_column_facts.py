@@ -88,10 +88,10 @@ def test_the_distribution_of_a_column_is_its_density_and_pooled_in_a_pool(path):
 @pytest.mark.filterwarnings("ignore")
 def test_the_main_member_has_the_greatest_weight_and_a_model_is_its_own(path):
     model, several = single(path), pool(path)
-    name, member = main_member(several)
-    assert member.fitted_ is several.fitted_.members[name]
+    name, member = main_member(several.fitted_)
+    assert member is several.fitted_.members[name]
     assert several.member_weights_[name] == max(several.member_weights_.values())
-    assert main_member(model) == (None, model)
+    assert main_member(model.fitted_) == (None, model.fitted_)
 
 
 def test_ranges_are_those_of_the_rows_or_of_draws_near_them():

@@ -473,5 +473,5 @@ class Classifier(ClassifierMixin, Estimator):
         return np.exp(self._posterior.class_log_prior)
 
     def _html_parts(self) -> list[str]:
-        """Return what a notebook shows of the fitted value, as HTML."""
+        """Return the class prior as HTML for a notebook."""
         return [priors_html(self.classes_.tolist(), self.class_prior_, self.schema_.target)]

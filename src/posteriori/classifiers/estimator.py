@@ -71,7 +71,7 @@ class Estimator(BaseEstimator, ABC):
 
     @property
     def recipe(self) -> Recipe:
-        """What the parameters ask of a fit."""
+        """The parameters as they are now, as a value."""
         return Recipe.of(self)
 
     def _check_size(self, schema: Schema, target: Column) -> None:
@@ -81,7 +81,7 @@ class Estimator(BaseEstimator, ABC):
 
     @property
     def _value(self) -> FittedValue:
-        """What was learned; NotFittedError, which is an AttributeError too, before a fit."""
+        """The result of the fit; NotFittedError, which is an AttributeError too, before one."""
         try:
             return cast(FittedValue, self.__dict__["fitted_"])
         except KeyError:
@@ -150,11 +150,11 @@ class Estimator(BaseEstimator, ABC):
     # Notebooks and scikit-learn -----------------------------------------------------------------------------------
 
     def _html_parts(self) -> Sequence[str]:
-        """Return what a notebook shows of the fitted value, as HTML."""
+        """Return the parts of the fitted value that a notebook shows, as HTML."""
         return []
 
     def _html_repr(self) -> str:
-        """Return what a notebook shows: what was learned once fitted; before that, the diagram of scikit-learn."""
+        """Return the display in a notebook: the fitted value, or before a fit the diagram of scikit-learn."""
         diagram: str = super()._html_repr()
         return estimator_html(repr(self), self._html_parts(), self.schema_, diagram) if self._is_fitted else diagram
 

@@ -107,7 +107,7 @@ class JudgedRows:
 def judge_rows(estimator: Classifier, X: Any, y_true: Array) -> JudgedRows:
     """Return the predictions of labelled rows X: kept ones of training rows, and those of the model of other rows."""
     every = np.ones(len(y_true), np.bool_)
-    given = HeldOut.given(estimator, y_true, estimator.predict_log_proba(X))
+    given = HeldOut.given(estimator.fitted_, y_true, estimator.predict_log_proba(X))
     found = kept_predictions(estimator, X, y_true)
     if found is None:
         return JudgedRows(given, every, 0, share_of_seen_rows(estimator, X))

@@ -81,7 +81,7 @@ def merge(models: Iterable[Any]) -> Any:
 
 
 def _value_with_sums(position: int, model: object) -> FittedValue:
-    """Return what a model learned, with its parameters as they are now; TypeError if its kind keeps no sums."""
+    """Return the fitted value of a model, with its current parameters; TypeError if its kind keeps no sums."""
     if not isinstance(model, Estimator) or not model._keeps_sums:
         kind = type(model).__name__
         reasons = {

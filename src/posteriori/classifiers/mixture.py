@@ -121,7 +121,7 @@ def _continue(fit: FitResult, run: RunEM, steps: int) -> FitResult:
 
 
 def _default_em() -> EM:
-    """Return what `em` is for a mixture that states none: more steps than for a classifier."""
+    """Return the default of `em` for a mixture: more steps than for a classifier."""
     return EM(max_iter=500)
 
 

@@ -12,6 +12,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.engines import engine_of
+from posteriori.fitting.fitted import FittedValue
+from posteriori.fitting.recipe import Recipe
 from posteriori.support.typing import Array
 from posteriori.tables import Table
 from posteriori.tables.partitioned import PartitionedTable
@@ -40,18 +42,18 @@ def supports_partitions(title: str) -> Callable[[Method], Method]:
             with warnings.catch_warnings():  # about the example row, which is not the user's
                 warnings.simplefilter("ignore")
                 example: Array = np.asarray(method(self, self.sample(1, random_state=0)[0]))
-            return table.map_rows(functools.partial(method, _for_workers(self)), title, example)
+            return table.map_rows(functools.partial(method, _for_workers(self.recipe, self.fitted_)), title, example)
 
         return cast(Method, evaluate)
 
     return decorate
 
 
-def _for_workers(estimator: Any) -> Any:
+def _for_workers(recipe: Recipe, value: FittedValue) -> Any:
     """Return an estimator with the same predictions, without its statistics, which may be large."""
-    recipe = estimator.recipe.with_(n_jobs=1)
+    recipe = recipe.with_(n_jobs=1)
     light = recipe.estimator()
-    light.fitted_ = replace(estimator.fitted_, recipe=recipe).without_rows()
+    light.fitted_ = replace(value, recipe=recipe).without_rows()
     return light
 
 

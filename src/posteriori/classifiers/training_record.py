@@ -1,4 +1,4 @@
-"""What a fitted estimator knows of the rows that it was trained on, beside their sums."""
+"""The record that a fitted estimator keeps of its training rows, beside their sums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from posteriori.statistics.row_records import RowFingerprints, hash_rows
 
 
 def record_of(estimator: object) -> TrainingRecord:
-    """Return what a fitted estimator knows of its training rows; an empty record if it keeps none."""
+    """Return the record that a fitted estimator keeps of its training rows; an empty one if it keeps none."""
     value: FittedValue | None = getattr(estimator, "fitted_", None)
     return TrainingRecord() if value is None else value.record
 

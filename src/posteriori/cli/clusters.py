@@ -20,7 +20,7 @@ from posteriori.cli.outputs import Origin, check_model_name, output_at, table_at
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.cli.cluster_facts import Candidate
+    from posteriori.facts.clusters import Candidate
 
 _ADDED = ("component", "probability")
 
@@ -118,7 +118,8 @@ def cluster(
 
     import polars as pl
 
-    from posteriori.cli import cluster_facts, tables
+    from posteriori.cli import cluster_page, tables
+    from posteriori.facts.clusters import cluster_facts
     from posteriori.tables.polars import exactly
 
     rows = frame.select(exactly(*columns.features))
@@ -134,12 +135,12 @@ def cluster(
         "table": str(table),
         "covariance": covariance.value,
         "taken_as_categories": codes,
-        "edge": cluster_facts.edge(sizes, best.model.n_components, frame.height),
-        **cluster_facts.cluster_facts(rows, fitted, best, posterior),
+        "edge": cluster_page.edge(sizes, best.model.n_components, frame.height),
+        **cluster_facts(rows, fitted, best, posterior),
         "output": str(destination),
         "assigned": None if assign is None else str(assign),
     }
-    (tables.print_json if as_json else cluster_facts.print_clusters)(found)
+    (tables.print_json if as_json else cluster_page.print_clusters)(found)
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ def _fit(
     """Return a fitted mixture per number of components, and the columns of whole numbers taken as categories."""
     from posteriori.classifiers import MixtureModel
     from posteriori.classifiers.mixture import numeric_codes
-    from posteriori.cli import cluster_facts
+    from posteriori.facts.clusters import candidate
     from posteriori.fitting.parameter_groups import Columns
     from posteriori.reading import read_table
 
@@ -200,7 +201,7 @@ def _fit(
                 columns=Columns(categorical_features=chosen, keep=columns.kept, dates=columns.dates),
                 random_state=seed,
             )
-            fitted.append(cluster_facts.candidate(model.fit(rows), rows))
+            fitted.append(candidate(model.fit(rows), rows))
             if progress is not None:
                 progress(rows.height)
     return fitted, codes

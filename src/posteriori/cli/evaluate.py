@@ -55,7 +55,7 @@ def evaluate(
     from posteriori.classifiers.kept_predictions import judge_rows
     from posteriori.classifiers.training_record import chosen_class, share_of_seen_rows
     from posteriori.cli import evaluation, tables
-    from posteriori.cli.facts import labels_of
+    from posteriori.facts.model import labels_of
     from posteriori.reading import read_labels, read_table
     from posteriori.scoring.out_of_range import OutOfRange, ranges_of
     from posteriori.tables.polars import exactly

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from posteriori.cli.facts import Facts, class_of_interest, labels_of, scores
 from posteriori.cli.messages import note, warn
 from posteriori.cli.tables import (
     console,
@@ -19,6 +18,7 @@ from posteriori.cli.tables import (
     print_sentences,
     print_table,
 )
+from posteriori.facts.model import Facts, class_of_interest, labels_of, scores
 from posteriori.model_selection import HeldOut, in_words, metrics
 from posteriori.support.formatting import probability
 

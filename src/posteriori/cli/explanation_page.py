@@ -6,18 +6,20 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 
-from posteriori.cli.facts import Facts
 from posteriori.cli.tables import NAME, bar, console, label_text, new_table, print_rows
 from posteriori.explain import Explanation
 from posteriori.explain.pairs import pair_text
 from posteriori.explain.sums import LogOdds, merge_classes
 from posteriori.support.formatting import number, probability, shortened
 from posteriori.support.typing import Array
+
+if TYPE_CHECKING:
+    from posteriori.facts.model import Facts
 
 _MOST_WORDS = 10  # of a column in a row
 _SIDE = 10  # characters of the longest signed bar

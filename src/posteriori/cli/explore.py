@@ -53,7 +53,9 @@ def explore(
     place = output_at(path, [model, *([] if table is None else [table])], force)
     loaded = load_any(model)
     if network:
-        if not hasattr(loaded, "to_network"):
+        from posteriori.classifiers import GenerativeEstimator
+
+        if not isinstance(loaded, GenerativeEstimator):
             raise UserError(f"{str(model)!r} holds a {type(loaded).__name__}, which is not converted to a network")
         with as_user_errors():
             loaded = loaded.to_network()

@@ -16,7 +16,7 @@ from posteriori.cli.outputs import output_at
 
 
 class ExportLanguage(StrEnum):
-    """What a model is written for."""
+    """Languages that a model is exported to."""
 
     js = "js"
 
@@ -91,8 +91,10 @@ def sql(
 
         posteriori sql penguins.posteriori --dialect sqlite --table penguins --with id
     """
+    from posteriori.classifiers.classifier import Classifier
+
     estimator = load_model(model)
-    if not hasattr(estimator, "to_sql"):
+    if not isinstance(estimator, Classifier):
         raise UserError(
             f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit --model "
             "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"

@@ -75,7 +75,7 @@ _KEEP_SPELLING = Annotated[
 
 
 class _TableReading:
-    """What a command was asked about its tables, its copy of stdin, and the notes that it has printed."""
+    """The options of a command on its tables, its copy of stdin, and the notes that it has printed."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _stated(target: str | None, categorical: list[str] | None, kinds: list[str] | None) -> Any:
-    """Return what the options state of columns of text files: their names are checked later."""
+    """Return the roles that the options give to columns of text files; their names are checked later."""
     from posteriori.cli.named_columns import kind_of_density
     from posteriori.reading.known_columns import KnownColumns
 
@@ -174,7 +174,7 @@ def _without_target(table: Any) -> UserError:
 
 
 def asked_dialect() -> AskedDialect:
-    """Return what the running command was asked about text files."""
+    """Return the options of the running command on text files."""
     from posteriori.reading.dialects import AskedDialect
 
     current = _CURRENT.get()
@@ -225,7 +225,7 @@ def note_on_reading(title: str, scan: Scan) -> None:
 
 
 def _repairs(scan: Scan, labels: Mapping[str, str]) -> list[str]:
-    """Return what was changed in the cells of a table and in its labels, in words."""
+    """Return the changes to the cells of a table and to its labels, in words."""
     from posteriori.reading.spellings import described
     from posteriori.support.formatting import plural
     from posteriori.tables import quote

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from posteriori.cli.facts import Facts
 from posteriori.cli.options import spellings, unlabelled_line
 from posteriori.cli.tables import console, group_text, label_text, print_sentences
 from posteriori.registry import in_seen_words
 from posteriori.reporting.alerts import LEAKS
 from posteriori.support.formatting import listed, percent, plural
+
+if TYPE_CHECKING:
+    from posteriori.facts.model import Facts
 
 _MOST_NOTES = 4  # hints and alerts
 _MOST_LETTERS = 200  # of a note
@@ -119,7 +122,7 @@ def _notes(facts: Facts) -> Iterable[str]:
 
 
 def _meaning_of_drift(facts: Facts) -> str:
-    """Return what changes along the rows mean for the scores; nothing if these are of the last rows."""
+    """Return a caution on the scores for later rows; empty if these are scores of the last rows."""
     held = facts["hold_out"]
     if held is not None and held["by"] is not None:
         return ""

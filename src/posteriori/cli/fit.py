@@ -50,6 +50,7 @@ from posteriori.cli.targets import check_column, check_labels, check_whole, cuts
 from posteriori.registry import ModelSpec, names_with
 
 if TYPE_CHECKING:
+    from posteriori.classifiers.classifier import Classifier
     from posteriori.classifiers.estimator import Estimator
     from posteriori.cli.hold_out import HoldOut, HoldOutOptions, Judged
     from posteriori.model_selection import HeldOut
@@ -100,7 +101,7 @@ class FitRequest:
 
     @property
     def origin(self) -> Origin:
-        """What the model is made of: the tables, and the options except those on what is written."""
+        """The origin of the model: the tables, and the options except those on output files."""
         options = {name: value for name, value in vars(self).items() if name not in _NOT_OF_MODEL}
         return Origin("fit", options, self.tables)
 
@@ -336,7 +337,7 @@ def _columns_to_bin(data: _TrainingTable, features: list[str]) -> Iterator[None]
 
 
 @contextmanager
-def _saved_in_any_case(estimator: Any, place: Output) -> Iterator[None]:
+def _saved_in_any_case(estimator: Estimator, place: Output) -> Iterator[None]:
     """Save a fitted model, without its feature importance, if a fact about it cannot be computed."""
     try:
         yield
@@ -388,7 +389,7 @@ def _record_rows(scored: HeldOut, rows: Scan, judged: Judged) -> None:
 
 
 def _fit_to_others(
-    spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int, groups: Array | None, held: HoldOut
+    spec: ModelSpec, estimator: Classifier, rows: Scan, target: str, folds: int, groups: Array | None, held: HoldOut
 ) -> Any:
     """Return a copy of the estimator that learned from the rows that are not held out."""
     from sklearn.base import clone
@@ -408,7 +409,7 @@ def _fit_to_others(
 
 
 def _cross_validate(
-    spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int, groups: Array | None
+    spec: ModelSpec, estimator: Classifier, rows: Scan, target: str, folds: int, groups: Array | None
 ) -> HeldOut:
     from posteriori.learning.folded_data import MOST_EVALUATED
     from posteriori.model_selection import out_of_fold
@@ -462,7 +463,7 @@ ReportFile = Annotated[
 
 
 class Translation(StrEnum):
-    """What a pool can be written in."""
+    """Languages that a pool can be written in."""
 
     sql = "sql"
     javascript = "javascript"

@@ -1,4 +1,4 @@
-"""What fit tells: columns with hints and alerts, cross-validated scores and feature importance, and their page."""
+"""Output of fit: columns with hints and alerts, cross-validated scores and feature importance, and their page."""
 
 from __future__ import annotations
 
@@ -11,16 +11,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.console import Console
 
-from posteriori.cli.facts import (
-    Facts,
-    candidate_facts,
-    class_of_interest,
-    information,
-    labels_of,
-    parameter_counts,
-    scores,
-    verdict_on_pool,
-)
 from posteriori.cli.options import unlabelled_line
 from posteriori.cli.tables import (
     NAME,
@@ -39,9 +29,19 @@ from posteriori.cli.tables import (
 )
 from posteriori.densities import column_label
 from posteriori.explain.pairs import pair_effects
-from posteriori.facts.columns import ColumnFacts, facts_of_rows, facts_of_scan
+from posteriori.facts.columns import column_facts, facts_of_rows, facts_of_scan
+from posteriori.facts.model import (
+    Facts,
+    candidate_facts,
+    class_of_interest,
+    information,
+    labels_of,
+    parameter_counts,
+    score_facts,
+    verdict_on_pool,
+)
 from posteriori.model_selection import in_words
-from posteriori.model_selection.metrics import compare_with_prior
+from posteriori.pool.value import FittedPool
 from posteriori.reading.file_frames import SAMPLED_ROWS
 from posteriori.reading.marks import is_mark
 from posteriori.reading.spellings import spelled_alike
@@ -212,13 +212,10 @@ def _is_text(scan: Scan, column: Column) -> bool:
     return looks_like_text(head.to_series().to_list())
 
 
-_FIRST_CATEGORIES = 12
-
-
 def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Judged) -> Facts:
     """Return the facts about a fit: columns, hints, scores, number of parameters and feature importance."""
     estimator, held = scored.estimator, judged.held_out
-    schema = estimator.schema_
+    schema, value = estimator.schema_, estimator.fitted_
     return {
         "rows": description.n_rows,
         "target": schema.target,
@@ -226,20 +223,20 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
             {"class": label, "rows": description.labels.get(category, 0)}
             for label, category in zip(labels_of(estimator), estimator.target_.categories, strict=True)
         ],
-        "columns": _columns(facts_of_scan(estimator, scan, description), description.n_rows),
-        "hints": list(hints(scan, description, schema, getattr(estimator, "distributions", None) or ())),
+        "columns": column_facts(facts_of_scan(estimator, scan, description), description.n_rows),
+        "hints": list(hints(scan, description, schema, value.recipe.parameters.get("distributions") or ())),
         "cross_validation": {
             "folds": scored.folds,
-            **_scores(scored),
+            **score_facts(scored),
         },
-        "hold_out": None if held is None else {**held.facts(judged.numbered), **_scores(judged.predictions)},
-        **parameter_counts(estimator),
+        "hold_out": None if held is None else {**held.facts(judged.numbered), **score_facts(judged.predictions)},
+        **parameter_counts(value),
         **information(estimator),
         "pairs": [{"columns": list(one.columns), "strength": one.strength} for one in pair_effects(estimator)],
-        "candidates": candidate_facts(estimator),
-        "pool_verdict": verdict_on_pool(estimator),
-        "left_out": getattr(estimator, "skipped_", {}),
-        "language_note": getattr(estimator, "language_note_", ""),
+        "candidates": candidate_facts(value),
+        "pool_verdict": verdict_on_pool(value),
+        "left_out": value.skipped if isinstance(value, FittedPool) else {},
+        "language_note": (value.language_note or "") if isinstance(value, FittedPool) else "",
         "positive": class_of_interest(estimator, judged.predictions),
         "summary": in_words.sentences(
             judged.predictions.figures, in_words.class_phrases(labels_of(estimator), schema.target)
@@ -247,52 +244,6 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
         "threshold_to_find_more": in_words.threshold_to_find_more(judged.predictions.figures),
         "rows_to_look_at": [{"row": row, "probability": p} for row, p in judged.doubtful],
     }
-
-
-def _scores(scored: HeldOut) -> Facts:
-    """Return the scores, and the log-loss minus that of the class prior, with a verdict on the columns."""
-    model, class_prior = scores(scored)
-    found = compare_with_prior(scored.y_true, scored.posterior, scored.prior, scored.weight)
-    return {
-        "rows": len(scored.y_true),
-        "positive": class_of_interest(scored.estimator, scored),
-        "model": model,
-        "class_prior": class_prior,
-        "log_loss_above_prior": found.difference,
-        "log_loss_above_prior_se": found.standard_error,
-        "verdict": found.verdict,
-    }
-
-
-def _columns(facts: Sequence[ColumnFacts], n_rows: int) -> list[Facts]:
-    """Return kind, distribution, missing cells and values of each feature."""
-    columns = []
-    for one in facts:
-        column, cells = one.column, one.cells
-        found: Facts = {
-            "name": column.name,
-            "kind": column.shown_kind,
-            "distribution": one.distribution,
-            "missing": cells.missing,
-            "missing_share": cells.missing / n_rows,
-        }
-        if one.marks:
-            found["read_as_missing"] = dict(one.marks)
-        if column.part is not None:
-            found["part_of"] = column.source
-        if column.is_ignored:
-            found["reason"] = column.reason
-        elif column.kind == "categorical":
-            found["n_categories"] = len(column.categories)
-            found["first_categories"] = list(column.categories[:_FIRST_CATEGORIES])
-        elif column.kind == "counts":
-            found["n_words"] = column.width
-        else:
-            found |= {"mean": cells.mean, "sd": cells.sd, "min": cells.lowest, "max": cells.highest}
-            if column.cuts is not None:
-                found["cuts"] = list(column.cuts)
-        columns.append(found)
-    return columns
 
 
 def find_alerts(estimator: GenerativeEstimator, rows: Scan, target: str, description: ScannedTable) -> list[Facts]:

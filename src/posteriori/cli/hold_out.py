@@ -305,7 +305,7 @@ def judge_held_out(
         y_true = labels.components(fitted.target_, slice(0, len(chosen.judged)))
     known = list(scorer.target_.categories)
     order = [known.index(category) for category in fitted.target_.categories]  # both have every class
-    given = HeldOut.given(scorer, y_true, scorer.predict_log_proba(held.narrowed(features)))
+    given = HeldOut.given(scorer.fitted_, y_true, scorer.predict_log_proba(held.narrowed(features)))
     return replace(
         given,
         log_posterior=given.log_posterior[:, order],

@@ -42,7 +42,8 @@ def merge(
     members = [load_model(path) for path in models]
 
     from posteriori.classifiers.merging import merge as merged
-    from posteriori.cli import facts, tables
+    from posteriori.cli import tables
+    from posteriori.facts.model import labels_of
 
     try:
         model = merged(members)
@@ -51,7 +52,7 @@ def merge(
     with as_user_errors():
         place.save(model)
     _warn_of_shared_rows(models, members)
-    labels = facts.labels_of(model)
+    labels = labels_of(model)
     found = {
         "command": "merge",
         "models": [

@@ -1,4 +1,4 @@
-"""What a command writes to stderr: one sentence per error, one line per warning, and one bar for all its work."""
+"""Output of a command on stderr: one sentence per error, one line per warning, and one bar for all its work."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.estimator import Estimator
 
 
 WRITTEN = ".csv, .tsv, .parquet, .arrow or .ndjson"
@@ -191,7 +192,9 @@ def parameters_of(spec: ModelSpec) -> dict[str, str]:
 _BY_OTHER_OPTIONS = {"em", "labels", "columns", "distributions", "folds"}
 
 
-def apply_settings(estimator: Any, spec: ModelSpec, settings: Mapping[str, str], labels: pl.Series) -> tuple[Any, str]:
+def apply_settings(
+    estimator: Estimator, spec: ModelSpec, settings: Mapping[str, str], labels: pl.Series
+) -> tuple[Any, str]:
     """Set the parameters of --set on an estimator; return it, and what becomes of rows without a label.
 
     Rows without a label are learned from where EM can: "learn"; otherwise, and by the pool, they are left out:

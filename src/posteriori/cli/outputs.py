@@ -21,6 +21,8 @@ from posteriori.cli.messages import UserError, note
 if TYPE_CHECKING:
     import polars as pl
 
+    from posteriori.classifiers.estimator import Estimator
+
 MODEL = ".posteriori"
 _NETWORKS = (".bif", ".xmlbif", ".bifxml", ".xml", ".net", ".dne", ".xdsl", ".uai")
 # Of files that other commands write: such a name would be taken for one of these files.
@@ -34,7 +36,7 @@ _OTHERS = {
 
 @dataclass(frozen=True)
 class Origin:
-    """What a command makes a model of: its options, and the content of the files that it reads."""
+    """Inputs of a command that makes a model: its options, and the content of the files that it reads."""
 
     command: str
     options: Mapping[str, Any]
@@ -66,7 +68,7 @@ class Output:
         if self.held:
             note(f"replaced {str(self.path)!r}, which held {self.held}")
 
-    def save(self, model: Any) -> None:
+    def save(self, model: Estimator) -> None:
         """Save a model with the record of what it was made of."""
         from posteriori.persistence import save_made_by
 
@@ -176,7 +178,7 @@ def _made_by(path: Path) -> str | None:
 
 
 def _content_of(path: Path) -> str:
-    """Return what a file holds, as the end of a sentence about it."""
+    """Return the content of a file, as the end of a sentence about it."""
     suffixes = [suffix for suffix in path.suffixes if suffix != ".gz"]
     if suffixes and suffixes[-1].lower() in (MODEL, *_NETWORKS):
         try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
 
-from posteriori.cli.facts import Facts
 from posteriori.cli.tables import (
     MOST_FEATURES,
     bar,
@@ -25,6 +25,9 @@ from posteriori.cli.tables import (
     print_table,
 )
 from posteriori.support.formatting import count, number, plural, probability
+
+if TYPE_CHECKING:
+    from posteriori.facts.model import Facts
 
 _MOST_CATEGORIES = 20
 

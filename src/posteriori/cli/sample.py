@@ -43,10 +43,12 @@ def sample(
 
     import polars as pl
 
+    from posteriori.classifiers.classifier import Classifier
+
     with as_user_errors():
         X, y = estimator.sample(rows, random_state=seed, respect_ranges=not ignore_ranges)
     schema = estimator.schema_
-    unnamed = "class" if hasattr(estimator, "classes_") else "component"
+    unnamed = "class" if isinstance(estimator, Classifier) else "component"
     target = schema.target if schema.target is not None else unnamed
     write(_as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist())))
 

@@ -16,8 +16,9 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
     estimator = load_model(model, mixtures=True)
 
     from posteriori.classifiers.training_record import record_of
-    from posteriori.cli import facts, pages, tables
+    from posteriori.cli import pages, tables
+    from posteriori.facts.model import model_facts
 
-    found = {"command": "show", **facts.model_facts(estimator), "alerts": record_of(estimator).alerts or []}
+    found = {"command": "show", **model_facts(estimator), "alerts": record_of(estimator).alerts or []}
     page = pages.print_pool if "members" in found else pages.print_model
     (tables.print_json if as_json else page)(found)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Column, Table
 
 from posteriori.cli.consoles import SafeConsole
-from posteriori.cli.facts import Facts, plain
 from posteriori.support.formatting import cell_text, count, escaped, listed, plural, probability, shortened
 
+if TYPE_CHECKING:
+    from posteriori.facts.model import Facts
+
+_MAX_EXACT_INTEGER = 1 << 53  # readers of JSON may hold numbers as doubles
 _NARROWEST = 60  # columns; on a narrower terminal the lines wrap
 NAME = 32  # characters of a name
 _MOST_PAIRS = 10  # of columns
@@ -41,6 +46,22 @@ def print_json(facts: Facts) -> None:
     """Print facts as one JSON document."""
     is_unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     print(json.dumps(plain(facts), indent=2, ensure_ascii=not is_unicode, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Return a value that JSON can hold: Python values for those of NumPy, and None for NaN and infinity."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MAX_EXACT_INTEGER:
+        # A reader of JSON would lose digits; above 1e308 it has no number at all.
+        return float(value) if value.bit_length() < 1024 else None
+    return value
 
 
 def label_text(label: Any) -> str:

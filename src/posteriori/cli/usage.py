@@ -45,7 +45,7 @@ def _command_of(arguments: Sequence[str], command: Any) -> tuple[str, Any]:
 
 
 def _instead_of(option: str, words: str, command: Any) -> str:
-    """Return what to write in place of an option that a command lacks; empty if nothing is known to do the same."""
+    """Return the replacement of an option that a command lacks; empty if nothing is known to do the same."""
     from posteriori.cli.options import base_models, parameters_of, settings_of
 
     known = _options_of(command)

@@ -1,4 +1,4 @@
-"""What a comparison compares: models by name or as classifiers, and one frame of rows for all."""
+"""Inputs of a comparison: models by name or as classifiers, and one frame of rows for all."""
 
 from __future__ import annotations
 

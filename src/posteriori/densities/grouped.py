@@ -107,7 +107,7 @@ class Grouped(BaseDensity):
 
     @property
     def kind(self) -> Any:
-        """What it reads from its columns."""
+        """The kind of its columns: that of the coarse density."""
         return self.coarse.kind
 
     @property

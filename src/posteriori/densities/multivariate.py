@@ -266,7 +266,7 @@ class MultivariateGaussian(BaseDensity):
     def expect_from_patterns(
         self, parameters: MultivariateGaussianParameters, patterns: MissingPatterns, statistics: Scatter
     ) -> tuple[Scatter, float]:
-        """Return what `expect` returns, from the moments of the patterns of missing cells."""
+        """Return the result of `expect`, from the moments of the patterns of missing cells."""
         return expect_from_patterns(parameters, patterns, statistics.cells)
 
     def expect_from_responsibilities(

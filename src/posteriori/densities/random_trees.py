@@ -40,7 +40,7 @@ _LEAST_GAIN = 0.002  # of the held-out log-loss, by a look at all trees
 def conditional_changes(
     dealt: DealtRows, trees: TreeStructure, counts: LeafCounts, strengths: Array, prior: Array, n_jobs: int | None
 ) -> Array:
-    r"""Return what is added to log p(y | leaf) so that the trees predict classes best, (leaves, Z); empty for nothing.
+    r"""Return the change of log p(y | leaf) with which the trees predict classes best, (leaves, Z); empty for none.
 
     .. math:: \max_c \sum_i w_i \log p_c(y_i \mid x_i) - \tfrac{\lambda}{2} \sum_{l,y} (c_{ly} / T)^2, \qquad
               p_c(y \mid x) \propto p(y) \exp\Bigl(\frac1T \sum_t \log \frac{p_c(y \mid l_t(x))}{p_{c,t}(y)}\Bigr)
@@ -139,7 +139,7 @@ class FoldTrees:
         )
 
     def change(self) -> Array:
-        """Return what is added to log p(y | leaf), (leaves, Z), in steps of 1/256 nat, which take a third of the space.
+        """Return the change of log p(y | leaf), (leaves, Z), in steps of 1/256 nat, which take a third of the space.
 
         Rounding changes the mean over T trees by about 0.001/√T.
         """
@@ -233,7 +233,7 @@ class RandomTreesParameters:
 
     @cached_property
     def edge(self) -> Array:
-        """What the edge into a node multiplies p(x) by, if the cell of the split is present, (nodes,)."""
+        """Factor of p(x) at the edge into each node, if the cell of the split is present, (nodes,)."""
         return np.asarray(np.exp(self.log_edge))
 
     @cached_property
@@ -252,7 +252,7 @@ class RandomTreesParameters:
 
     @cached_property
     def leaf_values(self) -> Array:
-        """What each leaf adds to the scores of its rows, (leaves, Z − 1) or (leaves, Z): see `leaf_values`."""
+        """Contribution of each leaf to the scores of its rows, (leaves, Z − 1) or (leaves, Z): see `leaf_values`."""
         return leaf_values(self.trees, self.given_node, self.prior, self.geometric)
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
@@ -463,7 +463,7 @@ class RandomTrees(BaseDensity):
         return np.pad(means, ((0, 0), (1, 0))) if geometric else np.log(means)
 
     def log_factors(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
-        """Return what each column adds to the mean over the trees of log p_t(x | z) in nats, (n, Z, d).
+        """Return the contribution of each column to the mean over the trees of log p_t(x | z) in nats, (n, Z, d).
 
         It is 0 for a missing cell.
 

@@ -119,7 +119,7 @@ def find_stored_class(name: str) -> type[Any] | None:
 
 
 def column_label(distribution: str | None, default: str) -> str:
-    """Return what a column of numbers is called under the density of this name; the default if nothing special."""
+    """Return the label of a column of numbers under the density of this name; the default if it has none."""
     return next((entry.label for entry in REGISTRY if entry.density.name == distribution and entry.label), default)
 
 

@@ -255,7 +255,7 @@ class WeighedTrees:
 
     @cached_property
     def edge(self) -> Array:
-        """What the edge into a node multiplies p(x) by, (nodes,)."""
+        """Factor of p(x) at the edge into each node, (nodes,)."""
         return np.asarray(np.exp(self.log_edge))
 
     def take(self, first: int, last: int) -> WeighedTrees:
@@ -356,7 +356,7 @@ def smoothed_prior(weight: Array) -> Array:
 
 
 def leaf_values(trees: TreeStructure, given_node: Array, prior: Array, geometric: bool) -> Array:
-    """Return what each leaf adds to the scores of its rows.
+    """Return the contribution of each leaf to the scores of its rows.
 
     For the geometric mean log p(y | leaf) − log p(y), less that of the first class, without this class,
     (leaves, Z − 1); for the arithmetic one p(y | leaf) / p(y), (leaves, Z).
@@ -403,7 +403,7 @@ def mean_scores(trees: TreeStructure, smoothed: Any, values: Array, codes: Array
 
 @dataclass(frozen=True)
 class _Smoothed:
-    """What `mean_scores` needs of parameters."""
+    """The parameters that `mean_scores` reads."""
 
     share: Array
     edge: Array

@@ -116,7 +116,7 @@ def draw_bags(probability: Array, mean_total: Array | float, component: Array, r
 
 
 class BaseWordDensity(BaseDensity):
-    """What the densities of counts share: those of bags, or of columns of numbers that are one word each."""
+    """Base of the densities of counts: of bags, or of columns of numbers that are one word each."""
 
     kind: ClassVar[CellKind] = "counts"
     support = "a count or a weight of a word, 0 or more"

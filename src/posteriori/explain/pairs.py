@@ -1,4 +1,4 @@
-"""What pairs of columns add to the scores beyond each column alone: their names, and their tables."""
+"""Effects of pairs of columns on the scores beyond each column alone: their names, and their tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pair_text(first: Any, second: Any, longest: int | None = 40) -> str | None:
 
 @dataclass(frozen=True)
 class PairEffect:
-    """What a pair of columns adds to the score of each class, beyond what each column says alone.
+    """Effect of a pair of columns on the score of each class, beyond the effects of the single columns.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class PairEffect:
         return " with ".join(self.columns)
 
     def log_odds(self, label: int) -> Array:
-        """Return what the pair adds to the log-odds of a class against the others, (G1, G2), in nats.
+        """Return the contribution of the pair to the log-odds of a class against the others, (G1, G2), in nats.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class PairEffect:
 
 
 def pair_effects(model: Any) -> list[PairEffect]:
-    """Return what pairs of columns add to the scores of the classes, the strongest pairs first.
+    """Return the effects of pairs of columns on the scores of the classes, the strongest pairs first.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def _effects_of(model: GenerativeModel, weight: float) -> Iterator[PairEffect]:
 
 
 def _group_text(column: Column, members: Sequence[int]) -> str:
-    """Return what a group holds, from the positions of its categories or bins, which ascend."""
+    """Return the content of a group as text, from the positions of its categories or bins, which ascend."""
     if not members:
         return UNDEFINED
     first, last = members[0], members[-1]

@@ -52,7 +52,7 @@ class TreeNode:
 
     @property
     def folded(self) -> str:
-        """What the outline leaves out below the node, as text; "" if nothing."""
+        """The number of leaves that the outline leaves out below the node, as text; "" if there are none."""
         return f"… {count(self.n_folded)} leaves" if self.n_folded else ""
 
 
@@ -133,7 +133,7 @@ def outline_of_tree(
 
 
 def conditions(column: Column, cut: int, sides: Array) -> tuple[str, str]:
-    """Return what a split asks of the rows that go left, and of those that go right.
+    """Return the conditions of a split: of the rows that go left, and of those that go right.
 
     Categories that the node has not seen go both ways and are not named.
     """

@@ -38,7 +38,7 @@ class WordFactors:
         return total
 
     def strongest(self, first: int, second: int, most: int | None = None) -> dict[str, float]:
-        """Return what words add to the log-odds of one class against another, in nats, the greatest amounts first.
+        """Return the contribution of each word to the log-odds of a class against another, in nats, the greatest first.
 
         Parameters
         ----------

@@ -7,12 +7,12 @@ count together. A labelled table adds the pairs of columns that these lack.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from posteriori.fitting.fitted import Fitted
+from posteriori.fitting.fitted import Fitted, FittedValue
 from posteriori.model import Block
 from posteriori.statistics.counts import Counts, CountTogether, JointCounts
 from posteriori.statistics.forests import LeafCounts
@@ -31,12 +31,13 @@ _MOST_COUNTED = 1 << 21  # cells of all pairs of a given table, 16 MB
 Scope = tuple[int, ...]
 
 
-def class_counts(estimator: Any, X: Any = None, labels: Array | None = None) -> dict[str, Any] | None:
+def class_counts(value: FittedValue, X: Any = None, labels: Array | None = None) -> dict[str, Any] | None:
     """Return the counts of classes by sets of known cells, None where the model and the rows have none.
 
     Parameters
     ----------
-    estimator : fitted classifier
+    value : FittedValue
+        Of a classifier.
     X : features (n, d), optional
     labels : ndarray (n,), optional
         The class of each row of X, −1 without a label.
@@ -49,9 +50,9 @@ def class_counts(estimator: Any, X: Any = None, labels: Array | None = None) -> 
         combination of codes of at least 5 rows, it has the codes, 1 for the first category or bin, and the number of
         rows of each class.
     """
-    schema = estimator._posterior.schema
+    schema = value.schema
     found: dict[Scope, tuple[bool, list[Column], Array]] = {}
-    for of_training, columns, scope, table in _all_tables(estimator, X, labels):
+    for of_training, columns, scope, table in _all_tables(value, X, labels):
         if not (1 <= len(scope) <= _MOST_COLUMNS and table.size <= _MOST_CELLS and _counts_rows(table)):
             continue
         known = [columns[j] for j in scope]
@@ -76,10 +77,10 @@ def class_counts(estimator: Any, X: Any = None, labels: Array | None = None) -> 
 
 
 def _all_tables(
-    estimator: Any, X: Any, labels: Array | None
+    value: FittedValue, X: Any, labels: Array | None
 ) -> Iterator[tuple[bool, tuple[Column, ...], Scope, Array]]:
     """Yield tables of weights by class and codes, (C, K + 1, …), with their columns, from the model and the rows."""
-    parts: Collection[Fitted] = estimator.fitted_.parts.values()
+    parts = value.parts.values()
     summed = [(one.model, one.statistics) for one in parts if one.statistics is not None and not one.statistics.hidden]
     most = max((sums.weight.sum() for _, sums in summed), default=0.0)
     for model, sums in summed:

@@ -15,19 +15,22 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.estimator import Estimator, estimator_of
 from posteriori.classifiers.kept_predictions import kept_predictions
 from posteriori.classifiers.training_record import chosen_class, kept_sentences, share_of_seen_rows
 from posteriori.exploring.class_counts import class_counts
 from posteriori.exploring.drawn_rows import rows_to_compare
-from posteriori.facts.members import members_by_weight
 from posteriori.facts.ranges import drawn_ranges, known_ranges, range_of
+from posteriori.fitting.fitted import Fitted, FittedValue
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.export import javascript_object, joined, page_json
-from posteriori.model import draw_rows
+from posteriori.model import Posterior, draw_rows
 from posteriori.model_selection import HeldOut, in_words
 from posteriori.networks import BayesianNetwork
 from posteriori.plotting.reading import Scale, parents_of
+from posteriori.pool.value import FittedPool
 from posteriori.reading import read_labels, read_rows
 from posteriori.reporting.held_out import seen_rows
 from posteriori.reporting.markup import HtmlPage, document_head
@@ -43,23 +46,23 @@ _FEW_NUMBERS = 25  # whole numbers of a column
 _SEED = 0  # the same page for the same model and rows
 
 
-def column_ranges(estimator: Any, rows: Any = None) -> dict[str, list[Any]]:
+def column_ranges(estimator: Estimator, rows: Any = None) -> dict[str, list[Any]]:
     """Return the lowest and the highest number, whether all are whole, and the width of a logarithmic axis, by column.
 
     The first three are those of the training rows; a model that has none, such as one made from parameters, is sampled.
     The width, in data units, is None where the axis is linear. It is chosen by the given rows, the result of
     `sampled_rows`, or by rows drawn from the model.
     """
-    schema, models = estimator._posterior.schema, estimator._posterior.models
-    ranges = known_ranges(estimator)
+    posterior = estimator.fitted_.posterior
+    schema, ranges = posterior.schema, known_ranges(estimator)
     if ranges is None:
-        ranges = drawn_ranges(schema, models[0])
+        ranges = drawn_ranges(schema, posterior.models[0])
     found: dict[str, list[Any]] = {
         column.name: [float(low), float(high), bool(whole), None]
         for column, low, high, whole in zip(schema.columns, ranges.lowest, ranges.highest, ranges.whole, strict=True)
         if column.kind == "continuous" and np.isfinite(low)
     }
-    tables = _drawn_tables(estimator, ranges) if rows is None else [list(zip(*rows["cells"], strict=True))]
+    tables = _drawn_tables(posterior, ranges) if rows is None else [list(zip(*rows["cells"], strict=True))]
     for column in found:
         j = schema.names.index(column)
         widths = (_width_of(table[j], *found[column][:3]) for table in tables if len(table))
@@ -75,10 +78,10 @@ def _width_of(cells: Any, low: float, high: float, whole: bool) -> float | None:
     return Scale.of(np.clip(numbers[~np.isnan(numbers)], low, high)).width
 
 
-def _drawn_tables(estimator: Any, ranges: ColumnRanges) -> list[list[Any]]:
+def _drawn_tables(posterior: Posterior, ranges: ColumnRanges) -> list[list[Any]]:
     """Return rows drawn from each model that describes whole rows, as lists of columns."""
     tables = []
-    for model in estimator._posterior.models:
+    for model in posterior.models:
         rng = generator(_SEED)
         prior = np.exp(model.log_prior)
         component = rng.choice(model.n_components, size=_DRAWN, p=prior / prior.sum())
@@ -89,17 +92,17 @@ def _drawn_tables(estimator: Any, ranges: ColumnRanges) -> list[list[Any]]:
     return tables
 
 
-def dependences(estimator: Any, names: list[str]) -> list[dict[str, Any]]:
+def dependences(value: FittedValue, names: list[str]) -> list[dict[str, Any]]:
     """Return the trees and parents that a classifier, or the named members of a pool, learned among the columns.
 
     There is one entry for each member and, if these have trees of their own, each class: ``member`` and ``given`` (None
     if there is only one), and the ``parents`` of each column, as lists [parent, nats], nats None where unknown.
     """
-    members = members_by_weight(estimator)
-    each: list[tuple[str | None, Any]] = [(name, members[name]) for name in names] if members else [(None, estimator)]
+    each: dict[str | None, Fitted]
+    each = {name: value.members[name] for name in names} if value.members else {None: value.first}
     found = []
-    for name, member in each:
-        for label, parents in parents_of(member).items():
+    for name, member in each.items():
+        for label, parents in parents_of(estimator_of(member)).items():
             of_columns = {child: [[one, nats] for one, nats in above.items()] for child, above in parents.items()}
             found.append({"member": name, "given": _given(label), "parents": of_columns})
     return found
@@ -111,7 +114,7 @@ def _given(label: Any) -> str | None:
     return None if label is None else cell_text(label)
 
 
-def sampled_rows(estimator: Any, X: Any, y: Any, most: int) -> dict[str, Any]:
+def sampled_rows(estimator: Estimator, X: Any, y: Any, most: int) -> dict[str, Any]:
     """Return some rows as the model reads them, their labels and their numbers in the table.
 
     Raises
@@ -121,7 +124,7 @@ def sampled_rows(estimator: Any, X: Any, y: Any, most: int) -> dict[str, Any]:
     """
     cells = estimator._source(X).map(decode)
     labels = _labels(estimator, X, y, len(cells))
-    held_out = _out_of_fold(estimator, X, cells, labels)
+    held_out = _out_of_fold(estimator, X, cells, labels) if isinstance(estimator, Classifier) else None
     chosen = np.arange(len(cells))
     if len(cells) > most:
         # Of training rows, those with an out-of-fold prediction are a random part themselves.
@@ -141,10 +144,10 @@ def sampled_rows(estimator: Any, X: Any, y: Any, most: int) -> dict[str, Any]:
     }
 
 
-def _labels(estimator: Any, X: Any, y: Any, n_rows: int) -> Array | None:
+def _labels(estimator: Estimator, X: Any, y: Any, n_rows: int) -> Array | None:
     """Return the index of the class of each row, −1 without label; None if no labels are known."""
     schema = estimator._posterior.schema
-    if not hasattr(estimator, "classes_"):
+    if not isinstance(estimator, Classifier):
         return None
     table = read_rows(X, schema, type(estimator).__name__)
     if y is None:
@@ -156,7 +159,7 @@ def _labels(estimator: Any, X: Any, y: Any, n_rows: int) -> Array | None:
     return components
 
 
-def _out_of_fold(estimator: Any, X: Any, cells: Array, labels: Array | None) -> Array | None:
+def _out_of_fold(estimator: Classifier, X: Any, cells: Array, labels: Array | None) -> Array | None:
     """Return p(y | x) of each row by models that were not trained on it, (n, C), NaN without; None if there are none.
 
     A model file of fit keeps such predictions, which each row finds by its cells. A pool that was fitted in this
@@ -170,7 +173,7 @@ def _out_of_fold(estimator: Any, X: Any, cells: Array, labels: Array | None) -> 
     if recorded is not None:
         known, log_posterior, prior = recorded
         return _moved(known, np.exp(log_posterior[known]), prior[known], estimator.class_prior_)
-    kept = getattr(estimator, "out_of_fold_", None)
+    kept = estimator.fitted_.out_of_fold if isinstance(estimator.fitted_, FittedPool) else None
     labelled = labels >= 0
     if kept is None or not np.array_equal(kept.y_true, labels[labelled]) or not _same_ranges(estimator, cells):
         return None
@@ -192,7 +195,7 @@ def _lacks_some(held_out: Array, labels: Array) -> bool:
     return bool(np.isnan(held_out[labelled]).all(axis=1).mean() > 0.1) if labelled.any() else False
 
 
-def _same_ranges(estimator: Any, cells: Array) -> bool:
+def _same_ranges(estimator: Estimator, cells: Array) -> bool:
     """Return whether the numbers of the rows have the ranges of the training rows, as they have if they are these."""
     schema, ranges = estimator._posterior.schema, known_ranges(estimator)
     return ranges is not None and all(
@@ -201,7 +204,7 @@ def _same_ranges(estimator: Any, cells: Array) -> bool:
 
 
 def verdict(
-    estimator: Any, rows: dict[str, Any] | None, X: Any = None, y: Any = None, positive: Any = None
+    estimator: Classifier, rows: dict[str, Any] | None, X: Any = None, y: Any = None, positive: Any = None
 ) -> list[str]:
     """Return how good held-out predictions are, in sentences; none where the model and the rows offer no such ones.
 
@@ -220,13 +223,13 @@ def verdict(
         return []
     with np.errstate(divide="ignore"):
         log_posterior = np.log(posterior)
-    given = HeldOut.given(estimator, labels[labelled], log_posterior)
+    given = HeldOut.given(estimator.fitted_, labels[labelled], log_posterior)
     judged = replace(given, rows_are="held-out rows", positive=chosen_class(estimator, positive))
     target = estimator._posterior.schema.target
     return in_words.sentences(judged.figures, in_words.class_phrases(estimator.classes_.tolist(), target))
 
 
-def class_asked_for(estimator: Any, positive: Any = None) -> int:
+def class_asked_for(estimator: Classifier, positive: Any = None) -> int:
     """Return the class with which the section on decisions begins: that of interest, else the rarer of two or first."""
     chosen = chosen_class(estimator, positive)
     if chosen is None and len(estimator.classes_) == 2:
@@ -274,7 +277,7 @@ class Explorer(HtmlPage):
 
 
 def explore(
-    model: Any,
+    model: Estimator | BayesianNetwork,
     X: Any = None,
     y: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -340,7 +343,7 @@ def explore(
     >>> po.explore(model).html.startswith("<!DOCTYPE html>")
     True
     """
-    classifies = hasattr(model, "classes_")
+    classifies = isinstance(model, Classifier)
     if positive is not None and not classifies:
         kind = "network" if isinstance(model, BayesianNetwork) else "mixture"
         raise ValueError(f"positive is a class of a classifier; explore a {kind} without it")
@@ -359,10 +362,10 @@ def explore(
         shown = {"model": written, "title": title, "ranges": column_ranges(model, rows)}
         shown["verdict"] = verdict(model, rows, X, y, positive) if classifies else []
         labels = None if X is None or not classifies else _labels(model, X, y, rows["total"])  # type: ignore[index]
-        shown["counts"] = class_counts(model, X, labels) if classifies else None
-        shown["drawn"] = rows_to_compare(model)
+        shown["counts"] = class_counts(model.fitted_, X, labels) if classifies else None
+        shown["drawn"] = rows_to_compare(model.fitted_.posterior)
         shown["trained"] = known_ranges(model) is not None
-        shown["dependences"] = dependences(model, [one["name"] for one in written["models"]])
+        shown["dependences"] = dependences(model.fitted_, [one["name"] for one in written["models"]])
         if rows is not None:
             shown["rows"] = rows | {"positive": class_asked_for(model, positive) if classifies else 0}
     explorer = Explorer(shown["title"], _document(shown))

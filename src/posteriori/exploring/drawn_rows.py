@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from posteriori.model import Posterior
 from posteriori.scoring.strangeness import Strangeness
 from posteriori.tables.writing import decode
 
@@ -24,13 +25,12 @@ def _rounded(cells: list[float | None]) -> list[float | None]:
     return [round(cell, digits) if cell is not None and math.isfinite(cell) else None for cell in cells]
 
 
-def rows_to_compare(estimator: Any) -> dict[str, Any] | None:
+def rows_to_compare(posterior: Posterior) -> dict[str, Any] | None:
     """Return rows drawn from the model, the first of those of `Strangeness`; None where the model has none to draw.
 
     The page compares log p of the known columns of a row with that of the same columns of these rows. ``masked`` is
     false where the model reads that a cell is missing: then these rows are compared whole.
     """
-    posterior = estimator._posterior
     columns = posterior.schema.columns
     n = max(_FEWEST, min(_MOST, _CELLS // max(len(columns), 1)))
     if not posterior.has_density or posterior.schema.of_kind("counts") or n * len(columns) > _MOST_CELLS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,12 @@ from posteriori.statistics.description import Cells, NumericColumns, ScannedTabl
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Batch, Column
 
+_FIRST_CATEGORIES = 12
+
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What is known of one feature of a fitted model.
+    """Facts about one feature of a fitted model.
 
     Attributes
     ----------
@@ -81,7 +83,7 @@ def facts_of_rows(estimator: Estimator, X: Any) -> list[ColumnFacts]:
     return facts
 
 
-def facts_of_scan(estimator: Any, scan: Scan, description: ScannedTable) -> list[ColumnFacts]:
+def facts_of_scan(estimator: Estimator, scan: Scan, description: ScannedTable) -> list[ColumnFacts]:
     """Return the facts about the features of a fitted estimator in the file that it was fitted to, by its description.
 
     Parameters
@@ -101,6 +103,37 @@ def facts_of_scan(estimator: Any, scan: Scan, description: ScannedTable) -> list
         )
         for column, distribution in zip(estimator.schema_.columns, distributions(estimator), strict=True)
     ]
+
+
+def column_facts(facts: Sequence[ColumnFacts], n_rows: int) -> list[dict[str, Any]]:
+    """Return kind, distribution, missing cells and values of each feature."""
+    columns = []
+    for one in facts:
+        column, cells = one.column, one.cells
+        found: dict[str, Any] = {
+            "name": column.name,
+            "kind": column.shown_kind,
+            "distribution": one.distribution,
+            "missing": cells.missing,
+            "missing_share": cells.missing / n_rows,
+        }
+        if one.marks:
+            found["read_as_missing"] = dict(one.marks)
+        if column.part is not None:
+            found["part_of"] = column.source
+        if column.is_ignored:
+            found["reason"] = column.reason
+        elif column.kind == "categorical":
+            found["n_categories"] = len(column.categories)
+            found["first_categories"] = list(column.categories[:_FIRST_CATEGORIES])
+        elif column.kind == "counts":
+            found["n_words"] = column.width
+        else:
+            found |= {"mean": cells.mean, "sd": cells.sd, "min": cells.lowest, "max": cells.highest}
+            if column.cuts is not None:
+                found["cuts"] = list(column.cuts)
+        columns.append(found)
+    return columns
 
 
 def _as_read(cells: Cells, column: Column) -> Cells:

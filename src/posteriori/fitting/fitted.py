@@ -1,4 +1,4 @@
-"""What a fit learned, as one value.
+"""The result of a fit, as one value.
 
 `fit`, `partial_fit`, `unlearn` and `merge` end by setting `fitted_`, once. A fit that fails before changes nothing, and
 no part of an earlier fit can stay behind. A model file holds this value.
@@ -32,7 +32,7 @@ _NO_TRACE = "the trace of log-likelihoods is not a list of numbers"
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """What is known of the training rows beside their sums; None where it is not."""
+    """Facts about the training rows beside their sums; None where they are unknown."""
 
     target_cuts: TargetCuts | None = None  # which made classes of the numbers of the target
     fingerprints: RowFingerprints | None = None
@@ -44,11 +44,11 @@ class TrainingRecord:
     drawn: Importance | None = None  # the importance of rows drawn from the model; not in files
 
     def of_other_model(self) -> TrainingRecord:
-        """Return what stays true of the rows when the model has changed."""
+        """Return the parts that stay true of the rows when the model has changed."""
         return TrainingRecord(self.target_cuts, self.fingerprints, self.alerts)
 
     def of_other_rows(self) -> TrainingRecord:
-        """Return what stays true when rows are gone."""
+        """Return the parts that stay true when rows are removed."""
         return TrainingRecord(self.target_cuts)
 
     def with_importance(self) -> TrainingRecord:
@@ -61,7 +61,7 @@ class TrainingRecord:
         return record.with_importance() if rows.is_large else record
 
     def for_file(self) -> TrainingRecord:
-        """Return what a model file holds."""
+        """Return the record as a model file holds it."""
         return replace(self.with_importance(), drawn=None)
 
     def check_against(self, n_classes: int, n_columns: int) -> None:
@@ -79,7 +79,7 @@ class TrainingRecord:
 
 @dataclass(frozen=True)
 class FittedValue(ABC):
-    """What a fit learned, of one model or of a pool."""
+    """The result of a fit, of one model or of a pool."""
 
     recipe: Recipe
     target: Column  # the classes; of a mixture the components
@@ -128,7 +128,7 @@ class FittedValue(ABC):
 
     @cached_property
     def predictor(self) -> FittedPosterior:
-        """The posterior with what reads rows for it."""
+        """The posterior with the reader of its rows."""
         return FittedPosterior(self.posterior, self.target, self.recipe.name, learned=self.is_trained)
 
     def with_record(self, **changed: Any) -> Self:
@@ -137,11 +137,11 @@ class FittedValue(ABC):
 
     @abstractmethod
     def without_rows(self) -> Self:
-        """Return what predicts: without sums, trace and labels, which may be large."""
+        """Return a value of the same predictions, without sums, trace and labels, which may be large."""
 
     @abstractmethod
     def for_file(self) -> Self:
-        """Return what a model file holds."""
+        """Return the value as a model file holds it."""
 
     @abstractmethod
     def check(self) -> None:
@@ -208,11 +208,11 @@ class Fitted(FittedValue):
         return replace(self, model=model)
 
     def without_rows(self) -> Self:
-        """Return what predicts: without sums, trace and labels, which may be large."""
+        """Return a value of the same predictions, without sums, trace and labels, which may be large."""
         return replace(self, statistics=None, trace=None, transduction=None)
 
     def for_file(self) -> Self:
-        """Return what a model file holds."""
+        """Return the value as a model file holds it."""
         return replace(self, record=self.record.for_file(), transduction=None)
 
     def check(self) -> None:

@@ -63,7 +63,7 @@ def _warn_of_column(fitted: Fitted, places: Sequence[int], seen: TimesSeen, date
 
 
 def _seen_before(fitted: Fitted, places: Sequence[int], type_: TimeType) -> TimesSeen:
-    """Return what the earlier rows show of a column, from their first and their last time.
+    """Return a summary of a column in the earlier rows, from their first and their last time.
 
     A part that the model does not read has one value in the first rows, so that these two show it.
     """

@@ -1,4 +1,4 @@
-"""What the parameters about labels and components give to a fit: the labels to learn from, and their model."""
+"""Labels to learn from, components, priors and the label model, by the parameters of an estimator."""
 
 from __future__ import annotations
 

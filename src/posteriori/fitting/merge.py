@@ -27,7 +27,7 @@ _WITHOUT_EFFECT = ("n_jobs", "random_state", "verbose")  # on what is learned wi
 
 
 def merge(values: Sequence[Fitted]) -> Fitted:
-    """Return what a fit to the rows of all fitted models would learn; the recipe is that of the first.
+    """Return the result that a fit to the rows of all models would have; the recipe is that of the first.
 
     Raises
     ------

@@ -111,7 +111,7 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
 
 
 def stated_columns(X: Any, categorical_features: Any, distributions: Any, y: Any = None) -> KnownColumns:
-    """Return what the parameters of an estimator state of columns of files, which are opened if it names none."""
+    """Return the roles that parameters of an estimator give to columns of files, opened if it names none."""
     listed = np.atleast_1d(np.asarray(categorical_features, dtype=object)).tolist()
     named = [one for one in listed if isinstance(one, str)]
     keys = [*distributions] if isinstance(distributions, Mapping) else []

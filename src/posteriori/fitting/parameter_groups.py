@@ -82,7 +82,7 @@ class EM(ParameterGroup):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Labels(ParameterGroup):
-    """What the labels of training rows are worth: rows without label, and wrong labels.
+    """Parameters on the labels of training rows: rows without label, and wrong labels.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ _EXAMPLES = {"em": "max_iter=50", "labels": 'unlabelled="learn"', "columns": 'ca
 
 
 def columns_of(stated: Columns | None) -> Columns:
-    """Return what is asked of the columns, single names as lists; the defaults if nothing is stated."""
+    """Return the parameters on columns, single names as lists; the defaults if none are stated."""
     stated = stated or Columns()
     keep, text = stated.keep, stated.text
     if isinstance(keep, str) and keep != "all":

@@ -1,4 +1,4 @@
-"""What is asked of a fit, as one value: a family of models and its parameters."""
+"""Recipe of a fit, as one value: a family of models and its parameters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """What is asked of a fit: a family of models, which is a class of estimators, and its parameters.
+    """Recipe of a fit: a family of models, which is a class of estimators, and its parameters.
 
     Two recipes are equal if they name one class and equal parameters; a list, a tuple and an array of the same values
     are. A recipe can be stored in a model file and sent to a worker.
@@ -55,7 +55,7 @@ class Recipe:
 
     @classmethod
     def of(cls, estimator: BaseEstimator) -> Recipe:
-        """Return what the parameters of an estimator ask now: later changes of the estimator do not change it."""
+        """Return the recipe of an estimator: later changes of its parameters do not change the recipe."""
         family: Any = type(estimator)
         return cls(family, {name: _copied(getattr(estimator, name)) for name in _names_of(family)})
 
@@ -117,7 +117,7 @@ class Recipe:
 
     @cached_property
     def columns(self) -> Columns:
-        """What is asked of the columns."""
+        """The parameters on columns."""
         return columns_of(self.parameters.get("columns"))
 
     @property
@@ -127,7 +127,7 @@ class Recipe:
 
     @property
     def labels(self) -> Labels:
-        """What is asked of the labels."""
+        """The parameters on labels."""
         return self.parameters.get("labels") or Labels()
 
     @property
@@ -137,7 +137,7 @@ class Recipe:
 
     @property
     def em(self) -> EM | None:
-        """What is asked of EM; None if it is no parameter."""
+        """The parameters of EM; None if the family has none."""
         return (self.parameters["em"] or EM()) if "em" in self.parameters else None
 
     @property
@@ -260,7 +260,7 @@ class Recipe:
 
 
 def recipe_of_classifier(estimator: object) -> Recipe | None:
-    """Return what a classifier of one model asks of a fit; None for anything else."""
+    """Return the recipe of a classifier of one model; None for anything else."""
     is_one = isinstance(estimator, BaseEstimator) and is_classifier(estimator) and hasattr(type(estimator), "model_")
     recipe = getattr(estimator, "recipe", None) if is_one else None
     return recipe if isinstance(recipe, Recipe) else None

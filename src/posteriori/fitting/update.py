@@ -81,7 +81,7 @@ def _warn_of_expected_sums(name: str, collected: CollectedRows) -> None:
 
 
 def remove(fitted: Fitted, X: Any, y: Any = None, sample_weight: Any = None) -> Fitted:
-    """Return what a model has learned from its other rows; ValueError if it cannot have learned from these."""
+    """Return the value without some of its rows; ValueError if the model cannot have learned from these."""
     obstacle = reason_not_mergeable(fitted, "unlearn", "fit the remaining rows")
     if obstacle:
         raise ValueError(obstacle)

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori import densities
 from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.estimator import Estimator
 from posteriori.classifiers.mixture import MixtureModel
-from posteriori.model import FactorWeights, GenerativeModel, PairTables, Pool, Posterior
+from posteriori.model import FactorWeights, GenerativeModel, PairTables, Pool
 from posteriori.model_cost import Language, require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
@@ -108,7 +109,7 @@ UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
 UNREAD |= {"trees", "geometric", "counts", "strengths", "smoothing"}
 
 
-def to_javascript(model: Any) -> str:
+def to_javascript(model: Estimator | BayesianNetwork) -> str:
     """Return a model as JSON that the evaluator in JavaScript reads; see `javascript_evaluator`.
 
     Parameters
@@ -178,7 +179,7 @@ def page_json(content: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def javascript_object(model: Any) -> dict[str, Any]:
+def javascript_object(model: Estimator | BayesianNetwork) -> dict[str, Any]:
     """Return a model as the objects that `to_javascript` writes."""
     head = {"format": FORMAT, "posteriori": __version__}
     if isinstance(model, BayesianNetwork):
@@ -190,10 +191,11 @@ def javascript_object(model: Any) -> dict[str, Any]:
     if not isinstance(model, Classifier | MixtureModel):
         raise TypeError(f"a {type(model).__name__} cannot be written; give a fitted classifier or a BayesianNetwork")
     check_is_fitted(model)
-    return head | _classifier(model, model.fitted_.posterior)
+    return head | _classifier(model)
 
 
-def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
+def _classifier(estimator: Estimator) -> dict[str, Any]:
+    posterior = estimator.fitted_.posterior
     schema, pool = posterior.schema, posterior.pool
     kept = [0] if pool is None else np.flatnonzero(pool.used).tolist()
     names = list(estimator.fitted_.members) or [type(estimator).__name__]
@@ -202,7 +204,7 @@ def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
         "the model in JavaScript", "javascript", counts, "numbers", MOST_NUMBERS, "score by predict_to instead"
     )
     target = estimator.target_
-    is_mixture = not hasattr(estimator, "classes_")
+    is_mixture = isinstance(estimator, MixtureModel)
     n_classes = posterior.models[0].n_classes
     binned = {column.cuts for model in posterior.models for column in model.schema.columns if column.cuts is not None}
     cuts = {points: place for place, points in enumerate(sorted(binned))}  # members share many of them

@@ -261,7 +261,7 @@ class PlainEM:
         """The proposal."""
         return self.proposal
 
-    def advance(self, model: Any, statistics: Any) -> PlainEM:
+    def advance(self, model: object, statistics: object) -> PlainEM:
         """Propose the model itself."""
         del statistics
         return PlainEM(model)

@@ -25,7 +25,7 @@ MOST_GROUPS = (
 
 
 def leaves_folds_out(plan: Plan, folds: int) -> bool:
-    """Return whether the trees of a plan can leave the folds out: there are enough, and no label chooses the bins."""
+    """Return whether one fit of the trees serves all folds: there are enough, and no label chooses the bins."""
     density = plan.blocks[0].density if plan.blocks else None  # a class prior alone has none
     bins = [block.density.bins for block in plan.blocks if isinstance(block.density, Binned)]
     return (

@@ -347,7 +347,7 @@ class PairFit:
 
 @dataclass(frozen=True)
 class PairChoice:
-    """What held-out rows choose: λ, and by how many standard errors the gain of a pair exceeds 0."""
+    """Choices made on held-out rows: λ, and by how many standard errors the gain of a pair exceeds 0."""
 
     penalty: float
     sure: float

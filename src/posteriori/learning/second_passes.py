@@ -1,4 +1,4 @@
-"""What the fits without each fold need of second passes: all of them ask, and each pass answers what all have asked."""
+"""Second passes for the fits without each fold: each pass answers the requests of all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from posteriori.tables import Schema
 
 @dataclass(frozen=True)
 class Prepared:
-    """What one fit needs of the rows of one subset.
+    """Blocks and statistics of one fit, from the rows of one subset.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class _Part:
 
     @cached_property
     def request(self) -> PassRequest | None:
-        """What the block needs of the rows of all subsets; None if it is prepared."""
+        """The request of the block to the rows of all subsets; None if it is prepared."""
         if isinstance(self.step, FurtherPass):
             return self._request(self.step.factory)
         density, statistics = self.step
@@ -105,7 +105,7 @@ class _Part:
 
 
 def _together(subset: Subset, parts: Sequence[_Part]) -> Prepared:
-    """Return what one fit needs, from its blocks."""
+    """Join the prepared blocks of one fit."""
     blocks, statistics, patterns = [], [], {}
     for block, part in zip(subset.blocks, parts, strict=True):
         density, sums = cast(Refined, part.step)

@@ -103,7 +103,7 @@ _BYTES_PER_POOLED = 44.0  # of a row and class: what the pool computes from thos
 
 @dataclass(frozen=True)
 class WorkCounts:
-    """What is known of a table and of its cross-validation before it begins.
+    """Sizes of a table and of its cross-validation, known before it begins.
 
     Attributes
     ----------

@@ -152,7 +152,7 @@ class GenerativeModel:
 
     @cached_property
     def offset(self) -> Array | None:
-        """What weighted factors add to the log prior of a whole row in nats, (Z,); None if nothing.
+        """Offset that weighted factors add to the log prior of a whole row in nats, (Z,); None if it is 0.
 
         The known columns share it in equal parts, so that a row of which nothing is known has the prior.
         """

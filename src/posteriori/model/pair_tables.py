@@ -1,4 +1,4 @@
-r"""What two columns say together, beyond what each says alone: one number per pair of groups of cells and class.
+r"""Effects of two columns together, beyond each alone: one number per pair of groups of cells and class.
 
 .. math:: \log p(y \mid x) = \ldots + \sum_{(i, j)} u_{ijy}(g_i(x_i), g_j(x_j)) + \text{const}
 
@@ -107,11 +107,11 @@ class PairTables:
         return np.where((first > 0) & (second > 0), within, np.uint16(0))
 
     def sum(self, batch: Batch) -> Array:
-        """Return what all pairs add to the score of each class in nats, (n, Z)."""
+        """Return the sum of the effects of all pairs on the score of each class in nats, (n, Z)."""
         out = np.zeros((len(batch), len(self.numbers)))
         kernels.add_categorical(self.codes(batch), self.starts, self.numbers, out)
         return out
 
     def factors(self, batch: Batch) -> Array:
-        """Return what each pair adds to the score of each class in nats, (n, Z, P)."""
+        """Return the effect of each pair on the score of each class in nats, (n, Z, P)."""
         return np.asarray(self.numbers[:, self.starts[:-1] + self.codes(batch)].transpose(1, 0, 2))

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.fitting.estimate_warnings import warn_of_one_class
-from posteriori.fitting.fitted import Fitted
+from posteriori.fitting.fitted import Fitted, FittedValue
 from posteriori.fitting.held_out_figures import HeldOutFigures
 from posteriori.fitting.learn import checked_fit
 from posteriori.fitting.recipe import Recipe, recipe_of_classifier
@@ -41,7 +41,7 @@ class Learner(Protocol):
 
     @property
     def recipe(self) -> Recipe:
-        """What the parameters ask of a fit."""
+        """The parameters as they are now, as a value."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ class HeldOut:
     positive: int | None = None
 
     @classmethod
-    def given(cls, estimator: Any, y_true: Array, log_posterior: Array) -> HeldOut:
-        """Return the predictions of a fitted classifier for rows of which nothing is known."""
-        prior = np.broadcast_to(np.asarray(estimator.class_prior_), log_posterior.shape)
+    def given(cls, value: FittedValue, y_true: Array, log_posterior: Array) -> HeldOut:
+        """Return the predictions of a fitted value for rows of which nothing is known."""
+        prior = np.broadcast_to(np.exp(value.posterior.class_log_prior), log_posterior.shape)
         weight, how = np.ones(len(y_true)), "The rows were given."
-        return cls(log_posterior, prior, y_true, weight, estimator.classes_, how, rows_are="rows")
+        return cls(log_posterior, prior, y_true, weight, value.classes, how, rows_are="rows")
 
     @cached_property
     def posterior(self) -> Array:
@@ -141,7 +141,7 @@ class HeldOut:
 
     @property
     def predictions_are(self) -> str:
-        """What a page calls the predictions: held-out predictions, for example."""
+        """The name of the predictions on a page: held-out predictions, for example."""
         return self.rows_are.replace("rows", "predictions") if self.rows_are != "rows" else "given predictions"
 
     @property

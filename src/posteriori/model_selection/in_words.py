@@ -1,4 +1,4 @@
-"""What held-out predictions show, in sentences that every page begins with."""
+"""Held-out predictions in sentences, with which every page begins."""
 
 from __future__ import annotations
 

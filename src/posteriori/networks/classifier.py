@@ -120,7 +120,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         return self._set_network(network.fit(cases, alpha=self.alpha, sample_weight=sample_weight, n_jobs=self.n_jobs))
 
     def _html_repr(self) -> str:
-        """Return what a notebook shows: the learned network once fitted; before that, the diagram of scikit-learn."""
+        """Return the display in a notebook: the learned network, or before a fit the diagram of scikit-learn."""
         diagram: str = super()._html_repr()
         if not hasattr(self, "network_"):
             return diagram

@@ -770,7 +770,7 @@ class BayesianNetwork:
         test_costs: Mapping[str, float] | None = None,
         candidates: Iterable[str] | None = None,
     ) -> InformationValues:
-        r"""Return what it is worth to observe each variable before a decision about the target.
+        r"""Return the value of observing each variable before a decision about the target.
 
         .. math::
             \min_a \sum_t c(a, t)\, p(t \mid e) - \sum_x \min_a \sum_t c(a, t)\, p(t, x \mid e)

@@ -38,6 +38,7 @@ from posteriori.tables import Batch
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from posteriori.classifiers.classifier import Classifier
     from posteriori.classifiers.generative_estimator import GenerativeEstimator
 
 
@@ -141,7 +142,7 @@ class _Group(NamedTuple):
 
 
 def _groups(
-    model: Any, drawn: Feature, points: Array, cells: Array | None, component: Array | None, joint: bool
+    model: Classifier, drawn: Feature, points: Array, cells: Array | None, component: Array | None, joint: bool
 ) -> list[_Group]:
     densities, prior = drawn.densities(points), np.exp(drawn.fitted.class_log_prior)
     areas = prior if joint else np.ones(len(prior))
@@ -238,7 +239,7 @@ def _draw_bars(ax: Axes, groups: Sequence[_Group], points: Array) -> None:
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
-def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolution: int, ax: Axes | None) -> Axes:
+def plot_posterior_along(model: Classifier, feature: Feature, X: Any, y: Any, resolution: int, ax: Axes | None) -> Axes:
     """Draw p(y | x) along one feature, and p(x, y) on axes below; return the upper axes.
 
     X and y are as in `plot_decision_regions`, and `resolution` is the number of points along a numeric feature.
@@ -389,7 +390,7 @@ def plot_effect(
     return ax
 
 
-def effect_of(model: Any, rows: Batch, column: int, cells: Array) -> ColumnEffect:
+def effect_of(model: Classifier, rows: Batch, column: int, cells: Array) -> ColumnEffect:
     """Return the effect of a column of a fitted classifier at some cells, over the rows of a batch."""
     fitted = posterior_of(model)
     others = [j for j in range(len(fitted.schema.columns)) if j != column]
@@ -419,7 +420,9 @@ def _pairs(classes: Array, label: Any, against: Any) -> list[tuple[int, int | No
     return [(c, other) for c in chosen]
 
 
-def _draw(ax: Axes, effect: ColumnEffect, pairs: list[tuple[int, int | None]], categorical: bool, model: Any) -> None:
+def _draw(
+    ax: Axes, effect: ColumnEffect, pairs: list[tuple[int, int | None]], categorical: bool, model: Classifier
+) -> None:
     names, colours = class_names(model), class_colours(len(model.classes_))
     ax.axhline(0.0, color=GREY, lw=0.8, zorder=0)
     width = 0.84 / len(pairs)

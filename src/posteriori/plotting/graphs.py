@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.explain.tree_outline import TreeNode, TreeOutline
 from posteriori.networks.graph.layout import BAR, LETTER, LINE, PAD, POINTS, GraphLayout, box_size, layered, text_length
 from posteriori.networks.notebooks import beliefs_of
@@ -342,7 +344,7 @@ def plot_network(
 
 
 def plot_tree(
-    model: Any,
+    model: Estimator,
     label: Any = None,
     *,
     tree: int | None = None,
@@ -394,7 +396,7 @@ def plot_tree(
     >>> sorted({text.get_text() for text in ax.texts} & set(table.columns))
     ['bill_depth_mm', 'bill_length_mm', 'body_mass_g', 'flipper_length_mm', 'year']
     """
-    if hasattr(model, "outline"):
+    if isinstance(model, GenerativeForest):
         if label is not None:
             raise ValueError(f"all classes share the trees of a forest; leave label={label!r} out")
         outline_of_one = model.outline(0 if tree is None else tree, max_depth=3 if max_depth is None else max_depth)
@@ -419,8 +421,7 @@ def plot_tree(
             _draw_network_edge(ax, layout, size, parent, child, scale, edge_width(edges, nats), note)
         for name in names:
             draw_node(ax, layout.centre[name], size[name], name, {}, False, scale)
-    target = getattr(getattr(model, "model_", None), "schema", None)
-    given = (target.target if target is not None else None) or "the class"
+    given = model.schema_.target or "the class"
     titles = {"ChowLiuTree": "what depends on what"}
     if label is not None:
         title = f"given {given} = {shorten(label)}"
@@ -438,9 +439,9 @@ def plot_tree(
     return ax
 
 
-def _edges_of(model: Any, label: Any) -> tuple[dict[tuple[str, str], float | None], tuple[str, ...]]:
+def _edges_of(model: Estimator, label: Any) -> tuple[dict[tuple[str, str], float | None], tuple[str, ...]]:
     """Return the edges of the tree of a model with their information if known, and all features."""
-    found = parents_of(model)
+    found = parents_of(model) if isinstance(model, Estimator) else {}
     if not found:
         raise TypeError(f"a {type(model).__name__} that is not fitted, or that has no tree, cannot be drawn as one")
     if None in found and label is not None:

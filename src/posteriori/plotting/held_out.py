@@ -181,7 +181,7 @@ def plot_roc(
     predicted = _predictions(model, X, y, proba, label)
     ax = _square(ax)
     ax.plot([0, 1], [0, 1], "--", color=GREY, lw=1.0, zorder=1)
-    for ranking, look in _rankings(model, *predicted):
+    for ranking, look in _rankings(class_names(model), *predicted):
         look["label"] += f": AUC {ranking.area:.3f}"
         ax.plot(ranking.false_positive_rate, ranking.recall, **look)
     ax.set(xlabel="false positive rate: share of the other rows", ylabel="recall: share of the rows of the class")
@@ -227,7 +227,7 @@ def plot_precision_recall(
     """
     predicted = _predictions(model, X, y, proba, label)
     ax = _square(ax)
-    for ranking, look in _rankings(model, *predicted):
+    for ranking, look in _rankings(class_names(model), *predicted):
         look["label"] += f": average precision {ranking.average_precision:.3f}"
         # Recall between two thresholds is reached with the precision of the lower one.
         ax.step(ranking.recall[1:], ranking.precision[1:], where="pre", **look)
@@ -273,7 +273,7 @@ def plot_lift(
     predicted = _predictions(model, X, y, proba, label)
     ax = open_axes(ax, width=4.8, height=4.4)
     ax.axhline(1.0, ls="--", color=GREY, lw=1.0, zorder=1)
-    for ranking, look in _rankings(model, *predicted):
+    for ranking, look in _rankings(class_names(model), *predicted):
         ax.plot(ranking.selected[1:], ranking.lift[1:], **look)
     ax.set(xlim=(0.0, 1.02), xlabel="share of all rows, those of highest probability first", ylabel="lift")
     ax.set_ylim(bottom=0.0)
@@ -362,10 +362,10 @@ def _predictions(model: Any, X: Any, y: Any, proba: Any, label: Any = None) -> t
 
 
 def _rankings(
-    model: Any, y_true: Array, posterior: Array, drawn: Sequence[int]
+    names: Sequence[str], y_true: Array, posterior: Array, drawn: Sequence[int]
 ) -> Iterator[tuple[Ranking, dict[str, Any]]]:
     """Yield the ranking by each class to draw that occurs, with the name and the colour of its curve."""
-    names, colours = class_names(model), class_colours(len(model.classes_))
+    colours = class_colours(len(names))
     for c in drawn:
         ranking = Ranking.of(y_true, posterior, c)
         if 0.0 < ranking.positives < ranking.total:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from posteriori.support.formatting import shorten
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from posteriori.classifiers.classifier import Classifier
 
-def plot_feature_information(model: Any, *, most: int = 20, ax: Axes | None = None) -> Axes:
+
+def plot_feature_information(model: Classifier, *, most: int = 20, ax: Axes | None = None) -> Axes:
     """Draw feature importance: the increase of the log-loss without each column, in nats, with 95 % intervals.
 
     It is `importance_` of the model: measured on held-out rows after `GenerativeClassifier.fit`, and otherwise

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.estimator import estimator_of
+from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.estimator import Estimator, estimator_of
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
-from posteriori.fitting.fitted import Fitted
 from posteriori.model import Posterior
 from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.effects import plot_posterior_along
 from posteriori.plotting.reading import Feature, class_numbers, given_class_numbers, posterior_of
+from posteriori.pool.value import FittedPool
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, quote
 
@@ -116,7 +117,7 @@ def _the_only_one(fitted: Posterior, features: Sequence[str | int] | None) -> st
     return features[0] if len(features) == 1 and not isinstance(features, str) else None
 
 
-def two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
+def two_continuous(model: Estimator, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
     """Return the two features of a plane; raise ValueError if they are ambiguous or one is categorical."""
     fitted = posterior_of(model)
     continuous = fitted.schema.of_kind("continuous")
@@ -180,7 +181,7 @@ def _draw_boundaries(ax: Axes, across: Array, up: Array, log_posterior: Array) -
             ax.contour(across, up, np.ma.masked_invalid(lead), levels=[0.0], colors=INK, linewidths=1.0)
 
 
-def draw_classes(ax: Axes, across: Array, up: Array, component: Array, model: Any) -> None:
+def draw_classes(ax: Axes, across: Array, up: Array, component: Array, model: Estimator) -> None:
     """Draw rows with the colour and marker of their class."""
     names = class_names(model)
     for c, (name, colour) in enumerate(zip(names, class_colours(len(names)), strict=True)):
@@ -340,20 +341,21 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
     return ax
 
 
-def _gaussian_of(model: Any) -> tuple[Any, str]:
+def _gaussian_of(model: Classifier) -> tuple[Any, str]:
     """Return the model, or for a pool its Gaussian member of greatest weight, and a title that names the member."""
     check_is_fitted(model)
-    members: Mapping[str, Fitted] = model.fitted_.members
-    if not members:
+    value = model.fitted_
+    if not isinstance(value, FittedPool):
         return model, ""
+    members = value.members
     gaussian = [name for name, one in members.items() if one.recipe.family is GaussianDiscriminant]
     if not gaussian:
         raise ValueError(
             f"none of the pool's members ({', '.join(members)}) is a Gaussian discriminant analysis; fit "
             "GaussianDiscriminant() to these rows, and draw that"
         )
-    name = max(gaussian, key=lambda one: float(model.member_weights_[one]))
-    return estimator_of(members[name]), f"the pool's member {name}, of weight {model.member_weights_[name]:.2g}"
+    name = max(gaussian, key=lambda one: float(value.weights[one]))
+    return estimator_of(members[name]), f"the pool's member {name}, of weight {value.weights[name]:.2g}"
 
 
 def _say_which(ax: Axes, title: str) -> None:

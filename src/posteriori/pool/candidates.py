@@ -61,7 +61,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class MemberOptions:
-    """What a pool asks of its members."""
+    """Parameters of a pool for its members."""
 
     common: Mapping[str, Any] = field(default_factory=dict)  # parameters of every estimator
     missing: str = "at_random"  # the parameter of the pool: "informative" for a model of which cells are missing
@@ -208,7 +208,7 @@ def resolve_members(members: Any, options: MemberOptions) -> dict[str, Recipe]:
 
 
 def options_of(asked: PoolParameters, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
-    """Return what members are asked for, with the densities of the columns of numbers and of counts by name."""
+    """Return the parameters for members, with the densities of the columns of numbers and of counts by name."""
     names = schema.names
     numbers, counts = (tuple(names[j] for j in schema.of_kind(kind)) for kind in ("continuous", "counts"))
     stated = asked.distributions or {}

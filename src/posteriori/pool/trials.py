@@ -38,7 +38,7 @@ _WEIGHT_PER_STRENGTH, _MOST_WEIGHT = 0.2, 20.0  # least weight of a node, in uni
 
 @dataclass(frozen=True)
 class Trial:
-    """What a trial of costly candidates shows."""
+    """Result of a trial of costly candidates."""
 
     # the candidates to fit to all rows, with the least weight of a node that suits the table
     kept: dict[str, Recipe]
@@ -224,7 +224,7 @@ class _PoolsWith:
         self.log_loss = _mean(self._without, rows)  # without further ones
 
     def gain(self, found: Array) -> _Gain:
-        """Return what forests with held-out predictions (n, C, M) add."""
+        """Return the gain by forests with held-out predictions (n, C, M)."""
         together = np.concatenate([self._log_posterior, found], axis=2)
         typical = np.append(self._typical, np.full(found.shape[2], TYPICAL_OF_FOREST))
         return self.summed(self._without - _losses(together, self._rows, self._penalty, typical))
@@ -234,7 +234,7 @@ class _PoolsWith:
         return _Gain(of_rows, _mean(of_rows, self._rows), _standard_error(of_rows, self._rows))
 
     def stated(self, gain: _Gain) -> str:
-        """Return what is lowered, and by how much."""
+        """Return the end of a sentence after a form of "lower": the log-loss of the pool, and by how much."""
         return f"the log-loss of the pool, {self.log_loss:.4f}, by {gain.mean:.4f} ± {gain.error:.4f}"
 
 

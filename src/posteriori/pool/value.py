@@ -1,4 +1,4 @@
-"""What a fit of a pool learned, as one value: its members, their weights, and what is known of the rows."""
+"""The result of a fit of a pool, as one value: its members, their weights, and facts about the rows."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ class FittedPool(FittedValue):
         return log_prior_ratio(self.recipe.parameters["priors"], self.target, self.training_prior)
 
     def without_rows(self) -> Self:
-        """Return what predicts: members without their sums, and no predictions."""
+        """Return a value of the same predictions: members without their sums, and no held-out predictions."""
         members = {name: one.without_rows() for name, one in self.members.items()}
         return replace(self, members=members, out_of_fold=None, held_out_sample=None)
 
     def for_file(self) -> Self:
-        """Return what a model file holds."""
+        """Return the value as a model file holds it."""
         members, record = {name: one.for_file() for name, one in self.members.items()}, self.record.for_file()
         return replace(self, members=members, record=record, language_note=None, out_of_fold=None, held_out_sample=None)
 

@@ -26,24 +26,24 @@ _ROWS = 1 << 16  # that are read at a time
 
 
 class Look(ABC, Generic[T]):
-    """What to look for in some columns: a task of a partition, whose result is None if it has no rows.
+    """A search of some columns, as a task of a partition, whose result is None if it has no rows.
 
     A subclass defines `of_rows`, or `at` if it does not look at all rows. Results have +.
     """
 
     def of_rows(self, table: Table, columns: Sequence[int], rows: slice) -> T:
-        """Return what some rows of a table in memory show."""
+        """Return the result for some rows of a table in memory."""
         raise NotImplementedError
 
     def at(self, table: Table, columns: Sequence[int]) -> T:
-        """Return what a table in memory shows."""
+        """Return the result for a table in memory."""
         starts = range(0, table.n_rows, _ROWS) or (0,)
         slices = (slice(start, min(start + _ROWS, table.n_rows)) for start in starts)
         total: T = functools.reduce(operator.add, (self.of_rows(table, columns, rows) for rows in slices))
         return total
 
     def __call__(self, tables: Iterable[Table], context: None) -> T | None:
-        """Return what the tables of a partition show."""
+        """Return the result for the tables of a partition."""
         del context
         total: T | None = None
         for table in tables:
@@ -52,7 +52,7 @@ class Look(ABC, Generic[T]):
 
 
 def fold_rows(table: Table, look: Look[T], columns: Sequence[int]) -> T:
-    """Return what all rows of some columns of a table show, in one pass, wherever its rows are."""
+    """Search all rows of some columns of a table, in one pass, wherever its rows are."""
     if isinstance(table, PartitionedTable):
         return cast(T, table.fold(look, columns))  # an error if no partition has a row
     if isinstance(table, StreamedTable):
@@ -174,7 +174,7 @@ def extended_dates(table: Table, known: Mapping[int, tuple[Column, ...]]) -> dic
 
 
 def see_times(table: Table, types: Mapping[int, TimeType]) -> dict[int, TimesSeen]:
-    """Return what the rows show of columns of times, by their positions, in one pass.
+    """Summarise columns of times, by their positions, in one pass.
 
     Raises UnseenCategoryError if the table is a scan of which only the first rows are to be read.
     """
@@ -188,7 +188,7 @@ def see_times(table: Table, types: Mapping[int, TimeType]) -> dict[int, TimesSee
 
 @dataclass(frozen=True)
 class _SeenInColumns:
-    """What some rows show of several columns; + adds the rows of both."""
+    """Summary of several columns in some rows; + adds the rows of both."""
 
     columns: tuple[TimesSeen, ...]
 
@@ -214,7 +214,7 @@ _MOST_VALUES = 1 << 16  # distinct values that are counted; of more, a random su
 
 
 class IdentifierEvidence(Protocol):
-    """What some rows show of a column; + adds the rows that follow."""
+    """Evidence of some rows that a column is an identifier; + adds the rows that follow."""
 
     def __add__(self, other: Any) -> Any: ...
 
@@ -312,7 +312,7 @@ class RowNumbers:
 
     @classmethod
     def of(cls, numbers: Array) -> RowNumbers:
-        """Return what the present cells (n,) show, in the order of the rows."""
+        """Summarise the present cells (n,), in the order of the rows."""
         if not len(numbers):
             return cls(0)
         first, last = int(numbers[0]), int(numbers[-1])

@@ -247,7 +247,7 @@ def _literal(text: str) -> str:
 
 
 def _relation(query: str) -> str:
-    """Return what may follow FROM: a query in parentheses, or the name of a table unchanged."""
+    """Return text that may follow FROM: a query in parentheses, or the name of a table unchanged."""
     bare = _bare(query)
     return f"({bare}) AS rows_of_query" if len(bare.split()) > 1 else bare
 

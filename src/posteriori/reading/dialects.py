@@ -65,7 +65,7 @@ class TextDialect:
         return self.encoding in ("utf-8", "ascii") and self.line_ends is None
 
     def described(self, default: str) -> str:
-        """Return what differs from UTF-8 text with decimal points and a default separator; empty if nothing does.
+        """Return the differences from UTF-8 text with decimal points and a default separator; empty if there are none.
 
         Cells that are stated as missing are left out.
         """

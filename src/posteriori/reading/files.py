@@ -111,7 +111,7 @@ class Scan(StreamedTable):
 
     @property
     def repairs(self) -> list[str]:
-        """What reading cells as numbers or dates changes, in words, apart from marks of missing cells."""
+        """Changes to cells that are read as numbers or dates, in words, apart from marks of missing cells."""
         found = [f"{quote(sorted(names))} as numbers, {how}" for how, names in repairs_of(self.written).items()]
         dates = {name: written for name, written in self.dates.items() if name in self.types}
         two_digits = [name for name, written in dates.items() if "%y" in written.format]
@@ -134,7 +134,7 @@ class Scan(StreamedTable):
 
     @property
     def _changes(self) -> list[str]:
-        """What was changed in cells to read them, in words."""
+        """Changes to cells as they are read, in words."""
         found, marked = self.repairs, self._recognised_marks
         if marked:
             marks = sorted({mark for marks in marked.values() for mark in marks})
@@ -332,7 +332,7 @@ class Scan(StreamedTable):
 
     @property
     def dialect(self) -> str:
-        """What differs from comma-separated UTF-8 text with decimal points, in words; empty if nothing does."""
+        """Differences from comma-separated UTF-8 text with decimal points, in words; empty if there are none."""
         described = (one.dialect.described(SEPARATORS.get(one.kind, ",")) for one in self.files)
         return "; ".join(dict.fromkeys(text for text in described if text))
 

@@ -1,4 +1,4 @@
-"""What is known of the columns of files before their cells are looked at."""
+"""Types, roles and marks of columns of files that are known before their cells are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from posteriori.tables.schema import Column, Schema
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """What is known of columns of text files before their cells are looked at.
+    """Types, roles and marks of columns of text files that are known before their cells are read.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class KnownColumns:
 
     @classmethod
     def of_model(cls, schema: Schema, target: Column | None = None) -> KnownColumns:
-        """Return what a model knows of the columns that it was trained on."""
+        """Return the types, roles and marks of the columns that a model was trained on."""
         columns, name = schema.columns, schema.target if target is None else target.name
         known = (*columns, *([target] if target else []))
         return cls(
@@ -60,7 +60,7 @@ class KnownColumns:
         )
 
     def joined(self, other: KnownColumns) -> KnownColumns:
-        """Return what both know."""
+        """Return the union of both."""
         return KnownColumns(
             dict(self.types) | dict(other.types),
             {*self.categories, *other.categories},
@@ -73,7 +73,7 @@ class KnownColumns:
         )
 
     def role(self, name: str) -> Role:
-        """Return what a column is read for."""
+        """Return the role of a column."""
         places = {"label": self.labels, "category": self.categories, "number": self.numbers}
         roles: dict[Role, Collection[str]] = cast(Any, places)
         return next((role for role, names in roles.items() if name in names), "feature")

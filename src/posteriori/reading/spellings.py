@@ -70,7 +70,7 @@ def spellings_of_classes(labels: Iterable[Any], classes: Iterable[Any]) -> dict[
 
 
 def described(usual: Mapping[str, str]) -> str:
-    """Return what is merged in words: "labels 'BAD', 'bad ' as 'bad'"."""
+    """Return the merged spellings in words: "labels 'BAD', 'bad ' as 'bad'"."""
     groups: dict[str, list[str]] = {}
     for label, best in usual.items():
         groups.setdefault(best, []).append(label)

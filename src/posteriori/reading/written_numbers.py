@@ -87,7 +87,7 @@ class WrittenText(_DataType):
 
 @dataclass(frozen=True)
 class SeenCells:
-    """What some cells of a column show; + adds further ones."""
+    """Summary of some cells of a column; + adds further ones."""
 
     n_numbers: int = 0
     n_words: int = 0  # present cells that are no numbers
@@ -132,7 +132,7 @@ def are_country_codes(values: Collection[str]) -> bool:
 
 
 def look_at_plain(rows: pl.DataFrame, names: Sequence[str], decimal: str) -> dict[str, SeenCells]:
-    """Return what the columns show that hold words without digits alone, or numbers that need no closer look.
+    """Summarise the columns that hold words without digits alone, or numbers that need no closer look.
 
     These are nearly all columns of a table, and many are looked at in about the time of one by `look_at`.
     """
@@ -160,7 +160,7 @@ def look_at_plain(rows: pl.DataFrame, names: Sequence[str], decimal: str) -> dic
 
 
 def look_at(cells: pl.Series, decimal: str) -> SeenCells:
-    """Return what the present cells of a column show, given as strings."""
+    """Summarise the present cells of a column, given as strings."""
     counted = cells.alias("cells").drop_nulls().value_counts(name="n")
     if not counted.height:
         return SeenCells()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.classifier import Classifier
 from posteriori.explain.effects import ColumnEffect
 from posteriori.plotting.canvas import class_colours, histogram_edges
 from posteriori.plotting.effects import effect_of, effect_points
@@ -33,7 +33,7 @@ _REACH = 78.0
 
 @dataclass(frozen=True)
 class ColumnChart:
-    """What the chart of a column shows."""
+    """Content of the chart of a column."""
 
     feature: Feature
     effect: ColumnEffect
@@ -42,7 +42,7 @@ class ColumnChart:
     scale: Scale  # the horizontal axis of numbers
 
     @classmethod
-    def of(cls, estimator: Any, j: int, rows: Batch, component: Array) -> ColumnChart:
+    def of(cls, estimator: Classifier, j: int, rows: Batch, component: Array) -> ColumnChart:
         """Compute the effect of a column over some of the rows.
 
         Raises

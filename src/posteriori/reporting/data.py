@@ -14,7 +14,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.facts.members import main_member, members_by_weight
+from posteriori.classifiers.classifier import Classifier
+from posteriori.facts.members import main_member
+from posteriori.fitting.fitted import Fitted
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.model import GenerativeModel
 from posteriori.reading import read_labels, read_table
@@ -29,16 +31,16 @@ from posteriori.tables.writing import decode
 class ReportData:
     """Fitted classifier with rows and their labels."""
 
-    estimator: Any
-    # a classifier whose joint density is a product, so that Bayes' rule can be written out: the estimator itself, or
-    # the member of a pool with the greatest weight
-    main_member: Any
+    estimator: Classifier
+    # a model whose joint density is a product, so that Bayes' rule can be written out: that of the estimator, or the
+    # member of a pool with the greatest weight
+    main_member: Fitted
     lens_name: str | None  # name of that member in the pool; None if the estimator is not a pool
     X: Any
     components: Array  # (n,): index of the class of each row, −1 if it has no label
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, y: Any) -> ReportData:
+    def of(cls, estimator: Classifier, X: Any, y: Any) -> ReportData:
         """Read the labels of the rows.
 
         Raises
@@ -49,16 +51,15 @@ class ReportData:
             A label is not one of the classes, or is missing and the estimator does not learn from rows without label.
         """
         name, member = check_classifier(estimator)
-        table = read_table(X, KnownColumns.of_model(member.schema_, member.target_))
+        table = read_table(X, KnownColumns.of_model(member.schema, member.target))
         unlabelled = estimator.recipe.labels.unlabelled
         labels = labels_to_learn(read_labels(y, table), unlabelled, True, True)
-        return cls(estimator, member, name, X, labels.components(member.target_, slice(0, table.n_rows)))
+        return cls(estimator, member, name, X, labels.components(member.target, slice(0, table.n_rows)))
 
     @property
     def model(self) -> GenerativeModel:
         """Model of the main member."""
-        model: GenerativeModel = self.main_member.model_
-        return model
+        return self.main_member.model
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,19 +108,13 @@ class ReportData:
             rows = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
         return rows
 
-    def member_with(self, *attributes: str) -> tuple[str | None, Any]:
-        """Return the name and the member of greatest weight with any of the attributes; of a model None and itself."""
-        each: list[tuple[str | None, Any]] = [*members_by_weight(self.estimator).items()] or [(None, self.estimator)]
-        known = (pair for pair in each if any(hasattr(pair[1], attribute) for attribute in attributes))
-        return next(known, (None, None))
 
-
-def class_texts(estimator: Any) -> list[str]:
+def class_texts(estimator: Classifier) -> list[str]:
     """Return the classes of a classifier as text."""
     return [cell_text(label) for label in estimator.classes_.tolist()]
 
 
-def check_classifier(estimator: Any) -> tuple[str | None, Any]:
+def check_classifier(estimator: Classifier) -> tuple[str | None, Fitted]:
     """Return the name and the model of the main member of a pool, or None and the estimator itself.
 
     Raises
@@ -128,13 +123,12 @@ def check_classifier(estimator: Any) -> tuple[str | None, Any]:
         The estimator is not a classifier of this library.
     """
     check_is_fitted(estimator)
-    name, member = main_member(estimator)
-    if not (hasattr(estimator, "classes_") and isinstance(getattr(member, "model_", None), GenerativeModel)):
+    if not isinstance(estimator, Classifier):
         raise TypeError(f"a {type(estimator).__name__} cannot be reported on; give a classifier of posteriori")
-    return name, member
+    return main_member(estimator.fitted_)
 
 
-def target_of(estimator: Any, X: Any) -> str | None:
+def target_of(estimator: Classifier, X: Any) -> str | None:
     """Return the name of the column of a table that holds the target of a classifier; None if it has none."""
     target: str | None = estimator.schema_.target
     return target if target is not None and target in read_table(X).names else None
@@ -177,7 +171,7 @@ def check_address(explorer: str) -> str:
     return explorer
 
 
-def case_links(estimator: Any, X: Any, rows: Sequence[int] | Array, explorer: str | None) -> list[str | None]:
+def case_links(estimator: Classifier, X: Any, rows: Sequence[int] | Array, explorer: str | None) -> list[str | None]:
     """Return for each of the rows the address of the explorer with its cells; None without an explorer."""
     if explorer is None or not len(rows):
         return [None] * len(rows)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers import GenerativeEstimator, TreeAugmentedNaiveBayes
+from posteriori.classifiers.estimator import estimator_of
+from posteriori.facts.members import models_by_weight
 from posteriori.plotting.reading import Parents, parents_of
 from posteriori.reporting.charts import figure
 from posteriori.reporting.data import ReportData
@@ -24,20 +26,22 @@ _MOST_FOLDED = 30  # lines of a table that is not folded
 
 def tree_section(subject: ReportData) -> Section | None:
     """Return the dependences among the columns given the class, if the model or a pool member learned any."""
-    name, model = subject.member_with("tree_", "parents_")
+    each = ((name, estimator_of(one)) for name, one in models_by_weight(subject.estimator.fitted_).items())
+    name, model = next(((name, one) for name, one in each if parents_of(one)), (None, None))
     if model is None:
         return None
+    is_informed = isinstance(model, TreeAugmentedNaiveBayes) and model.edge_information_
     whose = "" if name is None else f" The figure shows the member {name} of the pool."
     lead = (
         "Columns that depend on each other within a class. An arrow from a parent to a child means that the child is "
         "conditioned on the parent, so that shared information is not counted twice"
-        f"{'; wider arrows carry more information' if getattr(model, 'edge_information_', None) else ''}.{whose}"
+        f"{'; wider arrows carry more information' if is_informed else ''}.{whose}"
     )
     contents = list(_trees(model))
     return Section("tree", "Dependences between columns", lead, tuple(contents)) if contents else None
 
 
-def _trees(model: Any) -> Iterator[Html]:
+def _trees(model: GenerativeEstimator) -> Iterator[Html]:
     names = model.model_.schema.names
     if len(names) < 2:
         yield paragraph("There is only one column.")

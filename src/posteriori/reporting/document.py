@@ -10,9 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.training_record import chosen_class
 from posteriori.facts.columns import ColumnFacts, facts_of_rows
 from posteriori.model_selection import HeldOut
+from posteriori.pool.value import FittedPool
 from posteriori.reading import read_table
 from posteriori.reporting.data import ReportData, check_address, check_classifier, target_of
 from posteriori.reporting.dependences import tree_section
@@ -101,7 +103,7 @@ class Report(HtmlPage):
 
 
 def report(
-    estimator: Any,
+    estimator: Classifier,
     X: Any,
     y: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -217,7 +219,7 @@ def report(
 
 
 def _model_report(
-    estimator: Any, X: Any, y: Any, out_of_fold: Any, explorer: str | None, positive: Any, title: str | None
+    estimator: Classifier, X: Any, y: Any, out_of_fold: Any, explorer: str | None, positive: Any, title: str | None
 ) -> Report:
     if y is None:
         y = target_of(estimator, X)
@@ -235,7 +237,9 @@ def _model_report(
     return Report(title, str(page(title, header, sections, _footer(estimator, _WORDS), explorer)))
 
 
-def _models_report(estimator: Any, X: Any, y: Any, against: Any, explorer: str | None, title: str | None) -> Report:
+def _models_report(
+    estimator: Classifier, X: Any, y: Any, against: Any, explorer: str | None, title: str | None
+) -> Report:
     for model in (estimator, against):
         check_classifier(model)
     if y is None:
@@ -249,7 +253,9 @@ def _models_report(estimator: Any, X: Any, y: Any, against: Any, explorer: str |
     )
 
 
-def _drift_report(estimator: Any, X: Any, y: Any, against: Any, explorer: str | None, title: str | None) -> Report:
+def _drift_report(
+    estimator: Classifier, X: Any, y: Any, against: Any, explorer: str | None, title: str | None
+) -> Report:
     check_classifier(estimator)
     if y is None:
         y = target_of(estimator, X)
@@ -264,13 +270,13 @@ def _drift_report(estimator: Any, X: Any, y: Any, against: Any, explorer: str | 
 def _sections(
     subject: ReportData, evaluated: HeldOut, facts: list[ColumnFacts], explorer: str | None
 ) -> Iterator[Section | None]:
-    estimator = subject.estimator
+    value = subject.estimator.fitted_
     yield table_section(subject, facts)
     yield scores_section(subject, evaluated)
-    if hasattr(estimator, "cv_results_"):
-        yield candidates_section(estimator.cv_results_, getattr(estimator, "skipped_", None))
-    if estimator.fitted_.members:
-        yield weights_section(estimator.member_weights_, estimator.class_bias_, estimator.classes_.tolist())
+    if isinstance(value, FittedPool):
+        if value.results is not None:
+            yield candidates_section(value.results, value.skipped)
+        yield weights_section(value.weights, value.bias, value.classes.tolist())
     yield calibration_section(subject, evaluated)
     yield confusion_section(subject, evaluated)
     yield thresholds_section(subject, evaluated)
@@ -282,7 +288,7 @@ def _sections(
     yield explained_section(subject, evaluated, explorer)
 
 
-def _footer(estimator: Any, glossary: Mapping[str, str]) -> list[Html]:
+def _footer(estimator: Classifier, glossary: Mapping[str, str]) -> list[Html]:
     one_line = " ".join(repr(estimator).split())
     words = (part for word, text in glossary.items() for part in (element("dt", word), element("dd", text)))
     return [

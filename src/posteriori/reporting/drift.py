@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2_contingency, mannwhitneyu
 
+from posteriori.classifiers.classifier import Classifier
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.plotting.reading import Feature, cells_of, read_batch
 from posteriori.reading import read_labels, read_table
@@ -42,7 +43,7 @@ class TableRows:
         return len(self.batch)
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, y: Any = None) -> TableRows:
+    def of(cls, estimator: Classifier, X: Any, y: Any = None) -> TableRows:
         """Read a table; y is the labels, the name of their column, or None.
 
         Raises
@@ -104,7 +105,7 @@ class ColumnDrift:
         return shares
 
 
-def column_drifts(estimator: Any, before: TableRows, after: TableRows) -> list[ColumnDrift]:
+def column_drifts(estimator: Classifier, before: TableRows, after: TableRows) -> list[ColumnDrift]:
     """Compare each modelled column of two tables, except columns of counts and of text; the largest drift first."""
     columns = before.batch.schema.columns
     compared = [j for j in estimator.schema_.modelled if columns[j].kind in ("continuous", "categorical")]
@@ -114,7 +115,7 @@ def column_drifts(estimator: Any, before: TableRows, after: TableRows) -> list[C
     return sorted(found, key=lambda one: (not one.changed, -one.divergence, one.p_value))
 
 
-def _compare(estimator: Any, j: int, before: TableRows, after: TableRows) -> ColumnDrift:
+def _compare(estimator: Classifier, j: int, before: TableRows, after: TableRows) -> ColumnDrift:
     column = before.batch.schema.columns[j]
     cells = cells_of(before.batch, j), cells_of(after.batch, j)
     known = [one[~np.isnan(one)] for one in cells]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.training_record import record_of
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.plotting.reading import cells_of
@@ -97,13 +98,13 @@ _TAIL = 0.01  # of the rows before
 class Drift:
     """Two tables under one model."""
 
-    estimator: Any
+    estimator: Classifier
     before: TableRows
     after: TableRows
     columns: list[ColumnDrift]  # the largest drift first
 
     @classmethod
-    def of(cls, estimator: Any, before: TableRows, after: TableRows) -> Drift:
+    def of(cls, estimator: Classifier, before: TableRows, after: TableRows) -> Drift:
         """Compare the columns."""
         return cls(estimator, before, after, column_drifts(estimator, before, after))
 
@@ -363,7 +364,7 @@ def _scores_of(drift: Drift) -> dict[str, list[tuple[float, float]]] | None:
         if rows.components is None or not (rows.components >= 0).any():
             return None
         known = np.flatnonzero(rows.components >= 0)
-        judged = HeldOut.given(drift.estimator, rows.components[known], rows.log_posterior[known])
+        judged = HeldOut.given(drift.estimator.fitted_, rows.components[known], rows.log_posterior[known])
         losses = -np.log(np.maximum(judged.of_truth, np.finfo(np.float64).tiny))
         for name, values in (("accuracy", judged.right.astype(np.float64)), ("log-loss", losses)):
             found[name].append((float(values.mean()), float(values.std() / np.sqrt(len(values)))))

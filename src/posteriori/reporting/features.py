@@ -34,7 +34,7 @@ _LONGEST = 30  # characters of a word
 def word_tables(subject: ReportData) -> Iterator[Html]:
     """Yield a table for each column of counts or text: per class, the words that speak for it, and against it."""
     model = subject.model
-    statistics = getattr(subject.main_member, "statistics_", None)
+    statistics = subject.main_member.statistics
     found = characteristic_words(model, statistics, _MOST_WORDS)
     # With two classes, the words against one are those for the other.
     several = len(subject.labels) > 2

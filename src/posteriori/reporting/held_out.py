@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from posteriori.classifiers.estimator import Estimator
 from posteriori.classifiers.kept_predictions import judge_rows
 from posteriori.classifiers.training_record import record_of, share_of_seen_rows
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import HeldOut
 from posteriori.model_selection import out_of_fold as cross_validate
+from posteriori.pool.value import FittedPool
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import percent
 from posteriori.support.typing import Array
@@ -33,10 +35,12 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOut:
     """
     estimator, rows = subject.estimator, subject.labelled
     if out_of_fold is None:
-        out_of_fold = getattr(estimator, "out_of_fold_", None) or _kept(subject)
+        value = estimator.fitted_
+        of_fit = value.out_of_fold if isinstance(value, FittedPool) else None
+        out_of_fold = _kept(subject) if of_fit is None else replace(of_fit, estimator=estimator)
     if out_of_fold is None and estimator.fitted_.members:
         raise ValueError("this pool has no out-of-fold predictions; give that as out_of_fold")
-    if out_of_fold is None and not hasattr(subject.main_member, "statistics_"):
+    if out_of_fold is None and subject.main_member.statistics is None:
         how = "The parameters of the model were given, not learned from these rows, so no refit is needed."
         return replace(_of_array(subject, estimator.predict_proba(subject.X)), how=how, rows_are="held-out rows")
     if out_of_fold is None:
@@ -106,7 +110,7 @@ def _of_array(subject: ReportData, proba: Any) -> HeldOut:
 
 
 def _relation_to_training(subject: ReportData, posterior: Array) -> tuple[str, str]:
-    """Return what to call rows with given probabilities, and the sentence on them, by the record of training rows."""
+    """Return the name of rows with given probabilities, and the sentence on them, by the record of training rows."""
     estimator = subject.estimator
     seen = seen_rows(estimator, subject.X)
     if seen == 0.0:
@@ -121,7 +125,7 @@ def _relation_to_training(subject: ReportData, posterior: Array) -> tuple[str, s
     return "rows", "The probabilities were given. If their model was trained on these rows, they are too optimistic."
 
 
-def seen_rows(estimator: Any, X: Any) -> float | None:
+def seen_rows(estimator: Estimator, X: Any) -> float | None:
     """Return the share of the rows that a model was trained on; None if it has no record of its training rows."""
     if record_of(estimator).fingerprints is None:
         return None

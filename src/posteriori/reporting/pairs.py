@@ -26,7 +26,7 @@ _OF_A_NUMBER = 36.0  # pixels of a cell that holds a number
 
 
 def pairs_section(subject: ReportData) -> Section | None:
-    """Return what pairs of columns add beyond each column alone; None of a model without pairs, or of one class."""
+    """Return the effects of pairs of columns beyond each alone; None of a model without pairs, or of one class."""
     effects = [effect for effect in pair_effects(subject.estimator) if effect.strength > 0.0]
     if not effects or len(subject.labels) < 2:
         return None

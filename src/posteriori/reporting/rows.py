@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.estimator import estimator_of
 from posteriori.explain import Explanation
 from posteriori.explain.effects import with_cells
 from posteriori.explain.sums import merge_classes
@@ -41,7 +42,7 @@ class Change:
     distance: float
 
 
-def smallest_changes(estimator: Any, rows: Batch, row: Batch, columns: Sequence[int]) -> list[Change]:
+def smallest_changes(estimator: Classifier, rows: Batch, row: Batch, columns: Sequence[int]) -> list[Change]:
     """Return for each column the smallest change of a cell of one row that changes the predicted class, smallest first.
 
     The values of `rows` are tried: 60 quantiles of a number, and up to 60 categories. Columns without such a change,
@@ -289,7 +290,7 @@ def explained_section(subject: ReportData, evaluated: HeldOut, explorer: str | N
         "the right (blue) favour the first class, bars to the left (orange) the second. The rows and their titles are "
         f"chosen by the {evaluated.predictions_are}; the factors are those of the final model."
     )
-    ruled = explanation if subject.lens_name is None else subject.main_member.explain(X)
+    ruled = explanation if subject.lens_name is None else estimator_of(subject.main_member).explain(X)
     batch = read_batch(subject.estimator, X)
     usual = read_batch(subject.estimator, take_rows(subject.X, subject.sampled(_USUAL_ROWS)))
     importance = importance_of(subject, evaluated).information

@@ -14,6 +14,7 @@ from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import Section, bar, number, paragraph, percent, table
 from posteriori.support.formatting import cell_text, plural
 from posteriori.support.markup import Html, element
+from posteriori.support.typing import Array
 
 # Optional measures of a candidate in display order: heading, and whether the value is a share of 1.
 _MEASURES = {
@@ -165,7 +166,7 @@ def _strip(loss: np.ndarray, error: np.ndarray, position: int) -> Html | str:
 
 
 def weights_section(
-    weights: Mapping[str, float], class_bias: Sequence[float] | None = None, labels: Sequence[Any] = ()
+    weights: Mapping[str, float], class_bias: Sequence[float] | Array | None = None, labels: Sequence[Any] = ()
 ) -> Section:
     """Return the weights of the members of a pool, and the greatest of the terms added per class, in nats."""
     lead = (

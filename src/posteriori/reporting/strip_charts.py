@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.classifier import Classifier
 from posteriori.plotting.canvas import class_name
 from posteriori.plotting.reading import Feature, Scale, cells_of
 from posteriori.reporting.charts import LETTERS, WIDTH, NamesBelow, Panel, chart, cut_text, text_width
@@ -36,7 +36,7 @@ class StripChart:
     shade: Array  # (C, k): whole numbers up to _SHADES
 
     @classmethod
-    def of(cls, estimator: Any, j: int, rows: Batch) -> StripChart:
+    def of(cls, estimator: Classifier, j: int, rows: Batch) -> StripChart:
         """Compute the densities over the range of the rows, of which some have a cell in the column."""
         feature = Feature.of(estimator, j)
         points = _points(feature, cells_of(rows, j))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
+from posteriori.classifiers.classifier import Classifier
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve
 from posteriori.reporting.charts import AFTER, BEFORE, figure, histograms_chart, legend
@@ -50,7 +51,7 @@ class TwoModels:
     seen_shares: tuple[float | None, float | None]
 
     @classmethod
-    def of(cls, first: Any, second: Any, X: Any, y: Any) -> TwoModels:
+    def of(cls, first: Classifier, second: Classifier, X: Any, y: Any) -> TwoModels:
         """Predict the labelled rows with both models.
 
         Raises
@@ -78,7 +79,7 @@ class TwoModels:
 
     @property
     def seen(self) -> str:
-        """What is known about which model was trained on the rows, as a sentence."""
+        """A sentence on which of the models was trained on the rows, as far as it is known."""
         shares = zip(self.names, self.seen_shares, strict=True)
         trained = [f"{name} was trained on {percent(share)} of these rows" for name, share in shares if share]
         if trained:
@@ -105,7 +106,7 @@ def _predicted(subject: ReportData) -> HeldOut:
     with warnings.catch_warnings():  # a column of the other model
         warnings.filterwarnings("ignore", message=".*was not trained on; ignored")
         log_posterior = np.asarray(model.predict_log_proba(subject.X))[rows]
-    return HeldOut.given(model, subject.components[rows], log_posterior)
+    return HeldOut.given(model.fitted_, subject.components[rows], log_posterior)
 
 
 def models_summary(both: TwoModels) -> list[Html]:

@@ -22,7 +22,7 @@ _NO_LABELS = Labelling()
 
 
 class RowPosterior(Protocol):
-    """What computes the posterior of one row for `Scorer`."""
+    """Computes the posterior of one row for `Scorer`."""
 
     @property
     def names(self) -> tuple[str, ...]:

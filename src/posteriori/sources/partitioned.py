@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PartitionContext:
-    """What is sent along with one partition: its row numbers, and labels, weights and folds that it does not hold."""
+    """Values sent along with one partition: its row numbers, and labels, weights and folds that it does not hold."""
 
     rows: slice
     labels: KnownLabels | None = None
@@ -86,7 +86,7 @@ class PartitionedSource(ComposedSource):
 
     @property
     def _task(self) -> PartitionReader:
-        """What is the same for all partitions: everything except the rows."""
+        """The reader of every partition: everything except the rows."""
         labels = self._label_column
         if labels is not None:  # the table is left behind: each partition takes its place
             labels = replace(labels, table=cast(Table, None), position=len(self._columns) - 1)
@@ -120,7 +120,7 @@ class PartitionedSource(ComposedSource):
 
 @dataclass(frozen=True)
 class PartitionReader:
-    """What turns the tables of a partition into sources, on a worker."""
+    """Turns the tables of a partition into sources, on a worker."""
 
     schema: Schema
     positions: Sequence[int]  # the position of each column of the schema in the tables of a partition

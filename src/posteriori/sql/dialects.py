@@ -87,7 +87,7 @@ class Dialect:
         return self.real_cell(name) if exact else self.named(name)
 
     def literals(self, category: str | bool | int | float) -> list[Node]:
-        """Return what stands for a category in `category_cell`."""
+        """Return the literals of a category in `category_cell`."""
         if self.reads_text and isinstance(category, bool):
             return [exp.Literal.string(one) for one in (("true", "1") if category else ("false", "0"))]
         return [self.cell(category)]

@@ -36,7 +36,7 @@ Factor = tuple[int, int, Node]  # the component, the index of the column, and it
 
 @dataclass(frozen=True)
 class FactorContext:
-    """What a density needs to write its log factors."""
+    """Context in which a density writes its log factors."""
 
     steps: SelectSteps  # the columns of the SELECT that are defined so far
     cells: CellReader  # the cells of the table as numbers and codes

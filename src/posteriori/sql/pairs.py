@@ -1,4 +1,4 @@
-"""What pairs of columns add to a score, as a join of the cells of a row with one table of numbers."""
+"""Effects of pairs of columns on a score, as a join of the cells of a row with one table of numbers."""
 
 from __future__ import annotations
 

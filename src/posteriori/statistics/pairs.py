@@ -360,7 +360,7 @@ def information_about_component(counts: Counts) -> Array:
 
 
 def contents_of(counts: Counts) -> list[tuple[float, ...]]:
-    """Return what each column holds, whatever its place and the names of its categories: its counts, sorted."""
+    """Return the content of each column, whatever its place and the names of its categories: its counts, sorted."""
     tables = [counts.column(j) for j in range(len(counts.cardinalities))]
     return [tuple(np.sort(table.sum(axis=0)).tolist() + np.sort(table.ravel()).tolist()) for table in tables]
 

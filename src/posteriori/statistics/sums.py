@@ -172,7 +172,7 @@ def check_axes(value: Any, sizes: Mapping[str, int]) -> None:
 
 @functools.cache
 def axes_of(kind: Any) -> dict[str, Axes]:
-    """Return what a dataclass declares of its arrays, by field."""
+    """Return the axes that a dataclass declares of its arrays, by field."""
     hints = get_type_hints(kind, include_extras=True)
     return {field.name: axes for field in fields(kind) for axes in _declared(hints[field.name])}
 

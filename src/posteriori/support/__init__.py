@@ -1,1 +1,1 @@
-"""What every part of the library uses: checks of values, numbers as text, HTML, files, random draws, types."""
+"""Tools of every part of the library: checks of values, numbers as text, HTML, files, random draws, types."""

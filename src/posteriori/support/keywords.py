@@ -54,7 +54,7 @@ class Elsewhere:
 
 
 def _advice(name: str, known: Sequence[str], groups: Mapping[str, type], wanted: Wanted) -> str:
-    """Return what to write in place of an unknown keyword."""
+    """Return advice on an unknown keyword: the parameter that does the same."""
     for group, kind in groups.items():
         if group in known and name in inspect.signature(kind).parameters:
             return f"use {group}=po.{kind.__name__}({name}=…)"

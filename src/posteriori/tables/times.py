@@ -58,7 +58,7 @@ class TimeType:
 
     @property
     def title(self) -> str:
-        """What the column holds, in messages."""
+        """The name of the cells in messages."""
         return {"time": "times of day", "duration": "durations"}.get(self.kind, "dates")
 
     def missing(self, n: int) -> Array:
@@ -450,7 +450,7 @@ class DatePart:
 
 @dataclass(frozen=True)
 class TimesSeen:
-    """What some rows show of a column of dates, times of day or durations; + adds the rows of both."""
+    """Summary of a column of dates, times of day or durations in some rows; + adds the rows of both."""
 
     lowest: int | None  # in microseconds; None without a value
     highest: int | None
@@ -458,7 +458,7 @@ class TimesSeen:
 
     @classmethod
     def of(cls, times: Array, type_: TimeType) -> TimesSeen:
-        """Return what times (n,) show."""
+        """Summarise times (n,)."""
         present = times[~np.isnat(times)]
         since = present.astype(np.int64)
         lowest, highest = (int(since.min()), int(since.max())) if len(since) else (None, None)

@@ -160,7 +160,7 @@ def _divided(numerator: Array, denominator: Array) -> Array:
 
 @dataclass(frozen=True)
 class Identification:
-    """Whether a causal effect can be computed from the distribution of the observed variables.
+    """Identifiability of a causal effect from the distribution of the observed variables.
 
     Attributes
     ----------

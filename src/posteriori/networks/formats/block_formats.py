@@ -28,7 +28,7 @@ _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _unescape(quoted: str) -> str:
-    """Return what escapes stand for; a backslash at the end of a line joins it with the next."""
+    """Replace escapes by their characters; a backslash at the end of a line joins it with the next."""
     return _ESCAPE.sub(lambda match: "" if match[1][0] == "\n" else _LETTERS.get(match[1], match[1]), quoted)
 
 

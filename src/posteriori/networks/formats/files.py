@@ -150,7 +150,7 @@ def _read_most(opened: BufferedIOBase) -> bytes:
 
 
 def _reader_of(begin: str) -> Callable[[Any, Reading], BayesianNetwork] | None:
-    """Return what reads files that begin with a word; None if no format does."""
+    """Return the reader of files that begin with a word; None if no format does."""
     return next((one.read for one in FORMATS if begin in one.begins), None)
 
 

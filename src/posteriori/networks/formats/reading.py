@@ -1,4 +1,4 @@
-"""What network formats share: their declaration, errors with lines, tables, and identifiers."""
+"""Common parts of network formats: their declaration, errors with lines, tables, and identifiers."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def _rounded_up(value: float) -> float:
 
 
 def numbers(node: DeclaredVariable, words: Sequence[str], line_of: Callable[[int], int] | None = None) -> Fill:
-    """Return what reads a table from its numbers, the node fastest and its first parent slowest.
+    """Return the reader of a table from its numbers, the node fastest and its first parent slowest.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def numbers(node: DeclaredVariable, words: Sequence[str], line_of: Callable[[int
 
 
 def choices(node: DeclaredVariable, words: Sequence[Any], line_of: Callable[[int], int] | None = None) -> Fill:
-    """Return what reads the table of a deterministic node from its state for each configuration, as `numbers`."""
+    """Return the reader of the table of a deterministic node from its state for each configuration, as `numbers`."""
 
     def fill(shape: tuple[int, ...]) -> Array:
         if len(words) != math.prod(shape[:-1]):

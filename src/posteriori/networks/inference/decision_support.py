@@ -1,4 +1,4 @@
-"""What to observe next, how far an answer depends on each parameter and finding, and how strong each edge is."""
+"""Value of information, sensitivity of an answer to each parameter and finding, and strength of each edge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class InformationValue:
-    """What it is worth to observe one variable.
+    """Value of observing one variable.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class InformationValue:
 
     @property
     def net_value(self) -> float | None:
-        """What the observation saves less what it costs; None without costs."""
+        """Expected saving by the observation less its cost; None without costs."""
         return None if self.saved is None else self.saved - self.test_cost
 
 

@@ -194,7 +194,7 @@ class Sampled:
     def solve(
         self, discrete: Sequence[str], continuous: tuple[str, ...], together: bool, evidence: Evidence
     ) -> Answers:
-        """Return what `Exact.solve` does: the weighted shares of the samples."""
+        """Return the answers of `Exact.solve`, approximately: the weighted shares of the samples."""
         joined = _joined(discrete, continuous, together)
         codes, log_weight, components = self._draw(evidence, continuous, joined)
         place = self.inference.tables.position

@@ -1,43 +1,40 @@
-"""Facts about a model as plain dictionaries, which commands print as a page or as JSON."""
+"""Facts about a model as dictionaries, which commands print as a page or as JSON."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers import ChowLiuTree, GenerativeClassifier, TreeAugmentedNaiveBayes
+from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.estimator import Estimator
 from posteriori.classifiers.training_record import kept_figures, kept_sentences
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
 from posteriori.explain.pairs import pair_effects
 from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.facts.columns import distributions
 from posteriori.facts.members import main_member
+from posteriori.fitting.fitted import Fitted, FittedValue
 from posteriori.learning.importance import mutual_information
-from posteriori.model import log_marginal_of_codes
+from posteriori.model import GenerativeModel, log_marginal_of_codes
 from posteriori.model_selection import HeldOut, metrics
-from posteriori.model_selection.metrics import area_under_curve, pool_verdict
+from posteriori.model_selection.metrics import area_under_curve, compare_with_prior, pool_verdict
 from posteriori.parameter_count import count_full_joint
+from posteriori.pool.value import FittedPool
 from posteriori.registry import describe_model, seen_by
+from posteriori.support.typing import Array
 from posteriori.tables.arrays import write_column
-
-if TYPE_CHECKING:
-    from posteriori.classifiers import GenerativeEstimator
-    from posteriori.model import GenerativeModel
-    from posteriori.support.typing import Array
 
 Facts = dict[str, Any]
 
 _SCORED_ROWS = 1 << 18  # at a time
-_MAX_EXACT_INTEGER = 1 << 53  # readers of JSON may hold numbers as doubles
 
 
-def candidate_facts(estimator: Any) -> list[Facts]:
+def candidate_facts(value: FittedValue) -> list[Facts]:
     """Return the cross-validated scores of each candidate of a pool, sorted by log-loss; [] for another model."""
-    results = getattr(estimator, "cv_results_", None)
-    if results is None:
-        return []
+    results = _results_of(value)
     rows = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
     for row in rows:
         row["sees"] = seen_by(row["member"])
@@ -45,17 +42,22 @@ def candidate_facts(estimator: Any) -> list[Facts]:
     return sorted(rows, key=lambda row: row["log_loss"])
 
 
-def verdict_on_pool(estimator: Any) -> str:
+def verdict_on_pool(value: FittedValue) -> str:
     """Return a sentence on a candidate with a lower log-loss than the pool; an empty string if there is none."""
-    return pool_verdict(getattr(estimator, "cv_results_", {}))
+    return pool_verdict(_results_of(value))
 
 
-def labels_of(estimator: GenerativeEstimator) -> list[Any]:
+def _results_of(value: FittedValue) -> dict[str, list[Any]]:
+    """Return the cross-validated scores of a pool as a table; empty where there are none."""
+    return value.results or {} if isinstance(value, FittedPool) else {}
+
+
+def labels_of(estimator: Estimator) -> list[Any]:
     """Return the classes as Python values."""
     return list(write_column(estimator.target_).tolist())
 
 
-def class_of_interest(estimator: GenerativeEstimator, judged: HeldOut) -> Any:
+def class_of_interest(estimator: Estimator, judged: HeldOut) -> Any:
     """Return the label of the class of interest; None where there is none."""
     one = judged.figures.of_interest
     return None if one is None else labels_of(estimator)[one]
@@ -94,7 +96,22 @@ def scores(judged: HeldOut) -> tuple[Facts, Facts]:
     return found[0], found[1]
 
 
-def information(estimator: Any) -> Facts:
+def score_facts(judged: HeldOut) -> Facts:
+    """Return the scores, and the log-loss minus that of the class prior, with a verdict on the columns."""
+    model, class_prior = scores(judged)
+    found = compare_with_prior(judged.y_true, judged.posterior, judged.prior, judged.weight)
+    return {
+        "rows": len(judged.y_true),
+        "positive": class_of_interest(judged.estimator, judged),
+        "model": model,
+        "class_prior": class_prior,
+        "log_loss_above_prior": found.difference,
+        "log_loss_above_prior_se": found.standard_error,
+        "verdict": found.verdict,
+    }
+
+
+def information(estimator: Classifier) -> Facts:
     """Return the feature importance, sorted: the increase of the log-loss in nats per row if the column is missing.
 
     The facts include standard errors, groups of columns that say the same, and the rows on which it was measured.
@@ -119,7 +136,7 @@ def information(estimator: Any) -> Facts:
     }
 
 
-def pair_facts(estimator: Any) -> list[Facts]:
+def pair_facts(estimator: Classifier) -> list[Facts]:
     """Return the pairs of columns of a model or a pool, the strongest first, with what they add per class in nats."""
     return [
         {"columns": list(one.columns), "strength": one.strength, "groups": list(one.groups), "nats": one.nats}
@@ -127,11 +144,11 @@ def pair_facts(estimator: Any) -> list[Facts]:
     ]
 
 
-def parameter_counts(estimator: GenerativeEstimator) -> Facts:
+def parameter_counts(value: FittedValue) -> Facts:
     """Return the number of free parameters of the model and of the full joint distribution; None if it is unknown."""
-    if estimator.fitted_.members:
-        return {"n_parameters": estimator.n_parameters_, "n_parameters_full_joint": None}
-    model = estimator.model_
+    if not isinstance(value, Fitted):
+        return {"n_parameters": value.posterior.n_parameters, "n_parameters_full_joint": None}
+    model = value.model
     numeric: dict[str, tuple[UnrestrictedDensity, int]] = {}  # by name: the density and its number of columns
     categorical: list[int] = []
     full: int | None = None
@@ -154,20 +171,20 @@ def parameter_counts(estimator: GenerativeEstimator) -> Facts:
     return {"n_parameters": model.n_parameters, "n_parameters_full_joint": full}
 
 
-def model_facts(estimator: GenerativeEstimator) -> Facts:
+def model_facts(estimator: Estimator) -> Facts:
     """Return the parameters of a model per column, with the classes in the order of ``classes``.
 
     A column whose missing cells are informative has ``p_missing``, p(m_j = 1 | y).
     """
-    if estimator.fitted_.members:
+    if isinstance(estimator, GenerativeClassifier):
         return pool_facts(estimator)
-    model = estimator.model_
+    model, statistics = estimator.fitted_.first.model, estimator.fitted_.first.statistics
     columns: list[Facts] = [
         {"name": column.name, "kind": column.shown_kind, "distribution": distribution}
         | ({"reason": column.reason} if column.is_ignored else {})
         for column, distribution in zip(model.schema.columns, distributions(estimator), strict=True)
     ]
-    words = characteristic_words(model, getattr(estimator, "statistics_", None))
+    words = characteristic_words(model, statistics)
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
         for position, j in enumerate(block.columns):
             if block.models_missingness and parameters.modelled_columns[position]:
@@ -182,8 +199,7 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         columns[j]["probability"] = np.exp(log_marginal_of_codes(model, j)).T
         if column.is_binned:
             columns[j]["cuts"] = list(column.cuts or ())
-    classifies = hasattr(estimator, "classes_")
-    nats = estimator.importance_.information if classifies else mutual_information(model)
+    nats = estimator.importance_.information if isinstance(estimator, Classifier) else mutual_information(model)
     covariances = [
         facts
         for block, parameters in zip(model.blocks, model.parameters, strict=True)
@@ -192,19 +208,18 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
             [model.schema.columns[j].name for j in block.columns], block.density.covariances(parameters), estimator
         )
     ]
-    statistics = getattr(estimator, "statistics_", None)
     return {
         "model": type(estimator).__name__,
-        "target": model.schema.target if classifies else "component",
+        "target": model.schema.target if isinstance(estimator, Classifier) else "component",
         "rows": None if statistics is None else float(statistics.weight.sum()),
         "classes": labels_of(estimator),
         "prior": np.exp(model.class_log_prior),
         "components": None if not model.of_class else _component_facts(estimator),
-        **parameter_counts(estimator),
+        **parameter_counts(estimator.fitted_),
         "columns": [column | {"information": nats[j]} for j, column in enumerate(columns)],
         "covariances": covariances,
         "trees": list(_tree_facts(estimator)),
-        "pairs": pair_facts(estimator) if classifies else [],
+        "pairs": pair_facts(estimator) if isinstance(estimator, Classifier) else [],
         **held_out_facts(estimator),
     }
 
@@ -223,16 +238,18 @@ def _word_facts(
     return found
 
 
-def pool_facts(estimator: Any) -> Facts:
+def pool_facts(estimator: GenerativeClassifier) -> Facts:
     """Return the members of a pool with their weights, and the cross-validated scores of all candidates."""
+    statistics = main_member(estimator.fitted_)[1].statistics
+    assert statistics is not None  # a pool is learned from rows
     return {
         "model": type(estimator).__name__,
         "target": estimator.schema_.target,
-        "rows": float(main_member(estimator)[1].statistics_.weight.sum()),
+        "rows": float(statistics.weight.sum()),
         "classes": labels_of(estimator),
         "prior": estimator.class_prior_,
         "bias": estimator.class_bias_,
-        **parameter_counts(estimator),
+        **parameter_counts(estimator.fitted_),
         "members": [
             {
                 "member": name,
@@ -243,16 +260,16 @@ def pool_facts(estimator: Any) -> Facts:
             for name, one in estimator.fitted_.members.items()
         ],
         "pairs": pair_facts(estimator),
-        "candidates": candidate_facts(estimator),
-        "pool_verdict": verdict_on_pool(estimator),
+        "candidates": candidate_facts(estimator.fitted_),
+        "pool_verdict": verdict_on_pool(estimator.fitted_),
         **information(estimator),
         **held_out_facts(estimator),
     }
 
 
-def held_out_facts(estimator: Any) -> Facts:
+def held_out_facts(estimator: Estimator) -> Facts:
     """Return the sentences on held-out predictions that fit has printed; none of a model that keeps no figures."""
-    if not hasattr(estimator, "classes_"):
+    if not isinstance(estimator, Classifier):
         return {"positive": None, "summary": []}
     found = kept_figures(estimator)
     one = None if found is None else found.of_interest
@@ -262,11 +279,11 @@ def held_out_facts(estimator: Any) -> Facts:
     }
 
 
-def _tree_facts(estimator: GenerativeEstimator) -> Iterable[Facts]:
+def _tree_facts(estimator: Estimator) -> Iterable[Facts]:
     """Yield the edges of each tree, sorted by mutual information, with its class; None if all classes share it."""
-    edges = getattr(estimator, "edge_information_", None)
-    if edges is None:
+    if not isinstance(estimator, TreeAugmentedNaiveBayes | ChowLiuTree):
         return
+    edges: dict[Any, Any] = estimator.edge_information_
     of_class = edges if any(isinstance(value, dict) for value in edges.values()) else {None: edges}
     for label, weights in of_class.items():
         ordered = sorted(weights.items(), key=lambda item: -item[1])
@@ -274,7 +291,7 @@ def _tree_facts(estimator: GenerativeEstimator) -> Iterable[Facts]:
         yield {"class": label, "edges": found}
 
 
-def _covariance_facts(names: list[str], covariances: Array, estimator: GenerativeEstimator) -> Iterable[Facts]:
+def _covariance_facts(names: list[str], covariances: Array, estimator: Estimator) -> Iterable[Facts]:
     """Yield each covariance matrix of a block of columns, with its class; None if all classes share it."""
     labels = [None] if len(covariances) == 1 else _component_names(estimator)
     for label, covariance in zip(labels, covariances, strict=True):
@@ -282,16 +299,16 @@ def _covariance_facts(names: list[str], covariances: Array, estimator: Generativ
         yield {"class": label, "columns": names, "covariance": covariance, "correlation": covariance / np.outer(sd, sd)}
 
 
-def _component_facts(estimator: GenerativeEstimator) -> list[Facts]:
+def _component_facts(estimator: Estimator) -> list[Facts]:
     """Return the name and p(z) of each component."""
-    weights = np.exp(estimator.model_.log_prior)
+    weights = np.exp(estimator.fitted_.first.model.log_prior)
     return [{"name": name, "prior": p} for name, p in zip(_component_names(estimator), weights, strict=True)]
 
 
-def _component_names(estimator: GenerativeEstimator) -> list[str]:
+def _component_names(estimator: Estimator) -> list[str]:
     """Return the name of each component: its class, with a number if the class has several components."""
-    labels, of_class = labels_of(estimator), estimator.model_.of_class
-    if not hasattr(estimator, "classes_"):
+    labels, of_class = labels_of(estimator), estimator.fitted_.first.model.of_class
+    if not isinstance(estimator, Classifier):
         return [f"component {label}" for label in labels]
     if not of_class:
         return labels
@@ -299,19 +316,3 @@ def _component_names(estimator: GenerativeEstimator) -> list[str]:
     return [
         str(labels[c]) if many[c] == 1 else f"{labels[c]} {z - of_class.index(c) + 1}" for z, c in enumerate(of_class)
     ]
-
-
-def plain(value: Any) -> Any:
-    """Return a value that JSON can hold: Python values for those of NumPy, and None for NaN and infinity."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MAX_EXACT_INTEGER:
-        # A reader of JSON would lose digits; above 1e308 it has no number at all.
-        return float(value) if value.bit_length() < 1024 else None
-    return value
