@@ -12,9 +12,9 @@ import numba
 import pytest
 
 import posteriori
-from posteriori.kernels import machine_code
-from posteriori.kernels.compiling import kernel
-from posteriori.kernels.machine_code import temporary_folder, user_folder, writable_folder
+from posteriori.kernels.machine import machine_code
+from posteriori.kernels.machine.compiling import kernel
+from posteriori.kernels.machine.machine_code import temporary_folder, user_folder, writable_folder
 from posteriori.support.compilation import notified
 
 _NOBODY = 65534
@@ -27,7 +27,7 @@ with warnings.catch_warnings(record=True) as caught, compilation.notified(lambda
     warnings.simplefilter("always", UserWarning)
     from posteriori import NaiveBayes
     print(NaiveBayes().fit([[0.0], [1.0], [8.0], [9.0]], ["low", "low", "high", "high"]).predict([[8.5]]))
-from posteriori.kernels.bayes import log_evidence
+from posteriori.kernels.loops.bayes import log_evidence
 print(log_evidence.compiled.stats.cache_path, len(compiled))
 print([str(w.message) for w in caught if "machine code" in str(w.message)])
 """
@@ -189,18 +189,19 @@ def test_a_folder_that_is_stated_is_used(reachable):
 @pytest.mark.long
 def test_a_kernel_is_compiled_again_if_one_that_it_calls_changed(tmp_path):
     shutil.copytree(_PACKAGE, tmp_path / "posteriori", ignore=shutil.ignore_patterns("__pycache__"))
-    kernels = tmp_path / "posteriori" / "kernels"
-    (kernels / "whole.py").write_text(
-        "from posteriori.kernels.compiling import kernel\nfrom posteriori.kernels.part import step\n"
+    loops = tmp_path / "posteriori" / "kernels" / "loops"
+    (loops / "whole.py").write_text(
+        "from posteriori.kernels.machine.compiling import kernel\nfrom posteriori.kernels.loops.part import step\n"
         "@kernel\ndef total(x):\n    return step(x)\n"
     )
 
     def total(increment):
-        (kernels / "part.py").write_text(
-            "from posteriori.kernels.compiling import kernel\n"
+        (loops / "part.py").write_text(
+            "from posteriori.kernels.machine.compiling import kernel\n"
             f"@kernel(is_part=True)\ndef step(x):\n    return x + {increment}\n"
         )
-        code = "from posteriori.kernels.whole import total as f; print(f(1), sum(f.compiled.stats.cache_hits.values()))"
+        use = "print(f(1), sum(f.compiled.stats.cache_hits.values()))"
+        code = f"from posteriori.kernels.loops.whole import total as f; {use}"
         environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), sysconfig.get_path("purelib")])}
         environment["NUMBA_CACHE_DIR"] = str(tmp_path / "kept")  # an earlier run of this test has compiled the same
         command = [sys.executable, "-c", code]

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.kernels.cells import CellDesign, CellRows, Pull
+from posteriori.kernels.loops.cells import CellDesign, CellRows, Pull
 from posteriori.learning.log_linear import minimum
 from posteriori.support.typing import Array
 

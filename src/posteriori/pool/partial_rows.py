@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import AveragedOneDependence, Binned, Density, ungrouped
-from posteriori.kernels.hashing import splitmix64
+from posteriori.kernels.loops.hashing import splitmix64
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import FoldedData
 from posteriori.learning.log_linear import fit_partial_weights

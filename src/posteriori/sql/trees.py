@@ -1,6 +1,6 @@
 """The log density of a row under trees, as expressions: messages sum and integrate missing cells out.
 
-As in `posteriori.kernels.families`, messages pass from the leaves to the root. A column whose cell is missing collects
+As in `kernels/loops/families.py`, messages pass from the leaves to the root. A column whose cell is missing collects
 the messages of its children, and sums or integrates over its own values. The messages are NULL where the cell is
 present, so that they cost nothing there.
 """
