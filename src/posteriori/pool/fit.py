@@ -14,7 +14,7 @@ from posteriori.fitting.learn import fitted_of
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import MOST_EVALUATED_BY_ALL, FoldedData, held_out_rows, sample_of
-from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
+from posteriori.learning.pool_weights import fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.work_bounds import POOLING, affordable_folds, fitting_steps, total_work
 from posteriori.model import Pool, Posterior
 from posteriori.model_cost import Language

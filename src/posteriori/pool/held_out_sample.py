@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori.learning.folds import stratified_subsample
-from posteriori.learning.log_linear import ROWS_PER_PARAMETER
+from posteriori.learning.pool_weights import ROWS_PER_PARAMETER
 from posteriori.model import FLOOR
 from posteriori.support.typing import Array
 from posteriori.tables import Column

@@ -12,7 +12,7 @@ from posteriori.densities import AveragedOneDependence, Binned, Density, ungroup
 from posteriori.kernels.loops.hashing import splitmix64
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import FoldedData
-from posteriori.learning.log_linear import fit_partial_weights
+from posteriori.learning.pool_weights import fit_partial_weights
 from posteriori.model import (
     FLOOR,
     LEAST_SHARE,

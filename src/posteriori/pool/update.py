@@ -17,7 +17,7 @@ from posteriori.fitting.update import reason_not_extendable, reason_not_mergeabl
 from posteriori.learning.fit import TrainingRows
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.importance import HeldOutRows, most_rows
-from posteriori.learning.log_linear import fit_pool
+from posteriori.learning.pool_weights import fit_pool
 from posteriori.model import FLOOR, Pool, Posterior, log_posteriors_alone
 from posteriori.pool.candidates import typical_weights
 from posteriori.pool.held_out_sample import MOST_KEPT, HeldOutSample, places_of
