@@ -24,11 +24,6 @@ _BASELINES = {
 _SAME = {"amd64": "x86_64", "arm64": "aarch64"}  # the names of other systems
 
 
-def writable_folder(sources: Path, stated: str = "") -> Path | None:
-    """Return the folder for the machine code of a folder of sources, or None if there is none for this user alone."""
-    return choose_folder(sources, stated)[0]
-
-
 def choose_folder(sources: Path, stated: str = "") -> tuple[Path | None, tuple[str, ...]]:
     """Return the folder for the machine code of a folder of sources, and why those that come before it are not used.
 
