@@ -1,7 +1,7 @@
 """Compile the kernels while a wheel is built, so that the package comes with their machine code.
 
 POSTERIORI_NO_MACHINE_CODE=1 skips this: the wheel is then pure Python, and kernels are compiled on first use. So it is
-if compiling fails; then the package says why when it first compiles (`posteriori.kernels.code_files`).
+if compiling fails; then the package says why when it first compiles (`posteriori.kernels.machine.code_files`).
 """
 
 import json
@@ -21,7 +21,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 _COMPILE = """
 import sys
 sys.path[:] = sys.argv[2:]
-from posteriori.kernels.ahead_of_time import main
+from posteriori.kernels.machine.ahead_of_time import main
 main(sys.argv[1])
 """
 
@@ -46,7 +46,7 @@ class MachineCode(BuildHookInterface):
             return
         self._folder = Path(tempfile.mkdtemp())
         self.app.display_info("compiling kernels, which takes about a minute (POSTERIORI_NO_MACHINE_CODE=1 skips it)")
-        build_data["force_include"][str(self._folder)] = "posteriori/kernels/compiled"
+        build_data["force_include"][str(self._folder)] = "posteriori/kernels/machine/compiled"
         if reason := self._why_not_compiled(self._folder):
             self.app.display_warning(f"the package has no machine code, because compiling failed: {reason}")
             for part in self._folder.iterdir():

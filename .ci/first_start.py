@@ -51,7 +51,7 @@ def main() -> int:
     python, posteriori = environment / "bin" / "python", environment / "bin" / "posteriori"
     command = [str(python), "-c", "import posteriori; print(posteriori.__path__[0])"]
     package = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
-    n_files = len(list(package.glob("kernels/compiled/*.code")))
+    n_files = len(list(package.glob("kernels/machine/compiled/*.code")))
     print(f"{n_files} files of machine code come with {package}")
     failed = not n_files
     with tempfile.TemporaryDirectory() as home:

@@ -26,7 +26,7 @@ from sklearn.naive_bayes import GaussianNB
 import posteriori as po
 from benchmarks.timing import Row, report, show, within
 from posteriori.datasets import load_penguins
-from posteriori.kernels import compiling
+from posteriori.kernels.machine import compiling
 
 N_ROWS, N_COLUMNS, CALLS = 2000, 10, 500
 _MAIN = "import sys; from posteriori.cli import main; sys.exit(main())"

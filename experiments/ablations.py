@@ -30,7 +30,7 @@ from experiments.ablation_cells import Cells, binned
 from experiments.ablation_kernels import fine_bins, kernel_copula, kernel_naive_bayes, smoothed_bins
 from experiments.page import DOCS, markdown_table, replace_block
 from experiments.real_tables import FOLDS, SEED, Table, data_folder, in_first_half, tables
-from posteriori.learning.log_linear import fit_pool
+from posteriori.learning.pool_weights import fit_pool
 from posteriori.model import clip_log_posteriors
 
 PAGE = DOCS / "pool.md"

@@ -14,8 +14,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from posteriori.kernels.ahead_of_time import compile_kernels
-from posteriori.kernels.machine_code import why_unused
+from posteriori.kernels.machine.ahead_of_time import compile_kernels
+from posteriori.kernels.machine.machine_code import why_unused
 
 # Machine code outlives the environment: its files carry a hash of the sources, so what changed is compiled again.
 _KERNELS = Path(__file__).parents[1] / "build" / "kernels"
@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(items):
 def pytest_sessionfinish(session):
     """Send the signatures that a worker has compiled to the process that writes the list."""
     if session.config.getoption("record_kernels") and (output := getattr(session.config, "workeroutput", None)):
-        from posteriori.kernels import signatures
+        from posteriori.kernels.machine import signatures
 
         output["kernels"] = signatures.lines_of(signatures.all_kernels())
 
@@ -72,7 +72,7 @@ def pytest_sessionfinish(session):
 def pytest_testnodedown(node):
     """Add the signatures of a worker to the list."""
     if lines := getattr(node, "workeroutput", {}).get("kernels"):
-        from posteriori.kernels import signatures
+        from posteriori.kernels.machine import signatures
 
         signatures.LIST.write_text("\n".join(sorted({*signatures.listed(), *lines})) + "\n", "utf-8")
 

@@ -121,7 +121,7 @@ MUTANTS = (
         "javascript/evaluator/arrays.js", "return peak + Math.log(total)", "return peak - Math.log(total)", "javascript"
     ),
     Mutant("sql/factors.py", "number(0.5 * (degrees + n_columns))", "number(0.5 * (degrees - n_columns))", "sql"),
-    Mutant("kernels/bayes.py", "term = log_peak[z, j] - 0.5", "term = log_peak[z, j] + 0.5", "kernels densities"),
+    Mutant("kernels/loops/bayes.py", "term = log_peak[z, j] - 0.5", "term = log_peak[z, j] + 0.5", "kernels densities"),
 )
 
 

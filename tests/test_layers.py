@@ -126,6 +126,12 @@ def test_imports_inside_functions_close_no_cycle():
     assert in_cycles(arrows_by(imports_anywhere)) == []
 
 
+def test_what_compiles_loops_knows_none_of_them():
+    machine, loops = "posteriori.kernels.machine", "posteriori.kernels.loops"
+    arrows = arrows_by(imports_anywhere)
+    assert [arrow for arrow in arrows if arrow[0].startswith(machine) and arrow[1].startswith(loops)] == []
+
+
 def test_imports_are_found_at_load_time_only():
     text = """
 import posteriori.model

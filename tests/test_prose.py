@@ -99,7 +99,7 @@ def findings(path: Path) -> list[tuple[int, str, str]]:
         flat = re.sub(r"\s", " ", piece)  # a phrase may run over the end of a line; positions stay
         for name, pattern in _COMPILED.items():
             found += [(line + piece.count("\n", 0, m.start()), name, m[0]) for m in pattern.finditer(flat)]
-    if path.is_relative_to(PACKAGE) and not path.is_relative_to(PACKAGE / "kernels"):
+    if path.is_relative_to(PACKAGE):
         found += headless(text)
     return sorted(found)
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import posteriori as po
-from posteriori.kernels import compiling
+from posteriori.kernels.machine import compiling
 from posteriori.scoring.strangeness import Strangeness
 from tests.classifiers.pairs_by_hand import give_drawn_pairs
 

@@ -21,7 +21,7 @@ from posteriori.datasets import load_penguins
 from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import assign_folds
-from posteriori.learning.log_linear import fit_pool
+from posteriori.learning.pool_weights import fit_pool
 from posteriori.model import clip_log_posteriors
 from posteriori.model_cost import ColumnSummary, TableSummary, cost_of_covariances
 from posteriori.model_selection import out_of_fold

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.fitting.rows import read_first_rows
-from posteriori.kernels import compiling
+from posteriori.kernels.machine import compiling
 from posteriori.registry import find_model, pool_candidates
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import posteriori as po
-from posteriori.learning.log_linear import fit_pool
+from posteriori.learning.pool_weights import fit_pool
 from posteriori.model import clip_log_posteriors
 
 MEMBERS = {"nb": po.NaiveBayes(), "lda": po.GaussianDiscriminant(), "tan": po.TreeAugmentedNaiveBayes(bins=(0.0, 1.0))}

@@ -154,7 +154,7 @@ def test_compiling_ends_with_its_processes(folder):
     (folder / "kernels").mkdir(mode=0o700)
     # Machine code of this machine and of the package does not fit this processor.
     machine = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
-    at = "posteriori.kernels.ahead_of_time.as_completed"
+    at = "posteriori.kernels.machine.ahead_of_time.as_completed"
     process = begun(at, "warm-up", env=os.environ | machine)
     children = children_of(process)
     ends(process, signal.SIGTERM)

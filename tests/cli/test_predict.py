@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest
 
 import posteriori as po
-from posteriori.kernels import compiling
+from posteriori.kernels.machine import compiling
 from posteriori.reading import files
 from tests.cli.command_line import CommandLine
 

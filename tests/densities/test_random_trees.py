@@ -16,8 +16,8 @@ import posteriori as po
 from posteriori.densities import RandomTrees
 from posteriori.densities.refinement import finish
 from posteriori.densities.tree_growing import LEVELS, Growth, Paths, WeighedTrees, trees_for
-from posteriori.kernels.descent import DEEPEST
-from posteriori.kernels.forests import level_of
+from posteriori.kernels.loops.descent import DEEPEST
+from posteriori.kernels.loops.forests import level_of
 from posteriori.statistics.forests import CodedRows, CountLeaves, TreeStructure
 from posteriori.tables import Assignment, Codes
 

@@ -16,7 +16,7 @@ from posteriori.densities import Gaussian, MultivariateGaussian
 from posteriori.densities.covariances import Chain, PerClass, Pooled, PseudoRows, Regularized, ShrinkToDiagonal
 from posteriori.densities.gaussian import log_peaks, log_tails, truncated_t
 from posteriori.densities.within_ranges import Box, draw_within
-from posteriori.kernels import compiling
+from posteriori.kernels.machine import compiling
 from posteriori.statistics import Moments, Scatter
 from posteriori.tables import Assignment, Numbers
 

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from posteriori import kernels
-from posteriori.kernels.back_off import halfway, share_of, with_pseudo_rows
-from posteriori.kernels.left_out_counts import smoothed, without
+from posteriori.kernels.loops.back_off import halfway, share_of, with_pseudo_rows
+from posteriori.kernels.loops.left_out_counts import smoothed, without
 
 
 def test_pseudo_rows_count_as_rows_of_the_lower_order_table():

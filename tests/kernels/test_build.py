@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import posteriori
-from posteriori.kernels.machine_code import baseline
+from posteriori.kernels.machine.machine_code import baseline
 
 pytest.importorskip("hatchling", reason="hatchling, which builds the package, is not installed")
 pytestmark = pytest.mark.skipif(baseline() is None, reason="no baseline is known of this kind of machine")
@@ -24,7 +24,7 @@ import warnings
 import numpy as np
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", UserWarning)
-    from posteriori.kernels.bayes import normalise
+    from posteriori.kernels.loops.bayes import normalise
     normalise.compiled(np.zeros((1, 2)))
     normalise.compiled(np.zeros((1, 2), order="F"))
 print([str(w.message) for w in caught])
@@ -42,7 +42,7 @@ def checkout(tmp_path):
     source = Path(posteriori.__file__).parent
     package = tmp_path / "src" / "posteriori"
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__", "compiled"))
-    (package / "kernels" / "signatures.txt").write_text(_LINE)
+    (package / "kernels" / "machine" / "signatures.txt").write_text(_LINE)
     return tmp_path
 
 
@@ -87,7 +87,7 @@ def test_a_build_compiles_though_the_environment_hides_the_sources(checkout, tmp
 
 def test_a_package_whose_kernels_could_not_be_compiled_says_why_once(checkout, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    (checkout / "src" / "posteriori" / "kernels" / "signatures.txt").write_text("bayes.spam(float64)\n")
+    (checkout / "src" / "posteriori" / "kernels" / "machine" / "signatures.txt").write_text("bayes.spam(float64)\n")
     added, compiled = build(checkout)
     assert added["pure_python"]
     assert [file.name for file in compiled.iterdir()] == ["made_with.json"]

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 import posteriori
-from posteriori.kernels import machine_code
-from posteriori.kernels.machine_code import baseline
+from posteriori.kernels.machine import machine_code
+from posteriori.kernels.machine.machine_code import baseline
 
 _PACKAGE = Path(posteriori.__file__).parent
 _LINES = ["bayes.log_evidence(float64[:, ::1], float64[::1])", "bayes.normalise(float64[:, ::1])"]
 _BUILD = f"""
 import sys
 from pathlib import Path
-from posteriori.kernels.ahead_of_time import compile_for_package
+from posteriori.kernels.machine.ahead_of_time import compile_for_package
 if __name__ == "__main__":
     compile_for_package(Path(sys.argv[1]), lines={_LINES!r})
 """
@@ -30,7 +30,7 @@ from posteriori.support import compilation
 compiled = []
 with warnings.catch_warnings(record=True) as caught, compilation.notified(lambda: compiled.append(1)):
     warnings.simplefilter("always", UserWarning)
-    from posteriori.kernels.bayes import log_evidence, normalise
+    from posteriori.kernels.loops.bayes import log_evidence, normalise
     scores = np.log([[0.1, 0.3], [0.2, 0.2]])
     out = np.empty(2)
     log_evidence.compiled(scores, out)
@@ -64,7 +64,7 @@ def built(tmp_path_factory):
         shutil.copytree(_PACKAGE, folder / "posteriori", ignore=shutil.ignore_patterns("__pycache__", "compiled"))
         (folder / "build.py").write_text(_BUILD)
         (folder / "normalise.py").write_text(_NORMALISE)
-    shipped = home / "posteriori" / "kernels" / "compiled"
+    shipped = home / "posteriori" / "kernels" / "machine" / "compiled"
     shipped.mkdir()
     run("build.py", elsewhere, str(shipped))
     return home
@@ -77,7 +77,7 @@ def package(built, tmp_path):
 
 
 def shipped(package):
-    return package / "posteriori" / "kernels" / "compiled"
+    return package / "posteriori" / "kernels" / "machine" / "compiled"
 
 
 def normalise(package, cache=None, **settings):
@@ -115,7 +115,7 @@ def test_a_damaged_file_is_compiled_again(package):
 
 def test_a_source_that_changed_is_compiled_again(package):
     (package / "c").mkdir()
-    source = package / "posteriori" / "kernels" / "exponential.py"  # bayes.py imports it
+    source = package / "posteriori" / "kernels" / "loops" / "exponential.py"  # bayes.py imports it
     source.write_text(source.read_text() + "\n")
     assert normalise(package)[1] > 0
 

@@ -12,9 +12,9 @@ import numba
 import pytest
 
 import posteriori
-from posteriori.kernels import machine_code
-from posteriori.kernels.compiling import kernel
-from posteriori.kernels.machine_code import temporary_folder, user_folder, writable_folder
+from posteriori.kernels.machine import machine_code
+from posteriori.kernels.machine.compiling import kernel
+from posteriori.kernels.machine.machine_code import choose_folder, temporary_folder, user_folder
 from posteriori.support.compilation import notified
 
 _NOBODY = 65534
@@ -27,7 +27,7 @@ with warnings.catch_warnings(record=True) as caught, compilation.notified(lambda
     warnings.simplefilter("always", UserWarning)
     from posteriori import NaiveBayes
     print(NaiveBayes().fit([[0.0], [1.0], [8.0], [9.0]], ["low", "low", "high", "high"]).predict([[8.5]]))
-from posteriori.kernels.bayes import log_evidence
+from posteriori.kernels.loops.bayes import log_evidence
 print(log_evidence.compiled.stats.cache_path, len(compiled))
 print([str(w.message) for w in caught if "machine code" in str(w.message)])
 """
@@ -51,21 +51,21 @@ def no_folder_beside(tmp_path, monkeypatch):
 
 
 def test_machine_code_is_kept_beside_the_sources_where_that_is_possible(tmp_path):
-    assert writable_folder(tmp_path) == tmp_path / "__pycache__"
+    assert choose_folder(tmp_path)[0] == tmp_path / "__pycache__"
 
 
 @needs_users
 def test_machine_code_is_kept_in_a_private_folder_of_the_user_where_none_is_possible_beside_the_sources(
     no_folder_beside, tmp_path
 ):
-    assert writable_folder(no_folder_beside) == user_folder() == tmp_path / "user" / "posteriori"
+    assert choose_folder(no_folder_beside)[0] == user_folder() == tmp_path / "user" / "posteriori"
     assert stat.S_IMODE(user_folder().stat().st_mode) == 0o700
 
 
 @needs_users
 def test_machine_code_is_kept_among_the_temporary_files_where_the_user_has_no_folder_either(no_folder_beside, tmp_path):
     (tmp_path / "user").write_text("a file, where a folder would have to be")
-    assert writable_folder(no_folder_beside) == temporary_folder()
+    assert choose_folder(no_folder_beside)[0] == temporary_folder()
     assert temporary_folder().name == f"posteriori-{os.geteuid()}"
     assert stat.S_IMODE(temporary_folder().stat().st_mode) == 0o700
 
@@ -77,16 +77,16 @@ def test_a_folder_that_others_can_write_to_is_passed_over(no_folder_beside, mode
     user_folder().chmod(mode)
     temporary_folder().mkdir()
     temporary_folder().chmod(mode)
-    assert writable_folder(no_folder_beside) is None
+    assert choose_folder(no_folder_beside)[0] is None
 
 
 @needs_users
 def test_a_folder_that_others_can_swap_is_passed_over(no_folder_beside, tmp_path):
     (tmp_path / "user").mkdir()
     (tmp_path / "user").chmod(0o777)
-    assert writable_folder(no_folder_beside) == temporary_folder()
+    assert choose_folder(no_folder_beside)[0] == temporary_folder()
     (tmp_path / "user").chmod(0o1777)  # in a sticky folder only the owner of a file can rename it
-    assert writable_folder(no_folder_beside) == user_folder()
+    assert choose_folder(no_folder_beside)[0] == user_folder()
 
 
 @needs_users
@@ -94,7 +94,7 @@ def test_a_link_is_passed_over(no_folder_beside, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     user_folder().parent.mkdir()
     user_folder().symlink_to(tmp_path / "elsewhere")
-    assert writable_folder(no_folder_beside) == temporary_folder()
+    assert choose_folder(no_folder_beside)[0] == temporary_folder()
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid(), reason="only root can give a folder to another user")
@@ -102,7 +102,7 @@ def test_a_folder_of_another_user_is_passed_over(no_folder_beside):
     for folder in (user_folder(), temporary_folder()):
         folder.mkdir(parents=True, mode=0o700)
         os.chown(folder, _NOBODY, _NOBODY)
-    assert writable_folder(no_folder_beside) is None
+    assert choose_folder(no_folder_beside)[0] is None
 
 
 def test_there_need_be_neither_home_nor_temporary_files(no_folder_beside, monkeypatch):
@@ -116,7 +116,7 @@ def test_there_need_be_neither_home_nor_temporary_files(no_folder_beside, monkey
     monkeypatch.delenv("LOCALAPPDATA")
     monkeypatch.setattr(machine_code.Path, "home", none)
     monkeypatch.setattr(machine_code.tempfile, "gettempdir", nowhere)
-    assert writable_folder(no_folder_beside) is None
+    assert choose_folder(no_folder_beside)[0] is None
 
 
 # A process that may write nowhere ---------------------------------------------------------------------------------
@@ -189,18 +189,19 @@ def test_a_folder_that_is_stated_is_used(reachable):
 @pytest.mark.long
 def test_a_kernel_is_compiled_again_if_one_that_it_calls_changed(tmp_path):
     shutil.copytree(_PACKAGE, tmp_path / "posteriori", ignore=shutil.ignore_patterns("__pycache__"))
-    kernels = tmp_path / "posteriori" / "kernels"
-    (kernels / "whole.py").write_text(
-        "from posteriori.kernels.compiling import kernel\nfrom posteriori.kernels.part import step\n"
+    loops = tmp_path / "posteriori" / "kernels" / "loops"
+    (loops / "whole.py").write_text(
+        "from posteriori.kernels.machine.compiling import kernel\nfrom posteriori.kernels.loops.part import step\n"
         "@kernel\ndef total(x):\n    return step(x)\n"
     )
 
     def total(increment):
-        (kernels / "part.py").write_text(
-            "from posteriori.kernels.compiling import kernel\n"
+        (loops / "part.py").write_text(
+            "from posteriori.kernels.machine.compiling import kernel\n"
             f"@kernel(is_part=True)\ndef step(x):\n    return x + {increment}\n"
         )
-        code = "from posteriori.kernels.whole import total as f; print(f(1), sum(f.compiled.stats.cache_hits.values()))"
+        use = "print(f(1), sum(f.compiled.stats.cache_hits.values()))"
+        code = f"from posteriori.kernels.loops.whole import total as f; {use}"
         environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), sysconfig.get_path("purelib")])}
         environment["NUMBA_CACHE_DIR"] = str(tmp_path / "kept")  # an earlier run of this test has compiled the same
         command = [sys.executable, "-c", code]

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from posteriori import kernels
-from posteriori.kernels.compiling import kernel
-from posteriori.kernels.exponential import exponentiate
+from posteriori.kernels.loops.exponential import exponentiate
+from posteriori.kernels.machine.compiling import kernel
 
 
 @kernel

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from posteriori import kernels
-from posteriori.kernels import compiling
-from posteriori.kernels.compiling import FEW_ROWS, Kernel, kernel
+from posteriori.kernels.machine import compiling
+from posteriori.kernels.machine.compiling import FEW_ROWS, Kernel, kernel
 
 _CASES = {
     "write_word_scores": lambda rng: (

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-from posteriori.kernels import few_rows, forests
+from posteriori.kernels.loops import few_rows, forests
 from posteriori.statistics.counts import slot_offsets
 
 

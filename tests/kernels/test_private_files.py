@@ -8,10 +8,16 @@ import stat
 import numba
 import pytest
 
-from posteriori.kernels import code_files, numba_compiler, private_files
-from posteriori.kernels.compiling import kernel
-from posteriori.kernels.machine_code import choose_folder
-from posteriori.kernels.private_files import read_beside, read_private, why_not_private, why_not_trusted, write_private
+from posteriori.kernels.machine import code_files, numba_compiler, private_files
+from posteriori.kernels.machine.compiling import kernel
+from posteriori.kernels.machine.machine_code import choose_folder
+from posteriori.kernels.machine.private_files import (
+    read_beside,
+    read_private,
+    why_not_private,
+    why_not_trusted,
+    write_private,
+)
 
 _NOBODY = 65534
 

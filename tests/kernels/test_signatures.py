@@ -8,8 +8,8 @@ import pytest
 from numba.core.caching import NullCache
 from scipy.sparse import csr_array
 
-from posteriori.kernels import numba_compiler, signatures
-from posteriori.kernels.compiling import Kernel
+from posteriori.kernels.machine import numba_compiler, signatures
+from posteriori.kernels.machine.compiling import Kernel
 from posteriori.registry import MODELS
 
 

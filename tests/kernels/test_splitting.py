@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from posteriori.kernels.splitting import _present_codes, _random_prefix
+from posteriori.kernels.loops.splitting import _present_codes, _random_prefix
 
 
 @pytest.mark.parametrize("width", [2, 63, 64, 65, 256])

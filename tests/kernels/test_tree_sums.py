@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from posteriori.densities import BackOff, Tree, TreeParameters
 from posteriori.densities.tree_parameters import table_starts
-from posteriori.kernels import compiling
+from posteriori.kernels.machine import compiling
 from posteriori.tables.batch import Codes, Mixed, Numbers
 
 LOGARITHMS = {"plain": [0.0], "zeros": [0.0, -np.inf], "extreme": [0.0, -30.0, -340.0, -700.0, -np.inf]}

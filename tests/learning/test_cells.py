@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.kernels.cells import CellRows
+from posteriori.kernels.loops.cells import CellRows
 from posteriori.learning import cells as learning
 from posteriori.learning import learned_tables
 from posteriori.learning.cells import CellProblem, CellTables, fit_cells

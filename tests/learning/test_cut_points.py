@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import posteriori as po
 import posteriori.sources.table_source
-from posteriori.kernels.hashing import splitmix64
+from posteriori.kernels.loops.hashing import splitmix64
 from posteriori.learning import cut_points
 from posteriori.learning.cut_points import CutPoints, binned_schema, mdlp_of_counts, quantile_cuts
 from posteriori.reading import infer_schema, read_labels, read_table

@@ -12,7 +12,7 @@ import posteriori as po
 from posteriori.fitting.rows import read_first_rows
 from posteriori.learning import folded_data
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
-from posteriori.learning.log_linear import fit_pool, fit_pool_of, prune_pool
+from posteriori.learning.pool_weights import fit_pool, fit_pool_of, prune_pool
 from posteriori.model import Pool
 
 CUTS = (-0.5, 0.3, 1.2)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import lsq_linear
 
-from posteriori.learning.log_linear import minimum
+from posteriori.learning.minimisation import minimum
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -16,7 +16,7 @@ from scipy.special import log_softmax
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.javascript import to_javascript
-from posteriori.learning.log_linear import fit_partial_weights
+from posteriori.learning.pool_weights import fit_partial_weights
 from posteriori.model import KnownCells, PartialRows, Pool
 from tests.javascript.engines import DRIVER, in_node
 from tests.sql.test_to_sql import in_duckdb

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from posteriori.statistics.value_grouping import group_values, log_partitions, partition_cost
+from posteriori.statistics.value_grouping import group_values, log_partitions
 
 
 def partitions(n):
@@ -22,6 +22,20 @@ def partitions(n):
             yield from extended([*group, g], max(used, g + 1))
 
     yield from extended([], 0)
+
+
+def partition_cost(counts, group):
+    """Return the MODL cost of a partition of categories in nats, without the constant log K; less is better.
+
+    log B(K, G) + Σ_g [log Γ(n_g + C) − log Γ(C) − Σ_c log Γ(n_gc + 1)], where B(K, G) is the number of partitions of K
+    categories into at most G groups.
+    """
+    n_classes, n_groups = len(counts), int(group.max()) + 1
+    sums = np.stack([np.bincount(group, row, n_groups) for row in counts])
+    cost = float(log_partitions(counts.shape[1], n_groups)[-1])
+    for column in sums.T.tolist():
+        cost += math.lgamma(sum(column) + n_classes) - math.lgamma(n_classes) - sum(math.lgamma(n + 1) for n in column)
+    return cost
 
 
 def cost_by_definition(counts, group):

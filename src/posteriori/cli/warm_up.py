@@ -16,8 +16,8 @@ def warm_up() -> None:
 
         posteriori warm-up
     """
-    from posteriori.kernels.ahead_of_time import compile_kernels
-    from posteriori.kernels.compiling import use_numba
+    from posteriori.kernels.machine.ahead_of_time import compile_kernels
+    from posteriori.kernels.machine.compiling import use_numba
 
     use_numba()
     if not sys.stderr.isatty():

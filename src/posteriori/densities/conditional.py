@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori import kernels
-from posteriori.kernels.back_off import halfway
+from posteriori.kernels.loops.back_off import halfway
 from posteriori.support.checks import check_pseudo_count, require
 from posteriori.support.typing import Array
 

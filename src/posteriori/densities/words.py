@@ -12,8 +12,8 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity, LinearTerms
-from posteriori.kernels.compiling import runs_compiled
-from posteriori.kernels.few_rows import LANES
+from posteriori.kernels.loops.few_rows import LANES
+from posteriori.kernels.machine.compiling import runs_compiled
 from posteriori.statistics.moments import less
 from posteriori.statistics.sums import Axes, WithAxes
 from posteriori.statistics.word_counts import ScaledWordCounts, WordCounts, bags_of, n_columns_of, scaled_of
@@ -62,7 +62,7 @@ class WordScores:
         bags = bags_of(tile)
         if not runs_compiled(len(bags)):
             return bags.sums_per_row(self.of_cells(bags))
-        from posteriori.kernels.word_scores import add_word_scores  # imported here, because it imports Numba
+        from posteriori.kernels.loops.word_scores import add_word_scores  # imported here, because it imports Numba
 
         out = np.zeros((len(bags), len(self.scores)))
         add_word_scores(bags.starts, bags.words, bags.counts, self.by_word, out)

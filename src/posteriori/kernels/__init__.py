@@ -1,12 +1,16 @@
 """The hot loops: arrays in, arrays out, no Python objects.
 
+`loops/` is the mathematics, one file per subject: whoever changes a number reads only this folder. `machine/` is how
+loops are compiled, and how their machine code is kept, found and loaded. This package has the loops that other folders
+call, and loads Numba only when one of them needs it.
+
 Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that several threads can process batches.
-A missing number is NaN; a missing category is code 0, which has a slot in every table. The loops of
-`posteriori.kernels.junction_tree` and `posteriori.kernels.word_scores` are imported from there, because their vector
-instructions load Numba where it is installed.
+A missing number is NaN; a missing category is code 0, which has a slot in every table. The functions of
+`loops/junction_tree.py` and `loops/word_scores.py` are imported from there, because their vector instructions load
+Numba where it is installed.
 """
 
-from posteriori.kernels.bayes import (
+from posteriori.kernels.loops.bayes import (
     add_categorical,
     add_gaussian,
     add_poisson,
@@ -20,19 +24,19 @@ from posteriori.kernels.bayes import (
     responsibilities_and_evidence,
     whitened_distance,
 )
-from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_bins
-from posteriori.kernels.cells import add_pairs, cell_objective
-from posteriori.kernels.conditional_likelihood import (
+from posteriori.kernels.loops.binning import add_tail_moments, digitise, mdlp, within_bins
+from posteriori.kernels.loops.cells import add_pairs, cell_objective
+from posteriori.kernels.loops.conditional_likelihood import (
     improve_leaves,
     leave_one_out,
     leaves_of_rows,
     log_linear_loss,
     start_posterior,
 )
-from posteriori.kernels.descent import Steps
-from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking
-from posteriori.kernels.encoding import encode_integers, index_distinct_rows, integer_ranges, mark_integers
-from posteriori.kernels.families import (
+from posteriori.kernels.loops.descent import Steps
+from posteriori.kernels.loops.elimination import Families, columns_dropped, rows_lacking
+from posteriori.kernels.loops.encoding import encode_integers, index_distinct_rows, integer_ranges, mark_integers
+from posteriori.kernels.loops.families import (
     add_averaged,
     add_families,
     averaged_tables,
@@ -41,8 +45,8 @@ from posteriori.kernels.families import (
     smoothed_tables,
     tree_log_density,
 )
-from posteriori.kernels.family_scores import encode_configurations, score_families
-from posteriori.kernels.forests import (
+from posteriori.kernels.loops.family_scores import encode_configurations, score_families
+from posteriori.kernels.loops.forests import (
     count_leaves,
     explain_forest,
     forest_density,
@@ -51,17 +55,17 @@ from posteriori.kernels.forests import (
     smooth_nodes,
     weigh_edges,
 )
-from posteriori.kernels.forward_sums import LEAST
-from posteriori.kernels.learned_pseudo_rows import follow_paths, sweep_cells, sweep_paths
-from posteriori.kernels.left_out_averaged import averaged_left_out
-from posteriori.kernels.left_out_counts import SmoothedCounts
-from posteriori.kernels.left_out_covariances import chain_left_out
-from posteriori.kernels.left_out_families import families_left_out, sum_out_left_out
-from posteriori.kernels.left_out_trees import tree_left_out
-from posteriori.kernels.missing_parents import sum_out_families
-from posteriori.kernels.missing_patterns import fill_patterns
-from posteriori.kernels.quasi_newton import times_inverse_hessian
-from posteriori.kernels.responsibilities import (
+from posteriori.kernels.loops.forward_sums import LEAST
+from posteriori.kernels.loops.learned_pseudo_rows import follow_paths, sweep_cells, sweep_paths
+from posteriori.kernels.loops.left_out_averaged import averaged_left_out
+from posteriori.kernels.loops.left_out_counts import SmoothedCounts
+from posteriori.kernels.loops.left_out_covariances import chain_left_out
+from posteriori.kernels.loops.left_out_families import families_left_out, sum_out_left_out
+from posteriori.kernels.loops.left_out_trees import tree_left_out
+from posteriori.kernels.loops.missing_parents import sum_out_families
+from posteriori.kernels.loops.missing_patterns import fill_patterns
+from posteriori.kernels.loops.quasi_newton import times_inverse_hessian
+from posteriori.kernels.loops.responsibilities import (
     add_complete_moments,
     add_responsibilities,
     add_weighted_counts,
@@ -70,7 +74,7 @@ from posteriori.kernels.responsibilities import (
     weight_responsibilities,
     weightiest_numbers,
 )
-from posteriori.kernels.summing import (
+from posteriori.kernels.loops.summing import (
     add_counts,
     add_joint_counts,
     add_moments,
@@ -80,9 +84,9 @@ from posteriori.kernels.summing import (
     pair_information,
     widen_ranges,
 )
-from posteriori.kernels.tree_sums import sum_out_tree
-from posteriori.kernels.value_grouping import log_stirling, merge_values
-from posteriori.kernels.words import (
+from posteriori.kernels.loops.tree_sums import sum_out_tree
+from posteriori.kernels.loops.value_grouping import log_stirling, merge_values
+from posteriori.kernels.loops.words import (
     add_missing_words,
     add_rising_factorials,
     add_totals,

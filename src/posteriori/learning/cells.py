@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.kernels.cells import CellDesign, CellRows, Pull
-from posteriori.learning.log_linear import minimum
+from posteriori.kernels.loops.cells import CellDesign, CellRows, Pull
+from posteriori.learning.minimisation import minimum
 from posteriori.support.typing import Array
 
 PENALTIES = (100.0, 20.0, 5.0, 1.0, 0.2, 0.04)  # λ of `fit_cells`, from which held-out rows choose

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posteriori.kernels.hashing import splitmix64
+from posteriori.kernels.loops.hashing import splitmix64
 from posteriori.model import Block, reject_outside
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics, from_responsibilities

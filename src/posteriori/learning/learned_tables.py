@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori.densities import Binned, BinnedParameters, Categorical
 from posteriori.densities.categorical import CategoricalParameters
-from posteriori.kernels.cells import CellRows
+from posteriori.kernels.loops.cells import CellRows
 from posteriori.learning.cells import CellOptimum, CellTables, fit_cells
 from posteriori.learning.fit import reject_underflow
 from posteriori.learning.pairs import GroupedColumn, PairChoice, PairFit, fit_pairs, pair_tables

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.networks.graph.layout import network_svg
-from posteriori.networks.inference.printing import heading, number
+from posteriori.networks.inference.printing import heading, six_digits
 from posteriori.support.formatting import shorten
 from posteriori.support.markup import folded, left_out, paragraph, scrolling, side_by_side, table
 from posteriori.support.typing import Array
@@ -32,7 +32,7 @@ def joint_html(title: str, states: States, values: Array, more: Mapping[str, Arr
     for position in positions[:_MOST_ROWS]:
         cells = [str(known[k]) for known, k in zip(states.values(), position, strict=True)]
         p = float(values[position])
-        rows.append([*cells, number(p), *(number(float(column[position])) for column in more.values())])
+        rows.append([*cells, six_digits(p), *(six_digits(float(column[position])) for column in more.values())])
         shares.append([*[None] * len(states), p, *[None] * len(more)])
     head = [*states, "probability", *more]
     return table(title, head, rows, len(states), shares) + left_out(len(positions), "rows", _MOST_ROWS)
@@ -52,7 +52,7 @@ def conditional_html(states: States, given: States, values: Array) -> str:
     for position in positions[:_MOST_ROWS]:
         cells = [str(known[k]) for known, k in zip(given.values(), position, strict=True)]
         line = each[position][: len(titles)].tolist()
-        rows.append([*cells, *map(number, line)])
+        rows.append([*cells, *map(six_digits, line)])
         shares.append([*[None] * len(cells), *line])
     written = table(heading(states, given), [*given, *titles], rows, len(given), shares)
     return (
@@ -126,7 +126,7 @@ def marginals_html(title: str, marginals: Mapping[str, Mapping[Any, float]]) -> 
     parts = []
     for name, probabilities in marginals.items():
         shown = list(probabilities.items())[:_MOST_ROWS]
-        rows = [[str(state), number(p)] for state, p in shown]
+        rows = [[str(state), six_digits(p)] for state, p in shown]
         written = table(name, ["state", "probability"], rows, 1, [[None, p] for _, p in shown])
         parts.append(written + left_out(len(probabilities), "states", _MOST_ROWS))
     return paragraph(title) + side_by_side(parts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori.learning.folds import stratified_subsample
-from posteriori.learning.log_linear import ROWS_PER_PARAMETER, fit_pool, fit_pool_of, prune_pool
+from posteriori.learning.pool_weights import ROWS_PER_PARAMETER, fit_pool, fit_pool_of, prune_pool
 from posteriori.model import FLOOR, Pool
 from posteriori.model_selection.metrics import scores_of
 from posteriori.support.typing import Array

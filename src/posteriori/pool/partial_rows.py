@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import AveragedOneDependence, Binned, Density, ungrouped
-from posteriori.kernels.hashing import splitmix64
+from posteriori.kernels.loops.hashing import splitmix64
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import FoldedData
-from posteriori.learning.log_linear import fit_partial_weights
+from posteriori.learning.pool_weights import fit_partial_weights
 from posteriori.model import (
     FLOOR,
     LEAST_SHARE,
@@ -76,7 +76,7 @@ def fit_partial_rows(
         bias = bias_of_nothing(alone, pool.weight, log_prior)
         cells = replace(observed_cells(known, weight, _shares(varies)), typical=0.0, typical_number=0.0)
         return PartialRows(pool.weight, bias, pool.weight, bias, cells)
-    rows = _SampledRows.of(batch, folded, sampled)
+    rows = _EvaluatedRows.of(batch, folded, sampled)
     cells = observed_cells(known, weight, _shares(column_weights(fitted, rows, pool, kept) * varies, varies))
     hidden = _HiddenRows.of(fitted, rows, asked, folded.source.n_jobs)
     shares = cells.shares(hidden.known)
@@ -107,7 +107,7 @@ def fit_partial_rows(
 
 
 @dataclass(frozen=True)
-class _SampledRows:
+class _EvaluatedRows:
     """Some of the evaluated rows, of which cells are hidden."""
 
     batch: Batch
@@ -119,7 +119,7 @@ class _SampledRows:
     few: Array  # the positions of some of them
 
     @staticmethod
-    def of(batch: Batch, folded: FoldedData, sampled: Array) -> _SampledRows:
+    def of(batch: Batch, folded: FoldedData, sampled: Array) -> _EvaluatedRows:
         """Return rows chosen by their numbers, of the sampled ones."""
         numbers, columns = _places(folded, sampled, len(batch.schema.columns))
         order = np.argsort(splitmix64(numbers.astype(np.uint64)), kind="stable")[:_ROWS]
@@ -127,7 +127,7 @@ class _SampledRows:
         weight = folded.weight[sampled]
         scale = weight.sum() / max(float(weight[chosen].sum()), 1e-300)
         n_few = int(np.clip(_WEIGHED // len(columns), _FEWEST_WEIGHED, _MOST_WEIGHED))
-        return _SampledRows(
+        return _EvaluatedRows(
             batch.rows(chosen),
             folded.fold[sampled][chosen],
             folded.y_true[sampled][chosen],
@@ -150,7 +150,7 @@ class _HiddenRows:
     weight: Array
 
     @staticmethod
-    def of(fitted: Sequence[CrossFitted], rows: _SampledRows, asked: Array, n_jobs: int | None) -> _HiddenRows:
+    def of(fitted: Sequence[CrossFitted], rows: _EvaluatedRows, asked: Array, n_jobs: int | None) -> _HiddenRows:
         """Return copies of rows, and their posteriors by some members."""
         copies = int(np.clip(_ROWS // max(len(rows.y_true), 1), 1, _MOST_COPIES))
         hidden = [_hidden(rows.batch, (rows.numbers, rows.columns), c) for c in range(copies)]
@@ -168,7 +168,7 @@ class _HiddenRows:
         return int(members[np.argmax((self.weight * (1.0 - share) ** 2) @ of_true)])
 
 
-def column_weights(fitted: Sequence[CrossFitted], rows: _SampledRows, pool: Pool, kept: Array) -> Array:
+def column_weights(fitted: Sequence[CrossFitted], rows: _EvaluatedRows, pool: Pool, kept: Array) -> Array:
     r"""Return how much the posterior of whole rows depends on each column, (d,), from some held-out rows.
 
     .. math:: u_j \propto \sqrt{\mathrm{E}\,\mathrm{KL}\bigl(p(y \mid x) \,\|\, p(y \mid x_{-j})\bigr)}

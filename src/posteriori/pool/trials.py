@@ -13,7 +13,7 @@ from posteriori.fitting.recipe import Recipe
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import stratified_folds, stratified_subsample
-from posteriori.learning.log_linear import fit_pool
+from posteriori.learning.pool_weights import fit_pool
 from posteriori.model import GenerativeModel, clip_log_posteriors
 from posteriori.model_cost import Language
 from posteriori.pool.candidates import TYPICAL_OF_FOREST, CandidateFits, trees_of, typical_weights

@@ -491,18 +491,18 @@ def _sheet(path: Path, sheets: Sequence[str], asked: str | int | None) -> str:
     raise ValueError(f"{str(path)!r} has no sheet {asked!r}; it has {', '.join(map(repr, sheets[:20]))}")
 
 
-def spooled(stream: Any, name: str = "stdin") -> tuple[Path, Any]:
+def spooled(stream: Any) -> tuple[Path, Any]:
     """Copy a binary stream to a temporary file; return the file, and an object that keeps it.
 
     The first bytes give the format: Parquet, Arrow, Excel, packed or newline-delimited JSON, and else CSV.
     """
     folder = _TemporaryFolder()
-    copy = folder.path / name
+    copy = folder.path / "stdin"
     with copy.open("wb") as out:
         shutil.copyfileobj(stream, out, 1 << 20)
     with copy.open("rb") as file:
         head = file.read(1 << 10)
     suffix = next((suffix for magic, suffix in _MAGIC.items() if head.lstrip().startswith(magic)), ".csv")
     with suppress(FileNotFoundError):
-        copy = copy.rename(copy.with_name(name + suffix))
+        copy = copy.rename(copy.with_name(copy.name + suffix))
     return copy, folder

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.kernels.compiling import use_numba
+from posteriori.kernels.machine.compiling import use_numba
 from posteriori.model import GenerativeModel, PartialRows, Pool, Posterior
 from posteriori.model_files import Content, check_is_fitted_content, distinct, parse, read_file, refuse_unknown, unpack
 from posteriori.reading import read_rows

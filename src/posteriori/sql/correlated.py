@@ -28,9 +28,9 @@ from posteriori.sql.dialects import (
     any_of,
     cases,
     column,
+    literal,
     minus,
     missing,
-    number,
     over,
     plus,
     real,
@@ -122,12 +122,12 @@ class _Correlated:
         apart = self._parameters.mean[z] - self._parameters.middle
         slope = self._parameters.precision[0] @ apart
         constant = -float(slope @ middle) - 0.5 * float(slope @ apart)
-        terms = [times(number(a), column(name)) for a, name in zip(slope.tolist(), self._names, strict=True)]
-        return plus(total(terms), number(constant))
+        terms = [times(literal(a), column(name)) for a, name in zip(slope.tolist(), self._names, strict=True)]
+        return plus(total(terms), literal(constant))
 
     def _quadratic(self, z: int) -> Node:
         log_volume = float(self._parameters.log_volume[self._parameters.groups[z]])
-        return times(number(-0.5), plus(self._distance(z), number(log_volume)))
+        return times(literal(-0.5), plus(self._distance(z), literal(log_volume)))
 
     def _distance(self, z: int) -> Node:
         """Return the squared Mahalanobis distance of a complete row."""
@@ -135,9 +135,9 @@ class _Correlated:
         squares = []
         for k in range(len(self._names)):
             weights = whitener[: k + 1, k]
-            terms = [times(number(w), column(name)) for w, name in zip(weights.tolist(), self._names, strict=False)]
+            terms = [times(literal(w), column(name)) for w, name in zip(weights.tolist(), self._names, strict=False)]
             middle = float(weights @ self._mean[z, : k + 1])
-            white = self._steps.define(f"{self._label}_u{z}_{k}", minus(total(terms), number(middle)))
+            white = self._steps.define(f"{self._label}_u{z}_{k}", minus(total(terms), literal(middle)))
             squares.append(square(lambda white=white: column(white)))
         return total(squares)
 
@@ -148,7 +148,7 @@ class _Correlated:
         parts: list[list[tuple[Node, Node]]] = [[] for _ in self._mean]
         for z, _, distance, log_variance in self._sweep():
             parts[z].append((distance, log_variance))
-        seen = [cases((missing(name), number(0.0)), default=number(1.0)) for name in self._names]
+        seen = [cases((missing(name), literal(0.0)), default=literal(1.0)) for name in self._names]
         n_seen = column(self._steps.define(f"{self._label}_p", total(seen)))
         return [self._t(z, of_z, n_seen) for z, of_z in enumerate(parts)]
 
@@ -160,17 +160,17 @@ class _Correlated:
         scale = 1.0 / (nu * float(parameters.spread[z]))
         peaks = parameters.log_peak[:, z].tolist()
         whole_row = minus(
-            number(peaks[d] - 0.5 * float(parameters.log_volume[parameters.groups[z]])),
-            log_tail(times(number(scale), self._distance(z)), nu, d),
+            literal(peaks[d] - 0.5 * float(parameters.log_volume[parameters.groups[z]])),
+            log_tail(times(literal(scale), self._distance(z)), nu, d),
         )
         peak = cases(
-            *((exp.EQ(this=n_seen.copy(), expression=number(float(p))), number(peaks[p])) for p in range(d)),
-            default=number(peaks[d]),
+            *((exp.EQ(this=n_seen.copy(), expression=literal(float(p))), literal(peaks[p])) for p in range(d)),
+            default=literal(peaks[d]),
         )
         distance, log_volume = total([one for one, _ in parts]), total([other for _, other in parts])
-        reach = times(number(0.5), plus(number(nu), n_seen.copy()))
-        tail = times(reach, exp.Ln(this=plus(number(1.0), times(number(scale), distance))))
-        seen = minus(minus(peak, times(number(0.5), log_volume)), tail)
+        reach = times(literal(0.5), plus(literal(nu), n_seen.copy()))
+        tail = times(reach, exp.Ln(this=plus(literal(1.0), times(literal(scale), distance))))
+        seen = minus(minus(peak, times(literal(0.5), log_volume)), tail)
         return cases((self.complete(), whole_row), default=seen)
 
     # Incomplete rows ----------------------------------------------------------------------------------------------
@@ -178,24 +178,24 @@ class _Correlated:
     def chain(self) -> Iterator[tuple[int, int, Node]]:
         """Yield the log density of each column given the columns before it, 0 where it is missing."""
         for z, j, distance, log_variance in self._sweep():
-            yield z, j, times(number(-0.5), plus(distance, log_variance))
+            yield z, j, times(literal(-0.5), plus(distance, log_variance))
 
     def _sweep(self) -> Iterator[tuple[int, int, Node, Node]]:
         """Yield the squared distance of each column given the columns before it, and the log of its variance."""
         left: list[list[list[Node]]] = [
-            [[number(s) for s in row] for row in matrix] for matrix in self._parameters.covariance.tolist()
+            [[literal(s) for s in row] for row in matrix] for matrix in self._parameters.covariance.tolist()
         ]
         apart: list[list[Node]] = [
-            [minus(column(name), number(m)) for name, m in zip(self._names, mean, strict=True)]
+            [minus(column(name), literal(m)) for name, m in zip(self._names, mean, strict=True)]
             for mean in self._mean.tolist()
         ]
         for j, name in enumerate(self._names):
             for z, deviations in enumerate(apart):
                 variance = left[self._parameters.groups[z]][j][j]
                 distance = over(times(deviations[j].copy(), deviations[j].copy()), variance.copy())
-                absent = (missing(name), number(0.0))
+                absent = (missing(name), literal(0.0))
                 log_variance = exp.Ln(this=variance.copy())
-                yield z, j, cases(absent, default=distance), cases((missing(name), number(0.0)), default=log_variance)
+                yield z, j, cases(absent, default=distance), cases((missing(name), literal(0.0)), default=log_variance)
             for z, deviations in enumerate(apart):
                 self._sweep_deviations(j, z, deviations, left[self._parameters.groups[z]])
             for g, covariance in enumerate(left):
@@ -214,7 +214,7 @@ class _Correlated:
                     swept = over(times(left[i][j].copy(), left[k][j].copy()), left[j][j].copy())
                     less = minus(left[i][k].copy(), swept)
                 else:
-                    less = real(number(start[i, k] - start[i, 0] * start[k, 0] / start[0, 0]))
+                    less = real(literal(start[i, k] - start[i, 0] * start[k, 0] / start[0, 0]))
                 left[i][k] = left[k][i] = self._after(j, f"s{g}_{i}_{k}_{j}", left[i][k], less)
 
     def _after(self, j: int, name: str, unseen: Node, seen: Node) -> Node:

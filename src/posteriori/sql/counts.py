@@ -22,9 +22,9 @@ from posteriori.sql.dialects import (
     cases,
     column,
     less,
+    literal,
     minus,
     missing,
-    number,
     otherwise,
     over,
     plus,
@@ -44,7 +44,7 @@ _SMALLEST = 1e-300  # of a sum of shares whose logarithm is taken
 def poisson_factors(context: FactorContext, columns: Sequence[int], parameters: PoissonParameters) -> Iterator[Factor]:
     """Yield x_j·log rate_zj − rate_zj."""
     x = _counts(context, columns, whole=True, most=np.inf)
-    yield from _linear(columns, x, parameters.log_rate, lambda z, j: number(parameters.rate[z, j]))
+    yield from _linear(columns, x, parameters.log_rate, lambda z, j: literal(parameters.rate[z, j]))
 
 
 def rate_factors(context: FactorContext, columns: Sequence[int], parameters: PoissonRateParameters) -> Iterator[Factor]:
@@ -55,11 +55,11 @@ def rate_factors(context: FactorContext, columns: Sequence[int], parameters: Poi
         yield from _linear(columns, x, log_rate, lambda z, j: times(column(x[j]), column(totals[z])))
         return
     exposure = context.cells.number(context.exposure)
-    context.cells.refuse(exp.LTE(this=column(exposure), expression=number(0.0)))
+    context.cells.refuse(exp.LTE(this=column(exposure), expression=literal(0.0)))
 
     def expected(z: int, j: int) -> Node:
         unknown = (missing(exposure), times(column(x[j]), column(totals[z])))
-        return cases(unknown, default=times(number(parameters.rate[z, j]), column(exposure)))
+        return cases(unknown, default=times(literal(parameters.rate[z, j]), column(exposure)))
 
     yield from _linear(columns, x, log_rate, expected)
 
@@ -77,11 +77,11 @@ def scaled_factors(
     """Yield t_j·log θ_zj of t_j = log(1 + x_j), divided by their Euclidean length."""
     steps, x = context.steps, _counts(context, columns)
     logs = [
-        steps.define(f"t{j}", exp.Ln(this=plus(number(1.0), column(name)))) for j, name in zip(columns, x, strict=True)
+        steps.define(f"t{j}", exp.Ln(this=plus(literal(1.0), column(name)))) for j, name in zip(columns, x, strict=True)
     ]
-    squares = [otherwise(times(column(t), column(t)), number(0.0)) for t in logs]
+    squares = [otherwise(times(column(t), column(t)), literal(0.0)) for t in logs]
     length = steps.define(f"t{columns[0]}_length", exp.Sqrt(this=total(squares)))
-    positive = exp.GT(this=column(length), expression=number(0.0))
+    positive = exp.GT(this=column(length), expression=literal(0.0))
     scaled = [
         steps.define(f"u{j}", cases((positive.copy(), over(column(t), column(length))), default=column(t)))
         for j, t in zip(columns, logs, strict=True)
@@ -104,9 +104,9 @@ def presence_factors(
     """Yield log p that word j is present, or that it is absent."""
     for j, (position, x) in zip(columns, enumerate(_counts(context, columns)), strict=True):
         for z in range(len(parameters.present)):
-            occurs = (exp.GT(this=column(x), expression=number(0.0)), number(parameters.present[z, position]))
-            absent = number(parameters.absent[z, position])
-            yield z, j, real(cases((missing(x), number(0.0)), occurs, default=absent))
+            occurs = (exp.GT(this=column(x), expression=literal(0.0)), literal(parameters.present[z, position]))
+            absent = literal(parameters.absent[z, position])
+            yield z, j, real(cases((missing(x), literal(0.0)), occurs, default=absent))
 
 
 def compound_factors(
@@ -115,16 +115,16 @@ def compound_factors(
     """Yield log Γ(a_zj + x_j) − log Γ(a_zj), and x_j/N of log Γ(A_z) − log Γ(A_z + N)."""
     steps, label = context.steps, f"b{columns[0]}"
     x = _counts(context, columns, whole=True)
-    n = steps.define(f"{label}_n", total([otherwise(column(name), number(0.0)) for name in x]))
+    n = steps.define(f"{label}_n", total([otherwise(column(name), literal(0.0)) for name in x]))
     for z, a in enumerate(parameters.concentration):
-        seen = [cases((missing(name), number(0.0)), default=number(a_j)) for name, a_j in zip(x, a, strict=True)]
-        concentration = steps.define(f"{label}_a{z}", context.steps.dialect.largest([total(seen), number(_SMALLEST)]))
+        seen = [cases((missing(name), literal(0.0)), default=literal(a_j)) for name, a_j in zip(x, a, strict=True)]
+        concentration = steps.define(f"{label}_a{z}", context.steps.dialect.largest([total(seen), literal(_SMALLEST)]))
         whole = steps.define(f"{label}_r{z}", _log_rising(partial(column, concentration), n))
         for j, name, a_j in zip(columns, x, a.tolist(), strict=True):
-            own = _log_rising(partial(number, a_j), name)
+            own = _log_rising(partial(literal, a_j), name)
             of_total = times(over(column(name), column(n)), column(whole))
-            occurs = exp.GT(this=column(name), expression=number(0.0))
-            yield z, j, cases((occurs, minus(own, of_total)), default=number(0.0))
+            occurs = exp.GT(this=column(name), expression=literal(0.0))
+            yield z, j, cases((occurs, minus(own, of_total)), default=literal(0.0))
 
 
 def _counts(
@@ -139,11 +139,11 @@ def _counts(
                 "written for; score by predict_to or to_javascript instead"
             )
         x = cells.number(j)
-        cells.refuse(less(column(x), number(0.0)))
+        cells.refuse(less(column(x), literal(0.0)))
         if whole:
             cells.refuse(exp.NEQ(this=column(x), expression=exp.Floor(this=column(x))))
         if most < np.inf:  # infinite cells are refused already
-            cells.refuse(exp.GT(this=column(x), expression=number(most)))
+            cells.refuse(exp.GT(this=column(x), expression=literal(most)))
         names.append(x)
     return names
 
@@ -154,12 +154,12 @@ def _linear(
     """Yield x_j·weight_zj − less_by(z, position of j), 0 where x_j is missing; a weight of −∞ counts if x_j > 0."""
     for position, (j, name) in enumerate(zip(columns, x, strict=True)):
         for z, of_event in enumerate(weight[:, position].tolist()):
-            events = times(number(of_event), column(name))
+            events = times(literal(of_event), column(name))
             if of_event == -np.inf:
-                present = exp.GT(this=column(name), expression=number(0.0))
-                events = real(cases((present, number(of_event)), default=times(number(0.0), column(name))))
+                present = exp.GT(this=column(name), expression=literal(0.0))
+                events = real(cases((present, literal(of_event)), default=times(literal(0.0), column(name))))
             node = events if less_by is None else minus(events, less_by(z, position))
-            yield z, j, otherwise(node, number(0.0))
+            yield z, j, otherwise(node, literal(0.0))
 
 
 def _shares(
@@ -177,11 +177,11 @@ def _log_totals(
     names = []
     for z, (of_z, whole) in enumerate(zip(share.tolist(), log_whole.tolist(), strict=True)):
         present = total(
-            [cases((missing(name), number(0.0)), default=number(s)) for name, s in zip(x, of_z, strict=True)]
+            [cases((missing(name), literal(0.0)), default=literal(s)) for name, s in zip(x, of_z, strict=True)]
         )
-        log_present = exp.Ln(this=context.steps.dialect.largest([present, number(_SMALLEST)]))
+        log_present = exp.Ln(this=context.steps.dialect.largest([present, literal(_SMALLEST)]))
         gap = any_of([missing(name) for name in x])
-        names.append(context.steps.define(f"b{columns[0]}_s{z}", cases((gap, log_present), default=number(whole))))
+        names.append(context.steps.define(f"b{columns[0]}_s{z}", cases((gap, log_present), default=literal(whole))))
     return names
 
 
@@ -193,20 +193,20 @@ def _log_rising(a: Callable[[], Node], x: str) -> Node:
     """
 
     def y() -> Node:
-        return plus(a(), number(float(_SHIFT)))
+        return plus(a(), literal(float(_SHIFT)))
 
     def z() -> Node:
         return plus(y(), column(x))
 
-    grown = times(minus(z(), number(0.5)), exp.Ln(this=plus(number(1.0), over(column(x), y()))))
+    grown = times(minus(z(), literal(0.5)), exp.Ln(this=plus(literal(1.0), over(column(x), y()))))
     parts = [grown, minus(times(column(x), exp.Ln(this=y())), column(x)), minus(_correction(z), _correction(y))]
-    factors = [[plus(start(), number(float(i))) for i in range(_SHIFT)] for start in (a, lambda: plus(a(), column(x)))]
+    factors = [[plus(start(), literal(float(i))) for i in range(_SHIFT)] for start in (a, lambda: plus(a(), column(x)))]
     return total([*parts, minus(*(exp.Ln(this=times(*of_start)) for of_start in factors))])
 
 
 def _correction(y: Callable[[], Node]) -> Node:
     """Return c(y) = 1/(12·y) − 1/(360·y³) + …, by Horner's rule in 1/y²."""
-    node = number(_STIRLING[-1])
+    node = literal(_STIRLING[-1])
     for term in reversed(_STIRLING[:-1]):
-        node = plus(number(term), over(node, times(y(), y())))
+        node = plus(literal(term), over(node, times(y(), y())))
     return over(node, y())

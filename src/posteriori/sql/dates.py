@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from posteriori.reading.file_frames import MISSING
-from posteriori.sql.dialects import Dialect, Node, cases, column, minus, number, over, plus, real, times, whole
+from posteriori.sql.dialects import Dialect, Node, cases, column, literal, minus, over, plus, real, times, whole
 from posteriori.tables import Column
 from posteriori.tables.messages import quote
 from posteriori.tables.times import WEEKDAYS, DatePart
@@ -79,13 +79,13 @@ def number_of(part: DatePart, name: str, dialect: Dialect) -> Node:
     """Return the days since the first date of the training rows, of a column of moments."""
     if dialect.name in _HAVE_EPOCH:
         seconds = real(exp.Extract(this=exp.var("EPOCH"), expression=column(name)))
-        return minus(over(seconds, number(_DAY)), number(float(part.origin)))
+        return minus(over(seconds, literal(_DAY)), literal(float(part.origin)))
     clock = (
-        times(real(_field("HOUR", name, dialect)), number(3600.0)),
-        times(real(_field("MINUTE", name, dialect)), number(60.0)),
+        times(real(_field("HOUR", name, dialect)), literal(3600.0)),
+        times(real(_field("MINUTE", name, dialect)), literal(60.0)),
     )
     seconds = plus(plus(*clock), real(_field("SECOND", name, dialect)))
-    return plus(minus(real(_days(name, dialect)), number(float(part.origin))), over(seconds, number(_DAY)))
+    return plus(minus(real(_days(name, dialect)), literal(float(part.origin))), over(seconds, literal(_DAY)))
 
 
 def code_of(known: Column, name: str, dialect: Dialect) -> Node:
@@ -164,6 +164,6 @@ def _days(name: str, dialect: Dialect) -> Node:
     """Return the whole days of a moment since 1970-01-01."""
     if dialect.name == "sqlite":
         day = exp.Anonymous(this="JULIANDAY", expressions=[exp.Anonymous(this="DATE", expressions=[column(name)])])
-        return exp.cast(minus(day, number(2440587.5)), "int")
+        return exp.cast(minus(day, literal(2440587.5)), "int")
     first = exp.cast(exp.Literal.string(_EPOCH), "date")
     return exp.DateDiff(this=exp.cast(column(name), "date"), expression=first, unit=exp.var("DAY"))

@@ -12,7 +12,7 @@ import numpy as np
 from sqlglot import exp
 
 from posteriori.densities import AveragedParameters, FamilyTables
-from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, minus, number
+from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, literal, minus
 from posteriori.sql.factors import Factor, FactorContext
 from posteriori.sql.steps import Relation, SelectSteps
 from posteriori.support.typing import Array
@@ -90,13 +90,13 @@ class CodeRows:
 
 def log_sum_of(dialect: Dialect, z: int) -> str:
     """Return log Σ exp l as an aggregate, of terms l whose largest is m."""
-    power = exp.Exp(this=dialect.largest([minus(column(f"l{z}"), column(f"m{z}")), number(SMALLEST_EXPONENT)]))
+    power = exp.Exp(this=dialect.largest([minus(column(f"l{z}"), column(f"m{z}")), literal(SMALLEST_EXPONENT)]))
     return f"MAX(m{z}) + {dialect.written(exp.Ln(this=exp.Sum(this=power)))}"
 
 
 def log_or_impossible(dialect: Dialect, name: str) -> str:
     """Return the logarithm of a probability; −1e300 where it is 0."""
-    impossible = dialect.written(number(-np.inf))
+    impossible = dialect.written(literal(-np.inf))
     log_p = dialect.written(exp.Ln(this=column(name)))
     return f"CASE WHEN {name} > 0 THEN {log_p} ELSE {impossible} END"
 
@@ -293,7 +293,7 @@ def averaged_factors(
     )
     peaks = ", ".join(f"l{z}, MAX(l{z}) OVER (PARTITION BY r) AS m{z}" for z in components)
     peaked = rows.add("peaked", f"SELECT r, {peaks}\nFROM {terms}")
-    log_d = rows.dialect.written(number(math.log(d)))
+    log_d = rows.dialect.written(literal(math.log(d)))
     results = {f"z{z}": f"{log_sum_of(rows.dialect, z)} - {log_d}" for z in components}
     for z, name in enumerate(rows.finish(peaked, results, "\nGROUP BY r")):
         yield z, columns[0], column(name)

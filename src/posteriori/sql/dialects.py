@@ -34,6 +34,7 @@ _MOST_VALUES = 100  # rows of a table of DuckDB; longer ones stand as strings
 _MOST_ROWS = (
     10_000  # of VALUES of SQLite, which has 16 bits for their number, and no index for a join if that overflows
 )
+_WIDTH = 110  # characters of a line of values
 _EXACT_DIGITS = 15  # decimal digits that SQLite reads exactly
 
 
@@ -150,10 +151,10 @@ class Dialect:
         written as an integer divided by powers of two.
         """
         if self.name != "sqlite" or float(f"{value:.{_EXACT_DIGITS}g}") == value:
-            return number(value)
+            return literal(value)
         numerator, denominator = float(value).as_integer_ratio()
         if abs(numerator) >= 1 << 62 or denominator > 1 << 300:
-            return number(value)
+            return literal(value)
         node = real(whole(numerator))
         while denominator > 1:
             step = min(denominator, 1 << 60)
@@ -188,7 +189,7 @@ class Dialect:
 
     def log_of_sum(self, terms: Sequence[tuple[Node, Node]]) -> Node:
         """Return log Σ exp(term − peak) of pairs (term, peak)."""
-        powers = [exp.Exp(this=self.largest([minus(term, peak), number(SMALLEST_EXPONENT)])) for term, peak in terms]
+        powers = [exp.Exp(this=self.largest([minus(term, peak), literal(SMALLEST_EXPONENT)])) for term, peak in terms]
         return exp.Ln(this=total(powers))
 
 
@@ -199,28 +200,28 @@ def _plain(cell: int | float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def _in_lines(parts: Sequence[str], width: int = 110) -> str:
+def _in_lines(parts: Sequence[str]) -> str:
     """Return the parts with commas between them, several to a line."""
     lines = [""]
     for part in parts:
-        if len(lines[-1]) + len(part) > width:
+        if len(lines[-1]) + len(part) > _WIDTH:
             lines.append("")
         lines[-1] += f"{part}, "
     return "\n".join(lines).removesuffix(", ")
 
 
-def number(value: float) -> Node:
+def literal(value: float) -> Node:
     """Return a literal of double precision that reads as exactly this number; −1e300 for −∞."""
     value = IMPOSSIBLE if value == -math.inf else float(value)
     text = repr(abs(value))
-    literal = exp.Literal.number(text if "e" in text else f"{text}e0")  # without an exponent it would be a DECIMAL
-    return exp.Neg(this=literal) if value < 0 else literal
+    unsigned = exp.Literal.number(text if "e" in text else f"{text}e0")  # without an exponent it would be a DECIMAL
+    return exp.Neg(this=unsigned) if value < 0 else unsigned
 
 
 def whole(value: int) -> Node:
     """Return a literal of an integer."""
-    literal = exp.Literal.number(str(abs(value)))
-    return exp.Neg(this=literal) if value < 0 else literal
+    unsigned = exp.Literal.number(str(abs(value)))
+    return exp.Neg(this=unsigned) if value < 0 else unsigned
 
 
 def column(name: str) -> Node:
@@ -235,7 +236,7 @@ def real(node: Node) -> Node:
 
 def total(nodes: Sequence[Node]) -> Node:
     """Return the sum, as a balanced tree: databases limit the depth of expressions."""
-    return _balanced(exp.Add, list(nodes) or [number(0.0)])
+    return _balanced(exp.Add, list(nodes) or [literal(0.0)])
 
 
 def any_of(conditions: Sequence[Node]) -> Node:

@@ -19,9 +19,9 @@ from posteriori.sql.dialects import (
     cases,
     choice,
     column,
+    literal,
     minus,
     missing,
-    number,
     otherwise,
     plus,
     real,
@@ -83,19 +83,19 @@ def independent_normals(
         for z in range(len(mean)):
 
             def apart(x: str = x, m: float = mean[z, position] - centre) -> Node:
-                return minus(column(x), number(m))
+                return minus(column(x), literal(m))
 
             if degrees is None:
-                tail = times(number(0.5 * precision[z, position]), square(apart))
+                tail = times(literal(0.5 * precision[z, position]), square(apart))
             else:
                 nu = float(degrees[z, position])
-                tail = log_tail(times(number(precision[z, position] / nu), square(apart)), nu, 1)
-            yield z, j, otherwise(minus(number(log_peak[z, position]), tail), number(0.0))
+                tail = log_tail(times(literal(precision[z, position] / nu), square(apart)), nu, 1)
+            yield z, j, otherwise(minus(literal(log_peak[z, position]), tail), literal(0.0))
 
 
 def log_tail(relative_distance: Node, degrees: float, n_columns: int) -> Node:
     """Return (ν + p)/2·log(1 + distance/ν), the negative log of the tail of a t of p columns."""
-    return times(number(0.5 * (degrees + n_columns)), exp.Ln(this=plus(number(1.0), relative_distance)))
+    return times(literal(0.5 * (degrees + n_columns)), exp.Ln(this=plus(literal(1.0), relative_distance)))
 
 
 def categorical_factors(
@@ -108,7 +108,7 @@ def categorical_factors(
             continue
         code = context.cells.code(j)
         for z, row in enumerate(table.tolist()):
-            yield z, j, real(choice(code, [number(one) for one in row], number(0.0)))
+            yield z, j, real(choice(code, [literal(one) for one in row], literal(0.0)))
 
 
 def missingness_factors(
@@ -119,4 +119,4 @@ def missingness_factors(
         present = context.cells.present(columns[position])
         for z in range(len(parameters.log_missing)):
             gone, here = parameters.log_missing[z, position], parameters.log_present[z, position]
-            yield z, columns[position], real(cases((missing(present), number(gone)), default=number(here)))
+            yield z, columns[position], real(cases((missing(present), literal(gone)), default=literal(here)))

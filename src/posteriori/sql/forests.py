@@ -8,7 +8,7 @@ import numpy as np
 
 from posteriori.densities import RandomTreesParameters
 from posteriori.sql.dependence import CodeRows, log_sum_of
-from posteriori.sql.dialects import column, number
+from posteriori.sql.dialects import column, literal
 from posteriori.sql.factors import Factor, FactorContext
 
 
@@ -43,7 +43,7 @@ def forest_factors(
     peaked = rows.add("peaked", f"SELECT r, tree, {peaks}\nFROM {found}")
     sums = ", ".join(f"{log_sum_of(rows.dialect, z)} AS s{z}" for z in classes)
     of_trees = rows.add("trees", f"SELECT r, tree, {sums}\nFROM {peaked}\nGROUP BY r, tree")
-    n_trees = rows.dialect.written(number(float(trees.n_trees)))
+    n_trees = rows.dialect.written(literal(float(trees.n_trees)))
     results = {f"z{z}": f"SUM(s{z}) / {n_trees}" for z in classes}
     for z, name in enumerate(rows.finish(of_trees, results, "\nGROUP BY r")):
         yield z, columns[0], column(name)
@@ -61,7 +61,7 @@ def _add_levels(rows: CodeRows, base: str, cells: str, parameters: RandomTreesPa
     trees = parameters.trees
     of_node = trees.nodes[:, 0].tolist()
     roots = rows.add_table("roots", ["node", "j"], [(root, of_node[root]) for root in trees.roots[:-1].tolist()])
-    zero = rows.dialect.written(number(0.0))
+    zero = rows.dialect.written(literal(0.0))
     levels = [rows.add("level0", f"SELECT r, node, j, {zero} AS w\nFROM {base} CROSS JOIN {roots}")]
     depth = trees.depth()
     if depth:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from posteriori.model import PairTables
 from posteriori.sql.dependence import CodeRows
-from posteriori.sql.dialects import Node, column, number
+from posteriori.sql.dialects import Node, column, literal
 from posteriori.sql.steps import CellReader, SelectSteps
 from posteriori.support.typing import Array
 from posteriori.tables import Schema
@@ -45,7 +45,7 @@ def terms_of_pairs(
     lines = [(slot, *of_slot) for slot, of_slot in zip(slots.tolist(), relative.T.tolist(), strict=True)]
     numbers = rows.add_table("numbers", ["pair", *(f"u{z}" for z in components)], lines)
     joined = f" AS slots\nLEFT JOIN {numbers} AS numbers ON numbers.pair = slots.slot\nGROUP BY r"
-    zero = rows.dialect.written(number(0.0))
+    zero = rows.dialect.written(literal(0.0))
     sums = {f"z{z}": f"COALESCE({rows.dialect.written(exp.Sum(this=column(f'u{z}')))}, {zero})" for z in components}
     for z, name in zip(components, rows.finish(slotted, sums, joined), strict=True):
         yield z, column(name)

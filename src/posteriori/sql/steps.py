@@ -18,9 +18,9 @@ from posteriori.sql.dialects import (
     any_of,
     cases,
     column,
+    literal,
     minus,
     missing,
-    number,
     whole,
 )
 from posteriori.support.typing import Array
@@ -218,7 +218,7 @@ class CellReader:
         name = f"y{j}"
         assert self._centres.setdefault(name, centre) == centre
         known = self._steps.known(name)
-        return known or self._steps.define(name, minus(column(x), number(centre))), centre
+        return known or self._steps.define(name, minus(column(x), literal(centre))), centre
 
     @cached_property
     def _centres(self) -> dict[str, float]:
@@ -263,9 +263,9 @@ class CellReader:
             )
         cell = self._dialect.category_cell(known.name, known.categories)
         ifs = [
-            exp.If(this=literal, true=whole(code))
+            exp.If(this=written, true=whole(code))
             for code, category in enumerate(known.categories, start=1)
-            for literal in self._dialect.literals(category)
+            for written in self._dialect.literals(category)
         ]
         return self._steps.read(name, exp.Case(this=cell, ifs=ifs) if ifs else exp.cast(exp.Null(), "int"))
 
@@ -300,7 +300,7 @@ class CellReader:
             return self._dialect.real_cell(of)
 
         # NaN is larger than every number in some databases, and compares as NULL or false in the others.
-        between = exp.Between(this=cell(), low=number(-LARGEST), high=number(LARGEST))
+        between = exp.Between(this=cell(), low=literal(-LARGEST), high=literal(LARGEST))
         self._steps.read(name, cases((between, cell())))
         infinities = [self._dialect.infinity(sign) for sign in ("", "-")]
         bad: list[Node] = [exp.EQ(this=cell(), expression=node) for node in infinities if node is not None]

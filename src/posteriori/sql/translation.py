@@ -33,8 +33,8 @@ from posteriori.sql.dialects import (
     any_of,
     cases,
     column,
+    literal,
     minus,
-    number,
     plus,
     real,
     times,
@@ -181,7 +181,7 @@ def _(parameters: GroupedParameters, density: Any) -> float:
 
 
 Label = str | bool | int | float
-LEAST_LOG_POSTERIOR = -700.0  # of a member of a pool, as `posteriori.learning.log_linear.clip_log_posteriors` clips it
+LEAST_LOG_POSTERIOR = -700.0  # of a member of a pool, as `posteriori.model.clip_log_posteriors` clips it
 
 
 _ROUNDING = 1e-12  # of a share of known cells
@@ -290,7 +290,7 @@ def _scores(model: GenerativeModel, steps: SelectSteps, cells: CellReader, name:
     for z, j, node in _factors(model, steps, cells, name):
         weight = 1.0 if model.weights is None else float(model.weights.weight[j])
         if weight > 0:
-            terms[z].append(node if weight == 1.0 else times(number(weight), node))
+            terms[z].append(node if weight == 1.0 else times(literal(weight), node))
     if model.weights is not None and model.weights.pairs is not None:
         for z, node in terms_of_pairs(model.weights.pairs, model.schema, steps, cells):
             terms[z].append(node)
@@ -305,20 +305,20 @@ def _scores(model: GenerativeModel, steps: SelectSteps, cells: CellReader, name:
 def _starts(model: GenerativeModel, steps: SelectSteps, cells: CellReader) -> list[Node]:
     """Return the constant term of the score of each component: with factor weights it depends on the known cells."""
     if model.weights is None:
-        return [number(log_p) for log_p in model.log_prior.tolist()]
+        return [literal(log_p) for log_p in model.log_prior.tolist()]
     of_whole = np.where(np.isneginf(model.log_prior), -np.inf, model.weights.bias).tolist()
     uncertain = np.flatnonzero(model.sharing & ~model.evident).tolist()
     if model.offset is None or not uncertain:
-        return [number(bias) for bias in of_whole]
+        return [literal(bias) for bias in of_whole]
     n_columns = int(model.sharing.sum())
     n_evident = float(n_columns - len(uncertain))
-    terms = [number(n_evident)] if n_evident else []
+    terms = [literal(n_evident)] if n_evident else []
     known = steps.define("n_known", total([*terms, *(_is_known(j, steps, cells) for j in uncertain)]))
-    is_whole = exp.GTE(this=column(known), expression=number(n_columns - 0.5))
+    is_whole = exp.GTE(this=column(known), expression=literal(n_columns - 0.5))
     return [
-        number(bias)
+        literal(bias)
         if bias in (-np.inf, log_p)
-        else cases((is_whole.copy(), number(bias)), default=plus(number(log_p), times(number(part), column(known))))
+        else cases((is_whole.copy(), literal(bias)), default=plus(literal(log_p), times(literal(part), column(known))))
         for bias, log_p, part in zip(of_whole, model.log_prior.tolist(), model.part_of_offset.tolist(), strict=True)
     ]
 
@@ -327,7 +327,7 @@ def _is_known(j: int, steps: SelectSteps, cells: CellReader) -> Node:
     """Return the column that is 1 where a cell of column j of the schema is known, and 0 where it is not."""
     cell = cells.code(j) if cells.column(j).kind == "categorical" else cells.number(j)
     absent = exp.Is(this=column(cell), expression=exp.Null())
-    return column(steps.define(f"known{j}", cases((absent, number(0.0)), default=number(1.0))))
+    return column(steps.define(f"known{j}", cases((absent, literal(0.0)), default=literal(1.0))))
 
 
 def _pooled_scores(
@@ -343,10 +343,10 @@ def _pooled_scores(
     def mean(of_whole: float, *of_others: float) -> Node:
         """Return the mean over the pools of whole rows, of partial rows and of nothing, by their parts."""
         if parts is None:
-            return number(of_whole)
+            return literal(of_whole)
         of_partial, of_nothing = of_others
         moves = zip(parts, (of_whole - of_partial, of_nothing - of_partial), strict=True)
-        return total([number(of_partial), *(times(number(by), column(part)) for part, by in moves if by)])
+        return total([literal(of_partial), *(times(literal(by), column(part)) for part, by in moves if by)])
 
     others = [] if partial is None else [(partial.weight, partial.bias), (partial.nothing_weight, partial.nothing_bias)]
     each_weight, each_bias = (
@@ -365,8 +365,8 @@ def _pooled_scores(
         for of_class, score in zip(terms, scores, strict=True):
             log_p = minus(minus(column(score), column(peak)), column(evidence))
             clipped = cases(
-                (exp.LTE(this=column(peak), expression=number(POSSIBLE)), number(-np.log(len(scores)))),
-                default=own.dialect.largest([log_p, number(LEAST_LOG_POSTERIOR)]),
+                (exp.LTE(this=column(peak), expression=literal(POSSIBLE)), literal(-np.log(len(scores)))),
+                default=own.dialect.largest([log_p, literal(LEAST_LOG_POSTERIOR)]),
             )
             of_class.append(times(mean(*weights), clipped))
     return [total(parts) for parts in terms]
@@ -384,13 +384,13 @@ def _parts(known: KnownCells, steps: SelectSteps, cells: CellReader) -> tuple[st
     by_number = _known_share("known_number", known.patterns, known.counted, known.typical_number, steps, shown)
     fewer = exp.LT(this=column(by_number), expression=column(by_weight))
     least = steps.define("least_known", cases((fewer, column(by_number)), default=column(by_weight)))
-    unknown = column(steps.define("unknown_share", minus(number(1.0), column(least))))
+    unknown = column(steps.define("unknown_share", minus(literal(1.0), column(least))))
     blank = steps.define("blank_part", times(unknown.copy(), times(unknown.copy(), unknown.copy())))
-    power = exp.Exp(this=times(number(known.power), exp.Ln(this=column(by_weight))))
-    none = exp.LTE(this=column(by_weight), expression=number(0.0))
-    lost = column(steps.define("lost_part", cases((none, number(1.0)), default=minus(number(1.0), power))))
-    of_whole = minus(number(1.0), times(lost.copy(), lost.copy()))
-    return steps.define("whole_part", times(minus(number(1.0), column(blank)), of_whole)), blank
+    power = exp.Exp(this=times(literal(known.power), exp.Ln(this=column(by_weight))))
+    none = exp.LTE(this=column(by_weight), expression=literal(0.0))
+    lost = column(steps.define("lost_part", cases((none, literal(1.0)), default=minus(literal(1.0), power))))
+    of_whole = minus(literal(1.0), times(lost.copy(), lost.copy()))
+    return steps.define("whole_part", times(minus(literal(1.0), column(blank)), of_whole)), blank
 
 
 def _known_share(
@@ -399,14 +399,14 @@ def _known_share(
     """Return the column of the known share of a row, as `KnownCells.shares` does, exactly 1 where all is known."""
 
     def of_known(columns: Array, size: float) -> Node:
-        return times(total([times(number(weight[j]), shown[j].copy()) for j in columns.tolist()]), number(1.0 / size))
+        return times(total([times(literal(weight[j]), shown[j].copy()) for j in columns.tolist()]), literal(1.0 / size))
 
     counted = weight > 0
     shares = [of_known(np.flatnonzero(counted), typical)]
     shares += [of_known(np.flatnonzero(one & counted), float(weight[one].sum())) for one in patterns]
     share = column(steps.define(f"{name}_sum", steps.dialect.largest(shares)))
-    all_of_them = exp.GTE(this=share.copy(), expression=number(1.0 - _ROUNDING))
-    return steps.define(name, cases((all_of_them, number(1.0)), default=share))
+    all_of_them = exp.GTE(this=share.copy(), expression=literal(1.0 - _ROUNDING))
+    return steps.define(name, cases((all_of_them, literal(1.0)), default=share))
 
 
 def _log_sum(steps: SelectSteps, y: int, names: list[str]) -> Node:
@@ -436,12 +436,12 @@ def _posterior(
     dialect = steps.dialect
     peak = steps.define("peak", dialect.largest([column(score) for score in scores]))
     evidence = steps.define("evidence", dialect.log_of_sum([(column(score), column(peak)) for score in scores]))
-    impossible = exp.LTE(this=column(peak), expression=number(POSSIBLE))
+    impossible = exp.LTE(this=column(peak), expression=literal(POSSIBLE))
     undefined: list[Node] = [impossible.copy()]
     refused = cells.refused()
     if refused is not None:
-        flag = steps.define("refused", cases((refused, number(1.0)), default=number(0.0)))
-        refused = exp.GT(this=column(flag), expression=number(0.0))
+        flag = steps.define("refused", cases((refused, literal(1.0)), default=literal(0.0)))
+        refused = exp.GT(this=column(flag), expression=literal(0.0))
         undefined.append(refused.copy())
     guard = any_of(undefined)
 
@@ -451,16 +451,16 @@ def _posterior(
     ]
     first = [] if refused is None else [(refused, exp.Null())]
     yield "prediction", cases(*first, (impossible, dialect.cell(labels[fallback])), *best)
-    log_zero = dialect.infinity("-") or number(-np.inf)
+    log_zero = dialect.infinity("-") or literal(-np.inf)
     logs = []
     for y, score in enumerate(scores):
-        ruled_out = exp.LTE(this=column(score), expression=number(POSSIBLE))
+        ruled_out = exp.LTE(this=column(score), expression=literal(POSSIBLE))
         log_p = minus(minus(column(score), column(peak)), column(evidence))
         node = cases((guard.copy(), exp.Null()), (ruled_out, log_zero.copy()), default=log_p)
         logs.append(steps.define(f"log_p{y}", node))
     for label, log_p in zip(labels, logs, strict=True):
-        tiny = exp.LT(this=column(log_p), expression=number(SMALLEST_EXPONENT))
-        yield f"p_{_text(label)}", cases((tiny, number(0.0)), default=exp.Exp(this=column(log_p)))
+        tiny = exp.LT(this=column(log_p), expression=literal(SMALLEST_EXPONENT))
+        yield f"p_{_text(label)}", cases((tiny, literal(0.0)), default=exp.Exp(this=column(log_p)))
     for label, log_p in zip(labels, logs, strict=True):
         yield f"log_p_{_text(label)}", column(log_p)
 

@@ -1,6 +1,6 @@
 """The log density of a row under trees, as expressions: messages sum and integrate missing cells out.
 
-As in `posteriori.kernels.families`, messages pass from the leaves to the root. A column whose cell is missing collects
+As in `kernels/loops/families.py`, messages pass from the leaves to the root. A column whose cell is missing collects
 the messages of its children, and sums or integrates over its own values. The messages are NULL where the cell is
 present, so that they cost nothing there.
 """
@@ -19,9 +19,9 @@ from posteriori.sql.dialects import (
     cases,
     choice,
     column,
+    literal,
     minus,
     missing,
-    number,
     over,
     plus,
     real,
@@ -97,9 +97,9 @@ class _ComponentTree:
         if parent < 0 or (not self._is_number(parent) and self._width(parent) == 1):
             return self._message(j, 0)
         if self._is_number(parent):
-            return cases((missing(self._names[parent]), number(0.0)), default=self._message(j, 0))
+            return cases((missing(self._names[parent]), literal(0.0)), default=self._message(j, 0))
         values = [self._message(j, a) for a in range(1, self._width(parent))]
-        return choice(self._names[parent], values, number(0.0))
+        return choice(self._names[parent], values, literal(0.0))
 
     def _width(self, j: int) -> int:
         return int(self._parameters.widths[j])
@@ -120,8 +120,8 @@ class _ComponentTree:
 
     def _of_category(self, j: int, a: int) -> Node:
         slots = self._slots(j, a)
-        unknown = self._summed(j, a, slots) if j in self._messages and slots else number(0.0)
-        return real(choice(self._names[j], [number(log_p) for log_p in slots], unknown)) if slots else number(0.0)
+        unknown = self._summed(j, a, slots) if j in self._messages and slots else literal(0.0)
+        return real(choice(self._names[j], [literal(log_p) for log_p in slots], unknown)) if slots else literal(0.0)
 
     def _summed(self, j: int, a: int, slots: list[float]) -> Node:
         """Return log Σ_x p(x | a)·λ(x) over the values x of a missing category, without those of probability 0."""
@@ -131,12 +131,12 @@ class _ComponentTree:
             return column(known)
         possible = [(p, message) for p, message in zip(slots, self._messages[j], strict=True) if p > -math.inf]
         if not possible:
-            return number(-math.inf)
+            return literal(-math.inf)
         peak = self._steps.define(
             f"{name}_peak",
-            self._if_missing(j, self._steps.dialect.largest([plus(number(p), column(x)) for p, x in possible])),
+            self._if_missing(j, self._steps.dialect.largest([plus(literal(p), column(x)) for p, x in possible])),
         )
-        terms = [(plus(number(p), column(x)), column(peak)) for p, x in possible]
+        terms = [(plus(literal(p), column(x)), column(peak)) for p, x in possible]
         return self._steps.value(name, self._if_missing(j, plus(column(peak), self._steps.dialect.log_of_sum(terms))))
 
     def _if_missing(self, j: int, node: Node) -> Node:
@@ -170,12 +170,12 @@ class _ComponentTree:
 
         def mean() -> Node:
             if not regression:
-                return number(intercept)
-            return plus(number(intercept), times(number(slope), column(self._names[parent])))
+                return literal(intercept)
+            return plus(literal(intercept), times(literal(slope), column(self._names[parent])))
 
-        distance = times(number(0.5 / variance), square(lambda: minus(column(self._names[j]), mean())))
-        seen = minus(number(-0.5 * (_LOG_TWO_PI + math.log(variance))), distance)
-        unknown = self._integral(j, mean, variance) if j in self._messages else number(0.0)
+        distance = times(literal(0.5 / variance), square(lambda: minus(column(self._names[j]), mean())))
+        seen = minus(literal(-0.5 * (_LOG_TWO_PI + math.log(variance))), distance)
+        unknown = self._integral(j, mean, variance) if j in self._messages else literal(0.0)
         return cases((missing(self._names[j]), unknown), default=seen)
 
     def _integral(self, j: int, mean: Make, variance: float) -> Node:
@@ -187,41 +187,41 @@ class _ComponentTree:
         parts = total(
             [
                 times(h(), mean()),
-                times(number(0.5 * variance), h(), h()),
-                times(number(-0.5), k(), mean(), mean()),
+                times(literal(0.5 * variance), h(), h()),
+                times(literal(-0.5), k(), mean(), mean()),
             ]
         )
         return total([g(), self._log_shrunk(k, variance), over(parts, self._spread(k, variance))])
 
     def _spread(self, k: Make, variance: float) -> Node:
-        return plus(number(1.0), times(number(variance), k()))
+        return plus(literal(1.0), times(literal(variance), k()))
 
     def _log_shrunk(self, k: Make, variance: float) -> Node:
-        return times(number(-0.5), exp.Ln(this=self._spread(k, variance)))
+        return times(literal(-0.5), exp.Ln(this=self._spread(k, variance)))
 
     def _canonical(self, j: int) -> tuple[Node, Node, Node]:
         """Return the message g + h·u − ½·k·u² of number j to its missing parent u, as (g, h, k)."""
         intercept, slope, variance = self._line(j, 0)
 
         def apart() -> Node:
-            return minus(column(self._names[j]), number(intercept))
+            return minus(column(self._names[j]), literal(intercept))
 
-        height = number(-0.5 * (_LOG_TWO_PI + math.log(variance)))
+        height = literal(-0.5 * (_LOG_TWO_PI + math.log(variance)))
         seen = (
-            minus(height, times(number(0.5 / variance), square(apart))),
-            times(number(slope / variance), apart()),
-            real(number(slope * slope / variance)),
+            minus(height, times(literal(0.5 / variance), square(apart))),
+            times(literal(slope / variance), apart()),
+            real(literal(slope * slope / variance)),
         )
-        unknown: tuple[Node, Node, Node] = (number(0.0), number(0.0), number(0.0))
+        unknown: tuple[Node, Node, Node] = (literal(0.0), literal(0.0), literal(0.0))
         if j in self._messages:
             h, k = (partial(column, name) for name in self._messages[j][1:])
             unknown = (
-                self._integral(j, lambda: number(intercept), variance),
+                self._integral(j, lambda: literal(intercept), variance),
                 over(
-                    times(minus(h(), times(k(), number(intercept))), number(slope)),
+                    times(minus(h(), times(k(), literal(intercept))), literal(slope)),
                     self._spread(k, variance),
                 ),
-                over(times(k(), number(slope * slope)), self._spread(k, variance)),
+                over(times(k(), literal(slope * slope)), self._spread(k, variance)),
             )
         first, second, third = (
             cases((missing(self._names[j]), if_missing), default=if_seen)

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.kernels.descent import BOTH, DEEPEST, LEFT, RIGHT
-from posteriori.kernels.hashing import splitmix64
+from posteriori.kernels.loops.descent import BOTH, DEEPEST, LEFT, RIGHT
+from posteriori.kernels.loops.hashing import splitmix64
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.sums import Axes, Sums, check_axes, exceeds, gather
 from posteriori.support.checks import check_numbers, check_places, require, require_kind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posteriori.kernels.hashing import mixed
+from posteriori.kernels.loops.hashing import mixed
 from posteriori.statistics.row_records import hash_of_text
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array

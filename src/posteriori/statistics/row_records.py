@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from posteriori import kernels
-from posteriori.kernels.hashing import mixed, splitmix64
+from posteriori.kernels.loops.hashing import mixed, splitmix64
 from posteriori.support.checks import check_share, require
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Column

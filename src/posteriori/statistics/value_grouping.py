@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 
 import numpy as np
 
@@ -18,10 +17,10 @@ _EXACT_STIRLING = 4096  # number of categories above which S(n, k) is replaced b
 def group_values(counts: Array, most: int = MOST_GROUPS) -> Array:
     """Return the group of each category, (K,), from 0; a category of weight 0 joins the group of most categories.
 
-    With two components or more, the groups minimise the MODL criterion (`partition_cost`) along a greedy path: the
-    merge that costs least is made until one group is left, and the best partition on the way is returned. A single
-    component has no class distribution: then the most frequent categories are groups of their own, and the others are
-    one group.
+    With two components or more, the groups minimise the MODL cost, log B(K, G) + Σ_g [log Γ(n_g + C) − log Γ(C) −
+    Σ_c log Γ(n_gc + 1)] (see `log_partitions`), along a greedy path: the merge that costs least is made until one group
+    is left, and the best partition on the way is returned. A single component has no class distribution: then the most
+    frequent categories are groups of their own, and the others are one group.
 
     Parameters
     ----------
@@ -48,26 +47,6 @@ def group_values(counts: Array, most: int = MOST_GROUPS) -> Array:
         group[:] = np.bincount(found).argmax()
         group[observed] = found
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
-
-
-def partition_cost(counts: Array, group: Array) -> float:
-    """Return the MODL cost of a partition of categories in nats, without the constant log K; less is better.
-
-    log B(K, G) + Σ_g [log Γ(n_g + C) − log Γ(C) − Σ_c log Γ(n_gc + 1)], where B(K, G) is the number of partitions of K
-    categories into at most G groups.
-
-    Parameters
-    ----------
-    counts : ndarray (C, K)
-    group : ndarray (K,)
-        From 0.
-    """
-    n_classes, n_groups = len(counts), int(group.max()) + 1
-    sums = np.stack([np.bincount(group, row, n_groups) for row in counts])
-    cost = float(log_partitions(counts.shape[1], n_groups)[-1])
-    for column in sums.T.tolist():
-        cost += math.lgamma(sum(column) + n_classes) - math.lgamma(n_classes) - sum(math.lgamma(n + 1) for n in column)
-    return cost
 
 
 @functools.lru_cache(maxsize=256)

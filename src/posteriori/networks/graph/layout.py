@@ -20,6 +20,7 @@ Node = str | tuple[str, str, int]  # a node, or a dummy node (parent, child, lay
 _SWEEPS = 24
 _ROUNDS = 100
 _PULL = 0.15  # weight of the centre, against 1 per neighbour; keeps components from drifting apart
+_ACROSS = 0.3  # least distance between neighbouring boxes, in inches
 _PASSING = 0.12  # width of a dummy node, in inches
 
 
@@ -61,7 +62,7 @@ class GraphLayout:
 
 
 def layered(
-    size: Mapping[str, tuple[float, float]], edges: Sequence[tuple[str, str]], across: float = 0.3, down: float = 0.55
+    size: Mapping[str, tuple[float, float]], edges: Sequence[tuple[str, str]], down: float = 0.55
 ) -> GraphLayout:
     """Compute a layered layout of an acyclic graph.
 
@@ -70,8 +71,8 @@ def layered(
     size : mapping from str to (width, height)
         Size of the box of each node, in inches.
     edges : sequence of (parent, child)
-    across, down : float
-        Minimum distance between neighbouring boxes, and between layers, in inches.
+    down : float
+        Minimum distance between layers, in inches.
 
     References
     ----------
@@ -85,7 +86,7 @@ def layered(
     below = _neighbours(links)
     _reduce_crossings(rows, above, below)
     width = {node: size[node][0] if isinstance(node, str) else _PASSING for row in rows for node in row}
-    x = _places(rows, above, below, width, across)
+    x = _places(rows, above, below, width, _ACROSS)
     middle, height, total = _middles(rows, size, down)
     left = min((x[node] - width[node] / 2.0 for node in x), default=0.0)
     right = max((x[node] + width[node] / 2.0 for node in x), default=0.0)

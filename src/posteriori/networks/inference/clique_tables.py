@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.kernels.junction_tree import Layout
+from posteriori.kernels.loops.junction_tree import Layout
 from posteriori.support.typing import Array
 
 _SEED = 0

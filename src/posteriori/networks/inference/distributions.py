@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from posteriori.networks.graph.naming import States, require_variable, state_code
-from posteriori.networks.inference.printing import aligned, conditional_lines, heading, joint_lines, number
+from posteriori.networks.inference.printing import aligned, conditional_lines, heading, joint_lines, six_digits
 from posteriori.networks.notebooks import conditional_html, joint_html, marginals_html, states_html
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
@@ -255,7 +255,7 @@ class Marginals(Mapping[str, Distribution]):
         rows = [["variable", "state", "probability"]]
         for name, marginal in self.items():
             for position, (state, p) in enumerate(marginal.to_dict().items()):
-                shown = number(p) if isinstance(marginal, Distribution) else f"{p:.6g}"
+                shown = six_digits(p) if isinstance(marginal, Distribution) else f"{p:.6g}"
                 rows.append(["" if position else name, str(state), shown])
         return "\n".join([heading(["variable"], evidence_words(evidence)), *aligned(rows, 2)])
 
@@ -482,7 +482,7 @@ class MixedDistribution:
         for place, density in self.densities.items():
             states = [str(known[k]) for known, k in zip(self.discrete.states.values(), place, strict=True)]
             for line in density.row():
-                yield [*states, number(float(self.discrete.probabilities[place])), *line]
+                yield [*states, six_digits(float(self.discrete.probabilities[place])), *line]
 
     def __repr__(self) -> str:
         names = tuple(self.discrete.states)

@@ -38,9 +38,8 @@ def joint_lines(states: Mapping[str, Sequence[Any]], values: Array, more: Mappin
     rows = [[*states, "probability", *more]]
     for position in positions[:_MOST_ROWS]:
         cells = [str(known[k]) for known, k in zip(states.values(), position, strict=True)]
-        rows.append(
-            [*cells, number(float(values[position])), *(number(float(column[position])) for column in more.values())]
-        )
+        numbers = (values, *more.values())
+        rows.append([*cells, *(six_digits(float(column[position])) for column in numbers)])
     return [*aligned(rows, len(states)), *_left_out(len(positions))]
 
 
@@ -61,11 +60,11 @@ def conditional_lines(
     positions = list(np.ndindex(shape))
     for position in positions[:_MOST_ROWS]:
         cells = [str(known[k]) for known, k in zip(given.values(), position, strict=True)]
-        rows.append([*cells, *map(number, table[position][:shown]), *(["…"] if hidden else [])])
+        rows.append([*cells, *map(six_digits, table[position][:shown]), *(["…"] if hidden else [])])
     return [heading(states, given), *aligned(rows, len(given)), *_left_out(len(positions))]
 
 
-def number(value: float) -> str:
+def six_digits(value: float) -> str:
     """Write a probability with six digits after the point; a small one in powers of ten; one that is undefined as –."""
     return probability(value, decimals=6, smallest=1e-4, small=".3e")
 

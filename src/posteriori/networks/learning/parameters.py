@@ -312,7 +312,7 @@ def _run_em(
     Lauritzen (1995), The EM algorithm for graphical association models with missing data, Computational Statistics &
     Data Analysis 19.
     """
-    counts, moments = _start(statistics, pseudo, generator(options.random_state))
+    counts, moments = _start(statistics, generator(options.random_state))
     # EM cannot leave a probability of 0, so that cells without pseudo-counts start from one pseudo-count.
     tables = [normalised(n + np.where(a > 0, a, 1.0)) for n, a in zip(counts, pseudo, strict=True)]
     densities = _densities(statistics, moments)
@@ -339,9 +339,7 @@ def _run_em(
     return *run.statistics, run.trace
 
 
-def _start(
-    statistics: FamilyStatistics, pseudo: list[Array], rng: np.random.Generator
-) -> tuple[list[Array], list[FamilyMoments]]:
+def _start(statistics: FamilyStatistics, rng: np.random.Generator) -> tuple[list[Array], list[FamilyMoments]]:
     """Return the counts and moments from which EM starts.
 
     Of discrete variables they are those of the rows in which a whole family is known; a family that no row shows, as of
