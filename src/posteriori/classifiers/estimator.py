@@ -55,7 +55,7 @@ class Estimator(BaseEstimator, ABC):
     reads_counts: ClassVar[bool] = False
     """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
     takes_two_values: ClassVar[bool] = True
-    """Whether columns of two whole numbers are categories by default (`two_values`)."""
+    """Whether columns of two whole numbers are categories by default (`posteriori.fitting.two_values`)."""
 
     _keeps_sums: ClassVar[bool] = True
     """Whether what is learned are sums over rows, unless EM learned it."""

@@ -68,11 +68,11 @@ _NOT_OF_MODEL = {
     "force",
     "hold_out",
     "positive",
-}  # fields of a request that do not change its model
+}  # arguments that do not change the model
 
 
 @dataclass(frozen=True)
-class FitRequest:
+class FitArguments:
     """The arguments and options of the command."""
 
     tables: list[str]
@@ -118,7 +118,7 @@ class _TrainingTable(NamedTuple):
     place: Output
 
 
-def run(request: FitRequest) -> dict[str, Any]:
+def run(arguments: FitArguments) -> dict[str, Any]:
     """Fit, save and report as requested; return the facts that the command prints.
 
     Raises
@@ -126,70 +126,74 @@ def run(request: FitRequest) -> dict[str, Any]:
     UserError
         Options contradict each other or do not suit the table.
     """
-    page = _check_outputs(request)
-    spec = resolve_model(request)
-    _, data = open_and_summarise(request.tables, lambda scan: _open_table(scan, request))
+    page = _check_outputs(arguments)
+    spec = resolve_model(arguments)
+    _, data = open_and_summarise(arguments.tables, lambda scan: _open_table(scan, arguments))
 
     import polars as pl
 
-    if request.positive is not None:
+    if arguments.positive is not None:
         from posteriori.fitting.held_out_figures import class_index
 
         with as_user_errors():
-            class_index(request.positive, sorted(data.description.labels, key=str))  # an error before the fit
-    labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
-    folds = _check_rows(request, data.description)
-    estimator, use = apply_settings(_make_estimator(spec, request, data.chosen), spec, request.settings, labels)
-    return _fit_and_save(request, spec, data, estimator, use, folds, page)
+            class_index(arguments.positive, sorted(data.description.labels, key=str))  # an error before the fit
+    labels = pl.Series(arguments.target, list(data.description.labels), dtype=data.scan.types[arguments.target])
+    folds = _check_rows(arguments, data.description)
+    estimator, use = apply_settings(_make_estimator(spec, arguments, data.chosen), spec, arguments.settings, labels)
+    return _fit_and_save(arguments, spec, data, estimator, use, folds, page)
 
 
-def _check_outputs(request: FitRequest) -> Output | None:
+def _check_outputs(arguments: FitArguments) -> Output | None:
     """Check the place of the model, and return that of the report."""
-    destination = request.output
+    destination = arguments.output
     check_model_name(destination)
-    check_place(destination, request.tables)
-    return None if request.report is None else report_at(request.report, request.tables, destination, request.force)
+    check_place(destination, arguments.tables)
+    return (
+        None
+        if arguments.report is None
+        else report_at(arguments.report, arguments.tables, destination, arguments.force)
+    )
 
 
-def resolve_model(request: FitRequest) -> ModelSpec:
+def resolve_model(arguments: FitArguments) -> ModelSpec:
     """Return the requested model; without --model the pool, or nb if the pool does not support an option."""
-    if request.model is not None:
-        spec = model_named("--model", request.model)
-        if request.language is not None and spec.name != "pool":
+    if arguments.model is not None:
+        spec = model_named("--model", arguments.model)
+        if arguments.language is not None and spec.name != "pool":
             raise UserError(f"--for chooses the candidates of the pool; leave out --for or --model {spec.name}")
         return spec
-    held_out = request.settings.get("unlabelled_weight", "").startswith("held")
-    needs_nb = held_out or not request.settings.keys().isdisjoint(_BEYOND_POOL)
-    if needs_nb and request.language is not None:
+    held_out = arguments.settings.get("unlabelled_weight", "").startswith("held")
+    needs_nb = held_out or not arguments.settings.keys().isdisjoint(_BEYOND_POOL)
+    if needs_nb and arguments.language is not None:
         raise UserError("--for chooses the candidates of the pool, and --set names a parameter of nb; leave one out")
     return model_named("--model", "nb" if needs_nb else "pool")
 
 
-def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
+def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
     """Check the target and the options on columns, and describe the columns in one pass."""
     from posteriori.statistics.description import describe_scan
 
-    target = request.target
-    check_column(target, scan.types, request.title)
-    cuts = cuts_of(scan.frames([target]), target, request.classes, request.target_is_class)
+    target = arguments.target
+    check_column(target, scan.types, arguments.title)
+    cuts = cuts_of(scan.frames([target]), target, arguments.classes, arguments.target_is_class)
     if cuts is not None:
         scan = scan.with_target_cut(target, cuts)
-    features, groups = features_left(scan.names, target, request.ignore, request.title), request.groups
+    features, groups = features_left(scan.names, target, arguments.ignore, arguments.title), arguments.groups
     if groups is not None:
-        groups, features = without_groups(groups, scan.names, features, target, request.title)
-    hold_out = None if request.hold_out is None else request.hold_out.checked(scan.types, target)
-    chosen = _columns_by_kind(request, features)
+        groups, features = without_groups(groups, scan.names, features, target, arguments.title)
+    hold_out = None if arguments.hold_out is None else arguments.hold_out.checked(scan.types, target)
+    chosen = _columns_by_kind(arguments, features)
     # After wrong names of columns, which are the more likely mistake.
-    place = output_at(request.output, request.tables, request.force, origin=request.origin)
+    place = output_at(arguments.output, arguments.tables, arguments.force, origin=arguments.origin)
     from posteriori.learning.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
     from posteriori.learning.work_bounds import DESCRIBING, first_steps, fitting_steps
     from posteriori.tables.progress import WITHOUT_HELD_OUT, Step, plan_steps, start_progress
 
     n_rows, n_columns = scan.n_rows, len(features)
-    n_candidates = 10 if request.model is None else 1
-    n_evaluated = min(n_rows, MOST_EVALUATED_BY_ALL if request.model is None else MOST_EVALUATED)
+    n_candidates = 10 if arguments.model is None else 1
+    n_evaluated = min(n_rows, MOST_EVALUATED_BY_ALL if arguments.model is None else MOST_EVALUATED)
     describing, *reading = first_steps(n_rows, n_columns)
-    steps = [*reading, *fitting_steps(n_rows, n_columns, n_evaluated, n_candidates, request.folds)]
+    steps = [*reading, *fitting_steps(n_rows, n_columns, n_evaluated, n_candidates, arguments.folds)]
     if hold_out is not None:
         cost, passes = sum(one.cost for one in steps), sum(one.passes for one in steps)
         steps.insert(0, Step(WITHOUT_HELD_OUT, (1.0 - hold_out.share) * cost, passes))
@@ -200,7 +204,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     if usual:
         scan = scan.with_labels_as(target, usual)
         description = describe_scan(scan, features, target)
-    check_labels(target, description.labels, request.target_is_class)
+    check_labels(target, description.labels, arguments.target_is_class)
     for kind, names in chosen.items():
         for name in names:
             if kind not in (*NOT_OF_DENSITIES, "categorical") and not scan.types[name].is_numeric():
@@ -208,9 +212,9 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     return _TrainingTable(scan, description, chosen, cuts, groups, hold_out, place)
 
 
-def _columns_by_kind(request: FitRequest, features: list[str]) -> dict[str, list[str]]:
-    chosen = columns_of_kinds(request.columns, features)
-    categorical = columns_named(request.categorical, features, "--categorical") + chosen.pop("categorical", [])
+def _columns_by_kind(arguments: FitArguments, features: list[str]) -> dict[str, list[str]]:
+    chosen = columns_of_kinds(arguments.columns, features)
+    categorical = columns_named(arguments.categorical, features, "--categorical") + chosen.pop("categorical", [])
     for kind, names in chosen.items():
         both = next((name for name in names if name in categorical), None)
         if both is not None and kind != "keep":
@@ -218,19 +222,19 @@ def _columns_by_kind(request: FitRequest, features: list[str]) -> dict[str, list
     return chosen | {"categorical": categorical}
 
 
-def _check_rows(request: FitRequest, description: ScannedTable) -> int:
+def _check_rows(arguments: FitArguments, description: ScannedTable) -> int:
     """Return the number of folds, at most the number of labelled rows."""
     n_labelled = description.n_labelled
     if n_labelled < 2:
         kind = "row" if description.n_rows < 2 else "row with a label"
-        raise UserError(f"{request.title!r} has only one {kind}; cross-validation needs at least two")
-    if request.folds > n_labelled:
+        raise UserError(f"{arguments.title!r} has only one {kind}; cross-validation needs at least two")
+    if arguments.folds > n_labelled:
         rows = "rows" if n_labelled == description.n_rows else "rows with a label"
         warn(f"there are only {n_labelled} {rows}, so each of them is a fold")
-    return min(request.folds, n_labelled)
+    return min(arguments.folds, n_labelled)
 
 
-def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list[str]]) -> Any:
+def _make_estimator(spec: ModelSpec, arguments: FitArguments, chosen: dict[str, list[str]]) -> Any:
     """Return the estimator that reads the columns as the options say."""
     kinds = dict(chosen)
     categorical, keep, text = (kinds.pop(kind, []) for kind in ("categorical", "keep", "text"))
@@ -240,9 +244,9 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
             raise UserError(f"--column: {kind} needs --model {names_with(option)}, not {spec.name}; remove it")
     if text and "text" not in spec.options:
         raise UserError(f"--column: text needs --model {names_with('text')}, not {spec.name}; remove it")
-    columns: dict[str, Any] = {"columns__dates": parts_of_dates(request.dates)}
-    if request.language is not None:
-        columns["language"] = request.language
+    columns: dict[str, Any] = {"columns__dates": parts_of_dates(arguments.dates)}
+    if arguments.language is not None:
+        columns["language"] = arguments.language
     if keep:
         columns["columns__keep"] = "all" if keep == ["all"] else keep
     if text:
@@ -254,7 +258,7 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
 
 
 def _fit_and_save(
-    request: FitRequest,
+    arguments: FitArguments,
     spec: ModelSpec,
     data: _TrainingTable,
     estimator: Any,
@@ -267,7 +271,7 @@ def _fit_and_save(
     from posteriori.statistics.description import describe_scan
     from posteriori.tables.polars import exactly
 
-    target, description = request.target, data.description
+    target, description = arguments.target, data.description
     features, n_unlabelled = list(description.columns), description.n_rows - description.n_labelled
     left_out = target if n_unlabelled and use == "ignore" else None
     rows = data.scan.narrowed([*features, target], left_out)
@@ -284,8 +288,8 @@ def _fit_and_save(
             seed = estimator.get_params().get("random_state") or 0
             held = choose_rows(data.scan, target, data.hold_out, data.groups, left_out, seed)
             scorer = _fit_to_others(spec, estimator, rows, target, folds, groups, held)
-        scored = _asked_for(_cross_validate(spec, estimator, rows, target, folds, groups), request.positive)
-    _say_unused_bins(request, spec, scored.estimator)
+        scored = _asked_for(_cross_validate(spec, estimator, rows, target, folds, groups), arguments.positive)
+    _say_unused_bins(arguments, spec, scored.estimator)
     judged = Judged(scored, held, numbered=not n_unlabelled)
     if held is not None:
         with as_user_errors():
@@ -296,12 +300,12 @@ def _fit_and_save(
     with _saved_in_any_case(scored.estimator, data.place):
         found = {
             "command": "fit",
-            "table": " ".join(request.tables),
+            "table": " ".join(arguments.tables),
             "model": spec.name,
             **_facts(scored, rows, target, description, judged),
             "unlabelled": label_options.unlabelled_facts(scored.estimator, n_unlabelled, use),
-            "output": str(request.output),
-            "report": None if request.report is None else str(request.report),
+            "output": str(arguments.output),
+            "report": None if arguments.report is None else str(arguments.report),
         }
     with as_user_errors():
         _record_rows(scored, rows.narrowed(features), judged)
@@ -310,18 +314,20 @@ def _fit_and_save(
         with as_user_errors(), page.writing() as path:
             # Figures of the report show single rows, with their predictions.
             shown = rows if held is None else rows.at(held.judged)
-            write_report(judged.predictions, shown.frame.collect(), target, path, f"{target} in {request.title}")
+            write_report(judged.predictions, shown.frame.collect(), target, path, f"{target} in {arguments.title}")
     return found
 
 
-def _say_unused_bins(request: FitRequest, spec: ModelSpec, fitted: Any) -> None:
+def _say_unused_bins(arguments: FitArguments, spec: ModelSpec, fitted: Any) -> None:
     """Say on stderr that --set bins has no effect if the model has no column in bins, and how a column gets some."""
     columns = fitted.schema_.columns
-    if "bins" not in request.settings or any(column.cuts is not None for column in columns):
+    if "bins" not in arguments.settings or any(column.cuts is not None for column in columns):
         return
     numbers = list(dict.fromkeys(column.source for column in columns if column.kind == "continuous"))
     how = f"; add --column {shlex.quote(','.join(numbers) + '=binned')}" if "binned" in spec.options and numbers else ""
-    note(f"--set bins={request.settings['bins']} has no effect, because {spec.name} cuts no column into bins here{how}")
+    note(
+        f"--set bins={arguments.settings['bins']} has no effect, because {spec.name} cuts no column into bins here{how}"
+    )
 
 
 @contextmanager
@@ -543,7 +549,7 @@ def fit(
 
         posteriori fit penguins.csv --target species --categorical year -o years.posteriori
     """
-    request = FitRequest(
+    arguments = FitArguments(
         tables=table,
         target=target,
         categorical=categorical,
@@ -564,7 +570,7 @@ def fit(
         language=None if language is None else language.value,
     )
     with work_progress(not quiet):
-        facts = run(request)
+        facts = run(arguments)
 
     from posteriori.cli import first_page, fit_facts, tables
 
