@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from posteriori.cli import facts, messages
+from posteriori.cli import messages, tables
 from posteriori.cli.tables import bar, console, new_table, print_rows
 from posteriori.support import formatting
 from tests.cli.command_line import CommandLine
@@ -109,7 +109,7 @@ def test_counts_too_long_to_read_are_powers_of_ten():
     assert formatting.count(1234567) == "1,234,567"
     assert formatting.count(19 * 10**15) == "about 1.9e16"
     assert formatting.count(10**400) == "about 1.0e400"
-    assert facts.plain(10**400) is None
+    assert tables.plain(10**400) is None
 
 
 def test_messages_are_one_line_and_said_once():

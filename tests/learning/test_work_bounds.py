@@ -244,7 +244,7 @@ def test_an_export_in_javascript_that_is_too_large_is_refused_before_it_is_writt
     from posteriori.javascript import export
 
     pool = po.GenerativeClassifier(members=["nb", "lda"]).fit(load_penguins(), "species")
-    written = export._classifier(pool, pool._posterior)
+    written = export._classifier(pool)
     n_written = sum(len(one["values"]) for one in _objects(written["models"]))
     counted = sum(export._n_numbers(one) for m in pool._posterior.models for one in m.posterior_parameters)
     assert n_written / 3 < counted < 3 * n_written
