@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import make_constraint
 from posteriori import classifiers, networks, registry
 from posteriori.classifiers.estimator import Estimator, estimator_of
 from posteriori.fitting.fitted import Fitted, FittedValue
-from posteriori.fitting.recipe import Recipe
+from posteriori.fitting.recipe import Recipe, parameter_names
 from posteriori.model_files import check_is_fitted_content, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.files import network_of_content
 from posteriori.pool.value import FittedPool
@@ -153,12 +153,19 @@ def _content_of_recipe(value: Any, path: str, arrays: dict[str, Array]) -> dict[
 def _recipe_of_content(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Inverse of `_content_of_recipe`."""
     name = content["recipe"] if "recipe" in content else content["model"]
-    recipe = Recipe(_estimators()[name], unpack(content["parameters"], arrays, _recipe_of_content))
-    family: Any = recipe.family
+    family: Any = _estimators().get(name)
+    require(family is not None, f"no class {name!r} is registered")
+    stated = unpack(content["parameters"], arrays, _recipe_of_content)
+    require(isinstance(stated, dict), f"the parameters of {name} are no mapping")
+    unknown = ", ".join(sorted(map(repr, stated.keys() - set(parameter_names(family)))))
+    require(not unknown, f"{name} has no parameter {unknown}")
+    estimator = Recipe(family, stated).estimator()
+    recipe = Recipe.of(estimator)  # with the parameters that the file lacks
     allowed = _constraints(family)
-    if not all(any(one.is_satisfied_by(value) for one in allowed[name]) for name, value in recipe.parameters.items()):
+    held = ((allowed[name], value) for name, value in recipe.parameters.items() if name in allowed)
+    if not all(any(one.is_satisfied_by(value) for one in constraints) for constraints, value in held):
         recipe.check()  # raises an error that names the parameter
-    return recipe if "recipe" in content else recipe.estimator()
+    return recipe if "recipe" in content else estimator
 
 
 @functools.cache

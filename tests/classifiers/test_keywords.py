@@ -49,6 +49,18 @@ def test_advice_names_only_parameters_that_the_model_has():
     assert "po.EM" not in str(caught.value)
 
 
+def test_a_subclass_may_hand_its_keywords_on():
+    class Named(po.NaiveBayes):
+        def __init__(self, name="", **keywords):
+            super().__init__(**keywords)
+            self.name = name
+
+    stated = po.NaiveBayes(alpha=2.0).fit(X, Y)
+    assert_array_equal(Named("mine", alpha=2.0).fit(X, Y).predict_proba(X), stated.predict_proba(X))
+    with pytest.raises(TypeError, match="no parameter 'aplha'; did you mean 'alpha'"):
+        Named(aplha=2.0)
+
+
 def test_scikit_learn_still_sees_the_parameters():
     signature = inspect.signature(po.NaiveBayes)
     assert "alpha" in signature.parameters

@@ -42,6 +42,35 @@ def test_a_recipe_keeps_what_was_asked():
     assert recipe.with_(em__tol=0.1).em.tol == 0.1
 
 
+class Fixed(po.NaiveBayes):
+    """Naive Bayes whose constructor takes one parameter, and states others itself."""
+
+    def __init__(self, alpha=1.0):
+        super().__init__(alpha=alpha, priors="uniform", columns=po.Columns(categorical_features=["year"]))
+
+
+class FixedPool(po.GenerativeClassifier):
+    """A pool with a parameter of its own that states some of the others itself."""
+
+    def __init__(self, members=("nb", "lda"), *, extra=1):
+        super().__init__(members, folds=2, priors="uniform")
+        self.extra = extra
+
+
+def test_parameters_that_a_subclass_states_itself_count():
+    stated = po.NaiveBayes(alpha=2.0, priors="uniform", columns=po.Columns(categorical_features=["year"])).fit(X, Y)
+    model = Fixed(2.0).fit(X, Y)
+    assert_array_equal(model.predict_proba(X), stated.predict_proba(X))
+    assert_array_equal(model.class_prior_, [1 / 3] * 3)
+    assert model.recipe.estimator().recipe == model.recipe
+    model.priors = [0.2, 0.3, 0.5]  # the constructor does not take it
+    assert_array_equal(model.partial_fit(X, Y).class_prior_, [0.2, 0.3, 0.5])
+    pool = FixedPool().fit(X, Y)
+    same = po.GenerativeClassifier(["nb", "lda"], folds=2, priors="uniform").fit(X, Y)
+    assert_array_equal(pool.predict_proba(X), same.predict_proba(X))
+    assert_array_equal(pool.partial_fit(X, Y).class_prior_, [1 / 3] * 3)
+
+
 @pytest.mark.parametrize("name", member_models())
 def test_a_recipe_is_sent_and_asks_for_the_same_densities(name):
     recipe = po.registry.find_model(name).make().recipe

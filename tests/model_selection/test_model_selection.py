@@ -103,3 +103,10 @@ def test_learning_and_model_selection_call_no_private_method_of_an_estimator():
         if isinstance(node.value, ast.Name) and node.value.id in ("estimator", "model", "one")
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("model", [po.GenerativeClassifier(["nb"]), po.MixtureModel(), 3])
+def test_out_of_fold_takes_classifiers_of_one_model(model):
+    with pytest.raises(TypeError, match=f"takes a classifier of one model, .* and not a {type(model).__name__};"):
+        out_of_fold(model, [[0.0], [1.0]] * 5, [0, 1] * 5)
+    assert not hasattr(model, "fitted_")

@@ -302,6 +302,19 @@ def test_parameters_of_estimators_are_validated(parameter, value, path):
     )
 
 
+@pytest.mark.parametrize("name", ["naive Bayes", "pool"])
+def test_parameters_that_are_unknown_or_left_out(name, path):
+    content, arrays = parts_of(name)
+    parameters = content["fitted"]["fields"]["recipe"]["estimator"]["parameters"]
+    parameters["dict"].append(["no_such_parameter", 1])
+    refused(path, name, content=content, match=f"{content['model']} has no parameter 'no_such_parameter'$")
+    parameters["dict"] = []  # all of them have defaults
+    fuzzed.forge(path, json.dumps(content), arrays)
+    once = po.load(path)
+    assert once.recipe == type(once)().recipe
+    assert once.score_samples(fuzzed._rows_for(once)).ndim == 1
+
+
 def test_a_model_in_an_estimator_of_another_kind(path):
     tree, arrays = parts_of("tan")
     bayes, _ = parts_of("naive Bayes")

@@ -47,7 +47,8 @@ class Recipe:
         The class; it knows its densities (`_blocks`), whether it reads columns of counts (`reads_counts`), and whether
         columns of two whole numbers are categories, unless `columns` says otherwise (`takes_two_values`).
     parameters : mapping
-        By name, as the constructor of the class takes them.
+        By name, as the constructors of the class and of its bases take them: a subclass with a constructor of its own
+        states some of them itself.
     """
 
     family: type[Any]
@@ -57,7 +58,9 @@ class Recipe:
     def of(cls, estimator: BaseEstimator) -> Recipe:
         """Return the recipe of an estimator: later changes of its parameters do not change the recipe."""
         family: Any = type(estimator)
-        return cls(family, {name: _copied(getattr(estimator, name)) for name in _names_of(family)})
+        _, stated = _names_of(family)
+        held = [name for name in parameter_names(family) if name not in stated or hasattr(estimator, name)]
+        return cls(family, {name: _copied(getattr(estimator, name)) for name in held})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recipe) and self.family is other.family and self.difference(other) is None
@@ -87,7 +90,13 @@ class Recipe:
 
     def estimator(self) -> Any:
         """Return a new estimator with these parameters."""
-        return self.family(**{name: _copied(value) for name, value in self.parameters.items()})
+        family: Any = self.family
+        _, stated = _names_of(family)
+        given = {name: _copied(value) for name, value in self.parameters.items()}
+        made = family(**{name: value for name, value in given.items() if name not in stated})
+        for name in given.keys() & stated:
+            setattr(made, name, given[name])
+        return made
 
     def check(self) -> None:
         """Raise ValueError that names a parameter of a wrong type or value."""
@@ -266,10 +275,21 @@ def recipe_of_classifier(estimator: object) -> Recipe | None:
     return recipe if isinstance(recipe, Recipe) else None
 
 
+def parameter_names(family: Any) -> tuple[str, ...]:
+    """Return the names of all parameters of a class of estimators, those of its bases included."""
+    own, stated = _names_of(family)
+    return (*own, *sorted(stated))
+
+
 @lru_cache
-def _names_of(family: Any) -> tuple[str, ...]:
-    """Return the names of the parameters of a class of estimators; cached, because scikit-learn finds them slowly."""
-    return tuple(family._get_param_names())
+def _names_of(family: Any) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the names of the parameters that the constructor of a class takes, and those that only its bases' do.
+
+    Cached, because scikit-learn finds them slowly.
+    """
+    own = tuple(family._get_param_names())
+    bases = (base for base in family.__mro__[1:] if issubclass(base, BaseEstimator))
+    return own, frozenset(name for base in bases for name in base._get_param_names()).difference(own)
 
 
 def _copied(value: Any) -> Any:

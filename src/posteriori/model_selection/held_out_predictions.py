@@ -383,10 +383,17 @@ def out_of_fold(
 
     Raises
     ------
+    TypeError
+        It is no classifier of one model. A pool has `out_of_fold_`.
     ValueError
         There are fewer than two folds, or more folds than rows; or for the reasons of `fit`.
     """
-    recipe = estimator.recipe
+    recipe = recipe_of_classifier(estimator)
+    if recipe is None:
+        raise TypeError(
+            f"out_of_fold takes a classifier of one model, such as NaiveBayes, and not a {type(estimator).__name__}; a "
+            "pool keeps its own predictions as out_of_fold_"
+        )
     rows = with_held_out_weight(recipe, read_first_rows(recipe, X, y, sample_weight))
     folded = FoldedData.of(rows, folds, groups=groups, random_state=random_state, most=most)
     sampled = sample_of(folded)

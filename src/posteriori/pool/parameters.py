@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -54,7 +54,8 @@ class PoolParameters:
                 f"a pool has no label_noise, and a number as unlabelled_weight, but labels is {labels}; leave it "
                 "out, or choose NaiveBayes, GaussianDiscriminant or TreeAugmentedNaiveBayes"
             )
-        return cls(**{**recipe.parameters, "labels": labels, "columns": recipe.columns})
+        asked = {one.name: recipe.parameters[one.name] for one in fields(cls)}  # a subclass may have others, too
+        return cls(**{**asked, "labels": labels, "columns": recipe.columns})
 
     @cached_property
     def seed(self) -> int:

@@ -16,7 +16,8 @@ Wanted = Mapping[str, tuple[tuple[str, str], ...]]
 def explain_unknown_keywords(call: Call, groups: Mapping[str, type], wanted: Wanted) -> Call:
     """Return a function or constructor whose TypeError for an unknown keyword names the right place in one sentence.
 
-    Its signature stays that of `call`: `inspect.signature` and scikit-learn's `clone` follow ``__wrapped__``.
+    Its signature stays that of `call`: `inspect.signature` and scikit-learn's `clone` follow ``__wrapped__``. A
+    function of any keywords (``**keywords``) is returned as it is.
 
     Parameters
     ----------
@@ -27,7 +28,10 @@ def explain_unknown_keywords(call: Call, groups: Mapping[str, type], wanted: Wan
         The advice for keywords of other libraries: for each the parameters that do the same, in order of preference,
         and how to write it. The first that `call` has is named.
     """
-    known = [name for name in inspect.signature(call).parameters if name != "self"]
+    parameters = inspect.signature(call).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        return call
+    known = [name for name in parameters if name != "self"]
 
     @functools.wraps(call)
     def checked(*args: Any, **keywords: Any) -> Any:
