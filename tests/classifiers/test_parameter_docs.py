@@ -66,3 +66,10 @@ def test_indented_continuation_lines_and_unknown_names():
 
             .. shared:: absent
             """
+
+
+@pytest.mark.parametrize("documented", CLASSIFIERS[:7], ids=lambda documented: documented.__name__)
+def test_a_signature_begins_with_the_parameters_of_the_model(documented):
+    names = [*inspect.signature(documented).parameters]
+    shared = [name for name in names if name in ("priors", "columns", "n_jobs")]
+    assert names[-3:] == shared

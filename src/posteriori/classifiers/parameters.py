@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -317,6 +318,9 @@ def declares_parameters(cls: _T) -> _T:
     place. The docstring is completed by `insert_shared_docs`.
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    signature, own = inspect.signature(made.__init__), inspect.get_annotations(cls)
+    ordered = sorted(signature.parameters.values(), key=lambda one: (one.name != "self", one.kind, one.name not in own))
+    made.__init__.__signature__ = signature.replace(parameters=ordered)  # its own first, as in the docstring
     made.__init__ = explain_unknown_keywords(made.__init__, GROUPS, made._keywords)
     documented: _T = insert_shared_docs(made)
     return documented
