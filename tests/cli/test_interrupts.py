@@ -116,8 +116,8 @@ def test_em_ends(rows, number):
     [
         ("posteriori.learning.fold_fits.as_completed", signal.SIGINT),
         pytest.param("posteriori.reading.files.resolve_types", signal.SIGTERM, marks=LONG),
-        pytest.param("posteriori.classifiers.generative_classifier.read_pool_rows", signal.SIGINT, marks=LONG),
-        pytest.param("posteriori.classifiers.generative_classifier.fit_pool", signal.SIGTERM, marks=LONG),
+        pytest.param("posteriori.pool.fit.read_pool_rows", signal.SIGINT, marks=LONG),
+        pytest.param("posteriori.pool.held_out_sample.fit_pool", signal.SIGTERM, marks=LONG),
     ],
 )
 def test_the_fit_of_a_pool_ends(rows, at, number):
