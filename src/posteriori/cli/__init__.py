@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from posteriori.cli.interrupts import Ended, end_now, watch_signals
+from posteriori.cli.interrupts import Ended, end_if_sent, end_now, watch_signals
 
 __all__ = ["main"]
 
@@ -127,5 +127,6 @@ def _complete(command: Any) -> int:
 def _fail(sentence: str, code: int) -> int:
     from posteriori.cli.terminal import without_controls
 
+    end_if_sent()
     print(f"error: {without_controls(sentence)}", file=sys.stderr)
     return code

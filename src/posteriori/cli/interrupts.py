@@ -19,6 +19,7 @@ _WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the termi
 _CLEARED = "\r\x1b[J\x1b[?25h"  # in a terminal: without a bar, and with the cursor that a bar has hidden
 _raised = threading.Lock()  # held from the first signal on
 _ending = threading.Lock()
+_sent: list[int] = []  # the signal that was raised
 
 
 class Ended(KeyboardInterrupt):
@@ -52,7 +53,14 @@ def _raise(number: int, frame: Any) -> None:
     """Raise the first signal: a second one must not interrupt the clean-up. Windows has no thread for a lost one."""
     del frame
     if not _ending.locked() and (_raised.acquire(blocking=False) or os.name == "nt"):
+        _sent.append(number)
         raise Ended(number)
+
+
+def end_if_sent() -> None:
+    """End the process if a signal was raised, though another exception came of it: polars makes its own of ours."""
+    if _sent:
+        end_now(_sent[0])
 
 
 def _end_or_report(unraisable: Any) -> None:
