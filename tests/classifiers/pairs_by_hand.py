@@ -30,7 +30,8 @@ def give_drawn_pairs(fitted: Any) -> Any:
     """Give drawn pairs to a fitted classifier of learned tables, or to such members of a pool; return it."""
 
     def changed(one: Fitted) -> Fitted:
-        return one.with_model(with_drawn_pairs(one.model)) if one.recipe.feature_weights == "cells" else one
+        is_learned = one.recipe.feature_weights == "cells"
+        return replace(one, model=with_drawn_pairs(one.model)) if is_learned else one
 
     value = fitted.fitted_
     members = {name: changed(one) for name, one in value.members.items()}

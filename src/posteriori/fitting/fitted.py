@@ -203,10 +203,6 @@ class Fitted(FittedValue):
         of_component: Array = self.classes[list(self.model.of_class or range(len(self.classes)))]
         return of_component
 
-    def with_model(self, model: GenerativeModel) -> Self:
-        """Return the same with another model of the same rows."""
-        return replace(self, model=model)
-
     def without_rows(self) -> Self:
         """Return a value of the same predictions, without sums, trace and labels, which may be large."""
         return replace(self, statistics=None, trace=None, transduction=None)
