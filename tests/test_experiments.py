@@ -1,20 +1,22 @@
 """The experiments behind docs/ and the benchmarks: they import, and they fill blocks that their pages have."""
 
 import importlib
+import math
 import pkgutil
 import re
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import ndtri
 
 import benchmarks
 import experiments
-from experiments import ablation_candidates, importance, rivals
+from experiments import ablation_candidates, importance, regression, regression_rivals, rivals
 from experiments.ablation_cells import Cells
 from experiments.ablations import CANDIDATES, pooled_loss, predicted
 from experiments.page import DOCS, markdown_table, replace_block
-from experiments.real_tables import Table
+from experiments.real_tables import Table, data_folder
 
 ROOT = DOCS.parent
 MODULES = sorted(module.name for module in pkgutil.iter_modules(experiments.__path__))
@@ -134,3 +136,125 @@ def test_a_rival_reads_categories_and_missing_cells(library):
     posterior = model.predict_proba(pl.DataFrame({"a": [1.0, None], "b": ["u", "new"]}))
     assert posterior.shape == (2, 2)
     np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
+
+
+@pytest.fixture(scope="module")
+def numeric():
+    rng = np.random.default_rng(1)
+    kinds = rng.choice(["u", "v"], 120)
+    X = pl.DataFrame({"a": rng.normal(size=120), "b": kinds, "c": rng.normal(size=120)})
+    y = 3.0 * X["a"].to_numpy() + 5.0 * (kinds == "u") + rng.normal(size=120)
+    rng = np.random.default_rng(2)
+    return regression_rivals.hide(X, np.array(0.1), rng), y
+
+
+@pytest.mark.parametrize("scale", [1.0, 20.0])
+def test_the_crps_of_quantiles_is_that_of_the_closed_form(scale):
+    y = scale * np.array([-2.0, -0.3, 0.0, 1.0, 2.5])
+    expected = np.mean(
+        [2 * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) + z * math.erf(z / np.sqrt(2)) for z in y / scale]
+    ) - 1 / np.sqrt(np.pi)
+    quantiles = np.tile(scale * ndtri(regression_rivals.LEVELS), (len(y), 1))
+    assert regression.crps(y, quantiles) == pytest.approx(scale * expected, rel=0.02)
+
+
+def test_a_forecast_of_true_quantiles_covers_the_central_interval():
+    y = ndtri((np.arange(1000) + 0.5) / 1000)
+    quantiles = np.tile(ndtri(regression_rivals.LEVELS), (1000, 1))
+    scores = regression.scores_of(y, regression_rivals.Forecast(quantiles, np.zeros(1000)))
+    assert scores["coverage"] == pytest.approx(0.9, abs=0.002)
+    assert scores["width"] == pytest.approx(2 * 1.6448536)
+    assert scores["rmse"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_quantiles_of_a_normal_distribution_at_few_levels_give_those_between():
+    few = 3.0 + 2.0 * ndtri(regression_rivals.FEW_LEVELS)
+    found = regression_rivals.spread(np.array([few, few[::-1]]))  # in any order: quantiles may cross
+    np.testing.assert_allclose(found, np.tile(3.0 + 2.0 * ndtri(regression_rivals.LEVELS), (2, 1)))
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_the_copies_of_a_row_are_held_out_together(copies):
+    held = regression_rivals.held_out(60 * copies, 0.25, copies)
+    assert held.sum() == 15 * copies
+    np.testing.assert_array_equal(held[:60], held[-60:])
+
+
+def test_as_many_cells_are_hidden_as_asked_for():
+    X = pl.DataFrame({"a": np.arange(2000.0), "b": ["u", "v"] * 1000})
+    hidden = regression_rivals.hide(X, np.repeat([0.0, 0.8], 1000), np.random.default_rng(0))
+    assert hidden[:1000].equals(X[:1000])
+    assert hidden.schema == X.schema
+    for column in hidden[1000:]:
+        assert column.null_count() == pytest.approx(800, abs=60)
+
+
+LIBRARIES = {"LightGBM": "lightgbm", "CatBoost": "catboost", "quantile forest": "quantile_forest", "NGBoost": "ngboost"}
+RIVALS = regression_rivals.RIVALS | regression_rivals.TRAINED_WITH_HIDDEN_CELLS
+
+
+@pytest.mark.filterwarnings("ignore")  # of the libraries
+@pytest.mark.parametrize("name", RIVALS)
+def test_a_rival_predicts_ascending_quantiles_of_rows_with_gaps_and_new_categories(name, numeric):
+    library = LIBRARIES.get(name.partition(",")[0])
+    if library is not None:
+        pytest.importorskip(library, reason=f"{library} is absent: pip install -e '.[bench]'")
+    X, y = numeric
+    predict = RIVALS[name](X[:80], y[:80], 1)
+    forecast = predict(X[80:])
+    assert forecast.quantiles.shape == (40, 99)
+    assert forecast.mean.shape == (40,)
+    assert (np.diff(forecast.quantiles, axis=1) >= 0).all()
+    assert regression.scores_of(y[80:], forecast)["rmse"] < y[80:].std()
+    rows = pl.DataFrame({"a": [None, 1.0], "b": ["new", None], "c": [0.0, None]}, schema=X.schema)
+    assert np.isfinite(predict(rows).quantiles).all()
+
+
+def test_scores_of_a_file_are_measured_once_and_those_with_an_error_again(tmp_path, numeric):
+    def fail(X, y, copies):
+        raise ValueError("too few rows")
+
+    output, table = tmp_path / "scores.jsonl", regression.NumericTable("one", *numeric)
+    errors = []
+    for fit in (fail, RIVALS["ridge"], fail):
+        regression.measure_all(output, {"ridge": fit}, [table], 1, [0.0, 0.5])
+        errors.append([score.error for score in regression.read_scores(output).values()])
+    assert errors == [["ValueError: too few rows"] * 2, ["", ""], ["", ""]]
+    regression.measure_all(output, {"ridge": fail}, [table], 1, [0.0, 0.5], again=["ridge"])
+    assert all(score.error for score in regression.read_scores(output).values())
+
+
+def test_figures_are_divided_by_those_of_the_best_rival_on_the_splits_that_all_have():
+    def score(table, split, method, crps, rmse):
+        return regression.Score(table, split, method, 0.0, crps, rmse, 0.9, 1.0, 2.0, 0.5)
+
+    scores = [
+        score("auto", 0, "posteriori", 1.0, 3.0),
+        score("auto", 0, "ridge", 2.0, 2.0),
+        score("auto", 0, "CatBoost", 4.0, 4.0),
+        score("auto", 1, "ridge", 100.0, 100.0),  # a split that the others lack
+        score("zoo: legs", 0, "posteriori", 3.0, 3.0),
+        score("zoo: legs", 0, "CatBoost", 2.0, 2.0),
+        regression.Score("zoo: legs", 0, "ridge", 0.0, error="ValueError: no"),
+    ]
+    text = regression.summary(scores)
+    loss, error, coverage, seconds = text.split("| table | posteriori | ridge | CatBoost |")[1:]
+    assert "| auto | 0.500 | 1.000 | 2.000 |" in loss
+    assert "| auto | 0.750 | 0.500 | 1.000 |" in error
+    assert "| zoo: legs | 1.500 | – | 1.000 |" in loss
+    assert "| **geometric mean, report (1)** | 1.500 | – | 1.000 |" in loss
+    assert "| **arithmetic mean, tuning (1)** | 0.900 | 0.900 | 0.900 |" in coverage
+    assert "| auto | 2.50 | 2.50 | 2.50 |" in seconds
+    assert text.endswith("- zoo: legs, split 0, ridge: ValueError: no")
+
+
+def test_the_tables_of_regression_have_numeric_targets_and_differ_by_half():
+    folder = data_folder()
+    if folder is None or not (folder / "regression").exists():
+        pytest.skip("no tables with a numeric target: set POSTERIORI_DATA to the folder that has them")
+    tables = list(regression.read_tables(folder))
+    assert [regression.half_of(table.name) for table in tables] == ["tuning"] * 10 + ["report"] * 10
+    for table in tables:
+        assert 250 <= len(table.y) == table.X.height <= regression.MOST_ROWS
+        assert np.isfinite(table.y).all()
+        assert len(np.unique(table.y)) > 40
