@@ -3,8 +3,9 @@
 A forecast is a table of quantiles at the 99 levels 0.01 … 0.99 and a mean. Every model runs in one thread. Boosting
 stops early by a sixth of the training rows, and is then fitted to all of them at the length found. A model that
 predicts points only gets the quantiles of its residuals on a quarter of the training rows (split conformal
-prediction). LightGBM and CatBoost predict quantiles at nine levels, because 99 are slow; those between are interpolated
-in normal scores.
+prediction). LightGBM predicts quantiles at nine levels and CatBoost at 21, because 99 are slow; those between are
+interpolated in normal scores. CatBoost learns all its levels in one model, which 21 make better by some per cent than
+nine.
 
 Libraries are imported where they are used, so that the module can be read without those of the `bench` extra.
 """
@@ -27,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 LEVELS = np.arange(1, 100) / 100
 FEW_LEVELS = np.array([0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99])
+MORE_LEVELS = np.array([0.01, *np.arange(1, 20) / 20, 0.99])
 MOST_TREES = 1000
 PATIENCE = 50  # rounds without a gain after which boosting stops
 LEARNING_RATE = 0.05
@@ -124,7 +126,7 @@ def held_out(n_rows: int, share: float, copies: int = 1) -> np.ndarray:
     return np.tile(chosen, copies)
 
 
-def spread(quantiles: np.ndarray, levels: np.ndarray = FEW_LEVELS) -> np.ndarray:
+def spread(quantiles: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """Return quantiles at `LEVELS`, (n, 99), from those at fewer levels; they are sorted where they cross."""
     weights = [np.interp(ndtri(LEVELS), ndtri(levels), one) for one in np.eye(len(levels))]
     return np.sort(quantiles, axis=1) @ np.array(weights)
@@ -182,7 +184,7 @@ def lightgbm_quantiles(X: pl.DataFrame, y: np.ndarray, copies: int = 1) -> Predi
     """Fit LightGBM to each of nine levels, and to the mean."""
     of_levels = [lightgbm(X, y, copies, objective="quantile", alpha=level) for level in FEW_LEVELS]
     mean = lightgbm(X, y, copies)
-    return lambda rows: Forecast(spread(np.column_stack([one(rows) for one in of_levels])), mean(rows))
+    return lambda rows: Forecast(spread(np.column_stack([one(rows) for one in of_levels]), FEW_LEVELS), mean(rows))
 
 
 def catboost(X: pl.DataFrame, y: np.ndarray, copies: int = 1, loss: str = "RMSE") -> Point:
@@ -208,10 +210,10 @@ def catboost(X: pl.DataFrame, y: np.ndarray, copies: int = 1, loss: str = "RMSE"
 
 
 def catboost_quantiles(X: pl.DataFrame, y: np.ndarray, copies: int = 1) -> Predict:
-    """Fit CatBoost to nine levels at once, and to the mean."""
-    levels = ", ".join(f"{level:g}" for level in FEW_LEVELS)
+    """Fit CatBoost to 21 levels at once, and to the mean."""
+    levels = ", ".join(f"{level:g}" for level in MORE_LEVELS)
     of_levels, mean = catboost(X, y, copies, loss=f"MultiQuantile:alpha={levels}"), catboost(X, y, copies)
-    return lambda rows: Forecast(spread(of_levels(rows)), mean(rows))
+    return lambda rows: Forecast(spread(of_levels(rows), MORE_LEVELS), mean(rows))
 
 
 def quantile_forest(X: pl.DataFrame, y: np.ndarray, copies: int = 1) -> Predict:

@@ -169,7 +169,8 @@ def test_a_forecast_of_true_quantiles_covers_the_central_interval():
 
 def test_quantiles_of_a_normal_distribution_at_few_levels_give_those_between():
     few = 3.0 + 2.0 * ndtri(regression_rivals.FEW_LEVELS)
-    found = regression_rivals.spread(np.array([few, few[::-1]]))  # in any order: quantiles may cross
+    crossed = np.array([few, few[::-1]])
+    found = regression_rivals.spread(crossed, regression_rivals.FEW_LEVELS)
     np.testing.assert_allclose(found, np.tile(3.0 + 2.0 * ndtri(regression_rivals.LEVELS), (2, 1)))
 
 
