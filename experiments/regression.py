@@ -53,6 +53,7 @@ SPLITS = 3
 TEST_SHARE = 0.3
 SEED = 0
 FEW_ROWS = 60
+FIGURES = ("crps", "rmse", "coverage", "width", "fit_seconds", "predict_seconds")
 # Columns of tables of classes that serve as the target of the report; the class is a feature. Why we chose each:
 REPORT = {
     "german": "credit_amount",  # thirteen categorical columns, a long tail
@@ -262,9 +263,6 @@ def means(scores: list[Score]) -> dict[str, dict[str, dict[str, float]]]:
     return found
 
 
-FIGURES = ("crps", "rmse", "coverage", "width", "fit_seconds", "predict_seconds")
-
-
 def ratios(found: dict[str, dict[str, float]], figure: str, others: Sequence[str]) -> dict[str, float]:
     """Return a figure of each method on one table, divided by the least among the others."""
     known = [found[name][figure] for name in others if name in found]
@@ -294,17 +292,20 @@ def summary(scores: list[Score]) -> str:
     """Return the figures of each method by table, and their means over the tables for tuning and for the report."""
     parts = []
     for share in sorted({score.hidden for score in scores}):
-        found = means([score for score in scores if score.hidden == share])
+        # Without hidden cells, rivals trained with them are left out: they are measured on fewer splits.
+        of_share = [one for one in scores if one.hidden == share and (share or not one.method.endswith(HIDDEN))]
+        found = means(of_share)
         known = {name for of_table in found.values() for name in of_table}
         names = [name for name in (POSTERIORI, *RIVALS, *TRAINED_WITH_HIDDEN_CELLS) if name in known]
-        plain = share == 0.0  # then no rival is trained with hidden cells, whether or not those were measured too
-        rivals = [name for name in names if name != POSTERIORI and not (plain and name.endswith(HIDDEN))]
+        rivals = [name for name in names if name != POSTERIORI]
         trees = [name for name in rivals if name.removesuffix(HIDDEN) in BOOSTED_TREES]
         relative = {
             "CRPS, divided by that of the best rival": ("crps", rivals),
             "RMSE, divided by that of the best boosted trees": ("rmse", trees),
         }
-        parts.append(f"## {share:.0%} of the cells of the test rows hidden")
+        counts = sorted({round(one["splits"]) for of_table in found.values() for one in of_table.values()})
+        splits = "–".join(map(str, dict.fromkeys((counts[0], counts[-1])))) if counts else "0"
+        parts.append(f"## {share:.0%} of the cells of the test rows hidden; splits that all methods have: {splits}")
         for title, (figure, others) in relative.items():
             values = {table: ratios(row, figure, others) for table, row in found.items()}
             parts.append(_block(title, values, names, "geometric", ".3f"))

@@ -234,11 +234,13 @@ def test_figures_are_divided_by_those_of_the_best_rival_on_the_splits_that_all_h
         score("auto", 0, "ridge", 2.0, 2.0),
         score("auto", 0, "CatBoost", 4.0, 4.0),
         score("auto", 1, "ridge", 100.0, 100.0),  # a split that the others lack
-        score("zoo: legs", 0, "posteriori", 3.0, 3.0),
-        score("zoo: legs", 0, "CatBoost", 2.0, 2.0),
+        *(score("zoo: legs", split, "posteriori", 3.0, 3.0) for split in (0, 1)),
+        *(score("zoo: legs", split, "CatBoost", 2.0, 2.0) for split in (0, 1)),
         regression.Score("zoo: legs", 0, "ridge", 0.0, error="ValueError: no"),
+        score("auto", 0, "CatBoost" + regression_rivals.HIDDEN, 0.1, 0.1),  # for the shares of hidden cells alone
     ]
     text = regression.summary(scores)
+    assert "splits that all methods have: 1–2\n" in text
     loss, error, coverage, seconds = text.split("| table | posteriori | ridge | CatBoost |")[1:]
     assert "| auto | 0.500 | 1.000 | 2.000 |" in loss
     assert "| auto | 0.750 | 0.500 | 1.000 |" in error
