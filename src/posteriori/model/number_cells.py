@@ -164,5 +164,13 @@ class NumberCells:
         low = self.low[place]
         if self.step:
             count = self.count[place]
-            return np.asarray(low + np.clip(np.ceil(share * count) - 1, 0, count - 1) * self.step)
-        return np.minimum(low + np.clip(share, 0, 1) * self.width[place], self.high[place])
+            return self._decimals(low + np.clip(np.ceil(share * count) - 1, 0, count - 1) * self.step)
+        return np.asarray(np.minimum(low + np.clip(share, 0, 1) * self.width[place], self.high[place]))
+
+    def _decimals(self, y: Array) -> Array:
+        """Return points without their rounding where a step is a part of 1: 0.7, and not 0.4 + 3 · 0.1."""
+        parts = np.rint(1 / self.step)
+        if abs(parts * self.step - 1) > 1e-12:
+            return y
+        exact = np.rint(y * parts) / parts
+        return np.where(np.abs(exact - y) <= self.tolerance * self.step, exact, y)

@@ -159,8 +159,8 @@ class PredictiveDensity:
         level = _numbers(q, "q")
         wrong = level[~((level >= 0) & (level <= 1))]
         if wrong.size or level.ndim > 1:
-            found = f"{wrong.flat[0]:g}" if wrong.size else f"of shape {level.shape}"
-            raise ValueError(f"q is {found}; give a number from 0 to 1, or a list of such, such as 0.5 for the median")
+            what = str(wrong.flat[0]) if wrong.size else f"of shape {level.shape}"
+            raise ValueError(f"q is {what}; give a number from 0 to 1, or a list of such, such as 0.5 for the median")
         found = self._per_row(self._quantiles, np.broadcast_to(level.reshape(1, -1), (len(self), level.size)))
         return found[:, 0] if level.ndim == 0 else found
 
@@ -326,10 +326,14 @@ class PredictiveDensity:
 
 
 def _numbers(value: Any, parameter: str) -> Array:
+    """Return numbers as float64; text and dates are none, even if NumPy would convert them."""
+    values = np.asarray(value)
     try:
-        return np.asarray(value, np.float64)
+        require(values.dtype.kind in "biufO", "neither numbers nor objects")
+        return values.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise ValueError(f"{parameter} is {value!r}, which is no number; give numbers") from None
+        what = f"is {value!r}" if values.ndim == 0 else f"holds values of type {values.dtype}"
+        raise ValueError(f"{parameter} {what}; give numbers") from None
 
 
 def _bounds(p: Array) -> tuple[Array, Array]:
