@@ -18,10 +18,15 @@ from posteriori.fitting.recipe import Recipe, parameter_names
 from posteriori.model_files import check_is_fitted_content, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.files import network_of_content
 from posteriori.pool.value import FittedPool
+from posteriori.regression.value import FittedRegression
 from posteriori.support.checks import require
 from posteriori.support.typing import Array
 
 Kind = TypeVar("Kind", bound=classifiers.GenerativeEstimator)
+_VALUES: dict[type[Any], type[Any]] = {
+    classifiers.GenerativeClassifier: FittedPool,
+    classifiers.GenerativeRegressor: FittedRegression,
+}
 _registered: dict[str, type[Any]] = {}
 
 
@@ -109,7 +114,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         check_is_fitted_content(content)
         fitted = unpack(content["fitted"], arrays, _recipe_of_content)
         require(isinstance(fitted, FittedValue) and fitted.recipe.name == content["model"], "it is no fit of its model")
-        wanted = FittedPool if fitted.recipe.family is classifiers.GenerativeClassifier else Fitted
+        wanted = _VALUES.get(fitted.recipe.family, Fitted)
         require(type(fitted) is wanted, f"a {type(fitted).__name__} is no fit of a {content['model']}")
         estimator = estimator_of(fitted.for_file())  # without what a crafted file may hold beyond it
         estimator._check_fitted()

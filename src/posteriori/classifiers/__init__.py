@@ -5,6 +5,7 @@ from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
+from posteriori.classifiers.generative_regressor import GenerativeRegressor
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.trees import ChowLiuClassifier, ChowLiuTree, TreeAugmentedNaiveBayes
@@ -18,6 +19,7 @@ __all__ = [
     "GenerativeClassifier",
     "GenerativeEstimator",
     "GenerativeForest",
+    "GenerativeRegressor",
     "KDependenceBayes",
     "MixtureModel",
     "NaiveBayes",

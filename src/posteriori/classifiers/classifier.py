@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import OfClasses
 from posteriori.classifiers.keywords import OF_SAMPLING
 from posteriori.classifiers.notebooks import priors_html
 from posteriori.classifiers.partitions import require_in_memory, supports_partitions
@@ -93,7 +93,7 @@ def accuracy_of(
     return source.with_labels(labels, known).with_weight(weight).reduce(judge)
 
 
-class Classifier(ClassifierMixin, Estimator):
+class Classifier(ClassifierMixin, OfClasses):
     """Classifies, explains and draws rows of the tables that posteriori reads, by the posterior of a fitted value."""
 
     @property

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.keywords import IMPUTE, OF_CLASSIFIERS, SAVE
 from posteriori.classifiers.notebooks import estimator_html
 from posteriori.classifiers.partitions import supports_partitions
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedClasses, FittedValue
 from posteriori.fitting.parameter_groups import (
     EM,
     GROUPS,
@@ -98,23 +98,19 @@ class Estimator(BaseEstimator, ABC):
         return value
 
     @property
-    def _posterior(self) -> Posterior:
-        return self._value.posterior
-
-    @property
     def schema_(self) -> Schema:
         """The columns: names, kinds and categories."""
         return self._value.schema
 
     @property
     def target_(self) -> Column:
-        """The classes, or the components of a mixture, as a column."""
+        """The classes, the components of a mixture, or the numbers that are predicted, as a column."""
         return self._value.target
 
     @property
     def n_parameters_(self) -> int:
         """Number of free parameters; of a pool those of the members, one weight per member, and C − 1 biases."""
-        return self._posterior.n_parameters
+        return self._value.n_parameters
 
     @property
     def n_features_in_(self) -> int:
@@ -139,13 +135,7 @@ class Estimator(BaseEstimator, ABC):
         """Return rows to predict."""
         if not self._is_fitted:
             check_is_fitted(self)  # raises its error; it takes longer than one row
-        return self._value.predictor.source(X, self.n_jobs)
-
-    @supports_partitions("log_density")
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,), of a pool that of the mixture of its members: lower for more unusual rows."""
-        source = self._source(X)
-        return source.map(self._posterior.log_evidence)
+        return self._value.rows.source(X, self.n_jobs)
 
     # Notebooks and scikit-learn -----------------------------------------------------------------------------------
 
@@ -162,7 +152,27 @@ class Estimator(BaseEstimator, ABC):
         return takes_tables(super().__sklearn_tags__())
 
 
-class OneModel(Estimator):
+class OfClasses(Estimator):
+    """An estimator whose value is a posterior of classes, or of the components of a mixture."""
+
+    fitted_: FittedClasses
+
+    @property
+    def _value(self) -> FittedClasses:
+        return cast(FittedClasses, super()._value)
+
+    @property
+    def _posterior(self) -> Posterior:
+        return self._value.posterior
+
+    @supports_partitions("log_density")
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) in nats, (n,), of a pool that of the mixture of its members: lower for more unusual rows."""
+        source = self._source(X)
+        return source.map(self._posterior.log_evidence)
+
+
+class OneModel(OfClasses):
     """An estimator of one model: the attributes that read its `Fitted`."""
 
     @property

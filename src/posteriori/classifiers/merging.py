@@ -8,9 +8,9 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.estimator import Estimator, estimator_of
+from posteriori.classifiers.estimator import OfClasses, estimator_of
 from posteriori.fitting import merge as fitted_models
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.pool import update as fitted_pools
 from posteriori.pool.value import FittedPool
 
@@ -68,7 +68,7 @@ def merge(models: Iterable[Any]) -> Any:
     >>> both.class_count_, both.categories_
     (array([3., 1.]), [array(['clear', 'clouds', 'haze'], dtype=object)])
     """
-    if isinstance(models, Estimator):
+    if isinstance(models, OfClasses):
         raise TypeError(f"merge takes a list of models, and this is one {type(models).__name__}; write merge([a, b])")
     values = [_value_with_sums(position, model) for position, model in enumerate(models)]
     if not values:
@@ -80,9 +80,9 @@ def merge(models: Iterable[Any]) -> Any:
     return estimator_of(fitted_pools.merge(pools) if pools else fitted_models.merge(single))
 
 
-def _value_with_sums(position: int, model: object) -> FittedValue:
+def _value_with_sums(position: int, model: object) -> FittedClasses:
     """Return the fitted value of a model, with its current parameters; TypeError if its kind keeps no sums."""
-    if not isinstance(model, Estimator) or not model._keeps_sums:
+    if not isinstance(model, OfClasses) or not model._keeps_sums:
         kind = type(model).__name__
         reasons = {
             "MixtureModel": "it is learned by EM, and its sums are its own expected values; fit all rows together",

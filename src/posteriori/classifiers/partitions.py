@@ -38,7 +38,7 @@ def supports_partitions(title: str) -> Callable[[Method], Method]:
             check_is_fitted(self)
             table = engine.open(X)
             # Raises errors now instead of later, on the workers.
-            self.fitted_.predictor.places_in(table)
+            self.fitted_.rows.places_in(table)
             with warnings.catch_warnings():  # about the example row, which is not the user's
                 warnings.simplefilter("ignore")
                 example: Array = np.asarray(method(self, self.sample(1, random_state=0)[0]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import Estimator, OfClasses
 from posteriori.fitting.fitted import FittedValue, TrainingRecord
 from posteriori.fitting.held_out_figures import HeldOutFigures, class_index
 from posteriori.model_selection import in_words
@@ -34,7 +34,7 @@ def share_of_seen_rows(estimator: Estimator, X: Any) -> float:
     return 0.0 if record is None else record.overlap(estimator._source(X).map(hash_rows))
 
 
-def kept_figures(estimator: Estimator, positive: Any = None) -> HeldOutFigures | None:
+def kept_figures(estimator: OfClasses, positive: Any = None) -> HeldOutFigures | None:
     """Return the figures of held-out predictions that a classifier keeps, with the class of interest; None without.
 
     Raises
@@ -47,7 +47,7 @@ def kept_figures(estimator: Estimator, positive: Any = None) -> HeldOutFigures |
     return None if found is None else replace(found, positive=chosen)
 
 
-def kept_sentences(estimator: Estimator, positive: Any = None) -> list[str]:
+def kept_sentences(estimator: OfClasses, positive: Any = None) -> list[str]:
     """Return the sentences on held-out predictions that a classifier keeps; none if it keeps none.
 
     Where rows were held out by another way than folds, the first sentence says which.
@@ -59,7 +59,7 @@ def kept_sentences(estimator: Estimator, positive: Any = None) -> list[str]:
     return [*([] if found.by_folds else [found.how]), *in_words.sentences(found, phrases)]
 
 
-def chosen_class(estimator: Estimator, positive: Any = None) -> int | None:
+def chosen_class(estimator: OfClasses, positive: Any = None) -> int | None:
     """Return the index of the class of interest: the given one, else that of the fit; None without.
 
     Raises

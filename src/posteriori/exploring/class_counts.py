@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.model import Block
 from posteriori.statistics.counts import Counts, CountTogether, JointCounts
 from posteriori.statistics.forests import LeafCounts
@@ -31,12 +31,12 @@ _MOST_COUNTED = 1 << 21  # cells of all pairs of a given table, 16 MB
 Scope = tuple[int, ...]
 
 
-def class_counts(value: FittedValue, X: Any = None, labels: Array | None = None) -> dict[str, Any] | None:
+def class_counts(value: FittedClasses, X: Any = None, labels: Array | None = None) -> dict[str, Any] | None:
     """Return the counts of classes by sets of known cells, None where the model and the rows have none.
 
     Parameters
     ----------
-    value : FittedValue
+    value : FittedClasses
         Of a classifier.
     X : features (n, d), optional
     labels : ndarray (n,), optional
@@ -77,7 +77,7 @@ def class_counts(value: FittedValue, X: Any = None, labels: Array | None = None)
 
 
 def _all_tables(
-    value: FittedValue, X: Any, labels: Array | None
+    value: FittedClasses, X: Any, labels: Array | None
 ) -> Iterator[tuple[bool, tuple[Column, ...], Scope, Array]]:
     """Yield tables of weights by class and codes, (C, K + 1, …), with their columns, from the model and the rows."""
     parts = value.parts.values()
@@ -135,7 +135,7 @@ def _parts_of(counts: JointCounts, columns: tuple[int, ...]) -> Iterator[tuple[S
 def _tables_of_rows(member: Fitted, X: Any, labels: Array) -> Iterator[tuple[Scope, Array]]:
     """Yield the counts of single columns and of pairs of columns of labelled rows, in the bins of a model."""
     schema = member.model.schema
-    codes = member.predictor.source(X).map(lambda batch: batch.codes.values)[labels >= 0]
+    codes = member.rows.source(X).map(lambda batch: batch.codes.values)[labels >= 0]
     cardinalities = tuple(schema.columns[j].cardinality for j in schema.coded)
     sizes = {
         scope: len(member.classes) * int(np.prod([cardinalities[place] + 1 for place in scope]))

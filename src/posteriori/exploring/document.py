@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.estimator import Estimator, estimator_of
+from posteriori.classifiers.estimator import OfClasses, estimator_of
 from posteriori.classifiers.kept_predictions import kept_predictions
 from posteriori.classifiers.training_record import chosen_class, kept_sentences, share_of_seen_rows
 from posteriori.exploring.class_counts import class_counts
 from posteriori.exploring.drawn_rows import rows_to_compare
 from posteriori.facts.ranges import drawn_ranges, known_ranges, range_of
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.export import javascript_object, joined, page_json
@@ -46,7 +46,7 @@ _FEW_NUMBERS = 25  # whole numbers of a column
 _SEED = 0  # the same page for the same model and rows
 
 
-def column_ranges(estimator: Estimator, rows: Any = None) -> dict[str, list[Any]]:
+def column_ranges(estimator: OfClasses, rows: Any = None) -> dict[str, list[Any]]:
     """Return the lowest and the highest number, whether all are whole, and the width of a logarithmic axis, by column.
 
     The first three are those of the training rows; a model that has none, such as one made from parameters, is sampled.
@@ -92,7 +92,7 @@ def _drawn_tables(posterior: Posterior, ranges: ColumnRanges) -> list[list[Any]]
     return tables
 
 
-def dependences(value: FittedValue, names: list[str]) -> list[dict[str, Any]]:
+def dependences(value: FittedClasses, names: list[str]) -> list[dict[str, Any]]:
     """Return the trees and parents that a classifier, or the named members of a pool, learned among the columns.
 
     There is one entry for each member and, if these have trees of their own, each class: ``member`` and ``given`` (None
@@ -114,7 +114,7 @@ def _given(label: Any) -> str | None:
     return None if label is None else cell_text(label)
 
 
-def sampled_rows(estimator: Estimator, X: Any, y: Any, most: int) -> dict[str, Any]:
+def sampled_rows(estimator: OfClasses, X: Any, y: Any, most: int) -> dict[str, Any]:
     """Return some rows as the model reads them, their labels and their numbers in the table.
 
     Raises
@@ -144,7 +144,7 @@ def sampled_rows(estimator: Estimator, X: Any, y: Any, most: int) -> dict[str, A
     }
 
 
-def _labels(estimator: Estimator, X: Any, y: Any, n_rows: int) -> Array | None:
+def _labels(estimator: OfClasses, X: Any, y: Any, n_rows: int) -> Array | None:
     """Return the index of the class of each row, −1 without label; None if no labels are known."""
     schema = estimator._posterior.schema
     if not isinstance(estimator, Classifier):
@@ -195,7 +195,7 @@ def _lacks_some(held_out: Array, labels: Array) -> bool:
     return bool(np.isnan(held_out[labelled]).all(axis=1).mean() > 0.1) if labelled.any() else False
 
 
-def _same_ranges(estimator: Estimator, cells: Array) -> bool:
+def _same_ranges(estimator: OfClasses, cells: Array) -> bool:
     """Return whether the numbers of the rows have the ranges of the training rows, as they have if they are these."""
     schema, ranges = estimator._posterior.schema, known_ranges(estimator)
     return ranges is not None and all(
@@ -277,7 +277,7 @@ class Explorer(HtmlPage):
 
 
 def explore(
-    model: Estimator | BayesianNetwork,
+    model: OfClasses | BayesianNetwork,
     X: Any = None,
     y: Any = None,
     path: str | os.PathLike[str] | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import OfClasses
 from posteriori.reading import Scan
 from posteriori.statistics import Counts
 from posteriori.statistics.description import Cells, NumericColumns, ScannedTable
@@ -42,7 +42,7 @@ class ColumnFacts:
     marks: Mapping[str, int] = field(default_factory=dict)
 
 
-def distributions(estimator: Estimator) -> list[str | None]:
+def distributions(estimator: OfClasses) -> list[str | None]:
     """Return the name of the density of each column, "pooled" in a pool; None of an ignored column."""
     pooled = bool(estimator.fitted_.members)
     name_of = {} if pooled else estimator.fitted_.first.model.column_densities
@@ -64,7 +64,7 @@ class _ColumnTally:
         return _ColumnTally(self.numbers + other.numbers, self.counts + other.counts)
 
 
-def facts_of_rows(estimator: Estimator, X: Any) -> list[ColumnFacts]:
+def facts_of_rows(estimator: OfClasses, X: Any) -> list[ColumnFacts]:
     """Return the facts about the features of a fitted estimator in a table, in one pass.
 
     The cells of ignored columns and of columns of counts or text are not counted.
@@ -83,7 +83,7 @@ def facts_of_rows(estimator: Estimator, X: Any) -> list[ColumnFacts]:
     return facts
 
 
-def facts_of_scan(estimator: Estimator, scan: Scan, description: ScannedTable) -> list[ColumnFacts]:
+def facts_of_scan(estimator: OfClasses, scan: Scan, description: ScannedTable) -> list[ColumnFacts]:
     """Return the facts about the features of a fitted estimator in the file that it was fitted to, by its description.
 
     Parameters

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.pool.value import FittedPool
 
 
-def models_by_weight(value: FittedValue) -> Mapping[str | None, Fitted]:
+def models_by_weight(value: FittedClasses) -> Mapping[str | None, Fitted]:
     """Return the members of a pool by name, those of the greatest weight first; a model itself under the name None."""
     if not isinstance(value, FittedPool):
         return {None: value.first}
     return {name: value.members[name] for name in sorted(value.members, key=lambda name: -value.weights[name])}
 
 
-def main_member(value: FittedValue) -> tuple[str | None, Fitted]:
+def main_member(value: FittedClasses) -> tuple[str | None, Fitted]:
     """Return the name and the value of the member of a pool with the greatest weight; None and itself for a model."""
     return next(iter(models_by_weight(value).items()))

@@ -9,14 +9,14 @@ import numpy as np
 
 from posteriori.classifiers import ChowLiuTree, GenerativeClassifier, TreeAugmentedNaiveBayes
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import OfClasses
 from posteriori.classifiers.training_record import kept_figures, kept_sentences
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
 from posteriori.explain.pairs import pair_effects
 from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.facts.columns import distributions
 from posteriori.facts.members import main_member
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.learning.importance import mutual_information
 from posteriori.model import GenerativeModel, log_marginal_of_codes
 from posteriori.model_selection import HeldOut, metrics
@@ -32,7 +32,7 @@ Facts = dict[str, Any]
 _SCORED_ROWS = 1 << 18  # at a time
 
 
-def candidate_facts(value: FittedValue) -> list[Facts]:
+def candidate_facts(value: FittedClasses) -> list[Facts]:
     """Return the cross-validated scores of each candidate of a pool, sorted by log-loss; [] for another model."""
     results = _results_of(value)
     rows = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
@@ -42,22 +42,22 @@ def candidate_facts(value: FittedValue) -> list[Facts]:
     return sorted(rows, key=lambda row: row["log_loss"])
 
 
-def verdict_on_pool(value: FittedValue) -> str:
+def verdict_on_pool(value: FittedClasses) -> str:
     """Return a sentence on a candidate with a lower log-loss than the pool; an empty string if there is none."""
     return pool_verdict(_results_of(value))
 
 
-def _results_of(value: FittedValue) -> dict[str, list[Any]]:
+def _results_of(value: FittedClasses) -> dict[str, list[Any]]:
     """Return the cross-validated scores of a pool as a table; empty where there are none."""
     return value.results or {} if isinstance(value, FittedPool) else {}
 
 
-def labels_of(estimator: Estimator) -> list[Any]:
+def labels_of(estimator: OfClasses) -> list[Any]:
     """Return the classes as Python values."""
     return list(write_column(estimator.target_).tolist())
 
 
-def class_of_interest(estimator: Estimator, judged: HeldOut) -> Any:
+def class_of_interest(estimator: OfClasses, judged: HeldOut) -> Any:
     """Return the label of the class of interest; None where there is none."""
     one = judged.figures.of_interest
     return None if one is None else labels_of(estimator)[one]
@@ -144,7 +144,7 @@ def pair_facts(estimator: Classifier) -> list[Facts]:
     ]
 
 
-def parameter_counts(value: FittedValue) -> Facts:
+def parameter_counts(value: FittedClasses) -> Facts:
     """Return the number of free parameters of the model and of the full joint distribution; None if it is unknown."""
     if not isinstance(value, Fitted):
         return {"n_parameters": value.posterior.n_parameters, "n_parameters_full_joint": None}
@@ -171,7 +171,7 @@ def parameter_counts(value: FittedValue) -> Facts:
     return {"n_parameters": model.n_parameters, "n_parameters_full_joint": full}
 
 
-def model_facts(estimator: Estimator) -> Facts:
+def model_facts(estimator: OfClasses) -> Facts:
     """Return the parameters of a model per column, with the classes in the order of ``classes``.
 
     A column whose missing cells are informative has ``p_missing``, p(m_j = 1 | y).
@@ -267,7 +267,7 @@ def pool_facts(estimator: GenerativeClassifier) -> Facts:
     }
 
 
-def held_out_facts(estimator: Estimator) -> Facts:
+def held_out_facts(estimator: OfClasses) -> Facts:
     """Return the sentences on held-out predictions that fit has printed; none of a model that keeps no figures."""
     if not isinstance(estimator, Classifier):
         return {"positive": None, "summary": []}
@@ -279,7 +279,7 @@ def held_out_facts(estimator: Estimator) -> Facts:
     }
 
 
-def _tree_facts(estimator: Estimator) -> Iterable[Facts]:
+def _tree_facts(estimator: OfClasses) -> Iterable[Facts]:
     """Yield the edges of each tree, sorted by mutual information, with its class; None if all classes share it."""
     if not isinstance(estimator, TreeAugmentedNaiveBayes | ChowLiuTree):
         return
@@ -291,7 +291,7 @@ def _tree_facts(estimator: Estimator) -> Iterable[Facts]:
         yield {"class": label, "edges": found}
 
 
-def _covariance_facts(names: list[str], covariances: Array, estimator: Estimator) -> Iterable[Facts]:
+def _covariance_facts(names: list[str], covariances: Array, estimator: OfClasses) -> Iterable[Facts]:
     """Yield each covariance matrix of a block of columns, with its class; None if all classes share it."""
     labels = [None] if len(covariances) == 1 else _component_names(estimator)
     for label, covariance in zip(labels, covariances, strict=True):
@@ -299,13 +299,13 @@ def _covariance_facts(names: list[str], covariances: Array, estimator: Estimator
         yield {"class": label, "columns": names, "covariance": covariance, "correlation": covariance / np.outer(sd, sd)}
 
 
-def _component_facts(estimator: Estimator) -> list[Facts]:
+def _component_facts(estimator: OfClasses) -> list[Facts]:
     """Return the name and p(z) of each component."""
     weights = np.exp(estimator.fitted_.first.model.log_prior)
     return [{"name": name, "prior": p} for name, p in zip(_component_names(estimator), weights, strict=True)]
 
 
-def _component_names(estimator: Estimator) -> list[str]:
+def _component_names(estimator: OfClasses) -> list[str]:
     """Return the name of each component: its class, with a number if the class has several components."""
     labels, of_class = labels_of(estimator), estimator.fitted_.first.model.of_class
     if not isinstance(estimator, Classifier):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import OfClasses
 from posteriori.model import GenerativeModel, draw_rows
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import generator
@@ -17,7 +17,7 @@ _DRAWN = 500  # rows of a model without ranges
 _SEED = 0  # the same ranges for the same model
 
 
-def known_ranges(estimator: Estimator) -> ColumnRanges | None:
+def known_ranges(estimator: OfClasses) -> ColumnRanges | None:
     """Return the ranges of the training rows of a model, or of the first member of a pool that has them."""
     return next((part.ranges for part in estimator.fitted_.parts.values() if part.ranges is not None), None)
 

@@ -21,6 +21,7 @@ from posteriori.learning.importance import HeldOutRows, Importance
 from posteriori.model import GenerativeModel, Posterior
 from posteriori.reading import TargetCuts
 from posteriori.scoring.fitted import FittedPosterior
+from posteriori.scoring.rows import RowsToPredict
 from posteriori.statistics import ColumnRanges, JointStatistics, RowFingerprints, RowPosteriors
 from posteriori.support.checks import check_equal, check_numbers, check_share, require
 from posteriori.support.typing import Array
@@ -79,11 +80,47 @@ class TrainingRecord:
 
 @dataclass(frozen=True)
 class FittedValue(ABC):
-    """The result of a fit, of one model or of a pool."""
+    """The result of a fit, whatever the target."""
 
     recipe: Recipe
-    target: Column  # the classes; of a mixture the components
+    target: Column  # the classes; of a mixture the components; or numbers
     record: TrainingRecord = field(default_factory=TrainingRecord, kw_only=True)
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """The columns, without cut points if there are several models."""
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """The number of free parameters."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> RowsToPredict:
+        """The reader of rows to predict."""
+
+    def with_record(self, **changed: Any) -> Self:
+        """Return the same with other knowledge of the training rows."""
+        return replace(self, record=replace(self.record, **changed))
+
+    @abstractmethod
+    def without_rows(self) -> Self:
+        """Return a value of the same predictions, without sums, trace and labels, which may be large."""
+
+    @abstractmethod
+    def for_file(self) -> Self:
+        """Return the value as a model file holds it."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise ValueError unless the parts, which may come from a file, agree with each other."""
+
+
+@dataclass(frozen=True)
+class FittedClasses(FittedValue):
+    """The result of a fit to classes, of one model or of a pool."""
 
     @property
     @abstractmethod
@@ -122,6 +159,11 @@ class FittedValue(ABC):
         return self.posterior.schema
 
     @property
+    def n_parameters(self) -> int:
+        """The number of free parameters."""
+        return self.posterior.n_parameters
+
+    @property
     def is_trained(self) -> bool:
         """Whether it was learned from rows, and not made of parameters."""
         return self.first.statistics is not None
@@ -131,25 +173,14 @@ class FittedValue(ABC):
         """The posterior with the reader of its rows."""
         return FittedPosterior(self.posterior, self.target, self.recipe.name, learned=self.is_trained)
 
-    def with_record(self, **changed: Any) -> Self:
-        """Return the same with other knowledge of the training rows."""
-        return replace(self, record=replace(self.record, **changed))
-
-    @abstractmethod
-    def without_rows(self) -> Self:
-        """Return a value of the same predictions, without sums, trace and labels, which may be large."""
-
-    @abstractmethod
-    def for_file(self) -> Self:
-        """Return the value as a model file holds it."""
-
-    @abstractmethod
-    def check(self) -> None:
-        """Raise ValueError unless the parts, which may come from a file, agree with each other."""
+    @property
+    def rows(self) -> RowsToPredict:
+        """The reader of rows to predict."""
+        return self.predictor.rows
 
 
 @dataclass(frozen=True)
-class Fitted(FittedValue):
+class Fitted(FittedClasses):
     """A learned model with its sums, and what is known of the rows."""
 
     model: GenerativeModel

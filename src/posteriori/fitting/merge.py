@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import Grouped, RandomTrees, ungrouped
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.fitting.learn import checked_fit
 from posteriori.fitting.named_columns import categorical_places
 from posteriori.fitting.recipe import Recipe
@@ -53,7 +53,7 @@ def merge(values: Sequence[Fitted]) -> Fitted:
     return replace(fitted, classes_closed=closed).with_record(target_cuts=common_cuts(values))
 
 
-def common_cuts(values: Sequence[FittedValue]) -> TargetCuts | None:
+def common_cuts(values: Sequence[FittedClasses]) -> TargetCuts | None:
     """Return the cuts of the target; ValueError if the values differ in them."""
     cuts = {one.record.target_cuts for one in values}
     if len(cuts) > 1:
@@ -61,7 +61,7 @@ def common_cuts(values: Sequence[FittedValue]) -> TargetCuts | None:
     return cuts.pop()
 
 
-def require_alike(position: int, one: FittedValue, first: FittedValue) -> None:
+def require_alike(position: int, one: FittedClasses, first: FittedClasses) -> None:
     """Raise an error unless a model is of the class of the first, with its parameters."""
     mine, theirs = first.recipe, one.recipe
     if mine.family is not theirs.family:

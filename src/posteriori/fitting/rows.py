@@ -76,9 +76,27 @@ def read_first_rows(
         As in `fit`.
     """
     recipe.check()
-    table = read_table(X, stated_columns(X, recipe.columns.categorical_features, recipe.distributions, y))
+    table = read_stated(recipe, X, y)
     labels = _read_labels(recipe, y, table, complete)
     warn_of_labels_among_features(y, table)
+    return first_rows(recipe, table, labels, sample_weight, classes=classes, complete=complete)
+
+
+def read_stated(recipe: Recipe, X: Any, y: Any) -> Table:
+    """Open a table whose columns of files are read as the parameters state them."""
+    return read_table(X, stated_columns(X, recipe.columns.categorical_features, recipe.distributions, y))
+
+
+def first_rows(
+    recipe: Recipe,
+    table: Table,
+    labels: LabelColumn | PartialLabels,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    complete: bool = True,
+) -> TrainingRows:
+    """Return the rows of an opened table with these labels, and infer their schema and classes."""
     columns = _feature_positions(table, labels)
     names = [table.names[j] for j in columns]
     given, distributions = recipe.columns, recipe.distributions

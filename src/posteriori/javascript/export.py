@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori import densities
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import OfClasses
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.model import FactorWeights, GenerativeModel, PairTables, Pool
 from posteriori.model_cost import Language, require_affordable_export
@@ -109,7 +109,7 @@ UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
 UNREAD |= {"trees", "geometric", "counts", "strengths", "smoothing"}
 
 
-def to_javascript(model: Estimator | BayesianNetwork) -> str:
+def to_javascript(model: OfClasses | BayesianNetwork) -> str:
     """Return a model as JSON that the evaluator in JavaScript reads; see `javascript_evaluator`.
 
     Parameters
@@ -179,7 +179,7 @@ def page_json(content: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def javascript_object(model: Estimator | BayesianNetwork) -> dict[str, Any]:
+def javascript_object(model: OfClasses | BayesianNetwork) -> dict[str, Any]:
     """Return a model as the objects that `to_javascript` writes."""
     head = {"format": FORMAT, "posteriori": __version__}
     if isinstance(model, BayesianNetwork):
@@ -194,7 +194,7 @@ def javascript_object(model: Estimator | BayesianNetwork) -> dict[str, Any]:
     return head | _classifier(model)
 
 
-def _classifier(estimator: Estimator) -> dict[str, Any]:
+def _classifier(estimator: OfClasses) -> dict[str, Any]:
     posterior = estimator.fitted_.posterior
     schema, pool = posterior.schema, posterior.pool
     kept = [0] if pool is None else np.flatnonzero(pool.used).tolist()

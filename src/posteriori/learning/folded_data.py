@@ -177,6 +177,24 @@ class FoldedData:
         return n_others >= max(MANY_ROWS, PER_EVALUATED_ROW * len(self.evaluated))
 
     @property
+    def numbers_of_rows(self) -> Array:
+        """A number of each evaluated row, (m,), that does not depend on the order of rows, if that is known."""
+        numbers = np.arange(len(self.y_true))
+        if self.order is not None:
+            numbers[self.order.chosen] = np.arange(len(numbers))
+        return numbers
+
+    @property
+    def numbers_of_columns(self) -> Array:
+        """A number of each column, (d,), that does not depend on the order of columns, if that is known."""
+        numbers = np.arange(len(self.source.schema.columns))
+        if self.order is not None:
+            of_kind = self.source.schema.of_kind
+            listed = np.array([*of_kind("continuous"), *of_kind("categorical"), *of_kind("counts")], np.int64)
+            numbers[listed[self.order.columns]] = np.arange(len(self.order.columns))
+        return numbers
+
+    @property
     def fold_of_rows(self) -> Array:
         """The fold of every row, (n,); −1 for rows that are not evaluated, which train the models of all folds."""
         fold = np.full(self.source.table.n_rows, -1, np.int32)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.fitting.estimate_warnings import warn_of_one_class
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.fitting.held_out_figures import HeldOutFigures
 from posteriori.fitting.learn import checked_fit
 from posteriori.fitting.recipe import Recipe, recipe_of_classifier
@@ -88,7 +88,7 @@ class HeldOut:
     positive: int | None = None
 
     @classmethod
-    def given(cls, value: FittedValue, y_true: Array, log_posterior: Array) -> HeldOut:
+    def given(cls, value: FittedClasses, y_true: Array, log_posterior: Array) -> HeldOut:
         """Return the predictions of a fitted value for rows of which nothing is known."""
         prior = np.broadcast_to(np.exp(value.posterior.class_log_prior), log_posterior.shape)
         weight, how = np.ones(len(y_true)), "The rows were given."

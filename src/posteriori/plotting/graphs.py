@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import OfClasses
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.explain.tree_outline import TreeNode, TreeOutline
 from posteriori.networks.graph.layout import BAR, LETTER, LINE, PAD, POINTS, GraphLayout, box_size, layered, text_length
@@ -344,7 +344,7 @@ def plot_network(
 
 
 def plot_tree(
-    model: Estimator,
+    model: OfClasses,
     label: Any = None,
     *,
     tree: int | None = None,
@@ -439,9 +439,9 @@ def plot_tree(
     return ax
 
 
-def _edges_of(model: Estimator, label: Any) -> tuple[dict[tuple[str, str], float | None], tuple[str, ...]]:
+def _edges_of(model: OfClasses, label: Any) -> tuple[dict[tuple[str, str], float | None], tuple[str, ...]]:
     """Return the edges of the tree of a model with their information if known, and all features."""
-    found = parents_of(model) if isinstance(model, Estimator) else {}
+    found = parents_of(model) if isinstance(model, OfClasses) else {}
     if not found:
         raise TypeError(f"a {type(model).__name__} that is not fitted, or that has no tree, cannot be drawn as one")
     if None in found and label is not None:

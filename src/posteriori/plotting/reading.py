@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.dependence import KDependenceBayes
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import OfClasses
 from posteriori.classifiers.trees import ChowLiuTree, TreeAugmentedNaiveBayes
 from posteriori.model import (
     Posterior,
@@ -49,13 +49,13 @@ def evenly(n: int, most: int) -> Array:
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
-def posterior_of(model: Estimator) -> Posterior:
+def posterior_of(model: OfClasses) -> Posterior:
     """Return the posterior of a fitted classifier, under the class prior of its training rows."""
     check_is_fitted(model)
     return model.fitted_.training_posterior
 
 
-def read_batch(model: Estimator, X: Any) -> Batch:
+def read_batch(model: OfClasses, X: Any) -> Batch:
     """Return rows as one batch of numbers and codes; warn of categories unseen in training."""
     batch = joined(list(model._source(X).stream(lambda batch: batch)))
     if batch.unseen:
@@ -145,7 +145,7 @@ class Feature:
     position: int
 
     @classmethod
-    def of(cls, model: Estimator, feature: str | int) -> Feature:
+    def of(cls, model: OfClasses, feature: str | int) -> Feature:
         """Find a feature by its name or index; raise ValueError if it does not exist."""
         fitted = posterior_of(model)
         return cls(fitted.ignore_missingness_except(()), _position(fitted.schema, feature))
@@ -215,7 +215,7 @@ class Feature:
             points = np.unique(np.concatenate([points, cuts, np.nextafter(cuts, -np.inf)]))
         return points[~self.out_of_support(points)]
 
-    def training_range(self, model: Estimator) -> tuple[float, float] | None:
+    def training_range(self, model: OfClasses) -> tuple[float, float] | None:
         """Return the smallest and the largest number of the training rows; None if they are unknown."""
         ranges = model.fitted_.first.ranges
         if ranges is None or not ranges.lowest[self.position] <= ranges.highest[self.position]:
@@ -230,7 +230,7 @@ class Feature:
             drawn.append(draw_rows(model, draw_components(model, label, rng), rng)[self.position])
         return np.stack(drawn)
 
-    def read(self, model: Estimator, X: Any) -> Array:
+    def read(self, model: OfClasses, X: Any) -> Array:
         """Return the cells of the rows; raise ValueError if a cell is out of support."""
         pairs = [(one, [b for b in one.blocks if self.position in b.columns]) for one in self.fitted.models]
 
@@ -266,7 +266,7 @@ def _position(schema: Schema, feature: Any) -> int:
 Parents = dict[str, dict[str, float | None]]  # of each column, with their information in nats where it is known
 
 
-def parents_of(model: Estimator) -> dict[Any, Parents]:
+def parents_of(model: OfClasses) -> dict[Any, Parents]:
     """Return the parents of each column by class; the key None if all classes share them; empty for other models."""
     if not model._is_fitted:
         return {}

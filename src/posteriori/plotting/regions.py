@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.estimator import Estimator, estimator_of
+from posteriori.classifiers.estimator import OfClasses, estimator_of
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
 from posteriori.model import Posterior
 from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
@@ -117,7 +117,7 @@ def _the_only_one(fitted: Posterior, features: Sequence[str | int] | None) -> st
     return features[0] if len(features) == 1 and not isinstance(features, str) else None
 
 
-def two_continuous(model: Estimator, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
+def two_continuous(model: OfClasses, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
     """Return the two features of a plane; raise ValueError if they are ambiguous or one is categorical."""
     fitted = posterior_of(model)
     continuous = fitted.schema.of_kind("continuous")
@@ -181,7 +181,7 @@ def _draw_boundaries(ax: Axes, across: Array, up: Array, log_posterior: Array) -
             ax.contour(across, up, np.ma.masked_invalid(lead), levels=[0.0], colors=INK, linewidths=1.0)
 
 
-def draw_classes(ax: Axes, across: Array, up: Array, component: Array, model: Estimator) -> None:
+def draw_classes(ax: Axes, across: Array, up: Array, component: Array, model: OfClasses) -> None:
     """Draw rows with the colour and marker of their class."""
     names = class_names(model)
     for c, (name, colour) in enumerate(zip(names, class_colours(len(names)), strict=True)):

@@ -31,7 +31,7 @@ from posteriori.pool.candidates import (
 )
 from posteriori.pool.held_out_sample import HeldOutSample
 from posteriori.pool.parameters import FEW_ROWS, Data, PoolParameters
-from posteriori.pool.partial_rows import fit_partial_rows
+from posteriori.pool.partial_rows import CrossFittedMembers, fit_partial_rows
 from posteriori.pool.rows import PoolRows, read_pool_rows
 from posteriori.pool.trials import FEWEST_TRIED, cost_of_leaving_out, try_costly
 from posteriori.pool.value import FittedPool
@@ -230,7 +230,8 @@ def _weigh(asked: PoolParameters, fits: CandidateFits, fitter: CandidateFitter, 
     with np.errstate(divide="ignore"):  # a class of partial_fit may have no row yet
         log_prior = np.log(prior)
     fades = asked.weighs and asked.missing != "informative"  # where gaps are evidence, no row is partial
-    partial = fit_partial_rows(fits, fitter, pool, asked.penalty_on(folded), log_prior, fades=fades)
+    members, penalty = CrossFittedMembers(fits.fitted, folded.source.n_jobs), asked.penalty_on(folded)
+    partial = fit_partial_rows(members, fits.batch, folded, fitter.sampled, pool, penalty, log_prior, fades=fades)
     pool = replace(pool, partial=partial)
     of_folds = [_pool_of(asked, learned.of_rows(fold != k), folded, typical, pool) for k in range(folded.folds)]
     return _Weights(fits, fitter, learned, pool, [replace(one, partial=pool.partial) for one in of_folds])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from posteriori.model import (
     known_cells,
     log_posteriors_alone,
 )
-from posteriori.pool.candidates import CandidateFits, CandidateFitter
 from posteriori.support.threads import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -40,8 +39,35 @@ _ENOUGH_FACTORS = 50_000  # of rows, columns and classes; below this, starting t
 _FREQUENT = 0.05  # share of the training rows that have a pattern of known cells
 
 
+class HeldOutMembers(Protocol):
+    """The members of a pool as this module asks them: what each predicts for rows that it has not learned from."""
+
+    def alone(self, asked: Array) -> Array:
+        """Return log p(y | nothing known) of some members by their positions, (C, M'), in nats."""
+
+    def joint(self, pool: Pool) -> Array:
+        """Return the positions of the members, alike, of which one may answer where hardly anything is known."""
+
+    def predicted(self, batch: Batch, fold: Array, asked: Array) -> Array:
+        """Return log p(y | x) in nats of rows by the models of members without their folds, (n, C, M'), clipped."""
+
+    def lacks_class(self, fold: Array, y_true: Array) -> Array:
+        """Return which rows are of a class that the models without their fold have no row of, (n,)."""
+
+    def column_weights(self, rows: EvaluatedRows, pool: Pool, kept: Array) -> Array:
+        """Return how much the posterior of whole rows depends on each column, (d,), from some held-out rows."""
+
+
 def fit_partial_rows(
-    fits: CandidateFits, fitter: CandidateFitter, pool: Pool, penalty: float, log_prior: Array, *, fades: bool = True
+    members: HeldOutMembers,
+    batch: Batch,
+    folded: FoldedData,
+    sampled: Array,
+    pool: Pool,
+    penalty: float,
+    log_prior: Array,
+    *,
+    fades: bool = True,
 ) -> PartialRows:
     """Return the weights and biases for rows of which a part or nothing is known, and how a pool goes over to them.
 
@@ -50,10 +76,13 @@ def fit_partial_rows(
 
     Parameters
     ----------
-    fits : CandidateFits
-        The models of the candidates, and the cells of some of the evaluated rows.
-    fitter : CandidateFitter
-        The rows in folds, and the positions of these.
+    members : HeldOutMembers
+    batch : Batch
+        The cells of some of the evaluated rows.
+    folded : FoldedData
+        The rows in folds.
+    sampled : ndarray
+        The positions of these rows among the evaluated ones.
     pool : Pool
         Of whole rows, under the class prior of the training rows.
     penalty : float
@@ -63,24 +92,23 @@ def fit_partial_rows(
     fades : bool
         Whether rows may be partial; otherwise every row is a whole one.
     """
-    fitted, batch, folded, sampled = fits.fitted, fits.batch, fitter.folded, fitter.sampled
     kept = np.flatnonzero(pool.weight) if pool.weight.any() else np.array([int(pool.weight.argmax())])
     known, weight = known_cells(batch), folded.weight[sampled]
     varies = _varies(batch, known)
     log_prior = np.maximum(log_prior, FLOOR)  # of a class without rows
-    joint = _joint_members(fitted, pool)
+    joint = members.joint(pool)
     asked = np.union1d(kept, joint)
-    alone = np.zeros((len(log_prior), len(fitted)))
-    alone[:, asked] = log_posteriors_alone([fitted[m].full.model for m in asked])
+    alone = np.zeros((len(log_prior), len(pool.weight)))
+    alone[:, asked] = members.alone(asked)
     if not (fades and varies.any() and _absence_shows(batch)):
         bias = bias_of_nothing(alone, pool.weight, log_prior)
         cells = replace(observed_cells(known, weight, _shares(varies)), typical=0.0, typical_number=0.0)
         return PartialRows(pool.weight, bias, pool.weight, bias, cells)
-    rows = _EvaluatedRows.of(batch, folded, sampled)
-    cells = observed_cells(known, weight, _shares(column_weights(fitted, rows, pool, kept) * varies, varies))
-    hidden = _HiddenRows.of(fitted, rows, asked, folded.source.n_jobs)
+    rows = EvaluatedRows.of(batch, folded, sampled)
+    cells = observed_cells(known, weight, _shares(members.column_weights(rows, pool, kept) * varies, varies))
+    hidden = _HiddenRows.of(members, rows, asked, len(pool.weight))
     shares = cells.shares(hidden.known)
-    nothing = np.zeros(len(fitted))
+    nothing = np.zeros(len(pool.weight))
     if len(joint):
         nothing[hidden.best_of(joint, shares[:, 0])] = 1.0
     nothing_bias = bias_of_nothing(alone, nothing, log_prior)
@@ -107,7 +135,7 @@ def fit_partial_rows(
 
 
 @dataclass(frozen=True)
-class _EvaluatedRows:
+class EvaluatedRows:
     """Some of the evaluated rows, of which cells are hidden."""
 
     batch: Batch
@@ -119,15 +147,15 @@ class _EvaluatedRows:
     few: Array  # the positions of some of them
 
     @staticmethod
-    def of(batch: Batch, folded: FoldedData, sampled: Array) -> _EvaluatedRows:
+    def of(batch: Batch, folded: FoldedData, sampled: Array) -> EvaluatedRows:
         """Return rows chosen by their numbers, of the sampled ones."""
-        numbers, columns = _places(folded, sampled, len(batch.schema.columns))
+        numbers, columns = folded.numbers_of_rows[sampled], folded.numbers_of_columns
         order = np.argsort(splitmix64(numbers.astype(np.uint64)), kind="stable")[:_ROWS]
         chosen = np.sort(order)
         weight = folded.weight[sampled]
         scale = weight.sum() / max(float(weight[chosen].sum()), 1e-300)
         n_few = int(np.clip(_WEIGHED // len(columns), _FEWEST_WEIGHED, _MOST_WEIGHED))
-        return _EvaluatedRows(
+        return EvaluatedRows(
             batch.rows(chosen),
             folded.fold[sampled][chosen],
             folded.y_true[sampled][chosen],
@@ -150,15 +178,15 @@ class _HiddenRows:
     weight: Array
 
     @staticmethod
-    def of(fitted: Sequence[CrossFitted], rows: _EvaluatedRows, asked: Array, n_jobs: int | None) -> _HiddenRows:
+    def of(members: HeldOutMembers, rows: EvaluatedRows, asked: Array, n_members: int) -> _HiddenRows:
         """Return copies of rows, and their posteriors by some members."""
         copies = int(np.clip(_ROWS // max(len(rows.y_true), 1), 1, _MOST_COPIES))
         hidden = [_hidden(rows.batch, (rows.numbers, rows.columns), c) for c in range(copies)]
-        found = np.concatenate([_predicted(fitted, rows.fold, asked, one, n_jobs) for one in hidden])
-        log_posteriors = np.zeros((*found.shape[:2], len(fitted)))
+        found = np.concatenate([members.predicted(one, rows.fold, asked) for one in hidden])
+        log_posteriors = np.zeros((*found.shape[:2], n_members))
         log_posteriors[:, :, asked] = found
         # Without a row of a class that other folds have, such as of one row per class, no weights are learned.
-        weight = np.where(_lacks_class(fitted[asked[0]], rows.fold, rows.y_true), 0.0, rows.weight / copies)
+        weight = np.where(members.lacks_class(rows.fold, rows.y_true), 0.0, rows.weight / copies)
         known = np.concatenate([known_cells(one) for one in hidden])
         return _HiddenRows(known, log_posteriors, np.tile(rows.y_true, copies), np.tile(weight, copies))
 
@@ -168,22 +196,45 @@ class _HiddenRows:
         return int(members[np.argmax((self.weight * (1.0 - share) ** 2) @ of_true)])
 
 
-def column_weights(fitted: Sequence[CrossFitted], rows: _EvaluatedRows, pool: Pool, kept: Array) -> Array:
-    r"""Return how much the posterior of whole rows depends on each column, (d,), from some held-out rows.
+@dataclass(frozen=True)
+class CrossFittedMembers:
+    """Generative models, each fitted without each fold, as `HeldOutMembers`."""
 
-    .. math:: u_j \propto \sqrt{\mathrm{E}\,\mathrm{KL}\bigl(p(y \mid x) \,\|\, p(y \mid x_{-j})\bigr)}
+    fitted: Sequence[CrossFitted]
+    n_jobs: int | None = None
 
-    The mutual information of single columns instead misses those that are informative only together, as on boards.
-    """
-    divergence, n = np.zeros(len(rows.columns)), 0
-    of_whole = replace(pool, partial=None).of_members(kept)
-    for k in np.unique(rows.fold[rows.few]).tolist():
-        held_out = rows.batch.rows(rows.few[rows.fold[rows.few] == k])
-        models, readers = zip(*[_of_fold(fitted[m], k) for m in kept], strict=True)
-        whole, without = Posterior(models, of_whole, readers=readers).log_posteriors_without_each(held_out)
-        divergence += np.einsum("nc,dnc->d", np.exp(whole), whole - without)
-        n += len(held_out)
-    return np.sqrt(np.maximum(divergence, 0.0) / max(n, 1))
+    def alone(self, asked: Array) -> Array:
+        """Return log p(y | nothing known) of some members."""
+        return log_posteriors_alone([self.fitted[m].full.model for m in asked])
+
+    def joint(self, pool: Pool) -> Array:
+        """Return the positions of the joint members."""
+        return _joint_members(self.fitted, pool)
+
+    def predicted(self, batch: Batch, fold: Array, asked: Array) -> Array:
+        """Return log p(y | x) of rows by the models of members without their folds."""
+        return _predicted(self.fitted, fold, asked, batch, self.n_jobs)
+
+    def lacks_class(self, fold: Array, y_true: Array) -> Array:
+        """Return which rows are of a class that the models without their fold have no row of."""
+        return _lacks_class(self.fitted[0], fold, y_true)
+
+    def column_weights(self, rows: EvaluatedRows, pool: Pool, kept: Array) -> Array:
+        r"""Return how much the posterior of whole rows depends on each column, from some held-out rows.
+
+        .. math:: u_j \propto \sqrt{\mathrm{E}\,\mathrm{KL}\bigl(p(y \mid x) \,\|\, p(y \mid x_{-j})\bigr)}
+
+        The mutual information of single columns instead misses those that are informative only together, as on boards.
+        """
+        divergence, n = np.zeros(len(rows.columns)), 0
+        of_whole = replace(pool, partial=None).of_members(kept)
+        for k in np.unique(rows.fold[rows.few]).tolist():
+            held_out = rows.batch.rows(rows.few[rows.fold[rows.few] == k])
+            models, readers = zip(*[_of_fold(self.fitted[m], k) for m in kept], strict=True)
+            whole, without = Posterior(models, of_whole, readers=readers).log_posteriors_without_each(held_out)
+            divergence += np.einsum("nc,dnc->d", np.exp(whole), whole - without)
+            n += len(held_out)
+        return np.sqrt(np.maximum(divergence, 0.0) / max(n, 1))
 
 
 def _of_fold(fitted: CrossFitted, k: int) -> tuple[GenerativeModel, Callable[[Batch], Batch]]:
@@ -301,23 +352,17 @@ def _median(values: Array, weight: Array) -> float:
     return float(values[order][np.searchsorted(reached, 0.5 * reached[-1])]) if len(values) else 0.0
 
 
-def _places(folded: FoldedData, sampled: Array, n_columns: int) -> tuple[Array, Array]:
-    """Return numbers of the sampled rows and of the columns that do not depend on their order, if these are known."""
-    rows, columns = np.arange(len(folded.y_true)), np.arange(n_columns)
-    if folded.order is not None:
-        rows[folded.order.chosen] = np.arange(len(rows))
-        of_kind = folded.source.schema.of_kind
-        listed = np.array([*of_kind("continuous"), *of_kind("categorical"), *of_kind("counts")], np.int64)
-        columns[listed[folded.order.columns]] = np.arange(len(folded.order.columns))
-    return rows[sampled], columns
-
-
 def _hidden(batch: Batch, places: tuple[Array, Array], copy: int) -> Batch:
     """Return a copy of rows of which a random share of the cells is hidden, from 0 to all of them."""
     rows, columns = (np.asarray(one, np.uint64) for one in places)
     of_rows = splitmix64(splitmix64(rows + np.uint64(1)) + np.uint64(copy))
     share = _uniform(of_rows)
     hidden = _uniform(splitmix64(of_rows[:, np.newaxis] ^ splitmix64(columns + np.uint64(1)))) < share[:, np.newaxis]
+    return without_cells(batch, hidden)
+
+
+def without_cells(batch: Batch, hidden: Array) -> Batch:
+    """Return rows of which some cells, (n, d), are missing."""
     schema = batch.schema
     numbers = np.where(hidden[:, list(schema.of_kind("continuous"))], np.nan, batch.numbers.values)
     categorical = list(schema.of_kind("categorical"))

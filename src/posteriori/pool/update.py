@@ -156,7 +156,7 @@ def _predicted_before(pool: FittedPool, data: Data) -> tuple[HeldOutSample, Held
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of categories that the members are about to learn
         rows = read_further_rows(pool.first, data.X, data.y, data.sample_weight, classes=data.classes, complete=False)
-        source, one = pool.predictor.source(data.X, pool.recipe.n_jobs), Pool(np.ones(1), np.zeros(len(pool.classes)))
+        source, one = pool.rows.source(data.X, pool.recipe.n_jobs), Pool(np.ones(1), np.zeros(len(pool.classes)))
         models = pool.posterior.models
         found = [source.map(Posterior((model,), one).log_posterior) for model in models]
         held_out = None if all(model.is_density for model in models) else _held_out(pool, source, rows)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.fitting.label_parameters import check_priors
 from posteriori.model import KnownCells, PartialRows, Pool, Posterior
 from posteriori.model_selection.held_out_predictions import HeldOut
@@ -19,7 +19,7 @@ from posteriori.tables import Column, Schema
 
 
 @dataclass(frozen=True)
-class FittedPool(FittedValue):
+class FittedPool(FittedClasses):
     """Members with their weights in the pool, by name, and what is known of the rows."""
 
     members: dict[str, Fitted]

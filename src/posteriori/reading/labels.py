@@ -73,6 +73,8 @@ class LabelColumn:
         Whether labels may be missing. Otherwise a missing label is an error, and `advice` is its remedy.
     offset : int
         The number of the first row, where the table is a part of a longer one: for messages.
+    cut_from : int, optional
+        The position among the columns of X of the numbers that the labels were cut from, if they were.
     """
 
     table: Table
@@ -82,11 +84,14 @@ class LabelColumn:
     may_miss: bool = False
     advice: str = "drop or label such rows"
     offset: int = 0
+    cut_from: int | None = None
 
     @property
     def target_place(self) -> int | None:
         """The position of the labels among the columns of X; None where y is not a column of X."""
-        return None if self.name is None else self.position
+        if self.name is None:
+            return None
+        return self.position if self.cut_from is None else self.cut_from
 
     def infer(self, holds_code: bool = False) -> Column:
         """Infer the column of the labels: its categories are the observed classes, sorted.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import OfClasses
 from posteriori.classifiers.kept_predictions import judge_rows
 from posteriori.classifiers.training_record import record_of, share_of_seen_rows
 from posteriori.learning.importance import Importance
@@ -125,7 +125,7 @@ def _relation_to_training(subject: ReportData, posterior: Array) -> tuple[str, s
     return "rows", "The probabilities were given. If their model was trained on these rows, they are too optimistic."
 
 
-def seen_rows(estimator: Estimator, X: Any) -> float | None:
+def seen_rows(estimator: OfClasses, X: Any) -> float | None:
     """Return the share of the rows that a model was trained on; None if it has no record of its training rows."""
     if record_of(estimator).fingerprints is None:
         return None

@@ -13,15 +13,14 @@ import numpy as np
 from posteriori.kernels.machine.compiling import use_numba
 from posteriori.model import GenerativeModel, PartialRows, Pool, Posterior
 from posteriori.model_files import Content, check_is_fitted_content, distinct, parse, read_file, refuse_unknown, unpack
-from posteriori.reading import read_rows
-from posteriori.reading.matching import matched_places
 from posteriori.scoring.out_of_range import ranges_of
 from posteriori.scoring.posterior import ModelRows, Scorer
-from posteriori.sources import LabelledSource, source_of
+from posteriori.scoring.rows import RowsToPredict
+from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_not_negative, check_numbers, require
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema, Table
+from posteriori.tables import Column, Schema
 from posteriori.tables.arrays import write_column
 from posteriori.user_warnings import warn
 
@@ -80,17 +79,14 @@ class FittedPosterior:
         """The index of the class that is predicted for a row that no class can produce."""
         return int(self.posterior.models[0].class_log_prior.argmax())
 
-    def places_in(self, table: Table) -> tuple[int, ...]:
-        """Return the position in a table of each column of the schema, as `matched_places` does."""
-        # Names given with parameters are optional: rows without names are taken by position, without a warning.
-        schema, named = self.schema, self.learned
-        return matched_places(table, schema, self.model, schema.target, warn_of_lost_names=named, may_lack=True)
+    @cached_property
+    def rows(self) -> RowsToPredict:
+        """The reader of rows to predict."""
+        return RowsToPredict(self.schema, self.model, self.posterior.n_scores, self.learned)
 
-    def source(self, X: Any, n_jobs: int | None = None) -> LabelledSource:
-        """Return rows to predict as a source, read on some threads; X is anything that `predict` takes."""
-        table = read_rows(X, self.schema, self.model)
-        source = source_of(table, self.schema, self.places_in(table), n_jobs=n_jobs or self.n_jobs)
-        return source.with_width(self.posterior.n_scores)
+    def source(self, X: Any) -> LabelledSource:
+        """Return rows to predict as a source; X is anything that `predict` takes."""
+        return self.rows.source(X, self.n_jobs)
 
     def scorer(self) -> Scorer:
         """Return a function from one row, a dict, to p(y | x) of each class, a dict."""

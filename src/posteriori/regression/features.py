@@ -1,0 +1,239 @@
+"""Features of a row for least squares: lines and steps of numbers, indicators of categories, and marks for gaps."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from posteriori.learning.cut_points import quantile_cuts
+from posteriori.support.checks import check_numbers, check_places, require
+from posteriori.support.typing import Array
+from posteriori.tables import Batch, Schema
+
+_MOST_STEPS = 20  # of a column
+_MOST_FEATURES = 1000  # steps and indicators of all columns
+_MOST_CATEGORIES = 50  # of a column that have an indicator
+_OTHER_COLUMNS = "the features are of other columns"
+_BEYOND = 0.25  # of the range of the training rows, how far a line goes on outside of it
+
+KINDS = ("line", "step", "category", "gap")
+
+
+@dataclass(frozen=True)
+class NumberFeatures:
+    """How a column of numbers becomes a line and steps."""
+
+    column: int  # its position in the schema
+    place: int  # its position among the numbers of a batch
+    centre: float
+    scale: float
+    lowest: float
+    highest: float
+    cuts: Array  # (k,): where the steps are
+    usual: Array  # (1 + k,): the mean of line and steps in the training rows
+
+    def of_cells(self, values: Array) -> Array:
+        """Return the line and the steps of cells, (n, 1 + k)."""
+        room = _BEYOND * (self.highest - self.lowest)
+        line = (np.clip(values, self.lowest - room, self.highest + room) - self.centre) / self.scale
+        return np.column_stack([line, values[:, np.newaxis] >= self.cuts])
+
+
+@dataclass(frozen=True)
+class CategoryFeatures:
+    """How a column of categories becomes indicators."""
+
+    column: int  # its position in the schema
+    place: int  # its position among the codes of a batch
+    codes: Array  # (k,): which have an indicator
+    usual: Array  # (k,): their shares in the training rows
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The mark for the missing cells of a column."""
+
+    column: int  # its position in the schema
+    place: int  # its position among the numbers, or the codes, of a batch
+    is_number: bool
+    share: float  # of the training rows
+
+    def is_missing(self, batch: Batch) -> Array:
+        """Return which rows lack the cell, (n,)."""
+        return (
+            np.isnan(batch.numbers.values[:, self.place]) if self.is_number else batch.codes.values[:, self.place] == 0
+        )
+
+
+@dataclass(frozen=True)
+class Features:
+    """The map from rows to features φ, of which each has mean 0 in the training rows.
+
+    Unknown cells have the mean, 0. A column with gaps in the training rows has a mark for them.
+    """
+
+    numbers: tuple[NumberFeatures, ...]
+    categories: tuple[CategoryFeatures, ...]
+    gaps: tuple[Gap, ...]
+    columns: Array  # (p,): the position in the schema of the column of each feature
+    kinds: Array  # (p,): the index in KINDS of each feature
+
+    @classmethod
+    def of(cls, schema: Schema, batch: Batch, weight: Array) -> Features:
+        """Return the features that suit some rows, (n,) of which have these weights."""
+        numbers = _features_of_numbers(schema, batch, weight)
+        categories = _features_of_categories(schema, batch, weight)
+        gaps = _marks(schema, batch, weight)
+        columns = [one.column for one in numbers for _ in range(1 + len(one.cuts))]
+        columns += [one.column for one in categories for _ in one.codes]
+        kinds = [kind for one in numbers for kind in [0] + [1] * len(one.cuts)]
+        kinds += [2 for one in categories for _ in one.codes] + [3] * len(gaps)
+        return cls(
+            numbers,
+            categories,
+            gaps,
+            np.array(columns + [one.column for one in gaps], np.int64),
+            np.array(kinds, np.int64),
+        )
+
+    def check_against(self, schema: Schema) -> None:
+        """Raise ValueError unless the features are those of the columns of a schema."""
+        continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
+        for one in self.numbers:
+            require(0 <= one.place < len(continuous) and continuous[one.place] == one.column, _OTHER_COLUMNS)
+            check_numbers("the steps of a column", one.cuts, (len(one.cuts),))
+            check_numbers("the means of features", one.usual, (1 + len(one.cuts),))
+            numbers = np.array([one.centre, one.scale, one.lowest, one.highest])
+            check_numbers("the line of a column", numbers, (4,))
+            require(one.scale > 0 and one.lowest < one.highest, "a column of numbers has no range")
+        for of in self.categories:
+            places = range(len(schema.coded))
+            require(of.place in places and schema.coded[of.place] == of.column in categorical, _OTHER_COLUMNS)
+            check_places(
+                "the codes of a column", of.codes, (len(of.codes),), 1, schema.columns[of.column].cardinality + 1
+            )
+            check_numbers("the means of features", of.usual, (len(of.codes),), 0.0, 1.0)
+        for gap in self.gaps:
+            columns = continuous if gap.is_number else schema.coded
+            require(0 <= gap.place < len(columns) and columns[gap.place] == gap.column, _OTHER_COLUMNS)
+        n_features = sum(1 + len(one.cuts) for one in self.numbers) + sum(len(one.codes) for one in self.categories)
+        shape = (n_features + len(self.gaps),)
+        check_places("the columns of features", self.columns, shape, 0, len(schema.columns))
+        check_places("the kinds of features", self.kinds, shape, 0, len(KINDS))
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @cached_property
+    def parts_of_numbers(self) -> list[tuple[slice, slice]]:
+        """Where the line and the steps of each column of numbers are."""
+        ends = np.cumsum([0, *(1 + len(one.cuts) for one in self.numbers)]).tolist()
+        return [(slice(a, a + 1), slice(a + 1, b)) for a, b in itertools.pairwise(ends)]
+
+    @cached_property
+    def parts_of_categories(self) -> list[slice]:
+        """Where the indicators of each column of categories are."""
+        first = sum(1 + len(one.cuts) for one in self.numbers)
+        ends = np.cumsum([first, *(len(one.codes) for one in self.categories)]).tolist()
+        return [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+    @cached_property
+    def parts_of_gaps(self) -> list[slice]:
+        """Where the mark of each column with gaps is."""
+        first = len(self) - len(self.gaps)
+        return [slice(first + k, first + k + 1) for k in range(len(self.gaps))]
+
+    def of_rows(self, batch: Batch) -> Array:
+        """Return the features of rows, (n, p); 0, the mean, where the cell is unknown."""
+        out = np.empty((len(batch), len(self)))
+        for one, (line, steps) in zip(self.numbers, self.parts_of_numbers, strict=True):
+            values = _cells(batch, one)
+            found = one.of_cells(values) - one.usual
+            found[np.isnan(values)] = 0.0
+            out[:, line.start : steps.stop] = found
+        for of, part in zip(self.categories, self.parts_of_categories, strict=True):
+            codes = batch.codes.values[:, of.place].astype(np.int64)
+            out[:, part] = (codes[:, np.newaxis] == of.codes) - of.usual
+            out[codes == 0, part] = 0.0
+        for gap, part in zip(self.gaps, self.parts_of_gaps, strict=True):
+            out[:, part.start] = gap.is_missing(batch) - gap.share
+        return out
+
+    def unknown(self, batch: Batch) -> Array:
+        """Return which features of rows are unknown, (n, p): those of missing cells, except for the marks of gaps."""
+        out = np.zeros((len(batch), len(self)), np.bool_)
+        for one, (line, steps) in zip(self.numbers, self.parts_of_numbers, strict=True):
+            out[:, line.start : steps.stop] = np.isnan(_cells(batch, one))[:, np.newaxis]
+        for of, part in zip(self.categories, self.parts_of_categories, strict=True):
+            out[:, part] = (batch.codes.values[:, of.place] == 0)[:, np.newaxis]
+        return out
+
+    def unexpected(self, batch: Batch) -> Array:
+        """Return which rows lack a cell of a column that has no mark for gaps, (n,)."""
+        marked = {one.column for one in self.gaps}
+        of = [j for j, column in enumerate(self.columns.tolist()) if column not in marked]
+        return np.asarray(self.unknown(batch)[:, of].any(axis=1))
+
+    @cached_property
+    def unit(self) -> Array:
+        """The prior variance of the coefficient of each feature, relative to others of its kind, (p,).
+
+        The steps of a column have together that of one line.
+        """
+        unit = np.ones(len(self))
+        for _, steps in self.parts_of_numbers:
+            unit[steps] = 1.0 / (steps.stop - steps.start + 1)
+        return unit
+
+
+def _cells(batch: Batch, one: NumberFeatures) -> Array:
+    return np.asarray(batch.numbers.values[:, one.place], np.float64)
+
+
+def _features_of_numbers(schema: Schema, batch: Batch, weight: Array) -> tuple[NumberFeatures, ...]:
+    columns = schema.of_kind("continuous")
+    n_steps = int(np.clip(_MOST_FEATURES // 2 // max(len(columns), 1), 1, _MOST_STEPS))
+    found = []
+    for place, j in enumerate(columns):
+        values = np.asarray(batch.numbers.values[:, place], np.float64)
+        known = ~np.isnan(values)
+        present, of_rows = values[known], weight[known]
+        if not len(present) or present.min() == present.max():
+            continue
+        centre = float(np.average(present, weights=of_rows))
+        scale = float(np.sqrt(np.average((present - centre) ** 2, weights=of_rows)))
+        cuts = quantile_cuts(present, of_rows, n_steps + 1)
+        ends = float(present.min()), float(present.max())
+        one = NumberFeatures(j, place, centre, scale, *ends, cuts, np.zeros(1 + len(cuts)))
+        found.append(replace(one, usual=np.average(one.of_cells(present), axis=0, weights=of_rows)))
+    return tuple(found)
+
+
+def _features_of_categories(schema: Schema, batch: Batch, weight: Array) -> tuple[CategoryFeatures, ...]:
+    columns = schema.of_kind("categorical")
+    most = int(np.clip(_MOST_FEATURES // 2 // max(len(columns), 1), 2, _MOST_CATEGORIES))
+    found = []
+    for j in columns:
+        place = schema.coded.index(j)
+        counts = np.bincount(batch.codes.values[:, place], weight)
+        shown = np.flatnonzero(counts[1:] > 0) + 1
+        if len(shown) < 2:
+            continue
+        frequent = np.sort(shown[np.argsort(-counts[shown], kind="stable")][:most])
+        found.append(CategoryFeatures(j, place, frequent, counts[frequent] / counts[1:].sum()))
+    return tuple(found)
+
+
+def _marks(schema: Schema, batch: Batch, weight: Array) -> tuple[Gap, ...]:
+    places = [(True, j, place) for place, j in enumerate(schema.of_kind("continuous"))]
+    places += [(False, j, schema.coded.index(j)) for j in schema.of_kind("categorical")]
+    found = []
+    for is_number, j, place in places:
+        gap = Gap(j, place, is_number, 0.0)
+        share = float(weight @ gap.is_missing(batch) / weight.sum())
+        if 0.0 < share < 1.0:
+            found.append(replace(gap, share=share))
+    return tuple(found)

@@ -1,0 +1,90 @@
+"""Features that are the similarity of a row to some training rows, the landmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from posteriori.regression.features import Features
+from posteriori.support.checks import check_numbers
+from posteriori.support.typing import Array
+
+_ROOT3 = np.sqrt(3.0)
+_FARTHEST = 3.0  # standard deviations, beyond which a number is no farther from others
+_JITTER = 1e-6  # on the diagonal, so that equal landmarks do no harm
+
+
+def matern(distance: Array) -> Array:
+    r"""Return the Matérn covariance of smoothness 3/2, (1 + √3 r)·exp(−√3 r), of squared distances r²."""
+    r = _ROOT3 * np.sqrt(distance)
+    return np.asarray((1.0 + r) * np.exp(-r))
+
+
+def squared_distances(a: Array, b: Array, weight: Array) -> Array:
+    """Return Σ_j w_j (a_j − b_j)², (n, m), of rows a (n, q) and b (m, q)."""
+    a, b = a * np.sqrt(weight), b * np.sqrt(weight)
+    found = (a**2).sum(axis=1)[:, np.newaxis] + (b**2).sum(axis=1) - 2.0 * a @ b.T
+    return np.asarray(np.maximum(found, 0.0))
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What distances between rows are made of: numbers and their ranks, indicators of categories, and marks of gaps."""
+
+    values: Array  # (n, q)
+    group: Array  # (q,): inputs of one group have one weight
+
+    @classmethod
+    def of(cls, features: Features, values: Array) -> Inputs:
+        """Return the inputs of rows from their features (n, p), of which none is unknown."""
+        parts, groups = [], []
+        for lines, steps in features.parts_of_numbers:
+            width = steps.stop - steps.start
+            rank = values[:, steps].sum(axis=1) * (np.sqrt(12.0) / (width + 1))
+            parts += [np.clip(values[:, lines], -_FARTHEST, _FARTHEST), rank[:, np.newaxis]]
+        for one in (*features.parts_of_categories, *features.parts_of_gaps):
+            parts.append(values[:, one])
+        for g, part in enumerate(parts):
+            groups += [g] * part.shape[1]
+        joined = np.concatenate(parts, axis=1) if parts else np.empty((len(values), 0))
+        return cls(joined, np.array(groups, np.int64))
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return int(self.group.max(initial=-1)) + 1
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """The features L⁻¹ k(x) of a row, where k are its covariances with the landmarks, and L Lᵀ those between them.
+
+    With coefficients of one prior variance a, the covariance of two rows is a·k(x)ᵀ K⁻¹ k(x'), the best approximation
+    of a·k(x, x') from these landmarks (Williams & Seeger, Using the Nyström method to speed up kernel machines, 2001).
+    """
+
+    inputs: Array  # (m, q)
+    weight: Array  # (q,): of the squared difference of each input
+
+    def check(self) -> None:
+        """Raise ValueError unless inputs and their weights fit together."""
+        shape = (len(self.inputs), len(self.weight))
+        check_numbers("the inputs of landmarks", self.inputs, shape)
+        check_numbers("the weights of inputs", self.weight, shape[1:], 0.0)
+
+    @cached_property
+    def _factor(self) -> Array:
+        covariance = matern(squared_distances(self.inputs, self.inputs, self.weight))
+        covariance[np.diag_indices_from(covariance)] += _JITTER
+        return np.asarray(cholesky(covariance, lower=True, check_finite=False))
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def of_rows(self, inputs: Array) -> Array:
+        """Return the features of rows, (n, m), from their inputs (n, q)."""
+        covariance = matern(squared_distances(self.inputs, inputs, self.weight))
+        return np.asarray(solve_triangular(self._factor, covariance, lower=True, check_finite=False).T)

@@ -1,0 +1,181 @@
+"""Least squares from sums of products: the joint Gaussian of features and targets, also of rows known in part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from posteriori.support.checks import check_numbers
+from posteriori.support.typing import Array
+
+
+@dataclass(frozen=True)
+class Products:
+    """Sums over rows: of features φ, of targets t, and of their products. + adds up rows, − takes rows away.
+
+    Features and targets have means near 0 and variances near 1, so that no digit is lost to their offsets.
+    """
+
+    weight: float  # Σ w
+    features: Array  # (p,): Σ w φ
+    targets: Array  # (k,): Σ w t
+    squares: Array  # (p, p): Σ w φ φᵀ
+    mixed: Array  # (p, k): Σ w φ tᵀ
+    target_squares: Array  # (k,): Σ w t²
+
+    @classmethod
+    def of(cls, features: Array, targets: Array, weight: Array) -> Products:
+        """Return the sums of some rows: features (n, p), targets (n, k), weight (n,)."""
+        weighted = features * weight[:, np.newaxis]
+        return cls(
+            float(weight.sum()),
+            weighted.sum(axis=0),
+            weight @ targets,
+            weighted.T @ features,
+            weighted.T @ targets,
+            weight @ targets**2,
+        )
+
+    def __add__(self, other: Self) -> Products:
+        return Products(*(a + b for a, b in self._pairs(other)))
+
+    def __sub__(self, other: Self) -> Products:
+        return Products(*(a - b for a, b in self._pairs(other)))
+
+    def _pairs(self, other: Self) -> list[tuple[Any, Any]]:
+        return [(getattr(self, one.name), getattr(other, one.name)) for one in fields(self)]
+
+    def check(self) -> None:
+        """Raise ValueError unless these may be sums of rows."""
+        p, k = self.mixed.shape if self.mixed.ndim == 2 else (0, 0)
+        check_numbers("the weight of rows", np.array([self.weight]), (1,), np.finfo(np.float64).tiny)
+        shapes = {"features": (p,), "targets": (k,), "squares": (p, p), "mixed": (p, k), "target_squares": (k,)}
+        for name, shape in shapes.items():
+            check_numbers(f"the sums of {name.replace('_', ' ')}", getattr(self, name), shape)
+
+    def first(self, n_features: int) -> Products:
+        """Return the sums of the first features."""
+        p = n_features
+        return Products(
+            self.weight, self.features[:p], self.targets, self.squares[:p, :p], self.mixed[:p], self.target_squares
+        )
+
+    def of_target(self, k: int) -> Products:
+        """Return the sums of one target."""
+        one = slice(k, k + 1)
+        return Products(
+            self.weight, self.features, self.targets[one], self.squares, self.mixed[:, one], self.target_squares[one]
+        )
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    r"""The coefficients that are most probable if each is normal with mean 0, and so is the noise.
+
+    .. math:: \beta = (S + \Lambda)^{-1} \sum_i w_i (\phi_i - \bar\phi) (t_i - \bar t), \qquad
+              S = \sum_i w_i (\phi_i - \bar\phi) (\phi_i - \bar\phi)^T
+
+    Λ is diagonal: the variance of the noise over the variance of each coefficient. The same sums are those of the joint
+    Gaussian of φ and t, with the covariance (S + Λ)/Σw of the features. So unknown features u are integrated out, given
+    the known ones o: with P = (S + Λ)⁻¹,
+
+    .. math:: \mathrm{E}(\phi_u \mid \phi_o) = \bar\phi_u - P_{uu}^{-1} P_{uo} (\phi_o - \bar\phi_o), \qquad
+              \mathrm{Var}(\beta^T \phi \mid \phi_o) = \beta_u^T P_{uu}^{-1} \beta_u / \sum_i w_i,
+
+    and the mean of t is that of the least squares of t on the known features alone.
+
+    References
+    ----------
+    Hoerl & Kennard, Ridge regression, Technometrics 12 (1970). Bishop, Pattern Recognition and Machine Learning (2006),
+    section 2.3 (conditional Gaussians and the inverse of a part).
+    """
+
+    products: Products
+    penalty: Array  # (p,): the diagonal of Λ, > 0
+
+    def check(self) -> None:
+        """Raise ValueError unless there is a positive penalty for each feature."""
+        n_features = len(self.products.features)
+        check_numbers("the penalties", self.penalty, (n_features,), np.finfo(np.float64).tiny)
+
+    @cached_property
+    def mean(self) -> Array:
+        """The mean of the features, (p,)."""
+        return np.asarray(self.products.features / self.products.weight)
+
+    @cached_property
+    def target_mean(self) -> Array:
+        """The mean of the targets, (k,)."""
+        return np.asarray(self.products.targets / self.products.weight)
+
+    @cached_property
+    def _factor(self) -> Any:
+        products = self.products
+        matrix = products.squares - products.weight * np.outer(self.mean, self.mean)
+        matrix[np.diag_indices_from(matrix)] += self.penalty
+        return cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+
+    @cached_property
+    def coefficients(self) -> Array:
+        """β, (p, k)."""
+        products = self.products
+        mixed = products.mixed - products.weight * np.outer(self.mean, self.target_mean)
+        return np.asarray(cho_solve(self._factor, mixed, check_finite=False))
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(S + Λ)⁻¹, (p, p)."""
+        return np.asarray(cho_solve(self._factor, np.eye(len(self.penalty)), check_finite=False))
+
+    def predict(self, features: Array) -> Array:
+        """Return the mean of the targets of rows, (n, k)."""
+        return np.asarray((features - self.mean) @ self.coefficients + self.target_mean)
+
+    def leverages(self, features: Array, weight: Array) -> Array:
+        """Return by how much the prediction of each training row changes with its own target, (n,), in [0, 1)."""
+        from scipy.linalg import solve_triangular
+
+        centred = features - self.mean
+        half = solve_triangular(self._factor[0], centred.T, lower=True, check_finite=False)
+        return np.asarray(weight * ((half**2).sum(axis=0) + 1.0 / self.products.weight))
+
+    def leave_one_out(self, features: Array, targets: Array, weight: Array) -> Array:
+        r"""Return the prediction of each training row by the least squares of all others, (n, k).
+
+        .. math:: t_i - \hat t_{-i} = \frac{t_i - \hat t_i}{1 - h_i}, \quad
+                  h_i = w_i \Bigl((\phi_i - \bar\phi)^T (S + \Lambda)^{-1} (\phi_i - \bar\phi)
+                  + \frac{1}{\sum_j w_j}\Bigr)
+
+        It is exact, also with more features than rows: as Λ is positive, h < 1 (Golub, Heath & Wahba 1979).
+        """
+        residual = targets - self.predict(features)
+        return np.asarray(targets - residual / (1.0 - self.leverages(features, weight))[:, np.newaxis])
+
+    def filled(self, features: Array, unknown: Array) -> tuple[Array, Array]:
+        """Return features with the expectations of the unknown ones, and the variance of each target by them, (n, k).
+
+        Parameters
+        ----------
+        features : ndarray (n, p)
+        unknown : ndarray (n, p)
+            Which features are unknown.
+        """
+        filled, variance = features.copy(), np.zeros((len(features), self.coefficients.shape[1]))
+        rows = np.flatnonzero(unknown.any(axis=1))
+        if not len(rows):
+            return filled, variance
+        patterns, which = np.unique(unknown[rows], axis=0, return_inverse=True)
+        groups = np.split(rows[np.argsort(which.ravel(), kind="stable")], np.cumsum(np.bincount(which.ravel()))[:-1])
+        for pattern, of in zip(patterns, groups, strict=True):
+            u, o = np.flatnonzero(pattern), np.flatnonzero(~pattern)
+            factor = cho_factor(self.inverse[np.ix_(u, u)], lower=True, check_finite=False)
+            deviation = (features[np.ix_(of, o)] - self.mean[o]) @ self.inverse[np.ix_(o, u)]
+            filled[np.ix_(of, u)] = self.mean[u] - cho_solve(factor, deviation.T, check_finite=False).T
+            beta = self.coefficients[u]
+            spread = (beta * cho_solve(factor, beta, check_finite=False)).sum(axis=0)
+            variance[of] = spread / self.products.weight
+        return filled, variance

@@ -1,0 +1,143 @@
+"""The cells into which the range of a target of numbers is cut."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posteriori.model.predictive import NumberCells
+from posteriori.support.typing import Array
+
+_CELLS = 160  # of about equal weight
+_MOST_WIDE = 80  # further cells, into which wide ones are cut
+_WIDE = 3.0  # times as wide as a typical neighbour
+_TAIL_CELLS, _GROWTH = 10, 1.6
+_LATTICE = 1e7  # steps in the range, beyond which numbers count as continuous
+_DECIMALS = 6
+_FREQUENT = 0.02  # share of the rows that a value of excess has at least
+_EXCESS = 3.0  # times the mean share of the cells beside it
+
+
+def step_of(values: Array) -> float:
+    """Return the greatest power of ten of which all values are multiples; 0 if there is none, or it is too fine."""
+    span = float(values.max() - values.min())
+    for decimals in range(_DECIMALS + 1):
+        step = 10.0**-decimals
+        if span > _LATTICE * step:
+            return 0.0
+        multiples = values / step
+        if np.abs(multiples - np.round(multiples)).max() <= 1e-6 * max(1.0, 1e-6 * np.abs(multiples).max()):
+            return step
+    return 0.0
+
+
+def cells_of(values: Array, weight: Array) -> NumberCells:
+    """Return cells of about equal weight, of one point where a value is frequent, with a tail at both ends.
+
+    Wide cells are cut, so that their density is uniform. Numbers that are never negative keep that.
+    """
+    step = step_of(values)
+    distinct, place = np.unique(np.round(values / step) * step if step else values, return_inverse=True)
+    share = np.bincount(place, weight) / weight.sum()
+    low, high, single = _grouped(distinct, share)
+    if step:
+        # A cell reaches up to the next one.
+        high = np.append(low[1:] - step, high[-1])
+    else:
+        low, high = _touching(low, high, single)
+    low, high = _with_wide_cut(low, high, step)
+    low, high = _with_tails(low, high, step, bool(values.min() >= 0))
+    if step:
+        low, high = np.round(low / step) * step, np.round(high / step) * step
+    return NumberCells(low, high, step)
+
+
+def _grouped(distinct: Array, share: Array) -> tuple[Array, Array, Array]:
+    """Return the least and the greatest value of each cell, and whether it is one frequent value."""
+    parts: list[tuple[int, int, bool]] = []  # first and last value, whether it is frequent
+    held, start = 0.0, 0
+    for i, part in enumerate(share.tolist()):
+        if part >= 1.0 / _CELLS:
+            if start < i:
+                parts.append((start, i - 1, False))
+            parts.append((i, i, True))
+            held, start = 0.0, i + 1
+            continue
+        held += part
+        if held >= 1.0 / _CELLS:
+            parts.append((start, i, False))
+            held, start = 0.0, i + 1
+    if start < len(distinct):
+        parts.append((start, len(distinct) - 1, False))
+    first, last, single = (np.array(one) for one in zip(*parts, strict=True))
+    return distinct[first], distinct[last], single
+
+
+def _touching(low: Array, high: Array, single: Array) -> tuple[Array, Array]:
+    """Return cells of continuous numbers without gaps: they meet midway, or at the frequent value."""
+    middle = (high[:-1] + low[1:]) / 2.0
+    upper = np.where(single[:-1], high[:-1], np.where(single[1:], low[1:], middle))
+    ends = np.concatenate([[low[0]], upper, [high[-1]]])
+    found: list[tuple[float, float]] = []
+    for k, is_single in enumerate(single.tolist()):
+        if is_single:
+            if found and found[-1][1] < low[k]:
+                found.append((found[-1][1], float(low[k])))
+            found.append((float(low[k]), float(low[k])))
+        else:
+            start = found[-1][1] if found else float(ends[k])
+            found.append((start, float(ends[k + 1])))
+    kept = [(a, b) for k, (a, b) in enumerate(found) if a < b or k == 0 or found[k - 1] != (a, b)]
+    cells = np.array(kept)
+    return cells[:, 0], cells[:, 1]
+
+
+def _with_wide_cut(low: Array, high: Array, step: float) -> tuple[Array, Array]:
+    """Return the cells, of which those much wider than the ones beside them are cut into equal parts."""
+    width = high - low
+    wide = np.flatnonzero(width > 0)
+    if len(wide) < 3:
+        return low, high
+    usual = np.full(len(low), np.inf)
+    for k in wide.tolist():
+        near = wide[(wide >= k - 4) & (wide <= k + 4) & (wide != k)]
+        usual[k] = np.median(width[near]) if len(near) else np.inf
+    parts = np.ones(len(low), np.int64)
+    parts[wide] = np.clip(np.ceil(width[wide] / (_WIDE * usual[wide])), 1, 8)
+    if step:
+        parts = np.minimum(parts, np.maximum(np.round(width / step).astype(np.int64) // 2, 1))
+    while parts.sum() - len(parts) > _MOST_WIDE:
+        parts = np.maximum((parts + 1) // 2, 1)
+    lows, highs = [], []
+    for a, b, n in zip(low.tolist(), high.tolist(), parts.tolist(), strict=True):
+        edges = np.linspace(a, b + step, n + 1)
+        if step:
+            edges = np.round(edges / step) * step
+        lows.append(edges[:-1])
+        highs.append(edges[1:] - step)
+    return np.concatenate(lows), np.concatenate(highs)
+
+
+def _with_tails(low: Array, high: Array, step: float, positive: bool) -> tuple[Array, Array]:
+    """Return the cells with growing ones beyond both ends; none below 0 of numbers that are never negative."""
+    positive_width = (high - low + step)[high - low + step > 0]
+    usual = float(np.median(positive_width)) if len(positive_width) else max(abs(float(low[0])), 1.0) * 0.1
+
+    def tail(at_end: Array) -> Array:
+        near = at_end[at_end > 0]
+        width = max(float(np.median(near)) if len(near) else usual, step)
+        sizes = width * _GROWTH ** np.arange(_TAIL_CELLS)
+        return (
+            np.maximum(np.round(np.cumsum(sizes) / step) * step, step * np.arange(1, _TAIL_CELLS + 1))
+            if step
+            else np.cumsum(sizes)
+        )
+
+    widths = high - low + step
+    above = high[-1] + step + np.concatenate([[0.0], tail(widths[-3:])])
+    below = low[0] - tail(widths[:3])[::-1]
+    below = np.append(below, low[0])
+    if positive:
+        below = np.unique(np.maximum(below, 0.0))
+    lows = np.concatenate([below[:-1], low, above[:-1]])
+    highs = np.concatenate([below[1:] - step, high, above[1:] - step])
+    return lows, highs

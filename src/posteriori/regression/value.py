@@ -1,0 +1,90 @@
+"""The result of a fit of a pool of regressions, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from posteriori.densities import RandomTrees
+from posteriori.densities.random_trees import RandomTreesParameters
+from posteriori.fitting.fitted import FittedValue
+from posteriori.model import Pool, clip_log_posteriors
+from posteriori.model.predictive import PredictiveDensity
+from posteriori.regression.held_out import HeldOutNumbers
+from posteriori.regression.members import Members
+from posteriori.scoring.rows import RowsToPredict
+from posteriori.support.checks import check_numbers, require
+from posteriori.support.typing import Array
+from posteriori.tables import Batch, Schema
+
+
+@dataclass(frozen=True)
+class FittedRegression(FittedValue):
+    """The members of a pool of regressions, with their weights, and what is known of the rows.
+
+    A cell of the target is to this pool what a class is to one of classifiers.
+    """
+
+    of_columns: Schema
+    members: Members
+    pool: Pool
+    joint_trees: RandomTreesParameters  # p(x) by the trees of the neighbours
+    results: dict[str, list[Any]] = field(default_factory=dict)  # cross-validated scores
+    out_of_fold: HeldOutNumbers | None = None  # not in files
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.of_columns
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of coefficients of the locations, of leaves of the trees, and of weights."""
+        coefficients = sum(len(one.penalty) for one in self.members.locations)
+        return coefficients + self.members.neighbours.trees.n_leaves + len(self.pool.weight)
+
+    @cached_property
+    def rows(self) -> RowsToPredict:
+        """The reader of rows to predict."""
+        return RowsToPredict(self.of_columns, self.recipe.name, 4 * len(self.members.cells))
+
+    def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
+        """Return the probability of each cell of the target, (n, G)."""
+        log_probability = clip_log_posteriors(self.members.log_probability(batch, n_jobs))
+        return np.exp(self.pool.log_posterior(log_probability, self.pool.parts(batch)))
+
+    def log_evidence(self, batch: Batch) -> Array:
+        """Return log p(x) in nats, (n,), by the trees: the cells of numbers are their bins."""
+        joint, tile = self.joint_trees, self.members.neighbours.tile(batch)
+        of_classes = RandomTrees(()).log_density(joint, tile) + np.log(joint.prior)
+        return np.asarray(np.logaddexp.reduce(of_classes, axis=1))
+
+    def density(self, probability: Array) -> PredictiveDensity:
+        """Return densities of the target from the probabilities of its cells."""
+        return PredictiveDensity(self.members.cells, probability, self.target.name)
+
+    def without_rows(self) -> Self:
+        """Return a value of the same predictions without held-out predictions."""
+        return replace(self, out_of_fold=None)
+
+    def for_file(self) -> Self:
+        """Return the value as a model file holds it."""
+        return replace(self, record=self.record.for_file(), out_of_fold=None)
+
+    def check(self) -> None:
+        """Raise ValueError unless the parts, which may come from a file, agree with each other."""
+        require(self.target.kind == "continuous", "the target is not a column of numbers")
+        n_cells, n_members = len(self.members.cells), len(self.members.smoothings)
+        self.members.check_against(self.of_columns)
+        check_numbers("the weights of the members", self.pool.weight, (n_members,), 0.0)
+        check_numbers("the biases of cells", self.pool.bias, (n_cells,))
+        require(self.pool.partial is not None, "the weights for partial rows are missing")
+        assert self.pool.partial is not None
+        self.pool.partial.check_against(n_members, n_cells, len(self.of_columns.columns))
+        trees = self.members.neighbours.trees
+        require(self.joint_trees.trees == trees, "the joint distribution is of other trees")
+        cut = self.members.neighbours.schema
+        self.joint_trees.check_against([cut.columns[j] for j in cut.dense], 2)
