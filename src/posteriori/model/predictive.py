@@ -329,7 +329,7 @@ def _numbers(value: Any, parameter: str) -> Array:
     """Return numbers as float64; text and dates are none, even if NumPy would convert them."""
     values = np.asarray(value)
     try:
-        require(values.dtype.kind in "biufO", "neither numbers nor objects")
+        require(values.dtype.kind in "biufO", "text or dates")
         return values.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         what = f"is {value!r}" if values.ndim == 0 else f"holds values of type {values.dtype}"
