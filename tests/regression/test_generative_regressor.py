@@ -141,7 +141,7 @@ def test_nothing_known_gives_the_distribution_of_the_training_rows():
     density = model.predict_density(nothing)
     y = penguins()["body_mass_g"].to_numpy()
     for at in np.quantile(y, [0.1, 0.35, 0.6, 0.9]):
-        end = density.cells.high[density.cells.find(at)][0]
+        end = density.cells.high[density.cells.nearest(at)]
         assert_allclose(density.cdf(end)[0], np.mean(y <= end), atol=1e-6)
 
 

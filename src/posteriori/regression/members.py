@@ -190,7 +190,7 @@ class Members:
             width = Inputs.of(design.features, np.zeros((0, len(design.features)))).values.shape[1]
             check_equal("the number of inputs", len(design.landmarks.weight), width)
         for smoothing in self.smoothings:
-            check_numbers("the width of a blur", np.array([smoothing.width]), (1,), np.finfo(np.float32).tiny)
+            check_numbers("the width of a blur", np.array([smoothing.width]), (1,), 1e-6)
             check_share("the weight of all rows", smoothing.common)
 
     def without(self, sums: Products | None, neighbours: Neighbours) -> Members:
