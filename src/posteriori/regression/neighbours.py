@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -49,6 +50,13 @@ class Neighbours:
     rows: Array  # the numbers of the training rows, leaf after leaf
     weight: Array  # (N,): of the training rows
 
+    @cached_property
+    def _of_leaf(self) -> Array:
+        """What each leaf gives a row of weight 1, (leaves,): the trees have the weight 1 together."""
+        leaf = np.repeat(np.arange(self.trees.n_leaves), np.diff(self.starts))
+        weight = np.bincount(leaf, self.weight[self.rows], self.trees.n_leaves)
+        return np.asarray(1.0 / (self.trees.n_trees * np.maximum(weight, np.finfo(np.float64).tiny)))
+
     def tile(self, batch: Batch) -> Codes:
         """Return the cells of rows as the trees read them."""
         return cast(Codes, batch.with_schema(self.schema).take(self.schema.dense, "categorical"))
@@ -69,6 +77,7 @@ class Neighbours:
         def add(part: slice) -> None:
             kernels.spread_neighbours(
                 codes[part],
+                trees.steps,
                 trees.nodes,
                 trees.roots,
                 trees.sides,
@@ -77,6 +86,7 @@ class Neighbours:
                 self.starts,
                 self.rows,
                 self.weight,
+                self._of_leaf,
                 placed.cell,
                 placed.residual,
                 location[part],
@@ -146,7 +156,7 @@ def grow_neighbours(
     continuous = cut.of_kind("continuous")
     density = RandomTrees(
         tuple(place for place, j in enumerate(cut.dense) if j in continuous),
-        trees_for(n, "mixed"),
+        trees_for(n, "random"),
         "mixed",
         fewest=_FEWEST,
         seed=seed,
