@@ -9,8 +9,9 @@ from posteriori.version import __version__ as __version__
 # The public names, by the module that holds them, which is loaded on first use: `import posteriori` compiles nothing.
 # Results and what few need are in their modules alone, which are loaded on first use, too: `po.reading.Scan`.
 _NAMES_OF = {
-    "classifiers": "AveragedOneDependence ChowLiuTree GaussianDiscriminant GenerativeClassifier GenerativeForest "
-    "GenerativeRegressor KDependenceBayes MixtureModel NaiveBayes TreeAugmentedNaiveBayes",
+    "classifiers": "AdditiveRegressor AveragedOneDependence ChowLiuTree GaussianDiscriminant GenerativeClassifier "
+    "GenerativeForest GenerativeRegressor KDependenceBayes KernelRegressor MixtureModel NaiveBayes "
+    "TreeAugmentedNaiveBayes",
     "classifiers.merging": "merge",
     "classifiers.prediction_files": "predict_to",
     "fitting.parameter_groups": "Columns EM Labels",
@@ -35,6 +36,7 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori import explain as explain
     from posteriori import networks as networks
     from posteriori import plotting as plotting
+    from posteriori.classifiers import AdditiveRegressor as AdditiveRegressor
     from posteriori.classifiers import AveragedOneDependence as AveragedOneDependence
     from posteriori.classifiers import ChowLiuTree as ChowLiuTree
     from posteriori.classifiers import GaussianDiscriminant as GaussianDiscriminant
@@ -42,6 +44,7 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.classifiers import GenerativeForest as GenerativeForest
     from posteriori.classifiers import GenerativeRegressor as GenerativeRegressor
     from posteriori.classifiers import KDependenceBayes as KDependenceBayes
+    from posteriori.classifiers import KernelRegressor as KernelRegressor
     from posteriori.classifiers import MixtureModel as MixtureModel
     from posteriori.classifiers import NaiveBayes as NaiveBayes
     from posteriori.classifiers import TreeAugmentedNaiveBayes as TreeAugmentedNaiveBayes

@@ -18,6 +18,7 @@ from posteriori.fitting.recipe import Recipe, parameter_names
 from posteriori.model_files import check_is_fitted_content, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.files import network_of_content
 from posteriori.pool.value import FittedPool
+from posteriori.regression.gaussian import FittedGaussian
 from posteriori.regression.value import FittedRegression
 from posteriori.support.checks import require
 from posteriori.support.typing import Array
@@ -26,6 +27,8 @@ Kind = TypeVar("Kind", bound=classifiers.GenerativeEstimator)
 _VALUES: dict[type[Any], type[Any]] = {
     classifiers.GenerativeClassifier: FittedPool,
     classifiers.GenerativeRegressor: FittedRegression,
+    classifiers.AdditiveRegressor: FittedGaussian,
+    classifiers.KernelRegressor: FittedGaussian,
 }
 _registered: dict[str, type[Any]] = {}
 

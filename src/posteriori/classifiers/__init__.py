@@ -8,9 +8,11 @@ from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.generative_regressor import GenerativeRegressor
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes
+from posteriori.classifiers.sum_regressors import AdditiveRegressor, KernelRegressor
 from posteriori.classifiers.trees import ChowLiuClassifier, ChowLiuTree, TreeAugmentedNaiveBayes
 
 __all__ = [
+    "AdditiveRegressor",
     "AveragedOneDependence",
     "ChowLiuClassifier",
     "ChowLiuTree",
@@ -21,6 +23,7 @@ __all__ = [
     "GenerativeForest",
     "GenerativeRegressor",
     "KDependenceBayes",
+    "KernelRegressor",
     "MixtureModel",
     "NaiveBayes",
     "TreeAugmentedNaiveBayes",

@@ -20,9 +20,9 @@ from posteriori.pool.parameters import Data
 from posteriori.reading import check_weights, read_labels
 from posteriori.regression.fit import fit
 from posteriori.regression.held_out import HeldOutNumbers
-from posteriori.regression.members import NAMES
+from posteriori.regression.locations import NAMES
 from posteriori.regression.rows import numbers_of
-from posteriori.regression.value import FittedRegression
+from posteriori.regression.value import FittedNumbers, FittedRegression
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
 
@@ -33,8 +33,8 @@ class Regressor(RegressorMixin, Estimator):
     takes_two_values = True
 
     @property
-    def _value(self) -> FittedRegression:
-        return cast(FittedRegression, super()._value)
+    def _value(self) -> FittedNumbers:
+        return cast(FittedNumbers, super()._value)
 
     # Predicting -------------------------------------------------------------------------------------------------
 
@@ -72,10 +72,6 @@ class Regressor(RegressorMixin, Estimator):
         squared = float(share @ (target - self.predict(X)) ** 2)
         total = float(share @ (target - share @ target) ** 2)
         return 1.0 - squared / total if total > 0 else float(squared == 0.0)
-
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,), by the trees of the neighbours: lower for more unusual rows."""
-        return self._source(X).map(self._value.log_evidence)
 
 
 @declares_parameters
@@ -207,6 +203,14 @@ class GenerativeRegressor(Regressor):
         """
         self.fitted_ = fit(self.recipe, Data(X, y, sample_weight, groups=groups))
         return self
+
+    @property
+    def _value(self) -> FittedRegression:
+        return cast(FittedRegression, super()._value)
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) in nats, (n,), by the trees of the neighbours: lower for more unusual rows."""
+        return self._source(X).map(self._value.log_evidence)
 
     def _validate_params(self) -> None:
         super()._validate_params()

@@ -82,10 +82,7 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     given = read_labels(data.y, table)
     warn_of_labels_among_features(data.y, table)
     y = numbers_of(given)
-    missing = np.flatnonzero(np.isnan(y))
-    if len(missing):
-        listed = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-        raise ValueError(f"Input y contains NaN: the target of row {listed} is missing; drop such rows")
+    reject_missing(y)
     name = given.name or "y"
     if len(y) < _FEWEST:
         raise ValueError(f"n_samples={len(y)}: a regressor learns from three rows at least")
@@ -105,6 +102,14 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     target = Column(name, "continuous", dtype=str(given.table.data_type(given.position)))
     of_evaluated = _cells_of(folded)
     return NumberRows(folded, target, y[folded.evaluated], of_evaluated, y)
+
+
+def reject_missing(y: Array) -> None:
+    """Raise ValueError if a target is missing."""
+    missing = np.flatnonzero(np.isnan(y))
+    if len(missing):
+        listed = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
+        raise ValueError(f"Input y contains NaN: the target of row {listed} is missing; drop such rows")
 
 
 def numbers_of(labels: LabelColumn) -> Array:

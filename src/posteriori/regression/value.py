@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -12,7 +13,7 @@ from posteriori.densities import RandomTrees
 from posteriori.densities.random_trees import RandomTreesParameters
 from posteriori.fitting.fitted import FittedValue
 from posteriori.model import Pool, clip_log_posteriors
-from posteriori.model.predictive import PredictiveDensity
+from posteriori.model.predictive import NumberCells, PredictiveDensity
 from posteriori.regression.held_out import HeldOutNumbers
 from posteriori.regression.members import Members
 from posteriori.scoring.rows import RowsToPredict
@@ -22,13 +23,42 @@ from posteriori.tables import Batch, Schema
 
 
 @dataclass(frozen=True)
-class FittedRegression(FittedValue):
+class FittedNumbers(FittedValue):
+    """The result of a fit to a target of numbers: a density over the cells of the target."""
+
+    of_columns: Schema
+
+    @property
+    @abstractmethod
+    def cells(self) -> NumberCells:
+        """The cells of the target."""
+
+    @abstractmethod
+    def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
+        """Return the probability of each cell of the target, (n, G)."""
+
+    def density(self, probability: Array) -> PredictiveDensity:
+        """Return densities of the target from the probabilities of its cells."""
+        return PredictiveDensity(self.cells, probability, self.target.name)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.of_columns
+
+    @cached_property
+    def rows(self) -> RowsToPredict:
+        """The reader of rows to predict."""
+        return RowsToPredict(self.of_columns, self.recipe.name, 4 * len(self.cells))
+
+
+@dataclass(frozen=True)
+class FittedRegression(FittedNumbers):
     """The members of a pool of regressions, with their weights, and what is known of the rows.
 
     A cell of the target is to this pool what a class is to one of classifiers.
     """
 
-    of_columns: Schema
     members: Members
     pool: Pool
     joint_trees: RandomTreesParameters  # p(x) by the trees of the neighbours
@@ -36,20 +66,15 @@ class FittedRegression(FittedValue):
     out_of_fold: HeldOutNumbers | None = None  # not in files
 
     @property
-    def schema(self) -> Schema:
-        """The columns."""
-        return self.of_columns
+    def cells(self) -> NumberCells:
+        """The cells of the target."""
+        return self.members.cells
 
     @property
     def n_parameters(self) -> int:
         """The number of coefficients of the locations, of leaves of the trees, and of weights."""
         coefficients = sum(len(one.penalty) for one in self.members.locations)
         return coefficients + self.members.neighbours.trees.n_leaves + len(self.pool.weight)
-
-    @cached_property
-    def rows(self) -> RowsToPredict:
-        """The reader of rows to predict."""
-        return RowsToPredict(self.of_columns, self.recipe.name, 4 * len(self.members.cells))
 
     def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
         """Return the probability of each cell of the target, (n, G)."""
@@ -61,10 +86,6 @@ class FittedRegression(FittedValue):
         joint, tile = self.joint_trees, self.members.neighbours.tile(batch)
         of_classes = RandomTrees(()).log_density(joint, tile) + np.log(joint.prior)
         return np.asarray(np.logaddexp.reduce(of_classes, axis=1))
-
-    def density(self, probability: Array) -> PredictiveDensity:
-        """Return densities of the target from the probabilities of its cells."""
-        return PredictiveDensity(self.members.cells, probability, self.target.name)
 
     def without_rows(self) -> Self:
         """Return a value of the same predictions without held-out predictions."""

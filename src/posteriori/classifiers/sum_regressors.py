@@ -1,0 +1,222 @@
+"""Regressors that learn by adding up products of features: one sum of features, with a normal density around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, cast
+
+from sklearn.utils._param_validation import StrOptions
+
+from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.classifiers.parameters import declares_parameters
+from posteriori.fitting.parameter_groups import Columns
+from posteriori.pool.parameters import Data
+from posteriori.regression.gaussian import FittedGaussian, add, fit, remove
+from posteriori.regression.locations import Name
+from posteriori.regression.scales import SCALES
+from posteriori.support.constraints import N_JOBS
+from posteriori.support.typing import Array
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SumRegressor(Regressor):
+    """A sum of features with a normal density around it."""
+
+    scale: str = "auto"
+    columns: Columns | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "scale": [StrOptions({"auto", *SCALES})],
+        "columns": [None, Columns],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+    _features: ClassVar[Name] = "additive"
+
+    @property
+    def _value(self) -> FittedGaussian:
+        return cast(FittedGaussian, super()._value)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows with a number as target; a previous fit is discarded.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `GenerativeRegressor.fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As in `GenerativeRegressor.fit`; or no column has two different values; or the scale is "log" and the
+            target is negative.
+        """
+        self.fitted_ = fit(self.recipe, self._features, Data(X, y, sample_weight))
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows: their sums are added. The first call is a fit.
+
+        The features, the amplitudes, the scale and the cells of the target stay those of the first call, so that call
+        should have many rows. A category that it did not see is unknown.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        if not self._is_fitted:
+            return self.fit(X, y, sample_weight)
+        self.fitted_ = add(self._value, Data(X, y, sample_weight))
+        return self
+
+    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Subtract the sums of rows, as if the model had never learned from them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Rows that `fit` or `partial_fit` has seen.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            The model cannot have learned from these rows, or none would be left. The model is unchanged.
+        """
+        self.fitted_ = remove(self._value, Data(X, y, sample_weight))
+        return self
+
+    @property
+    def scale_(self) -> str:
+        """The scale of the target: "as_is", "log" or "rank"."""
+        return self._value.found.scale.name
+
+    @property
+    def noise_(self) -> float:
+        """The standard deviation of the noise, on the scale of the target."""
+        return float(self._value.noise**0.5)
+
+    @property
+    def coefficients_(self) -> Array:
+        """The coefficients of the features, (p,), on the scale of the target."""
+        return self._value.squares.coefficients[:, 0]
+
+
+@declares_parameters
+class AdditiveRegressor(SumRegressor):
+    r"""Sum of functions of single columns, with a normal density around it; it learns by adding up products.
+
+    .. math:: t(y) \mid x \sim N\Bigl(a + \sum_j f_j(x_j),\; \sigma^2 + v\Bigr)
+
+    A number has a line and up to 20 steps, a category a constant, and a column with gaps a mark for them. The
+    coefficients have normal priors, whose variances are those of the greatest marginal likelihood on 500 rows. Features
+    and target are jointly Gaussian, so that missing cells are integrated out exactly, with their variance v.
+
+    Parameters
+    ----------
+    scale : {"auto", "as_is", "log", "rank"}, default "auto"
+        The scale t of the target: as it is, its logarithm, or its normal scores; "auto" takes the one of the least
+        cross-validated CRPS.
+    .. shared:: columns
+    random_state : int, default 0
+        Seed of the folds and of the rows that are sampled.
+    n_jobs : int, optional
+        Number of threads; None or −1 uses one per core.
+
+    Attributes
+    ----------
+    scale_ : str
+    noise_ : float
+        σ, on the scale of the target.
+    coefficients_ : ndarray (p,)
+    target_ : Column
+    schema_ : Schema
+    n_features_in_ : int
+    .. shared:: feature_names_in_
+
+    Notes
+    -----
+    Cost: one pass for the sums of products, O(n p²) with at most about 1,000 features p, and O(p³) to solve.
+    `partial_fit` and `unlearn` add and subtract sums.
+
+    References
+    ----------
+    Hastie & Tibshirani, Generalized Additive Models (1990). Rasmussen & Williams, Gaussian Processes for Machine
+    Learning (2006), chapter 2.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> penguins = load_penguins().drop_nulls("body_mass_g")
+    >>> model = po.AdditiveRegressor().fit(penguins, "body_mass_g")
+    >>> round(model.score(penguins, "body_mass_g"), 1)
+    0.9
+    """
+
+
+@declares_parameters
+class KernelRegressor(SumRegressor):
+    r"""Sum of functions of single columns and a smooth function of all of them, with a normal density around it.
+
+    .. math:: t(y) \mid x \sim N\Bigl(a + \sum_j f_j(x_j) + g(x),\; \sigma^2 + v\Bigr)
+
+    g is a Gaussian process with a Matérn covariance of smoothness 3/2, from 600 landmark rows: it learns by adding up
+    products of features, as `AdditiveRegressor` does. The weight of each column in the distance between rows is that of
+    the greatest marginal likelihood on 500 rows. A missing cell is expected from the known ones.
+
+    Parameters
+    ----------
+    scale : {"auto", "as_is", "log", "rank"}, default "auto"
+        As in `AdditiveRegressor`.
+    .. shared:: columns
+    random_state : int, default 0
+        Seed of the folds, of the landmarks, and of the rows that are sampled.
+    n_jobs : int, optional
+        Number of threads; None or −1 uses one per core.
+
+    Attributes
+    ----------
+    scale_ : str
+    noise_ : float
+        σ, on the scale of the target.
+    coefficients_ : ndarray (p,)
+    target_ : Column
+    schema_ : Schema
+    n_features_in_ : int
+    .. shared:: feature_names_in_
+
+    Notes
+    -----
+    Cost: one pass for the sums of products, O(n p²) with at most about 1,600 features p, and O(p³) to solve.
+
+    References
+    ----------
+    Williams & Seeger, Using the Nyström method to speed up kernel machines, NIPS 2001. Rasmussen & Williams, Gaussian
+    Processes for Machine Learning (2006), chapters 2 and 8.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> penguins = load_penguins().drop_nulls("body_mass_g")
+    >>> model = po.KernelRegressor().fit(penguins, "body_mass_g")
+    >>> model.predict_interval(penguins.head(1), 0.8).shape
+    (1, 2)
+    """
+
+    _features: ClassVar[Name] = "kernel"

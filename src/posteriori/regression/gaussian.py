@@ -1,0 +1,147 @@
+"""One sum of features with a normal density around it, which learns and forgets rows by sums alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import ndtr
+
+from posteriori.fitting.recipe import Recipe
+from posteriori.model.predictive import NumberCells
+from posteriori.pool.parameters import Data
+from posteriori.reading import check_weights, read_labels
+from posteriori.regression.least_squares import LeastSquares
+from posteriori.regression.locate import locate
+from posteriori.regression.locations import Locations, Name
+from posteriori.regression.rows import numbers_of, read_number_rows, reject_missing
+from posteriori.regression.value import FittedNumbers
+from posteriori.support.checks import generator, require
+from posteriori.support.threads import one_blas_thread
+from posteriori.support.typing import Array
+from posteriori.tables import Batch
+
+_FOLDS = 9  # for the choice of the scale
+_FEWEST = 1.0  # degrees of freedom of the noise
+
+
+@dataclass(frozen=True)
+class FittedGaussian(FittedNumbers):
+    r"""The joint Gaussian of the features of a row and of the target on its scale, t.
+
+    .. math:: t \mid x \sim N\Bigl(\bar t + \beta^T (\phi - \bar\phi),\;
+              \sigma^2 \bigl(1 + \tfrac1n + (\phi - \bar\phi)^T (S + \Lambda)^{-1} (\phi - \bar\phi)\bigr) + v\Bigr)
+
+    with the variance v of what is unknown (`LeastSquares.filled`), and σ² = RSS / (n − 1 − tr S (S + Λ)⁻¹).
+    """
+
+    found: Locations  # one
+
+    @property
+    def cells(self) -> NumberCells:
+        """The cells of the target."""
+        return self.found.cells
+
+    @property
+    def squares(self) -> LeastSquares:
+        """The least squares."""
+        return self.found.squares[0]
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of coefficients, and the variance of the noise."""
+        return len(self.squares.penalty) + 1
+
+    @cached_property
+    def noise(self) -> float:
+        """σ², on the scale of the target."""
+        squares, products = self.squares, self.squares.products
+        beta = squares.coefficients[:, 0]
+        mixed = products.mixed[:, 0] - products.weight * squares.mean * squares.target_mean[0]
+        total = products.target_squares[0] - products.weight * squares.target_mean[0] ** 2
+        left = total - beta @ mixed - squares.penalty @ beta**2
+        used = 1.0 + len(beta) - squares.penalty @ np.diag(squares.inverse)
+        least = np.finfo(np.float64).eps * max(total, 1.0)
+        return float(max(left, least) / max(products.weight - used, _FEWEST))
+
+    def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
+        """Return the probability of each cell of the target, (n, G)."""
+        del n_jobs
+        values, unknown = self.found.design.of_rows(batch, self.squares)
+        ones = np.ones(len(values))
+        spread = np.sqrt(self.noise * (1.0 + self.squares.leverages(values, ones)) + unknown)
+        location = self.squares.predict(values)
+        below = ndtr((self.found.edges[1:-1] - location) / spread[:, np.newaxis])
+        density = np.diff(below, axis=1, prepend=0.0, append=1.0)
+        of_atoms = np.broadcast_to(self.found.share[self.found.atoms], (len(values), int(self.found.atoms.sum())))
+        return self.found.with_floor(self.found.with_atoms(density, of_atoms))
+
+    def without_rows(self) -> Self:
+        """Return a value of the same predictions."""
+        return self
+
+    def for_file(self) -> Self:
+        """Return the value as a model file holds it."""
+        return replace(self, record=self.record.for_file())
+
+    def check(self) -> None:
+        """Raise ValueError unless the parts, which may come from a file, agree with each other."""
+        require(self.target.kind == "continuous", "the target is not a column of numbers")
+        require(len(self.found.locations) == 1, "there is not one location")
+        self.found.check_locations(self.of_columns)
+
+
+def fit(recipe: Recipe, name: Name, data: Data) -> FittedGaussian:
+    """Return the joint Gaussian of a table: of the features of columns, or of the similarities to landmarks too."""
+    seed = int(generator(recipe.parameters["random_state"]).integers(2**31))
+    rows = read_number_rows(recipe, data, _FOLDS, seed)
+    with one_blas_thread():
+        found = locate(rows, [name], recipe.parameters["scale"]).whole
+    if not found.locations:
+        raise ValueError("no column of X has two different values; give the regressor a column to learn from")
+    return FittedGaussian(recipe, rows.target, rows.batch.schema, found)
+
+
+def add(value: FittedGaussian, data: Data) -> FittedGaussian:
+    """Return the joint Gaussian of the rows of a value and of further ones: their sums are added."""
+    return _with_sums(value, data, 1.0)
+
+
+def remove(value: FittedGaussian, data: Data) -> FittedGaussian:
+    """Return the joint Gaussian without some rows, whose sums are subtracted.
+
+    Raises
+    ------
+    ValueError
+        Less weight is left than one row, or the value cannot have learned from these rows.
+    """
+    return _with_sums(value, data, -1.0)
+
+
+def _with_sums(value: FittedGaussian, data: Data, sign: float) -> FittedGaussian:
+    found, source = value.found, value.rows.source(data.X, value.recipe.n_jobs)
+    y = numbers_of(read_labels(value.target.name if data.y is None else data.y, source.table))
+    reject_missing(y)
+    weight = check_weights(data.sample_weight, len(y))
+    weight = np.ones(len(y)) if weight is None else weight
+
+    def of_batch(batch: Batch) -> Any:
+        part = slice(batch.start, batch.start + len(batch))
+        return found.products(batch, y[part], weight[part])
+
+    with one_blas_thread():
+        other = source.with_width(found.design.width).reduce(of_batch)
+    assert found.sums is not None
+    sums = found.sums + other if sign > 0 else found.sums - other
+    if sign < 0:
+        variances = np.diag(sums.squares) - sums.features**2 / max(sums.weight, 1.0)
+        if sums.weight < 1.0 or (variances < -1e-9 * np.diag(found.sums.squares)).any():
+            raise ValueError(
+                "the model cannot have learned from these rows, or none would be left; unlearn takes rows that fit or "
+                "partial_fit has seen"
+            )
+    counts = found.share * found.sums.weight + sign * np.bincount(found.cells.nearest(y), weight, len(found.cells))
+    share = np.maximum(counts, 0.0) / np.maximum(counts, 0.0).sum()
+    return replace(value, found=replace(found, sums=sums, share=share))

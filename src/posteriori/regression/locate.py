@@ -1,0 +1,147 @@
+"""The locations of a regression from its training rows: features, amplitudes, scale, landmarks, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from posteriori.model.predictive import NumberCells, PredictiveDensity
+from posteriori.regression.amplitudes import learn_amplitudes
+from posteriori.regression.features import Features
+from posteriori.regression.landmarks import Inputs, Landmarks
+from posteriori.regression.least_squares import LeastSquares, Products
+from posteriori.regression.locations import Design, Location, Locations, Name, edges_of
+from posteriori.regression.rows import NumberRows
+from posteriori.regression.scales import Scale, scales_of
+from posteriori.regression.target_cells import cells_of
+from posteriori.support.typing import Array
+from posteriori.tables import Batch
+
+_ROWS_OF_AMPLITUDES = 500
+_LANDMARKS = 600
+_JUDGED = 2000  # rows, by which the scale is chosen
+BLOCK = 4096  # rows whose features are held at a time
+
+
+@dataclass(frozen=True)
+class Located:
+    """The locations, with the sums of all rows, and the sums of the rows outside each fold."""
+
+    whole: Locations
+    without: tuple[Products | None, ...]
+
+
+def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") -> Located:
+    """Return the locations: their features, amplitudes, and the scale of the target.
+
+    Parameters
+    ----------
+    rows : NumberRows
+    names : sequence of str
+        Of the members, of which "forest" is no location.
+    scale_name : {"auto", "as_is", "log", "rank"}
+        With "auto" the one that predicts best.
+
+    Raises
+    ------
+    ValueError
+        The scale is "log", and some numbers are negative, or all are 0.
+    """
+    schema, weight = rows.batch.schema, rows.weight
+    cells = cells_of(rows.y, weight)
+    share = np.bincount(cells.nearest(rows.y), weight, len(cells)) / weight.sum()
+    features = Features.of(schema, rows.batch, weight)
+    wanted = [name for name in names if name != "forest"] if len(features) else []
+    scales = scales_of(rows.y, weight)
+    if not wanted:
+        empty = Locations(cells, share, scales[0], Design(features, None, None), None, ())
+        return Located(empty, (None,) * rows.folded.folds)
+    by_rank = next(one for one in scales if one.name == "rank").forward(rows.y)
+    sample = rows.sample(_ROWS_OF_AMPLITUDES)
+    few = rows.batch.rows(sample)
+    additive = learn_amplitudes(features, features.of_rows(few), by_rank[sample])
+    design = Design(features, None, None)
+    if features.gaps:
+        sums = _sum(_blocks(rows, design, by_rank[:, np.newaxis]))
+        design = Design(features, LeastSquares(sums, additive.penalty(features)), None)
+    if scale_name != "auto":
+        scales = tuple(one for one in scales if one.name == scale_name)
+        if not scales:
+            raise ValueError(
+                f"scale is {scale_name!r}, and the target {rows.target.name!r} is negative in some row, or 0 in all; "
+                'choose "rank" or "as_is"'
+            )
+    scale = scales[0] if len(scales) == 1 else _best_scale(rows, cells, design, scales, additive.penalty(features))
+    target = scale.forward(rows.y)
+    penalties: dict[Name, Array] = {"additive": additive.penalty(features)}
+    if "kernel" in wanted:
+        values, _ = design.of_rows(few)
+        inputs = Inputs.of(features, values)
+        kernel = learn_amplitudes(features, values, target[sample], inputs)
+        marks = rows.batch.rows(rows.sample(_LANDMARKS, turn=1))
+        assert kernel.weight is not None
+        landmarks = Landmarks(Inputs.of(features, design.of_rows(marks)[0]).values, kernel.weight)
+        design = replace(design, landmarks=landmarks)
+        of_landmarks = np.full(len(landmarks), kernel.penalty_of_kernel)
+        penalties["kernel"] = np.concatenate([kernel.penalty(features), of_landmarks])
+    locations = tuple(Location(name, penalties[name]) for name in wanted)
+    return _cross_fitted(rows, Locations(cells, share, scale, design, None, locations))
+
+
+def _blocks(rows: NumberRows, design: Design, targets: Array, fold: int | None = None) -> Iterator[Products]:
+    """Yield the sums of products of the evaluated rows, or of those of one fold."""
+    chosen = np.arange(len(rows.y)) if fold is None else np.flatnonzero(rows.fold == fold)
+    for first in range(0, len(chosen), BLOCK):
+        part = chosen[first : first + BLOCK]
+        values, _ = design.of_rows(rows.batch.rows(part))
+        yield Products.of(values, targets[part], rows.weight[part])
+
+
+def _sum(parts: Iterator[Products]) -> Products:
+    total = next(parts)
+    for one in parts:
+        total = total + one
+    return total
+
+
+def _best_scale(
+    rows: NumberRows, cells: NumberCells, design: Design, scales: tuple[Scale, ...], penalty: Array
+) -> Scale:
+    """Return the scale on which the sum of the columns predicts best: of the least held-out CRPS."""
+    targets = np.stack([one.forward(rows.y) for one in scales], axis=1)
+    folds = range(rows.folded.folds)
+    parts = [_sum(_blocks(rows, design, targets, k)) for k in folds]
+    total = _sum(iter(parts))
+    held_out = np.empty_like(targets)
+    for k in folds:
+        of_fold = np.flatnonzero(rows.fold == k)
+        held_out[of_fold] = LeastSquares(total - parts[k], penalty).predict(design.of_rows(rows.batch.rows(of_fold))[0])
+    judged = rows.sample(_JUDGED)
+    losses = []
+    for k, scale in enumerate(scales):
+        residual = np.sort(targets[:, k] - held_out[:, k])
+        at = scale.forward(edges_of(cells)[1:-1]) - held_out[judged, k][:, np.newaxis]
+        below = np.searchsorted(residual, at) / len(residual)
+        density = PredictiveDensity(cells, np.diff(below, axis=1, prepend=0.0, append=1.0))
+        losses.append(rows.weight[judged] @ density.crps(rows.y[judged]))
+    return scales[int(np.argmin(losses))]
+
+
+def _cross_fitted(rows: NumberRows, found: Locations) -> Located:
+    """Return locations with the sums of all rows, and those without each fold."""
+    target = found.scale.forward(rows.y)[:, np.newaxis]
+    parts = [_sum(_blocks(rows, found.design, target, k)) for k in range(rows.folded.folds)]
+    whole = _sum_of_all(rows, found) if rows.has_others else _sum(iter(parts))
+    return Located(replace(found, sums=whole), tuple(whole - part for part in parts))
+
+
+def _sum_of_all(rows: NumberRows, found: Locations) -> Products:
+    """Return the sums of products of all rows, by one pass."""
+
+    def of_batch(batch: Batch) -> Products:
+        assert batch.assignment is not None
+        return found.products(batch, rows.all_y[batch.start : batch.start + len(batch)], batch.assignment.weight)
+
+    return rows.source.with_width(found.design.width).reduce(of_batch)

@@ -1,0 +1,177 @@
+"""Sums of features as locations of the target on its scale: the design, the sums, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from posteriori.model.predictive import NumberCells
+from posteriori.regression.features import Features
+from posteriori.regression.landmarks import Inputs, Landmarks
+from posteriori.regression.least_squares import LeastSquares, Products
+from posteriori.regression.scales import Scale
+from posteriori.support.checks import check_equal, check_numbers, require
+from posteriori.support.typing import Array
+from posteriori.tables import Batch, Schema
+
+Name = Literal["forest", "additive", "kernel"]
+NAMES: tuple[Name, ...] = ("forest", "additive", "kernel")
+_FLOOR, _BLUR = 1e-3, 3.0  # the weight of the distribution of all rows in that of a member, and its blur in cells
+_FREQUENT = 0.02  # the least share of the rows that an atom has
+_EXCESS = 3.0  # times the mean share of the four cells beside it
+
+
+@dataclass(frozen=True)
+class Design:
+    """The features of rows: those of single columns, and the similarities to landmarks."""
+
+    features: Features
+    filler: LeastSquares | None  # of training rows with gaps, by which unknown features are expected; else None
+    landmarks: Landmarks | None
+
+    def of_rows(self, batch: Batch, additive: LeastSquares | None = None) -> tuple[Array, Array]:
+        """Return the features of rows, (n, p), and the variance of the target by cells that are missing, (n,).
+
+        `additive` expects unknown features where no training row has a gap. The marks for the gaps of training rows
+        stand for their variance.
+        """
+        values, unknown = self.features.of_rows(batch), self.features.unknown(batch)
+        filler = self.filler or additive
+        variance = np.zeros(len(batch))
+        if filler is not None and unknown.any():
+            values, of_targets = filler.filled(values, unknown)
+            variance = np.where(self.features.unexpected(batch), of_targets[:, 0], 0.0)
+        return self.joined(values), variance
+
+    @property
+    def width(self) -> int:
+        """The number of features of a row."""
+        return len(self.features) + (0 if self.landmarks is None else len(self.landmarks))
+
+    def joined(self, values: Array) -> Array:
+        """Return the features of single columns with the similarities to landmarks beside them."""
+        if self.landmarks is None:
+            return values
+        return np.concatenate([values, self.landmarks.of_rows(Inputs.of(self.features, values).values)], axis=1)
+
+
+@dataclass(frozen=True)
+class Location:
+    """A sum of features on the scale of the target: of single columns, or of the similarities to landmarks too."""
+
+    name: Name
+    penalty: Array  # (p,): as in `LeastSquares`, of the first features
+
+
+@dataclass(frozen=True)
+class Locations:
+    """The cells of a target, its scale, and the sums from which its locations follow."""
+
+    cells: NumberCells
+    share: Array  # (G,): the share of the training rows in each cell
+    scale: Scale  # on which the target is a sum of features
+    design: Design
+    sums: Products | None  # of all features; None without a location
+    locations: tuple[Location, ...]
+
+    @cached_property
+    def atoms(self) -> Array:
+        """Which cells hold one frequent value, whose probability is no matter of its place, (G,)."""
+        return atoms_of(self.cells, self.share)
+
+    @cached_property
+    def squares(self) -> tuple[LeastSquares, ...]:
+        """The least squares of each location."""
+        if self.sums is None:
+            return ()
+        return tuple(LeastSquares(self.sums.first(len(one.penalty)), one.penalty) for one in self.locations)
+
+    @cached_property
+    def edges(self) -> Array:
+        """The ends of the cells on the scale, (G + 1,)."""
+        return self.scale.forward(edges_of(self.cells))
+
+    def located(self, batch: Batch) -> tuple[Array, Array]:
+        """Return the locations of rows, (n, M), and by how much cells that are missing make them deviate, (n,)."""
+        if not self.squares:
+            return np.empty((len(batch), 0)), np.zeros(len(batch))
+        values, variance = self.design.of_rows(batch, self._additive)
+        each = [one.predict(values[:, : len(one.penalty)])[:, 0] for one in self.squares]
+        return np.stack(each, axis=1), np.sqrt(variance)
+
+    def with_atoms(self, probability: Array, of_atoms: Array) -> Array:
+        """Return probabilities of cells, (n, G), in which the atoms have given ones, and the others the rest."""
+        if not self.atoms.any():
+            return probability
+        found = np.where(self.atoms, 0.0, probability)
+        others = np.maximum(found.sum(axis=1), np.finfo(np.float64).tiny)
+        found *= ((1.0 - of_atoms.sum(axis=1)) / others)[:, np.newaxis]
+        found[:, self.atoms] = of_atoms
+        return found
+
+    @cached_property
+    def _of_all_rows(self) -> Array:
+        """The share of the training rows in each cell, blurred so that it is positive, (G,)."""
+        return np.maximum(self.share @ blur(self.atoms, _BLUR), np.finfo(np.float64).tiny)
+
+    def with_floor(self, probability: Array) -> Array:
+        """Return probabilities of cells mixed with a little of that of all rows, so that no cell is impossible."""
+        found = (1.0 - _FLOOR) * probability + _FLOOR * self._of_all_rows
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def products(self, batch: Batch, y: Array, weight: Array) -> Products:
+        """Return the sums of products of rows with these targets and weights."""
+        values, _ = self.design.of_rows(batch, self._additive)
+        return Products.of(values, self.scale.forward(y)[:, np.newaxis], weight)
+
+    @cached_property
+    def _additive(self) -> LeastSquares | None:
+        """The least squares of the features of columns alone."""
+        n = len(self.design.features)
+        if self.sums is None:
+            return None
+        first = next((one for one in self.squares if len(one.penalty) == n), None)
+        return first or LeastSquares(self.sums.first(n), self.locations[0].penalty[:n])
+
+    def check_locations(self, schema: Schema) -> None:
+        """Raise ValueError unless the parts, which may come from a file, fit together and to a schema."""
+        design, n_cells = self.design, len(self.cells)
+        design.features.check_against(schema)
+        check_numbers("the shares of cells", self.share, (n_cells,), 0.0, 1.0)
+        n_features = design.width
+        for one in self.locations:
+            require(one.name in NAMES, "there is no such member")
+            require(len(design.features) <= len(one.penalty) <= n_features, "a member has other features")
+            check_numbers("the penalties", one.penalty, (len(one.penalty),), np.finfo(np.float64).tiny)
+        if self.locations:
+            require(self.sums is not None and len(self.sums.features) == n_features, "the sums are of other features")
+        if design.filler is not None:
+            check_equal("the number of features", len(design.filler.penalty), len(design.features))
+        if design.landmarks is not None:
+            width = Inputs.of(design.features, np.zeros((0, len(design.features)))).values.shape[1]
+            check_equal("the number of inputs", len(design.landmarks.weight), width)
+
+
+def atoms_of(cells: NumberCells, share: Array) -> Array:
+    """Return which cells hold one value that is far more frequent than those beside it, (G,)."""
+    padded = np.pad(share, 2)
+    beside = (padded[:-4] + padded[1:-3] + padded[3:-1] + padded[4:]) / 4.0
+    return np.asarray((cells.low == cells.high) & (share >= _FREQUENT) & (share > _EXCESS * beside))
+
+
+def edges_of(cells: NumberCells) -> Array:
+    """Return where cells meet, (G + 1,), in units of the target: of multiples of a step, midway between two."""
+    half = cells.step / 2.0
+    return np.append(cells.low - half, cells.high[-1] + half)
+
+
+def blur(atoms: Array, width: float) -> Array:
+    """Return the matrix that blurs probabilities over cells, (G, G), by a normal density; atoms stay as they are."""
+    place = np.cumsum(~atoms).astype(np.float64)
+    matrix = np.exp(-0.5 * ((place[:, np.newaxis] - place) / width) ** 2)
+    matrix[atoms] = matrix[:, atoms] = 0.0
+    matrix[atoms, atoms] = 1.0
+    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))

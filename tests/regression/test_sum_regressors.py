@@ -1,0 +1,116 @@
+"""Regressors that learn by sums: updates, the joint Gaussian, scales, and bad input."""
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+
+BOTH = [po.AdditiveRegressor, po.KernelRegressor]
+
+
+def table(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, 2 * X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3] + 0.3 * rng.normal(size=n)
+
+
+@parametrize_with_checks(
+    [po.AdditiveRegressor(), po.KernelRegressor()],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "amplitudes are those of sampled rows, not of their weights",
+    },
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_rows_are_added_and_subtracted(kind):
+    X, y = table()
+    first = kind().fit(X[:150], y[:150])
+    whole = kind().fit(X[:150], y[:150]).partial_fit(X[150:], y[150:])
+    in_parts = kind().fit(X[:150], y[:150]).partial_fit(X[150:200], y[150:200]).partial_fit(X[200:], y[200:])
+    probability = whole.predict_density(X).probability
+    assert_allclose(in_parts.predict_density(X).probability, probability, rtol=1e-7, atol=1e-10)
+    again = in_parts.unlearn(X[150:], y[150:])
+    assert_allclose(again.predict_density(X).probability, first.predict_density(X).probability, rtol=1e-6, atol=1e-9)
+    assert whole.score(X, y) > first.score(X, y) - 0.02
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_weight_is_so_many_rows_in_an_update(kind):
+    X, y = table()
+    weight = np.random.default_rng(0).integers(0, 3, 100).astype(float)
+    repeated = np.repeat(np.arange(200, 300), weight.astype(int))
+    one = kind().fit(X[:200], y[:200]).partial_fit(X[200:], y[200:], sample_weight=weight)
+    other = kind().fit(X[:200], y[:200]).partial_fit(X[repeated], y[repeated])
+    assert_allclose(one.predict_density(X).probability, other.predict_density(X).probability, rtol=1e-7, atol=1e-10)
+
+
+def test_a_row_that_cannot_have_been_learned_is_refused():
+    X, y = table(60)
+    model = po.AdditiveRegressor().fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="cannot have learned from these rows"):
+        model.unlearn(X, y, sample_weight=np.full(60, 1.0))
+    assert_array_equal(model.predict(X), before)
+
+
+def test_the_noise_is_that_of_the_rows():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 3))
+    y = X @ [1.0, 2.0, 0.0] + 0.5 * rng.normal(size=3000)
+    model = po.AdditiveRegressor(scale="as_is").fit(X, y)
+    assert_allclose(model.noise_ * y.std(), 0.5, rtol=0.05)
+    low, high = model.predict_interval(X, 0.9).T
+    assert_allclose(np.mean((low <= y) & (y <= high)), 0.9, atol=0.02)
+
+
+def test_unknown_cells_are_integrated_out_as_in_a_joint_normal_distribution():
+    rng = np.random.default_rng(2)
+    n, r = 4000, 0.8
+    first = rng.normal(size=n)
+    second = r * first + np.sqrt(1 - r**2) * rng.normal(size=n)
+    y = first + second + 0.5 * rng.normal(size=n)
+    model = po.AdditiveRegressor(scale="as_is").fit(np.column_stack([first, second]), y)
+    grid = np.array([-1.0, 0.0, 1.0])
+    density = model.predict_density(np.column_stack([grid, np.full(3, np.nan)]))
+    assert_allclose(density.mean, (1 + r) * grid, atol=0.12)
+    assert_allclose(density.std, np.sqrt(1 - r**2 + 0.25), rtol=0.1)
+
+
+def test_scales():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(500, 2))
+    y = np.exp(X[:, 0] + 0.2 * rng.normal(size=500))
+    assert po.AdditiveRegressor().fit(X, y).scale_ == "log"
+    for scale in ("as_is", "log", "rank"):
+        model = po.AdditiveRegressor(scale=scale).fit(X, y)
+        assert model.scale_ == scale
+        assert (model.predict_quantiles(X, [0.0, 0.01]) >= 0).all()
+    with pytest.raises(ValueError, match="is negative in some row"):
+        po.AdditiveRegressor(scale="log").fit(X, y - 1.0)
+    with pytest.raises(ValueError, match="scale"):
+        po.AdditiveRegressor(scale="square").fit(X, y)
+
+
+def test_no_column_to_learn_from():
+    with pytest.raises(ValueError, match="no column of X has two different values"):
+        po.KernelRegressor().fit(np.ones((20, 2)), np.arange(20.0))
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_model_file_holds_it(kind, tmp_path):
+    rows = load_penguins().drop_nulls("body_mass_g")
+    model = kind().fit(rows, "body_mass_g")
+    po.save(model, tmp_path / "m.posteriori")
+    kept = po.load(tmp_path / "m.posteriori")
+    assert_array_equal(kept.predict_density(rows).probability, model.predict_density(rows).probability)
+    more = rows.with_columns(pl.col("body_mass_g") + 100.0)
+    assert_array_equal(
+        kept.partial_fit(more, "body_mass_g").predict(rows), model.partial_fit(more, "body_mass_g").predict(rows)
+    )
