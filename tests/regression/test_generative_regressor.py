@@ -237,3 +237,30 @@ def test_columns_without_any_difference_give_the_marginal():
     X, y = np.ones((60, 2)), friedman(60)[1]
     model = po.GenerativeRegressor().fit(X, y)
     assert_allclose(model.predict(X[:1]), y.mean(), rtol=0.05)
+
+
+def test_groups_are_the_most_folds_and_three_are_needed():
+    X, y = friedman(60)
+    assert np.isfinite(po.GenerativeRegressor().fit(X, y, groups=np.arange(60) % 4).predict(X)).all()
+    with pytest.raises(ValueError, match="groups holds 2 of them"):
+        po.GenerativeRegressor().fit(X, y, groups=np.arange(60) % 2)
+
+
+def test_an_infinite_cell_is_named():
+    X, y = friedman(60)
+    X[7, 2] = np.inf
+    with pytest.raises(ValueError, match="column 'x2' holds inf in row 7"):
+        po.GenerativeRegressor().fit(X, y)
+
+
+def test_continuous_targets_have_no_atoms_and_small_ones_no_steps():
+    X, y = friedman(100)
+    for unit in (1.0, 1e-12):
+        cells = po.GenerativeRegressor().fit(X, y * unit).predict_density(X[:1]).cells
+        assert cells.step == 0.0
+        assert (cells.low < cells.high).all()
+
+
+def test_quantiles_outside_of_0_to_1_are_refused():
+    with pytest.raises(ValueError, match="quantiles is"):
+        fitted().predict_quantiles(penguins(), [0.5, 2.0])

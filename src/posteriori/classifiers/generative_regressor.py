@@ -54,8 +54,8 @@ class Regressor(RegressorMixin, Estimator):
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.1, 0.5, 0.9)) -> Array:
         """Return quantiles of p(y | x) of each row, (n, q), in units of the target; ValueError outside of [0, 1]."""
         value, levels = self._value, np.asarray(quantiles, np.float64)
-        if levels.ndim != 1:
-            raise ValueError(f"quantiles is {quantiles!r}; give a list of shares such as [0.1, 0.5, 0.9]")
+        if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
+            raise ValueError(f"quantiles is {quantiles!r}; give a list of shares from 0 to 1, such as [0.1, 0.5, 0.9]")
         return self._source(X).map(lambda batch: value.density(value.probability(batch)).quantile(levels))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:

@@ -261,7 +261,7 @@ def read_labels(y: Any, table: Table) -> LabelColumn:
     if isinstance(table, LazyTable):
         y = table.target_or(y)
     if y is None:
-        raise ValueError("This classifier requires y to be passed, but the target y is None")
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
     if isinstance(y, str):
         if y not in table.names or not table.named:
             known = quote(table.names) if table.named else "no named columns"

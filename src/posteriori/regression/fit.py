@@ -17,8 +17,8 @@ from posteriori.regression.held_out_members import FoldMembers
 from posteriori.regression.locate import BLOCK, Located, locate
 from posteriori.regression.locations import NAMES, edges_of
 from posteriori.regression.members import Members, Raw, Smoothing
-from posteriori.regression.neighbours import GROUPS, Placed, grow_neighbours, rank_of
-from posteriori.regression.rows import NumberRows, read_number_rows
+from posteriori.regression.neighbours import Placed, grow_neighbours, rank_of
+from posteriori.regression.rows import GROUPS, NumberRows, read_number_rows
 from posteriori.regression.value import FittedRegression
 from posteriori.support.checks import generator
 from posteriori.support.threads import one_blas_thread

@@ -53,10 +53,10 @@ class FoldMembers:
         batch, fold = rows.batch.rows(rows.few), rows.fold[rows.few]
         of_whole, every = replace(pool, partial=None), np.arange(len(pool.weight))
         whole = of_whole.log_posterior(self.predicted(batch, fold, every))
-        divergence = np.zeros(len(rows.columns))
-        for j in range(len(divergence)):
-            column = np.arange(len(divergence)) == j
-            hidden = without_cells(batch, np.broadcast_to(column, (len(batch), len(column))))
-            without = of_whole.log_posterior(self.predicted(hidden, fold, every))
-            divergence[j] = (np.exp(whole) * (whole - without)).sum(axis=1).mean()
+        n, d = len(batch), len(rows.columns)
+        every_row, column = np.tile(np.arange(n), d), np.repeat(np.arange(d), n)
+        hidden = without_cells(batch.rows(every_row), column[:, np.newaxis] == np.arange(d))
+        without = of_whole.log_posterior(self.predicted(hidden, fold[every_row], every))
+        apart = (np.exp(whole[every_row]) * (whole[every_row] - without)).sum(axis=1)
+        divergence = np.bincount(column, apart, d) / n
         return np.sqrt(np.maximum(divergence, 0.0))

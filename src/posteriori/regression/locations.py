@@ -108,7 +108,7 @@ class Locations:
             return probability
         found = np.where(self.atoms, 0.0, probability)
         others = np.maximum(found.sum(axis=1), np.finfo(np.float64).tiny)
-        found *= ((1.0 - of_atoms.sum(axis=1)) / others)[:, np.newaxis]
+        found *= (np.maximum(1.0 - of_atoms.sum(axis=1), 0.0) / others)[:, np.newaxis]
         found[:, self.atoms] = of_atoms
         return found
 

@@ -13,13 +13,13 @@ from posteriori.densities import RandomTrees
 from posteriori.densities.random_trees import RandomTreesParameters
 from posteriori.densities.tree_growing import trees_for
 from posteriori.learning.cut_points import quantile_cuts
+from posteriori.regression.rows import GROUPS
 from posteriori.statistics.forests import CodedRows, TreeStructure, codes_of
 from posteriori.support.checks import check_numbers, check_places, require
 from posteriori.support.threads import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Codes, Schema
 
-GROUPS = 3  # of folds: a tree leaves out one group, so that a third of the trees have not seen a row
 _BINS = 250  # of a column of numbers
 _FEWEST = 8.0  # the least weight of a node to be split
 _PSEUDO_ROWS = 1.0  # of the back-off in p(x)

@@ -22,6 +22,8 @@ from posteriori.tables.batch import joined
 
 _CLASSES = 10  # of the target, over which folds are spread evenly
 _FEWEST = 3  # rows
+GROUPS = 3  # of folds, of which each tree leaves one out
+_SMALLEST, _LARGEST = 1e-140, 1e75  # of the range, and of the size, of targets: products of squares stay finite
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,18 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
         raise ValueError(f"n_samples={len(y)}: a regressor learns from three rows at least")
     if y.min() == y.max():
         raise ValueError(f"the target {name!r} is {y[0]:g} in every row; there is nothing to predict")
+    if np.ptp(y) < _SMALLEST or np.abs(y).max() > _LARGEST:
+        raise ValueError(
+            f"the target {name!r} lies between {y.min():g} and {y.max():g}, and squares of its differences overflow or "
+            "underflow; multiply it by a power of 10"
+        )
     codes = np.searchsorted(TargetCuts.of(y, _CLASSES).cuts, y, side="left")
     labels = LabelColumn(ArrayTable(codes[:, np.newaxis], "y"), name=given.name, cut_from=given.target_place)
     rows = first_rows(recipe, table, labels, data.sample_weight)
+    if data.groups is not None:
+        folds = min(folds, len(set(np.asarray(data.groups).tolist())))
+        if folds < GROUPS:
+            raise ValueError(f"groups holds {folds} of them; a regressor needs {GROUPS} at least")
     folded = FoldedData.of(
         replace(rows, source=rows.source.cached()),
         folds,
@@ -100,8 +111,20 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
         most=MOST_EVALUATED_BY_ALL,
     ).dealt_by_cells(seed)
     target = Column(name, "continuous", dtype=str(given.table.data_type(given.position)))
-    of_evaluated = _cells_of(folded)
-    return NumberRows(folded, target, y[folded.evaluated], of_evaluated, y)
+    batch = _cells_of(folded)
+    _reject_infinite(batch)
+    return NumberRows(folded, target, y[folded.evaluated], batch, y)
+
+
+def _reject_infinite(batch: Batch) -> None:
+    """Raise ValueError if a cell is infinite."""
+    rows, places = np.nonzero(np.isinf(batch.numbers.values))
+    if len(rows):
+        name = batch.schema.names[batch.schema.of_kind("continuous")[places[0]]]
+        raise ValueError(
+            f"Input X contains infinity: column {name!r} holds {batch.numbers.values[rows[0], places[0]]:g} in row "
+            f"{batch.number(rows[0])}; replace it, or leave out such rows"
+        )
 
 
 def reject_missing(y: Array) -> None:

@@ -10,7 +10,8 @@ from posteriori.support.typing import Array
 _CELLS = 160  # of about equal weight
 _MOST_WIDE = 80  # further cells, into which wide ones are cut
 _WIDE = 3.0  # times as wide as a typical neighbour
-_TAIL_CELLS, _GROWTH = 10, 1.6
+_TAIL_CELLS, _GROWTH = 10, 1.4
+_REPEATED = 3  # rows that share a value of a cell of its own
 _LATTICE = 1e7  # steps in the range, beyond which numbers count as continuous
 _DECIMALS = 6
 _FREQUENT = 0.02  # share of the rows that a value of excess has at least
@@ -24,6 +25,8 @@ def step_of(values: Array) -> float:
         step = 10.0**-decimals
         if span > _LATTICE * step:
             return 0.0
+        if span < step:
+            continue
         multiples = values / step
         if np.abs(multiples - np.round(multiples)).max() <= 1e-6 * max(1.0, 1e-6 * np.abs(multiples).max()):
             return step
@@ -38,7 +41,7 @@ def cells_of(values: Array, weight: Array) -> NumberCells:
     step = step_of(values)
     distinct, place = np.unique(np.round(values / step) * step if step else values, return_inverse=True)
     share = np.bincount(place, weight) / weight.sum()
-    low, high, single = _grouped(distinct, share)
+    low, high, single = _grouped(distinct, share, np.bincount(place) >= _REPEATED)
     if step:
         # A cell reaches up to the next one.
         high = np.append(low[1:] - step, high[-1])
@@ -51,12 +54,12 @@ def cells_of(values: Array, weight: Array) -> NumberCells:
     return NumberCells(low, high, step)
 
 
-def _grouped(distinct: Array, share: Array) -> tuple[Array, Array, Array]:
+def _grouped(distinct: Array, share: Array, repeated: Array) -> tuple[Array, Array, Array]:
     """Return the least and the greatest value of each cell, and whether it is one frequent value."""
     parts: list[tuple[int, int, bool]] = []  # first and last value, whether it is frequent
     held, start = 0.0, 0
-    for i, part in enumerate(share.tolist()):
-        if part >= 1.0 / _CELLS:
+    for i, (part, is_repeated) in enumerate(zip(share.tolist(), repeated.tolist(), strict=True)):
+        if part >= 1.0 / _CELLS and is_repeated:
             if start < i:
                 parts.append((start, i - 1, False))
             parts.append((i, i, True))
