@@ -85,6 +85,7 @@ _DATACLASSES = {
     "Products": "posteriori.regression.least_squares",
     "Scale": "posteriori.regression.scales",
     "Smoothing": "posteriori.regression.members",
+    "Spread": "posteriori.regression.spread",
     "NumberCells": "posteriori.model",
     "PartialRows": "posteriori.model",
     "Pool": "posteriori.model",

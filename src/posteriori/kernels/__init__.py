@@ -64,7 +64,7 @@ from posteriori.kernels.loops.left_out_families import families_left_out, sum_ou
 from posteriori.kernels.loops.left_out_trees import tree_left_out
 from posteriori.kernels.loops.missing_parents import sum_out_families
 from posteriori.kernels.loops.missing_patterns import fill_patterns
-from posteriori.kernels.loops.neighbours import spread_neighbours
+from posteriori.kernels.loops.neighbours import mean_of_leaves, spread_neighbours
 from posteriori.kernels.loops.quasi_newton import times_inverse_hessian
 from posteriori.kernels.loops.responsibilities import (
     add_complete_moments,
@@ -155,6 +155,7 @@ __all__ = [
     "log_stirling",
     "mark_integers",
     "mdlp",
+    "mean_of_leaves",
     "merge_values",
     "normalise",
     "pair_information",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from posteriori.regression.locations import NAMES, edges_of
 from posteriori.regression.members import Members, Raw, Smoothing
 from posteriori.regression.neighbours import Placed, grow_neighbours, rank_of
 from posteriori.regression.rows import GROUPS, NumberRows, read_number_rows
+from posteriori.regression.spread import grow_spread
 from posteriori.regression.value import FittedRegression
 from posteriori.support.checks import generator
 from posteriori.support.threads import one_blas_thread
@@ -62,17 +64,38 @@ def _members(rows: NumberRows, located: Located, has_forest: bool, seed: int, n_
     rank = rank_of(rows.y, rows.weight)
     neighbours, of_groups, joint = grow_neighbours(batch.schema, batch, rank, rows.weight, rows.fold, seed, n_jobs)
     parts = {one.name: getattr(found, one.name) for one in fields(found)}
-    placed = Placed(found.cells.nearest(rows.y), np.empty((len(rows.y), len(found.locations))))
-    usual = (Smoothing(_WIDTHS[1], _COMMON[1]),) * (has_forest + len(found.locations))
-    whole = Members(**parts, neighbours=neighbours, placed=placed, smoothings=usual, has_forest=has_forest)
-    held_out = [whole.without(sums, of_groups[k % GROUPS]) for k, sums in enumerate(located.without)]
-    for k, members in enumerate(held_out):
+    n_rows, n_locations = len(rows.y), len(found.locations)
+    placed = Placed(found.cells.nearest(rows.y), np.zeros((n_rows, n_locations)), np.ones(n_rows))
+    usual = (Smoothing(_WIDTHS[1], _COMMON[1]),) * (has_forest + n_locations)
+    whole = Members(**parts, neighbours=neighbours, spread=None, placed=placed, smoothings=usual, has_forest=has_forest)
+    without = tuple(whole.without(sums, of_groups[k % GROUPS]) for k, sums in enumerate(located.without))
+    folds = FoldMembers(whole, without, batch.rows(slice(0, 1)), joint, n_jobs)
+    return _with_residuals(rows, folds, seed) if n_locations else folds
+
+
+def _with_residuals(rows: NumberRows, folds: FoldMembers, seed: int) -> FoldMembers:
+    """Return the members with the residuals of held-out rows, and the size of residuals that is expected in a row."""
+    whole, n_rows = folds.whole, len(rows.y)
+    target = whole.scale.forward(rows.y)[:, np.newaxis]
+    residual, expected = np.empty((n_rows, len(whole.locations))), np.empty(n_rows)
+    for part, members in _in_blocks(rows, folds):
+        residual[part] = target[part] - members.located(rows.batch.rows(part))[0]
+    size = np.abs(residual).mean(axis=1)
+    spread, of_groups = grow_spread(whole.neighbours, rows.batch, size, rows.weight, rows.fold, seed, folds.n_jobs)
+    for g, one in enumerate(of_groups):
+        places = np.flatnonzero(rows.fold % GROUPS == g)
+        expected[places] = one.of_rows(whole.neighbours, rows.batch.rows(places))
+    placed = Placed(whole.placed.cell, residual, expected)
+    without = [one.with_residuals(placed, of_groups[k % GROUPS]) for k, one in enumerate(folds.without)]
+    return replace(folds, whole=whole.with_residuals(placed, spread), without=tuple(without))
+
+
+def _in_blocks(rows: NumberRows, folds: FoldMembers) -> Iterator[tuple[Array, Members]]:
+    """Yield the positions of some rows of one fold, and the members without it."""
+    for k, members in enumerate(folds.without):
         places = np.flatnonzero(rows.fold == k)
         for first in range(0, len(places), BLOCK):
-            part = places[first : first + BLOCK]
-            locations, _ = members.located(batch.rows(part))
-            placed.residual[part] = found.scale.forward(rows.y[part])[:, np.newaxis] - locations
-    return FoldMembers(whole, tuple(held_out), batch.rows(slice(0, 1)), joint, n_jobs)
+            yield places[first : first + BLOCK], members
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from posteriori.regression.least_squares import Products
 from posteriori.regression.locations import Locations, blur
 from posteriori.regression.neighbours import Neighbours, Placed
+from posteriori.regression.spread import Spread
 from posteriori.support.checks import check_equal, check_numbers, check_places, check_share, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
@@ -29,6 +30,7 @@ class Members(Locations):
     """The members of a pool of regressions."""
 
     neighbours: Neighbours
+    spread: Spread | None  # None without a location
     placed: Placed
     smoothings: tuple[Smoothing, ...]  # of each member
     has_forest: bool
@@ -42,19 +44,25 @@ class Members(Locations):
         """Return the distributions that neighbours and all rows give to rows."""
         near = self.neighbours.spread(batch, self.placed, self.edges, location, deviation, n_jobs)
         common = [np.broadcast_to(self.share, (len(batch), len(self.cells)))]
-        common += [self._common(m, location[:, m], deviation) for m in range(location.shape[1])]
+        spread = np.ones(len(batch)) if self.spread is None else self.spread.of_rows(self.neighbours, batch)
+        common += [self._common(m, location[:, m], spread, deviation) for m in range(location.shape[1])]
         return Raw(near, np.stack(common, axis=1))
 
-    def _common(self, m: int, location: Array, deviation: Array) -> Array:
-        """Return the distribution of a location plus the residuals of all training rows, (n, G)."""
-        order = np.argsort(self.placed.residual[:, m], kind="stable")
-        residual, reached = self.placed.residual[order, m], np.cumsum(self.neighbours.weight[order])
+    def _common(self, m: int, location: Array, spread: Array, deviation: Array) -> Array:
+        """Return the distribution of a location plus the residuals of all training rows, each in the size of the row.
+
+        As the residual of a training row is divided by the size that was expected there, a row where residuals are
+        small has a narrow density, (n, G).
+        """
+        relative = self.placed.residual[:, m] / self.placed.spread
+        order = np.argsort(relative, kind="stable")
+        reached = np.cumsum(self.neighbours.weight[order])
+        relative, reached = relative[order], np.concatenate([[0.0], reached / reached[-1]])
         edges = self.edges[1:-1]
-        reached = np.concatenate([[0.0], reached / reached[-1]])
         below = np.zeros((len(location), len(edges)))
         for node, mass in zip(*(_NODES if deviation.any() else _ONE_NODE), strict=True):
-            at = edges - (location + node * deviation)[:, np.newaxis]
-            below += mass * reached[np.searchsorted(residual, at)]
+            at = (edges - (location + node * deviation)[:, np.newaxis]) / spread[:, np.newaxis]
+            below += mass * reached[np.searchsorted(relative, at)]
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
     def log_probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
@@ -87,6 +95,9 @@ class Members(Locations):
         check_equal("the number of residuals", self.placed.residual.shape[1], len(self.locations))
         check_equal("the number of members", len(self.smoothings), self.has_forest + len(self.locations))
         require(len(self.smoothings) > 0, "there is no member")
+        require((self.spread is not None) == bool(self.locations), "the sizes of residuals are missing")
+        if self.spread is not None:
+            self.spread.check_against(self.neighbours)
         for smoothing in self.smoothings:
             check_numbers("the width of a blur", np.array([smoothing.width]), (1,), 1e-6)
             check_share("the weight of all rows", smoothing.common)
@@ -94,6 +105,10 @@ class Members(Locations):
     def without(self, sums: Products | None, neighbours: Neighbours) -> Members:
         """Return the members that learned from the rows outside of a fold, from their sums."""
         return replace(self, sums=sums, neighbours=neighbours)
+
+    def with_residuals(self, placed: Placed, spread: Spread | None) -> Members:
+        """Return the members with the residuals of training rows, and their size by rows."""
+        return replace(self, placed=placed, spread=spread)
 
 
 @dataclass(frozen=True)

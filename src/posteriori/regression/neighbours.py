@@ -32,12 +32,14 @@ class Placed:
 
     cell: Array  # (N,): the cell of each
     residual: Array  # (N, M): on the scale of the target, minus the location that others give the row
+    spread: Array  # (N,): the size of the residuals that others expect in the row
 
     def check(self) -> None:
         """Raise ValueError unless there are cells and residuals of the same rows."""
         check_places("the cells of training rows", self.cell, (len(self.cell),), 0, np.iinfo(np.int32).max)
         check_numbers("the residuals of training rows", self.residual, (len(self.cell), *self.residual.shape[1:]))
         require(self.residual.ndim == 2, "the residuals are no table")
+        check_numbers("the sizes of residuals", self.spread, (len(self.cell),), np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -144,28 +146,12 @@ def grow_neighbours(
     cut = cut_schema(schema, batch, weight)
     codes = codes_of(cast(Codes, batch.with_schema(cut).take(cut.dense, "categorical")))
     n, group = len(codes), fold % GROUPS
-    both = CodedRows(
-        cut.cardinalities(cut.dense),
-        2,
-        2 * n,
-        np.zeros(2 * n, np.uint64),  # all rows are kept
-        np.concatenate([codes, codes]),
-        np.repeat(np.array([0, 1], np.int32), n),
-        np.concatenate([(1.0 - rank) * weight, rank * weight]),
-    )
-    continuous = cut.of_kind("continuous")
-    density = RandomTrees(
-        tuple(place for place, j in enumerate(cut.dense) if j in continuous),
-        trees_for(n, "random"),
-        "mixed",
-        fewest=_FEWEST,
-        seed=seed,
-        rank=cut.rank_by_name(cut.dense),
-    )
+    both = soft_rows(cut, codes, rank, weight)
+    names = cut.rank_by_name(cut.dense)
+    density = RandomTrees(ordered_places(cut), trees_for(n, "random"), "mixed", fewest=_FEWEST, seed=seed, rank=names)
     dealt = density.deal(both, np.tile(group, 2), GROUPS)
     trees = dealt.grow(density.growth, n_jobs)
-    leaf = np.empty((trees.n_trees, n), np.int32)
-    kernels.leaves_of_rows(codes, trees.nodes, trees.roots, trees.sides, trees.ordered, trees.share, leaf)
+    leaf = leaves_of(codes, trees)
     of_trees = dealt.fold_of_trees(trees.n_trees)
     whole = _in_leaves(cut, trees, leaf, np.arange(n), weight)
     without = []
@@ -176,6 +162,33 @@ def grow_neighbours(
     counts, _ = dealt.count(trees)
     joint = replace(density, structure=trees, strength=_PSEUDO_ROWS).estimate(counts)
     return whole, without, joint
+
+
+def ordered_places(schema: Schema) -> tuple[int, ...]:
+    """Return the places of the numbers among the dense columns."""
+    continuous = schema.of_kind("continuous")
+    return tuple(place for place, j in enumerate(schema.dense) if j in continuous)
+
+
+def soft_rows(schema: Schema, codes: Array, rank: Array, weight: Array) -> CodedRows:
+    """Return each row twice: of the class "low" with the weight 1 − r, and of the class "high" with the weight r."""
+    n = len(codes)
+    return CodedRows(
+        schema.cardinalities(schema.dense),
+        2,
+        2 * n,
+        np.zeros(2 * n, np.uint64),  # all rows are kept
+        np.concatenate([codes, codes]),
+        np.repeat(np.array([0, 1], np.int32), n),
+        np.concatenate([(1.0 - rank) * weight, rank * weight]),
+    )
+
+
+def leaves_of(codes: Array, trees: TreeStructure) -> Array:
+    """Return the leaf of each row in each tree, (T, n); one that lacks the cell of a split goes to a side at random."""
+    leaf = np.empty((trees.n_trees, len(codes)), np.int32)
+    kernels.leaves_of_rows(codes, trees.nodes, trees.roots, trees.sides, trees.ordered, trees.share, leaf)
+    return leaf
 
 
 def _in_leaves(schema: Schema, trees: TreeStructure, leaf: Array, rows: Array, weight: Array) -> Neighbours:

@@ -138,3 +138,31 @@ def spread_neighbours(
                     else:
                         out[i, m + 1, _cell(position, edges, guess, lowest, per_unit)] += w
     return 0
+
+
+@kernel
+def mean_of_leaves(codes, nodes, roots, sides, ordered, share, value, out):
+    """Add to out (n,) the mean over the trees of the value of the leaf that each row reaches.
+
+    A missing cell sends a row down both sides, whose values have the weights of their shares.
+    """
+    waiting, weights, n_trees = np.empty(DEEPEST + 2, np.int64), np.empty(DEEPEST + 2), len(roots) - 1
+    for t in range(n_trees):
+        for i in range(len(codes)):
+            waiting[0], weights[0], n_waiting = roots[t], 1.0 / n_trees, 1
+            while n_waiting > 0:
+                n_waiting -= 1
+                node, w = waiting[n_waiting], weights[n_waiting]
+                column = nodes[node, 0]
+                while column >= 0:
+                    side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
+                    child = nodes[node, 2]
+                    if side == 0:
+                        waiting[n_waiting], weights[n_waiting] = child + 1, w * (1.0 - share[node])
+                        n_waiting += 1
+                        w *= share[node]
+                        side = 1
+                    node = child + side - 1
+                    column = nodes[node, 0]
+                out[i] += w * value[nodes[node, 2]]
+    return 0
