@@ -36,6 +36,7 @@ class Regressor(RegressorMixin, Estimator):
     """Predicts a number as a density, by a fitted value."""
 
     takes_two_values = True
+    fitted_: FittedRegression
 
     @property
     def _value(self) -> FittedRegression:
