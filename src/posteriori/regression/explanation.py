@@ -35,7 +35,8 @@ class NumberExplanation:
     where "before j" are the columns that an order π of the columns has before j, and all other cells are unknown, so
     integrated out. Over all orders the parts are Shapley values. Here Π holds at most six orders: a random one with a
     fixed seed, the same one begun after a third and two thirds of the columns, and each in reverse. With at most three
-    columns these are all orders. The parts add up exactly in any case, and a cell that is missing has the part 0.
+    columns these are all orders. The parts add up exactly in any case, and a cell that is missing has the part 0. A
+    hidden cell counts as missing: in a column with gaps in training, the part includes what a gap itself says.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ _MOST_PICTURES = 12  # columns
 _SURPRISING = 10  # rows
 _MOST_CELLS = 6  # of a row
 _MOST_BARS = 15
-_EFFECT_ROWS, _POINTS, _MOST_CATEGORIES = 60, 30, 20
+_EFFECT_ROWS, _POINTS, _USUAL, _MOST_CATEGORIES = 60, 30, 40, 20
 _MEASURES = {
     "crps": ("CRPS", 4), "log_score": ("log score", 4), "rmse": ("RMSE", 4), "mae": ("MAE", 4), "r2": ("R²", 3),
     "coverage": ("coverage", 3), "width": ("width", 4),
@@ -252,9 +252,9 @@ def _effects_section(subject: NumberReport) -> Section:
     lead = (
         f"Importance is the increase of the CRPS, in units of {subject.target}, when a column is hidden: it is "
         f"integrated out, in {plural(importance.n_rows, 'row')} of this report, by the fitted model. Columns that say "
-        "the same share their importance. The figures show by how much a value moves the predicted mean from that "
-        f"without the column: the mean over {min(_EFFECT_ROWS, len(subject.batch))} rows whose other cells stay as "
-        "they are, and for numbers a band that covers 80 % of them."
+        "the same share their importance. The figures show by how much a value moves the predicted mean from the "
+        f"average over the values of the column: the mean over {min(_EFFECT_ROWS, len(subject.batch))} rows whose "
+        "other cells stay as they are, and for numbers a band that covers 80 % of them."
     )
     head = ["column", f"increase of CRPS ({number(importance.crps, 3)} with all columns)", ""]
     chosen = [j for j in modelled if not np.isnan(cells_of(subject.batch, j)).all()]
@@ -272,7 +272,8 @@ def _effect(subject: NumberReport, j: int) -> Html:
     known = known[~np.isnan(known)]
     label = f"adds to {subject.target}"
     if column.kind == "continuous":
-        points = np.unique(Scale.of(known).grid(float(known.min()), float(known.max()), _POINTS))
+        points = Scale.of(known).grid(float(known.min()), float(known.max()), _POINTS)
+        points = np.unique(points.round() if (known == np.round(known)).all() else points)
         low, high = np.quantile(effect := number_effect(subject, j, points), [0.1, 0.9], axis=0)
         drawn = curve_chart(column.name, points, np.column_stack([effect.mean(axis=0), low, high]), label)
         hidden = 0
@@ -287,11 +288,14 @@ def _effect(subject: NumberReport, j: int) -> Html:
 
 
 def number_effect(subject: NumberReport, column: int, cells: Array) -> Array:
-    """Return by how much each of some cells moves the mean of some rows from that without the column, (n, P)."""
-    value = subject.model.fitted_
+    """Return by how much each of some cells moves the mean of some rows from the average over the column, (n, P).
+
+    The average is that over cells of the rows, not the mean without the cell: a gap may be informative itself.
+    """
+    value, known = subject.model.fitted_, cells_of(subject.batch, column)
+    known = np.sort(known[~np.isnan(known)])
     some = subject.batch.rows(evenly(len(subject.batch), _EFFECT_ROWS))
-    mean, without = (
-        value.density(value.probability(with_cells(some, column, one), subject.model.n_jobs)).mean
-        for one in (cells, None)
-    )
-    return np.asarray(mean.reshape(len(cells), len(some)).T - without[:, np.newaxis])
+    usual = known[evenly(len(known), _USUAL)]
+    each = with_cells(some, column, np.concatenate([cells, usual]))
+    mean = value.density(value.probability(each, subject.model.n_jobs)).mean.reshape(-1, len(some)).T
+    return np.asarray(mean[:, : len(cells)] - mean[:, len(cells) :].mean(axis=1, keepdims=True))
