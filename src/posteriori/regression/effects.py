@@ -30,8 +30,8 @@ class AdditiveEffect:
     cells : ndarray (k,)
         Numbers, with two points at each step, or categories.
     effect : ndarray (k,)
-        What the cell adds. Over the training rows with a known cell its mean is near 0. The location of a row without
-        missing cells is the sum over the columns plus a constant.
+        The amount that the cell adds. Over the training rows with a known cell its mean is near 0. The location of a
+        row without missing cells is the sum over the columns plus a constant.
     """
 
     column: str
@@ -79,7 +79,7 @@ def points_of(features: Features, schema: Schema) -> dict[int, Array]:
 
 
 def effect_of_cells(features: Features, squares: LeastSquares, schema: Schema, column: int, cells: Array) -> Array:
-    """Return what cells of a column add to the location, (k,)."""
+    """Return the amounts that cells of a column add to the location, (k,)."""
     values = features.of_rows(_rows_of_one_column(schema, column, cells))
     own = np.flatnonzero(features.columns == column)
     return np.asarray((values[:, own] - squares.mean[own]) @ squares.coefficients[own, 0])

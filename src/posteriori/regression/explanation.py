@@ -73,7 +73,7 @@ class NumberExplanation:
     >>> explanation = model.explain(penguins.head(2))
     >>> explanation
     <NumberExplanation: 2 rows, 7 columns; print(….sum_table(row)) writes the sum out>
-    >>> abs(explanation.base + explanation.parts.sum(axis=1) - explanation.mean).max() < 1e-6
+    >>> bool(abs(explanation.base + explanation.parts.sum(axis=1) - explanation.mean).max() < 1e-6)
     True
     """
 
@@ -163,7 +163,7 @@ class NumberExplanation:
 
 @dataclass(frozen=True)
 class Parts:
-    """What columns add to the means of some rows."""
+    """The parts of columns in the means of some rows, and their changes of the widths."""
 
     base: float
     parts: Array  # (n, d)
