@@ -13,11 +13,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.estimator import Estimator
 from posteriori.classifiers.parameters import declares_parameters
+from posteriori.classifiers.partitions import require_in_memory
 from posteriori.fitting.parameter_groups import Columns
 from posteriori.model import KnownCells
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.pool.parameters import Data
 from posteriori.reading import check_weights, read_labels
+from posteriori.regression.effects import AdditiveEffect, additive_effects
+from posteriori.regression.explanation import NumberExplanation, parts_of
 from posteriori.regression.fit import fit
 from posteriori.regression.held_out import HeldOutNumbers
 from posteriori.regression.locations import NAMES
@@ -25,12 +28,15 @@ from posteriori.regression.rows import numbers_of
 from posteriori.regression.value import FittedNumbers, FittedRegression
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
+from posteriori.tables import Batch
+from posteriori.tables.writing import decode
 
 
 class Regressor(RegressorMixin, Estimator):
     """Predicts a number as a density, by a fitted value."""
 
     takes_two_values = True
+    fitted_: FittedRegression
 
     @property
     def _value(self) -> FittedNumbers:
@@ -62,6 +68,48 @@ class Regressor(RegressorMixin, Estimator):
         """Return the central interval of each row that holds y with this probability, (n, 2)."""
         value = self._value
         return self._source(X).map(lambda batch: value.density(value.probability(batch)).interval(coverage))
+
+    def explain(self, X: Any) -> NumberExplanation:
+        """Return the mean of each row as a sum: the mean where nothing is known, plus what each column moves it.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+            May lack columns, as in `predict`. Each row is predicted up to 7 d times: for some rows, not for millions.
+
+        Returns
+        -------
+        NumberExplanation
+            Columns that the model ignores have no part.
+        """
+        value, source = self._value, self._source(X)
+        require_in_memory(source.table, "explain")
+        rows: dict[int, Array] = {}
+
+        def of_batch(batch: Batch) -> Array:
+            rows[batch.start] = decode(batch)
+            found = parts_of(lambda rows: value.density(value.probability(rows)), batch)
+            base = np.full(len(batch), found.base)
+            return np.column_stack([base, found.mean, found.width, found.parts, found.width_changes])
+
+        (base, mean, width), of_columns = np.split(source.map(of_batch).T, [3])
+        kept = list(value.schema.modelled)
+        values = np.concatenate([rows[start] for start in sorted(rows)])[:, kept]  # threads may finish in any order
+        names = tuple(value.schema.names[j] for j in kept)
+        parts, changes = np.split(of_columns.T, 2, axis=1)
+        return NumberExplanation(value.target.name, names, values, float(base[0]), parts, mean, width, changes)
+
+    def effects(self) -> dict[str, AdditiveEffect]:
+        """Return the function of each column in the additive member, by the name of the column.
+
+        Columns with the same value in all training rows are left out.
+
+        Raises
+        ------
+        ValueError
+            The pool has no additive member.
+        """
+        return additive_effects(self._value.members, self._value.schema)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return R², the share of the variance of y that `predict(X)` explains; y may be the name of a column of X."""

@@ -5,6 +5,7 @@ from posteriori.plotting.graphs import plot_network, plot_tree
 from posteriori.plotting.held_out import plot_calibration, plot_confusion, plot_lift, plot_precision_recall, plot_roc
 from posteriori.plotting.importance import plot_feature_information
 from posteriori.plotting.learning_curves import plot_learning_curves
+from posteriori.plotting.predictions import plot_predictions
 from posteriori.plotting.regions import plot_covariances, plot_decision_regions, plot_discriminants
 from posteriori.plotting.waterfall import plot_explanation
 
@@ -22,6 +23,7 @@ __all__ = [
     "plot_lift",
     "plot_network",
     "plot_precision_recall",
+    "plot_predictions",
     "plot_roc",
     "plot_tree",
 ]

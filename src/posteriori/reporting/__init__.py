@@ -1,4 +1,4 @@
-"""Self-contained HTML report on a fitted classifier."""
+"""Self-contained HTML report on a fitted classifier or regressor."""
 
 from posteriori.reporting.document import Report, report
 

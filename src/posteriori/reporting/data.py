@@ -124,7 +124,9 @@ def check_classifier(estimator: Classifier) -> tuple[str | None, Fitted]:
     """
     check_is_fitted(estimator)
     if not isinstance(estimator, Classifier):
-        raise TypeError(f"a {type(estimator).__name__} cannot be reported on; give a classifier of posteriori")
+        raise TypeError(
+            f"a {type(estimator).__name__} cannot be reported on; give a classifier or regressor of posteriori"
+        )
     return main_member(estimator.fitted_)
 
 

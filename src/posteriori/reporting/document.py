@@ -1,4 +1,4 @@
-"""HTML report on a fitted classifier: what it learned, how well it predicts, and how it reaches its predictions."""
+"""HTML report on a fitted classifier or regressor: what it learned, how well it predicts, and how it gets there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.generative_regressor import Regressor
 from posteriori.classifiers.training_record import chosen_class
 from posteriori.facts.columns import ColumnFacts, facts_of_rows
 from posteriori.model_selection import HeldOut
@@ -23,6 +25,8 @@ from posteriori.reporting.drift_page import Drift, drift_sections, drift_summary
 from posteriori.reporting.features import features_section
 from posteriori.reporting.held_out import importance_of, predict_held_out
 from posteriori.reporting.markup import HtmlPage, Section, page, paragraph
+from posteriori.reporting.number_data import NumberReport
+from posteriori.reporting.number_sections import WORDS, number_sections, number_summary
 from posteriori.reporting.overview import summary, table_section
 from posteriori.reporting.pairs import pairs_section
 from posteriori.reporting.rows import explained_section, labels_section, strangest_section
@@ -82,7 +86,7 @@ _DRIFT_WORDS = {
 
 
 class Report(HtmlPage):
-    """HTML report on a fitted classifier.
+    """HTML report on a fitted classifier or regressor.
 
     Attributes
     ----------
@@ -103,7 +107,7 @@ class Report(HtmlPage):
 
 
 def report(
-    estimator: Classifier,
+    estimator: Classifier | Regressor,
     X: Any,
     y: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -114,7 +118,7 @@ def report(
     positive: Any = None,
     title: str | None = None,
 ) -> Report:
-    """Write an HTML report on a fitted classifier, for readers who do not know Bayes' rule.
+    """Write an HTML report on a fitted classifier or regressor, for readers who do not know Bayes' rule.
 
     The report has these sections: overview of the table with alerts on columns, scores compared with the class prior,
     candidates and weights of a pool, calibration, confusion matrix, ROC, precision-recall and lift curves with a table
@@ -127,9 +131,14 @@ def report(
     fitted classifier as `against`, it compares both models on the rows X: their scores with standard errors of paired
     differences, the rows on which they differ, and the importance of the columns.
 
+    The report on a regressor has an overview, the members of the pool with their scores, the predicted against the true
+    numbers with their intervals, calibration, residuals by column, the rows farthest from their prediction, and the
+    importance and effects of the columns. Training rows are shown with the held-out predictions of the fit; other rows
+    are predicted. `out_of_fold`, `against`, `explorer` and `positive` are for classifiers.
+
     Parameters
     ----------
-    estimator : fitted classifier of posteriori
+    estimator : fitted classifier or regressor of posteriori
     X : array-like or data frame (n, d)
         The training rows; with `against`, the new rows.
     y : array-like (n,) or str, optional
@@ -164,9 +173,10 @@ def report(
     ------
     ValueError
         out_of_fold belongs to other rows, or it or `positive` is given with `against`; or labels are needed and not
-        given; or a label or `positive` is not one of the classes, or the classes of two models differ.
+        given; or a label or `positive` is not one of the classes, or the classes of two models differ; or a parameter
+        for classifiers is given with a regressor.
     TypeError
-        The estimator is not a classifier of posteriori.
+        The estimator is not a classifier or regressor of posteriori.
     OSError
         The path is not writable.
 
@@ -198,6 +208,8 @@ def report(
         raise FileNotFoundError(
             f"there is no folder {str(Path(path).parent)!r} to write the report in; create it first"
         )
+    if isinstance(estimator, Regressor):
+        _refuse_for_regressors(out_of_fold=out_of_fold, against=against, explorer=explorer, positive=positive)
     if explorer is not None:
         check_address(explorer)
     if against is not None:
@@ -208,7 +220,9 @@ def report(
     with each_once():
         if isinstance(y, str):  # is no feature, as X shows
             warnings.filterwarnings("ignore", re.escape(f"X has {quote([y])}, which "))
-        if against is None:
+        if isinstance(estimator, Regressor):
+            written = _number_report(estimator, X, y, title)
+        elif against is None:
             written = _model_report(estimator, X, y, out_of_fold, explorer, positive, title)
         else:
             compare = _models_report if hasattr(against, "predict_proba") else _drift_report
@@ -235,6 +249,20 @@ def _model_report(
     header = summary(subject, evaluated, facts)
     sections = [one for one in _sections(subject, evaluated, facts, explorer) if one is not None]
     return Report(title, str(page(title, header, sections, _footer(estimator, _WORDS), explorer)))
+
+
+def _refuse_for_regressors(**given: Any) -> None:
+    for name, one in given.items():
+        if one is not None:
+            raise ValueError(f"{name} is not used in a report on a regressor; remove it")
+
+
+def _number_report(estimator: Regressor, X: Any, y: Any, title: str | None) -> Report:
+    subject = NumberReport.of(estimator, X, y)
+    facts = facts_of_rows(estimator, X)
+    title = title or f"{type(estimator).__name__}: predicting {subject.target}"
+    sections = list(number_sections(subject, facts))
+    return Report(title, str(page(title, number_summary(subject, facts), sections, _footer(estimator, WORDS))))
 
 
 def _models_report(
@@ -288,7 +316,7 @@ def _sections(
     yield explained_section(subject, evaluated, explorer)
 
 
-def _footer(estimator: Classifier, glossary: Mapping[str, str]) -> list[Html]:
+def _footer(estimator: Estimator, glossary: Mapping[str, str]) -> list[Html]:
     one_line = " ".join(repr(estimator).split())
     words = (part for word, text in glossary.items() for part in (element("dt", word), element("dd", text)))
     return [

@@ -1,0 +1,159 @@
+"""Explanations, effects and importance of a pool of regressions: sums that are exact, and what they must be 0 for."""
+
+import functools
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import posteriori as po
+from posteriori.model.predictive import PredictiveDensity
+from posteriori.regression.explanation import orders_of
+from posteriori.regression.importance import importance_of
+from posteriori.tables.batch import joined
+
+
+def table(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    size, noise = rng.normal(size=(2, n))
+    kind = rng.choice(["a", "b", "c"], n)
+    y = 3 * size + 2 * (kind == "b") + 0.5 * size * (kind == "c") + 0.3 * rng.normal(size=n)
+    columns = {"size": size, "kind": kind, "noise": noise, "same": np.ones(n), "y": y}
+    return pl.DataFrame(columns)
+
+
+@functools.cache
+def fitted(members="auto"):
+    return po.GenerativeRegressor(members=members if members == "auto" else [members]).fit(table(), "y")
+
+
+def rows(model, X):
+    return joined(list(model._source(X).stream(lambda batch: batch, "reading")))
+
+
+@pytest.mark.filterwarnings("ignore:column 'same'")
+@pytest.mark.parametrize("members", ["auto", "additive", "kernel", "forest"])
+def test_parts_add_up_to_the_mean(members):
+    model, X = fitted(members), table(40, seed=1)
+    found = model.explain(X)
+    assert len(found) == 40
+    assert_allclose(found.base + found.parts.sum(axis=1), model.predict(X), rtol=1e-9)
+    assert_array_equal(found.mean, model.predict(X))
+    low, high = model.predict_interval(X).T
+    assert_allclose(found.width, high - low)
+    nothing = table(1).select(pl.lit(None, pl.Float64).alias("size"), pl.lit(None, pl.String).alias("kind"), "noise")
+    nothing = nothing.with_columns(noise=pl.lit(None, pl.Float64), same=pl.lit(None, pl.Float64))
+    assert_allclose(found.base, model.predict(nothing)[0], rtol=1e-9)
+
+
+def test_a_missing_cell_has_no_part_and_a_column_of_noise_hardly_any():
+    model, X = fitted(), table(40, seed=1)
+    place = {name: k for k, name in enumerate(model.explain(X).feature_names)}
+    some = X.with_columns(kind=X["kind"].scatter(list(range(20)), None))
+    found = model.explain(some)
+    assert (found.parts[:20, place["kind"]] == 0).all()
+    assert (found.width_changes[:20, place["kind"]] == 0).all()
+    assert np.abs(found.parts[20:, place["kind"]]).min() > 0
+    moved = np.abs(found.parts).mean(axis=0)
+    assert moved[place["noise"]] < 0.05 * moved[place["size"]]
+    assert moved[place["kind"]] > 3 * moved[place["noise"]]
+    assert "same" not in place or moved[place["same"]] < 1e-9
+    assert "1 column not known" in found.sum_table(0)
+
+
+def test_parts_of_two_columns_are_the_shapley_values():
+    X = table().select("size", "kind", "y")
+    model = po.GenerativeRegressor(members=["forest"]).fit(X, "y")
+    some = X.head(20)
+    parts = model.explain(some).parts
+    without = {
+        name: model.predict(some.with_columns(pl.lit(None, X.schema[name]).alias(name))) for name in ("size", "kind")
+    }
+    whole, base = model.predict(some), model.explain(some).base
+    assert_allclose(parts[:, 0], 0.5 * (without["kind"] - base + whole - without["size"]), atol=1e-12)
+    assert_allclose(parts[:, 1], 0.5 * (without["size"] - base + whole - without["kind"]), atol=1e-12)
+
+
+def test_units_of_y_scale_the_parts():
+    X = table()
+    plain = fitted("additive").explain(X.head(30))
+    larger = po.GenerativeRegressor(members=["additive"]).fit(X.with_columns(y=1000 * X["y"]), "y").explain(X.head(30))
+    assert_allclose(larger.parts, 1000 * plain.parts, atol=1000 * 0.02)
+    assert_allclose(larger.width_changes, 1000 * plain.width_changes, atol=1000 * 0.2)
+
+
+def test_three_columns_have_all_orders_and_their_own_order_does_not_matter():
+    model = po.GenerativeRegressor(members=["forest"]).fit(table().drop("same"), "y")
+    schema = model.schema_
+    assert len(orders_of(schema)) == 6
+    assert all(sorted(order) == [0, 1, 2] for order in orders_of(schema))
+
+
+def test_the_sums_as_a_table_and_as_html():
+    found = fitted().explain(table(7, seed=2))
+    lines = found.to_polars()
+    assert lines.columns == ["row", "column", "value", "part", "width_change"]
+    totals = lines.group_by("row", maintain_order=True).agg(pl.col("part").sum())["part"].to_numpy()
+    assert_allclose(totals, found.mean)
+    assert repr(found).startswith("<NumberExplanation: 7 rows, ")
+    assert found._repr_html_().count("<table") == 5
+    assert "… and 2 more rows" in found._repr_html_()
+
+
+def test_a_hostile_name_is_text():
+    X = table().rename({"kind": "<script>"})
+    model = po.GenerativeRegressor(members=["additive"]).fit(X, "y")
+    assert "<script>" not in model.explain(X.head(1))._repr_html_()
+
+
+# Effects -------------------------------------------------------------------------------------------------------
+
+
+def test_effects_are_differences_of_the_location():
+    model = fitted("additive")
+    members, effects = model.fitted_.members, model.effects()
+    assert {*effects} == {"size", "kind", "noise"}
+    X = table(1, seed=3)
+    for name, effect in effects.items():
+        changed = pl.concat([X] * len(effect.cells)).with_columns(pl.Series(name, effect.cells.tolist()))
+        location = members.located(rows(model, changed))[0][:, 0]
+        assert_allclose(np.diff(location), np.diff(effect.effect), atol=1e-9)
+
+
+def test_effects_add_up_to_the_location():
+    model, X = fitted("additive"), table(1, seed=4)
+    members, effects = model.fitted_.members, model.effects()
+    x = X.with_columns(size=effects["size"].cells[7], noise=effects["noise"].cells[11], kind=pl.lit("b"))
+    at = {"size": 7, "noise": 11, "kind": effects["kind"].cells.tolist().index("b")}
+    total = sum(effects[name].effect[k] for name, k in at.items()) + members.squares[0].target_mean[0]
+    assert_allclose(members.located(rows(model, x))[0][0, 0], total, rtol=1e-9)
+
+
+def test_a_pool_without_an_additive_member_has_no_effects():
+    with pytest.raises(ValueError, match=r'the members are forest, .*name "additive" in members'):
+        fitted("forest").effects()
+
+
+# Importance ----------------------------------------------------------------------------------------------------
+
+
+def test_importance_is_the_increase_of_the_score_without_the_column():
+    model, X = fitted(), table(80, seed=5)
+    value, y, weight = model.fitted_, X["y"].to_numpy(), np.arange(1.0, 81.0)
+
+    def predict(batch):
+        return PredictiveDensity(value.members.cells, value.probability(batch))
+
+    found = importance_of(predict, rows(model, X), y, weight, held_out=True)
+    share = weight / weight.sum()
+    without = model.predict_density(X.with_columns(size=pl.lit(None, pl.Float64))).crps(y)
+    added = without - model.predict_density(X).crps(y)
+    j = found.names.index("size")
+    assert_allclose(found.increase[j], share @ added)
+    assert_allclose(found.crps, share @ model.predict_density(X).crps(y))
+    assert found.order[0] == j
+    assert abs(found.increase[found.names.index("noise")]) < 0.1 * found.increase[j]
+    assert found.standard_error[j] > 0
+    assert repr(found).splitlines()[0].endswith("without each column (80 held-out rows)")
+    found.check_against(len(found.names))
