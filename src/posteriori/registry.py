@@ -447,6 +447,13 @@ _SPECS = (
 )
 
 MODELS: dict[str, ModelSpec] = {spec.name: spec for spec in _SPECS}
+# Not among the models, which are of classes: what `posteriori fit` makes of a target of numbers.
+REGRESSOR = ModelSpec(
+    "regressor",
+    "pool of regressions",
+    "a number, by a pool of regressions",
+    "posteriori.classifiers.generative_regressor:GenerativeRegressor",
+)
 COMPARED = ("pool", "nb", "lda", "tan", "logistic", "boosting")  # the default of `compare`
 CROSS_VALIDATED = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")  # the default of `posteriori cv`
 

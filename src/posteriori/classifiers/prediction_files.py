@@ -11,7 +11,7 @@ from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.reading import Scan
 from posteriori.scoring.decisions import decision_of
-from posteriori.scoring.files import Wanted, columns_beside, write_predictions
+from posteriori.scoring.files import RowPredictor, Wanted, columns_beside, write_predictions
 from posteriori.tables import Schema
 
 
@@ -86,8 +86,9 @@ def predict_to(
         raise TypeError(f"{type(estimator).__name__} writes no files; use a classifier of posteriori, or its predict")
     fitted = replace(estimator.fitted_.predictor, n_jobs=estimator.n_jobs)
     decision = None if costs is None and thresholds is None else decision_of(fitted.labels, costs, thresholds)
-    wanted = Wanted(proba, strangeness, columns_beside(X, with_columns), decision, escape_formulas)
-    return write_predictions(fitted, _of_the_model(X, fitted.schema), path, wanted, progress)
+    predictor = RowPredictor.of_classes(fitted, Wanted(proba, strangeness, decision))
+    rows, beside = _of_the_model(X, fitted.schema), columns_beside(X, with_columns)
+    return write_predictions(predictor, rows, path, beside, escape_formulas, progress)
 
 
 def _of_the_model(X: Any, schema: Schema) -> Any:

@@ -27,8 +27,11 @@ from posteriori.cli.targets import read_labelled
 from posteriori.registry import CROSS_VALIDATED
 
 if TYPE_CHECKING:
-    pass
+    from pathlib import Path
 
+    from posteriori.cli.targets import LabelledTable
+
+_FOLDS = 5
 
 _SHOWN = {
     "log_loss": "log-loss",
@@ -43,7 +46,9 @@ def cv(
     table: TablePath,
     target: Target = "",
     models: Annotated[list[str] | None, models_option(CROSS_VALIDATED)] = None,
-    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Number of folds.")] = 5,
+    folds: Annotated[
+        int | None, typer.Option(metavar="N", min=2, help="Number of folds. Default: 5; of a number 9.")
+    ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -64,8 +69,8 @@ def cv(
 ) -> None:
     """Compare models by k-fold cross-validation.
 
-    Models are sorted by log-loss, in nats per row; 0 is perfect. Numbers after ± are standard errors. Details:
-    docs/command_line.md.
+    Models are sorted by log-loss, in nats per row; 0 is perfect. Numbers after ± are standard errors. Of a target that
+    is a quantity, the members of a regressor are compared. Details: docs/command_line.md.
 
     Example:
 
@@ -79,7 +84,12 @@ def cv(
         classes=classes,
         target_is_class=target_is_class,
         groups=groups,
+        numbers=not models,
     )
+    if data.is_number:
+        _cross_validate_numbers(table, target, data, folds, columns, dates, seed, as_json)
+        return
+    folds = folds or _FOLDS
     frame = data.frame
     names = split_names(models) or list(CROSS_VALIDATED)
 
@@ -131,3 +141,37 @@ def cv(
         cells = [f"{row[name]:.3f} ± {row[f'{name}_se']:.3f}" for name in first]
         page.add_row(model_text(row["name"], row["model"]), *cells, *(f"{row[name]:.3f}" for name in others))
     print_table(out, page)
+
+
+def _cross_validate_numbers(
+    table: Path,
+    target: str,
+    data: LabelledTable,
+    folds: int | None,
+    columns: list[str] | None,
+    dates: list[str] | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Print the cross-validated scores of the members of a regressor, and of their pool."""
+    from posteriori.cli import number_pages, tables
+    from posteriori.facts.numbers import number_members
+    from posteriori.registry import REGRESSOR
+    from posteriori.tables.polars import exactly
+
+    frame = data.frame
+    settings = {f"columns__{name}": value for name, value in kept_and_text(columns, data.features).items() if value}
+    settings |= {"columns__dates": parts_of_dates(dates), "columns__categorical_features": data.categorical or None}
+    with as_user_errors():
+        estimator = REGRESSOR.make(random_state=seed, **({} if folds is None else {"folds": folds}), **settings)
+        groups = None if data.groups is None else group_numbers(frame[data.groups])
+        estimator.fit(frame.select(exactly(*data.features, target)), target, groups=groups)
+    facts = {
+        "command": "cv",
+        "table": str(table),
+        "target": target,
+        "rows": frame.height,
+        "folds": estimator.folds,
+        "models": number_members(estimator),
+    }
+    (tables.print_json if as_json else number_pages.print_number_cv)(facts)

@@ -6,14 +6,20 @@ import reprlib
 import shlex
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.cli.models import align, load_model, read_for, with_cut_target
+from posteriori.cli.models import align, load_classifier_or_regressor, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath, Positive, TablePath
-from posteriori.cli.targets import check_column, labelled_rows
+from posteriori.cli.targets import check_column, labelled_rows, rows_with_number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from posteriori.classifiers import GenerativeEstimator, GenerativeRegressor
 
 
 def evaluate(
@@ -33,15 +39,16 @@ def evaluate(
 ) -> None:
     """Score the predictions for a labelled table.
 
-    The scores are accuracy, log-loss, Brier score, AUC, precision, recall, F1 and calibration. Rows that the model was
-    trained on are scored by their out-of-fold predictions, which fit keeps in the model file.
+    The scores are accuracy, log-loss, Brier score, AUC, precision, recall, F1 and calibration; of a number CRPS, log
+    score, RMSE, MAE, R² and the coverage of its intervals. Rows that the model was trained on are scored by their
+    out-of-fold predictions, which fit keeps in the model file of a classifier.
     Details: docs/command_line.md.
 
     Example:
 
         posteriori evaluate penguins.posteriori penguins.csv
     """
-    estimator = load_model(model)
+    estimator = load_classifier_or_regressor(model)
     frame = read_for(estimator, table, target)
     target = target or estimator.schema_.target
     if target is None:
@@ -49,6 +56,12 @@ def evaluate(
     drift = shlex.join(["posteriori", "report", str(model), str(table), "--against"])
     unlabelled = f"if its rows have no labels, {drift} EARLIER_TABLE compares them with earlier ones"
     check_column(target, frame.schema, table.name, unlabelled)
+
+    from posteriori.classifiers import GenerativeRegressor
+
+    if isinstance(estimator, GenerativeRegressor):
+        _evaluate_numbers(estimator, frame, target, table, positive, as_json)
+        return
     read = with_cut_target(frame, estimator, target)
     frame = labelled_rows(read, target, table)
 
@@ -57,7 +70,6 @@ def evaluate(
     from posteriori.cli import evaluation, tables
     from posteriori.facts.model import labels_of
     from posteriori.reading import read_labels, read_table
-    from posteriori.scoring.out_of_range import OutOfRange, ranges_of
     from posteriori.tables.polars import exactly
 
     with as_user_errors():
@@ -69,11 +81,7 @@ def evaluate(
         label = reprlib.repr(unseen[0])
         raise UserError(f"the target {target!r} holds {label}, which is not a class of the model ({known})")
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator.schema_)
-    ranges = ranges_of([part.ranges for part in estimator.fitted_.parts.values()])
-    with as_user_errors():
-        outside = None if ranges is None else estimator._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
-    if ranges is not None and outside is not None and (sentence := outside.sentence(estimator.schema_, ranges)):
-        warn(sentence)
+    outside = _outside(estimator, features)
     with as_user_errors():
         y_true = labels.components(estimator.target_, slice(0, frame.height))
         found = judge_rows(estimator, features, y_true)
@@ -86,11 +94,52 @@ def evaluate(
         "rows_without_label": read.height - frame.height,
         "share_of_training_rows": max(seen, found.n_kept / frame.height),
         "out_of_fold_rows": found.n_kept,
-        "outside_of_training_range": {
-            name: int(n) for name, n in zip(estimator.schema_.names, outside.count, strict=True) if n
-        }
-        if outside is not None
-        else None,
+        "outside_of_training_range": outside,
         **evaluation.evaluation_facts(estimator, replace(found.held_out, positive=chosen)),
     }
     (tables.print_json if as_json else evaluation.print_evaluation)(facts)
+
+
+def _outside(estimator: GenerativeEstimator, features: pl.DataFrame) -> dict[str, int] | None:
+    """Return how many cells of each column are outside of the range in training, and warn of them; None if unknown."""
+    from posteriori.scoring.out_of_range import OutOfRange, ranges_of
+
+    ranges = ranges_of([part.ranges for part in estimator.fitted_.parts.values()])
+    if ranges is None:
+        return None
+    with as_user_errors():
+        outside = estimator._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
+    if outside is None:
+        return None
+    if sentence := outside.sentence(estimator.schema_, ranges):
+        warn(sentence)
+    return {name: int(n) for name, n in zip(estimator.schema_.names, outside.count, strict=True) if n}
+
+
+def _evaluate_numbers(
+    estimator: GenerativeRegressor, read: pl.DataFrame, target: str, table: Path, positive: str | None, as_json: bool
+) -> None:
+    """Print the scores of a regressor."""
+    from posteriori.classifiers.training_record import share_of_seen_rows
+    from posteriori.cli import evaluation, number_pages, tables
+    from posteriori.facts.numbers import judged_numbers
+    from posteriori.tables.polars import exactly
+
+    if positive is not None:
+        raise UserError(f"--positive is for classes, and the model predicts {target!r} as a number; leave it out")
+    frame = rows_with_number(read, target)
+    features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator.schema_)
+    with as_user_errors():
+        density = estimator.predict_density(features)
+        seen = share_of_seen_rows(estimator, features)
+        found = judged_numbers(density, frame[target].to_numpy().astype(float), target)
+    if seen:
+        evaluation.warn_of_seen_rows(seen)
+    facts = {
+        "command": "evaluate",
+        "table": str(table),
+        "rows_without_label": read.height - frame.height,
+        "share_of_training_rows": seen,
+        **found,
+    }
+    (tables.print_json if as_json else number_pages.print_number_evaluation)(facts)

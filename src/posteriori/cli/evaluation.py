@@ -43,12 +43,13 @@ def say_training_rows(found: JudgedRows) -> None:
     elif found.n_kept:
         note(f"the model was trained on {found.n_kept:,} of the {n_rows:,} rows; these are {kept}")
     if found.seen:
-        many = "the rows are" if found.seen > 0.99 else f"about {found.seen:.0%} of the rows are"
-        without = " and have no out-of-fold prediction" if found.n_kept else ""
-        warn(
-            f"{many} among those that the model was trained on{without}, so its scores are too optimistic; "
-            "use other rows"
-        )
+        warn_of_seen_rows(found.seen, " and have no out-of-fold prediction" if found.n_kept else "")
+
+
+def warn_of_seen_rows(share: float, without: str = "") -> None:
+    """Print to stderr that this share of the rows are training rows, which are not scored by held-out predictions."""
+    many = "the rows are" if share > 0.99 else f"about {share:.0%} of the rows are"
+    warn(f"{many} among those that the model was trained on{without}, so its scores are too optimistic; use other rows")
 
 
 def evaluation_facts(estimator: GenerativeEstimator, judged: HeldOut) -> Facts:

@@ -46,8 +46,8 @@ from posteriori.cli.options import (
 )
 from posteriori.cli.outputs import Origin, Output, check_model_name, check_place, output_at
 from posteriori.cli.report import report_at, write_report
-from posteriori.cli.targets import check_column, check_labels, check_whole, cuts_of
-from posteriori.registry import ModelSpec, names_with
+from posteriori.cli.targets import QuantityError, check_column, check_labels, check_numeric, check_whole, cuts_of
+from posteriori.registry import REGRESSOR, ModelSpec, names_with
 
 if TYPE_CHECKING:
     from posteriori.classifiers.classifier import Classifier
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from posteriori.support.typing import Array
 
 
+_FEWEST_FOLDS = 3  # of a regressor
+_FOLDS = 5  # of classes; a regressor has its own default
 _BEYOND_POOL = {"feature_weights", "components_per_class", "label_noise"}  # parameters of nb that the pool has not
 _RECORDED = 1 << 18  # first rows that evaluate recognises
 _NOT_OF_MODEL = {
@@ -85,7 +87,7 @@ class FitArguments:
     settings: dict[str, str]
     output: Path
     report: Path | None
-    folds: int
+    folds: int | None
     groups: str | None
     hold_out: HoldOutOptions | None
     positive: str | None
@@ -107,7 +109,10 @@ class FitArguments:
 
 
 class _TrainingTable(NamedTuple):
-    """The rows with their target as classes, a description, options on columns and rows, the cuts, the model file."""
+    """The rows with their target as classes, a description, options on columns and rows, the cuts, the model file.
+
+    Of a target that is predicted as a number, the description is one of the target, too.
+    """
 
     scan: Scan
     description: ScannedTable
@@ -116,6 +121,7 @@ class _TrainingTable(NamedTuple):
     groups: str | None
     hold_out: HoldOutOptions | None
     place: Output
+    is_number: bool = False
 
 
 def run(arguments: FitArguments) -> dict[str, Any]:
@@ -129,6 +135,8 @@ def run(arguments: FitArguments) -> dict[str, Any]:
     page = _check_outputs(arguments)
     spec = resolve_model(arguments)
     _, data = open_and_summarise(arguments.tables, lambda scan: _open_table(scan, arguments))
+    if data.is_number:
+        return _fit_number(arguments, data)
 
     import polars as pl
 
@@ -176,7 +184,7 @@ def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
     target = arguments.target
     check_column(target, scan.types, arguments.title)
     cuts = cuts_of(scan.frames([target]), target, arguments.classes, arguments.target_is_class)
-    if cuts is not None:
+    if cuts is not None and arguments.model != REGRESSOR.name:
         scan = scan.with_target_cut(target, cuts)
     features, groups = features_left(scan.names, target, arguments.ignore, arguments.title), arguments.groups
     if groups is not None:
@@ -185,15 +193,42 @@ def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
     chosen = _columns_by_kind(arguments, features)
     # After wrong names of columns, which are the more likely mistake.
     place = output_at(arguments.output, arguments.tables, arguments.force, origin=arguments.origin)
+    try:
+        if arguments.model == REGRESSOR.name:
+            check_numeric(target, scan.types)
+            raise QuantityError("")
+        scan, description = _describe(scan, arguments, features, hold_out)
+    except QuantityError:
+        if arguments.model not in (None, REGRESSOR.name):
+            raise
+        from posteriori.statistics.description import describe_scan
+
+        described = describe_scan(scan, [*features, target], None)
+        return _TrainingTable(scan, described, chosen, cuts, groups, hold_out, place, is_number=True)
+    _check_kinds(scan, chosen)
+    return _TrainingTable(scan, description, chosen, cuts, groups, hold_out, place)
+
+
+def _describe(
+    scan: Scan, arguments: FitArguments, features: list[str], hold_out: HoldOutOptions | None
+) -> tuple[Scan, ScannedTable]:
+    """Return the rows with classes in one spelling, and their description; plan the steps of the fit.
+
+    Raises
+    ------
+    UserError
+        The target does not hold classes; QuantityError if it holds a quantity.
+    """
     from posteriori.learning.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
     from posteriori.learning.work_bounds import DESCRIBING, first_steps, fitting_steps
+    from posteriori.statistics.description import describe_scan
     from posteriori.tables.progress import WITHOUT_HELD_OUT, Step, plan_steps, start_progress
 
-    n_rows, n_columns = scan.n_rows, len(features)
+    target, n_rows, n_columns = arguments.target, scan.n_rows, len(features)
     n_candidates = 10 if arguments.model is None else 1
     n_evaluated = min(n_rows, MOST_EVALUATED_BY_ALL if arguments.model is None else MOST_EVALUATED)
     describing, *reading = first_steps(n_rows, n_columns)
-    steps = [*reading, *fitting_steps(n_rows, n_columns, n_evaluated, n_candidates, arguments.folds)]
+    steps = [*reading, *fitting_steps(n_rows, n_columns, n_evaluated, n_candidates, arguments.folds or _FOLDS)]
     if hold_out is not None:
         cost, passes = sum(one.cost for one in steps), sum(one.passes for one in steps)
         steps.insert(0, Step(WITHOUT_HELD_OUT, (1.0 - hold_out.share) * cost, passes))
@@ -205,11 +240,55 @@ def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
         scan = scan.with_labels_as(target, usual)
         description = describe_scan(scan, features, target)
     check_labels(target, description.labels, arguments.target_is_class)
+    return scan, description
+
+
+def _check_kinds(scan: Scan, chosen: dict[str, list[str]]) -> None:
+    """Raise UserError if --column reads a column without numbers as a density of numbers."""
     for kind, names in chosen.items():
         for name in names:
             if kind not in (*NOT_OF_DENSITIES, "categorical") and not scan.types[name].is_numeric():
                 raise UserError(f"--column reads {name!r} as {kind}, and it holds no numbers; remove it")
-    return _TrainingTable(scan, description, chosen, cuts, groups, hold_out, place)
+
+
+def _fit_number(arguments: FitArguments, data: _TrainingTable) -> dict[str, Any]:
+    """Fit and save a regressor; return the facts."""
+    import polars as pl
+
+    from posteriori.cli.number_fit import fit_number, refuse_of_classes
+
+    target, seen = arguments.target, arguments.hold_out
+    of_classes = {
+        "--positive": arguments.positive is not None,
+        "--report": arguments.report is not None,
+        "--for": arguments.language is not None,
+        "--holdout": seen is not None and seen.by is None,
+        "--holdout-by": seen is not None and seen.by is not None,
+        "--target-is-class": arguments.target_is_class,
+        "--classes": data.cuts is not None,
+    }
+    refuse_of_classes(of_classes, target)
+    made = _make_estimator(REGRESSOR, arguments, data.chosen)
+    estimator, _ = apply_settings(made, REGRESSOR, arguments.settings, pl.Series([], dtype=pl.String))
+    if isinstance(estimator.members, str) and estimator.members != "auto":
+        estimator.set_params(members=[estimator.members])  # one name
+    if arguments.folds is not None:
+        if arguments.folds < _FEWEST_FOLDS:
+            raise UserError(f"--folds is {arguments.folds}; a regressor needs {_FEWEST_FOLDS} at least")
+        estimator.set_params(folds=arguments.folds)
+    if arguments.model is None:
+        note(f"{target!r} holds numbers, so the model predicts a number; --classes 4 cuts it into classes")
+    groups = None
+    if data.groups is not None:
+        from posteriori.tables.polars import exactly
+
+        column = data.scan.narrowed([data.groups, target], target).frame.select(exactly(data.groups))
+        groups = group_numbers(column.collect(engine="streaming").to_series())
+    found = fit_number(estimator, data.scan, target, data.description, groups, _RECORDED)
+    with as_user_errors():
+        data.place.save(estimator)
+    about = {"command": "fit", "table": " ".join(arguments.tables), "model": REGRESSOR.name}
+    return {**about, **found, "output": str(arguments.output)}
 
 
 def _columns_by_kind(arguments: FitArguments, features: list[str]) -> dict[str, list[str]]:
@@ -228,10 +307,11 @@ def _check_rows(arguments: FitArguments, description: ScannedTable) -> int:
     if n_labelled < 2:
         kind = "row" if description.n_rows < 2 else "row with a label"
         raise UserError(f"{arguments.title!r} has only one {kind}; cross-validation needs at least two")
-    if arguments.folds > n_labelled:
+    folds = arguments.folds or _FOLDS
+    if folds > n_labelled:
         rows = "rows" if n_labelled == description.n_rows else "rows with a label"
         warn(f"there are only {n_labelled} {rows}, so each of them is a fold")
-    return min(arguments.folds, n_labelled)
+    return min(folds, n_labelled)
 
 
 def _make_estimator(spec: ModelSpec, arguments: FitArguments, chosen: dict[str, list[str]]) -> Any:
@@ -480,7 +560,9 @@ For = Annotated[
     typer.Option("--for", help="Fit a pool that sql or export can write.", show_default=False),
 ]
 Details = Annotated[bool, typer.Option("--details", help="Print columns, scores, candidates and importance.")]
-Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
+Folds = Annotated[
+    int | None, typer.Option(metavar="N", min=2, help="Folds of the cross-validation. Default: 5; of a number 9.")
+]
 Groups = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Column of groups, such as patients, held out together.", show_default=False),
@@ -525,7 +607,7 @@ def fit(
     settings: Set = None,
     output: ModelFile = None,
     report: ReportFile = None,
-    folds: Folds = 5,
+    folds: Folds = None,
     groups: Groups = None,
     holdout: Share = None,
     holdout_by: HoldOutBy = None,
@@ -540,6 +622,7 @@ def fit(
 ) -> None:
     """Fit a model to a table, score it by cross-validation, save it.
 
+    A target of numbers that is a quantity is predicted as a number, unless --classes cuts it.
     Strings and true/false become categories; numbers and dates are read as such. Empty cells, NA, N/A, NaN, nan and
     null are missing, and among numbers marks such as - and ?. Columns that identify rows are ignored. Files may be
     larger than memory, except with --report.
@@ -572,7 +655,11 @@ def fit(
     with work_progress(not quiet):
         facts = run(arguments)
 
-    from posteriori.cli import first_page, fit_facts, tables
+    from posteriori.cli import first_page, fit_facts, number_pages, tables
 
-    page = fit_facts.print_fit if details else first_page.print_first_page
-    (tables.print_json if as_json else page)(facts)
+    if as_json:
+        tables.print_json(facts)
+    elif facts["model"] == REGRESSOR.name:
+        number_pages.print_number_fit(facts, details)
+    else:
+        (fit_facts.print_fit if details else first_page.print_first_page)(facts)

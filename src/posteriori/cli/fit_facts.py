@@ -285,7 +285,7 @@ def print_fit(facts: Facts) -> None:
         out.print(facts["hold_out"]["sentence"])
     print_sentences(out, facts["summary"])
     out.print()
-    _print_columns(out, facts["columns"])
+    print_columns(out, facts["columns"])
     for hint in facts["hints"]:
         out.print(f"hint: {hint}")
     if facts["hints"]:
@@ -330,7 +330,8 @@ def _class_line(facts: Facts, width: int) -> str:
     return line
 
 
-def _print_columns(out: Console, columns: Sequence[Facts]) -> None:
+def print_columns(out: Console, columns: Sequence[Facts]) -> None:
+    """Print the columns of a table with their kinds, missing cells and values."""
     table = new_table("column", "kind", "missing", "values")
     table.columns[0].max_width = NAME if out.width >= _WIDE else 24
     table.columns[1].justify = table.columns[3].justify = "left"

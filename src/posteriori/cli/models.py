@@ -15,7 +15,7 @@ from posteriori.cli.messages import UserError, as_user_errors, warn
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers import GenerativeEstimator, GenerativeRegressor
     from posteriori.reading import Scan
     from posteriori.scoring.fitted import FittedPosterior
     from posteriori.tables import Column, Schema
@@ -35,13 +35,49 @@ AnyModelPath = Annotated[
 def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
     """Load a classifier, or with `mixtures` also a mixture.
 
+    Every command loads models of classes here, or by `load_posterior`.
+
     Raises
     ------
     UserError
         There is no such file, or it holds another kind of model.
     """
-    _require_no_network(path)
+    loaded = load_of_any_target(path)
+    from posteriori.classifiers import GenerativeRegressor, MixtureModel
+
+    if isinstance(loaded, GenerativeRegressor):
+        raise _number_instead(path)
+    if isinstance(loaded, MixtureModel) and not mixtures:
+        raise _mixture_instead(path)
+    model: GenerativeEstimator = loaded
+    return model
+
+
+def load_classifier_or_regressor(path: Path) -> Any:
+    """Load an estimator with a target that rows hold.
+
+    Raises
+    ------
+    UserError
+        There is no such file, or it holds a network or a mixture.
+    """
+    loaded = load_of_any_target(path)
     from posteriori.classifiers import MixtureModel
+
+    if isinstance(loaded, MixtureModel):
+        raise _mixture_instead(path)
+    return loaded
+
+
+def load_of_any_target(path: Path) -> Any:
+    """Load an estimator: a classifier, a mixture or a regressor.
+
+    Raises
+    ------
+    UserError
+        There is no such file, or it holds a network.
+    """
+    _require_no_network(path)
     from posteriori.networks import BayesianNetwork
     from posteriori.persistence import load
 
@@ -49,10 +85,7 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
         loaded = load(path)
     if isinstance(loaded, BayesianNetwork):
         raise _network_instead(path)
-    if isinstance(loaded, MixtureModel) and not mixtures:
-        raise UserError(f"{str(path)!r} holds a mixture, which has no classes; this command needs a classifier")
-    model: GenerativeEstimator = loaded
-    return model
+    return loaded
 
 
 def load_posterior(path: Path) -> FittedPosterior:
@@ -61,13 +94,33 @@ def load_posterior(path: Path) -> FittedPosterior:
     Raises
     ------
     UserError
+        There is no such file, or it holds a network or a regressor.
+    """
+    fitted = load_posterior_or_regressor(path)
+    from posteriori.scoring.fitted import FittedPosterior
+
+    if not isinstance(fitted, FittedPosterior):
+        raise _number_instead(path)
+    return fitted
+
+
+def load_posterior_or_regressor(path: Path) -> FittedPosterior | GenerativeRegressor:
+    """Load what predicts, of a classifier or a mixture without scikit-learn; or a regressor.
+
+    Raises
+    ------
+    UserError
         There is no such file, or it holds a network.
     """
     _require_no_network(path)
-    from posteriori.scoring.fitted import load_posterior
+    from posteriori.scoring.fitted import NumberModelError, load_posterior
 
     with as_user_errors():
-        fitted = load_posterior(path)
+        try:
+            fitted = load_posterior(path)
+        except NumberModelError:
+            regressor: GenerativeRegressor = load_of_any_target(path)
+            return regressor
     if fitted is None:
         raise _network_instead(path)
     return fitted
@@ -111,6 +164,17 @@ def _network_instead(path: Path) -> UserError:
     return UserError(
         f"{str(path)!r} holds a Bayesian network; a classifier is needed here (posteriori network and posteriori "
         "query take networks)"
+    )
+
+
+def _mixture_instead(path: Path) -> UserError:
+    return UserError(f"{str(path)!r} holds a mixture, which has no classes; this command needs a classifier")
+
+
+def _number_instead(path: Path) -> UserError:
+    return UserError(
+        f"{str(path)!r} predicts a number, and this command needs a classifier; posteriori predict, evaluate and show "
+        "take it"
     )
 
 

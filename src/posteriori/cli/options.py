@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.messages import UserError
-from posteriori.registry import MODELS, ModelSpec, find_model, names_with
+from posteriori.registry import MODELS, REGRESSOR, ModelSpec, find_model, names_with
 from posteriori.support.suggestions import closest, similar
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def model_help() -> str:
     """Return the help of --model: the names of all models, except variants."""
     pool, *others = base_models()
     names = ", ".join(spec.name for spec in others)
-    return f"{pool.name} (default) combines all that suit. Or {names}; or a candidate of the pool."
+    of_numbers = f"{REGRESSOR.name} predicts a number"
+    return f"{pool.name} (default) combines all that suit. Or {names}; or a candidate of the pool. {of_numbers}."
 
 
 def models_option(default: Sequence[str]) -> Any:
@@ -134,6 +135,8 @@ def model_named(option: str, name: str) -> ModelSpec:
     UserError
         There is none, or it is discriminative, and fit cannot save it.
     """
+    if name == REGRESSOR.name:
+        return REGRESSOR
     try:
         spec = find_model(name)
     except ValueError as error:

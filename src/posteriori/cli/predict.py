@@ -12,12 +12,14 @@ import typer
 
 from posteriori.cli.files import open_as_written, write_out, writer_of
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
-from posteriori.cli.models import load_posterior, scan_for
+from posteriori.cli.models import load_posterior_or_regressor, scan_for
 from posteriori.cli.options import Force, ModelPath, OutputTable, Quiet, TablePaths, WithColumns, spellings, split_names
 from posteriori.cli.outputs import output_at
 
 if TYPE_CHECKING:
+    from posteriori.classifiers import GenerativeRegressor
     from posteriori.scoring.decisions import Decision
+    from posteriori.scoring.files import RowPredictor
 
 
 def thresholds_in(given: Sequence[str] | None, classes: Sequence[Any]) -> Decision | None:
@@ -93,6 +95,40 @@ def _table_costs(path: Path) -> dict[str, dict[str, float]]:
     return {true: {column.name: float(column[row]) for column in others} for row, true in enumerate(names)}
 
 
+def refuse_given(given: dict[str, bool], of: str, what: str) -> None:
+    """Raise UserError if an option is given that the model has no use for."""
+    option = next((option for option, is_given in given.items() if is_given), None)
+    if option is not None:
+        raise UserError(f"{option} is for {of}, and the model {what}; leave it out")
+
+
+def _number_predictor(fitted: GenerativeRegressor, coverage: float | None, quantiles: str | None) -> RowPredictor:
+    """Return what predicts a number: its mean, and the ends of an interval or quantiles.
+
+    Raises
+    ------
+    UserError
+        Both are asked for, or a share is not between 0 and 1.
+    """
+    if coverage is not None and quantiles is not None:
+        raise UserError("--coverage asks for an interval, and --quantiles stand in its place; remove one of them")
+    coverage = 0.9 if coverage is None else coverage
+    if not 0.0 < coverage < 1.0:
+        raise UserError(f"--coverage is {coverage:g}; give a share between 0 and 1, such as 0.9")
+    levels = {"prediction_low": (1.0 - coverage) / 2.0, "prediction_high": (1.0 + coverage) / 2.0}
+    if quantiles is not None:
+        try:
+            shares = [float(part) for part in quantiles.split(",")]
+        except ValueError:
+            shares = []
+        if not shares or not all(0.0 <= share <= 1.0 for share in shares) or len(set(shares)) < len(shares):
+            raise UserError(f"--quantiles is {quantiles!r}; give different shares from 0 to 1, such as 0.1,0.5,0.9")
+        levels = {f"quantile_{share:g}": share for share in shares}
+    from posteriori.facts.numbers import number_predictor
+
+    return number_predictor(fitted, levels)
+
+
 def predict(
     model: ModelPath,
     table: TablePaths,
@@ -118,6 +154,14 @@ def predict(
             help="Predict the class of least expected cost: .json or table.",
         ),
     ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Of a number: probability of its interval. Default: 0.9.", show_default=False),
+    ] = None,
+    quantiles: Annotated[
+        str | None,
+        typer.Option(metavar="Q,Q", help="Of a number: quantiles in place of an interval.", show_default=False),
+    ] = None,
     escape_formulas: Annotated[
         bool,
         typer.Option("--escape-formulas", help="Put ' before text that a spreadsheet would run (=…, @…)."),
@@ -127,7 +171,8 @@ def predict(
 ) -> None:
     """Predict the class of each row of a table.
 
-    The output has one row per row of the table, in the same order, with the column prediction. A model saved by cluster
+    The output has one row per row of the table, in the same order, with the column prediction. Of a number that is its
+    mean, beside the ends of its interval, prediction_low and prediction_high. A model saved by cluster
     predicts the component. A category unseen in training counts as missing. log_density is log p(row) in nats;
     strangeness is the share of rows drawn from the model that are more probable: 0.999 is strange. Details:
     docs/command_line.md.
@@ -144,24 +189,34 @@ def predict(
         raise UserError("--threshold and --costs are two rules for one prediction; remove one of them")
     if append and with_columns:
         raise UserError("--append writes all columns, and --with some of them; remove one of the options")
-    fitted = load_posterior(model)
+    fitted = load_posterior_or_regressor(model)
     written = open_as_written(table) if append or with_columns else None
     names = [] if written is None else list(written.names) if append else split_names(with_columns)
-    scan = scan_for(fitted.schema, fitted.target, table, names)
-
-    from posteriori.scoring.files import Wanted, columns_beside, predictions, write_predictions
+    from posteriori.scoring.files import RowPredictor, Wanted, columns_beside, predictions, write_predictions
+    from posteriori.scoring.fitted import FittedPosterior
     from posteriori.tables.formulas import without_formulas
     from posteriori.tables.writing import csv_text
 
     with as_user_errors():
         beside = columns_beside(written, names)
-    decision = costs_in(costs, fitted.labels) if costs is not None else thresholds_in(threshold, fitted.labels)
-    wanted = Wanted(proba, strangeness, beside, decision, escape_formulas)
+    if isinstance(fitted, FittedPosterior):
+        of_numbers = {"--coverage": coverage is not None, "--quantiles": quantiles is not None}
+        refuse_given(of_numbers, "numbers", "predicts classes")
+        decision = costs_in(costs, fitted.labels) if costs is not None else thresholds_in(threshold, fitted.labels)
+        schema, target = fitted.schema, fitted.target
+        predictor = RowPredictor.of_classes(fitted, Wanted(proba, strangeness, decision))
+    else:
+        of_classes = {"--proba": proba, "--threshold": bool(threshold), "--costs": costs is not None}
+        refuse_given(of_classes | {"--strangeness": strangeness}, "classes", "predicts a number")
+        schema, target = fitted.schema_, fitted.target_
+        predictor = _number_predictor(fitted, coverage, quantiles)
+    scan = scan_for(schema, target, table, names)
     apart = output is not None or not sys.stdout.isatty()
     with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart and not quiet) as progress:
         if place is not None:
             with place.writing() as path:
-                write_predictions(fitted, scan, path, wanted, progress)
+                write_predictions(predictor, scan, path, beside, escape_formulas, progress)
             return
-        for number, frame in enumerate(without_formulas(predictions(fitted, scan, wanted, progress), escape_formulas)):
+        frames = predictions(predictor, scan, beside, progress)
+        for number, frame in enumerate(without_formulas(frames, escape_formulas)):
             write_out(csv_text(frame, header=not number))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posteriori.cli.models import load_model
+from posteriori.cli.models import load_of_any_target
 from posteriori.cli.options import AsJson, ModelPath
 
 
@@ -13,7 +13,18 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 
         posteriori show penguins.posteriori
     """
-    estimator = load_model(model, mixtures=True)
+    loaded = load_of_any_target(model)
+
+    from posteriori.classifiers import GenerativeRegressor
+
+    if isinstance(loaded, GenerativeRegressor):
+        from posteriori.cli import number_pages, tables
+        from posteriori.facts.numbers import regressor_facts
+
+        of_regressor = {"command": "show", **regressor_facts(loaded)}
+        (tables.print_json if as_json else number_pages.print_regressor)(of_regressor)
+        return
+    estimator = loaded
 
     from posteriori.classifiers.training_record import record_of
     from posteriori.cli import pages, tables

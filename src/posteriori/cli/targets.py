@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from posteriori.reading import TargetCuts
 
 
+class QuantityError(UserError):
+    """A target holds a quantity, where classes are needed."""
+
+
+_OTHERWISE = "posteriori fit without --model predicts it as a number, --classes 4 cuts it into classes"
+
+
 def target_as_classes(
     frame: pl.DataFrame, target: str, path: Path, classes: int | None, is_class: bool
 ) -> pl.DataFrame:
@@ -82,6 +89,38 @@ def labelled_rows(
     return frame.filter(labels.is_not_null())
 
 
+def rows_with_number(frame: pl.DataFrame, target: str) -> pl.DataFrame:
+    """Return the rows with a number as target, and say on stderr how many have none.
+
+    Raises
+    ------
+    UserError
+        The target holds no numbers.
+    """
+    check_numeric(target, frame.schema)
+    numbers = frame[target]
+    known = numbers.is_not_null() & (numbers.is_not_nan() if numbers.dtype.is_float() else True)
+    missing = frame.height - int(known.sum())
+    if missing == frame.height:
+        raise UserError(f"every cell of the target {target!r} is missing; choose another table")
+    if missing:
+        note(f"{without_number(missing, target)}, of {frame.height:,}")
+    return frame.filter(known)
+
+
+def without_number(n_rows: int, target: str) -> str:
+    """Return that rows without a target are left out."""
+    from posteriori.support.formatting import plural
+
+    return f"{plural(n_rows, 'row')} without {target!r} {'is' if n_rows == 1 else 'are'} left out"
+
+
+def check_numeric(target: str, types: Mapping[str, pl.DataType]) -> None:
+    """Raise UserError unless a target holds numbers."""
+    if not types[target].is_numeric():
+        raise UserError(f"the target {target!r} is {types[target]}, and a regressor predicts numbers; use a classifier")
+
+
 def check_column(target: str, types: Mapping[str, pl.DataType], table: str, unlabelled: str = "") -> None:
     """Raise UserError if a target does not exist, is the only column, or has a type that classes cannot have.
 
@@ -122,10 +161,9 @@ def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -
     if is_class:
         return
     if looks_like_a_quantity(list(rows), n_rows):
-        raise UserError(
+        raise QuantityError(
             f"the target {target!r} holds {len(rows):,} different numbers in {n_rows:,} rows, from {min(rows)} to "
-            f"{max(rows)}, and looks like a quantity; cut it into classes with --classes 4, or add --target-is-class "
-            "if each number is a class"
+            f"{max(rows)}, and looks like a quantity; {_OTHERWISE}, and --target-is-class takes each number as a class"
         )
     if len(rows) > 50 and 2 * len(rows) > n_rows:
         raise UserError(
@@ -138,10 +176,7 @@ def check_whole(target: str, labels: Iterable[Any]) -> None:
     """Raise UserError if a label is a fraction."""
     fraction = next((label for label in labels if isinstance(label, float) and not label.is_integer()), None)
     if fraction is not None:
-        raise UserError(
-            f"the target {target!r} holds {fraction}, so it is a quantity, not a class; cut it "
-            "into classes with --classes 4, or choose another target"
-        )
+        raise QuantityError(f"the target {target!r} holds {fraction}, so it is a quantity, not a class; {_OTHERWISE}")
 
 
 class LabelledTable(NamedTuple):
@@ -151,6 +186,7 @@ class LabelledTable(NamedTuple):
     features: list[str]
     categorical: list[str]
     groups: str | None
+    is_number: bool = False  # the target is a quantity
 
 
 def read_labelled(
@@ -162,16 +198,23 @@ def read_labelled(
     classes: int | None,
     target_is_class: bool,
     groups: str | None = None,
+    numbers: bool = False,
 ) -> LabelledTable:
-    """Read a table whose target holds classes, and apply the options on its columns.
+    """Read a table whose target holds classes, or with `numbers` a quantity, and apply the options on its columns.
 
     Raises
     ------
     UserError
         The file cannot be read, an option names an unknown column, no feature is left, or the target is unsuitable.
     """
-    frame = target_as_classes(read_frame(path, labels=target), target, path, classes, target_is_class)
+    read, is_number = read_frame(path, labels=target), False
+    try:
+        frame = target_as_classes(read, target, path, classes, target_is_class)
+    except QuantityError:
+        if not numbers:
+            raise
+        frame, is_number = rows_with_number(read, target), True
     features = features_left(frame.columns, target, ignore, path.name)
     if groups is not None:
         groups, features = without_groups(groups, frame.columns, features, target, path.name)
-    return LabelledTable(frame, features, columns_named(categorical, features, "--categorical"), groups)
+    return LabelledTable(frame, features, columns_named(categorical, features, "--categorical"), groups, is_number)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.estimator import OfClasses
+from posteriori.classifiers.estimator import Estimator, OfClasses
+from posteriori.fitting.fitted import Fitted
 from posteriori.reading import Scan
 from posteriori.statistics import Counts
 from posteriori.statistics.description import Cells, NumericColumns, ScannedTable
@@ -42,11 +43,10 @@ class ColumnFacts:
     marks: Mapping[str, int] = field(default_factory=dict)
 
 
-def distributions(estimator: OfClasses) -> list[str | None]:
+def distributions(estimator: Estimator) -> list[str | None]:
     """Return the name of the density of each column, "pooled" in a pool; None of an ignored column."""
-    pooled = bool(estimator.fitted_.members)
-    name_of = {} if pooled else estimator.fitted_.first.model.column_densities
-    default = "pooled" if pooled else None
+    value = estimator.fitted_
+    name_of, default = (value.model.column_densities, None) if isinstance(value, Fitted) else ({}, "pooled")
     return [None if one.is_ignored else name_of.get(j, default) for j, one in enumerate(estimator.schema_.columns)]
 
 
@@ -83,7 +83,7 @@ def facts_of_rows(estimator: OfClasses, X: Any) -> list[ColumnFacts]:
     return facts
 
 
-def facts_of_scan(estimator: OfClasses, scan: Scan, description: ScannedTable) -> list[ColumnFacts]:
+def facts_of_scan(estimator: Estimator, scan: Scan, description: ScannedTable) -> list[ColumnFacts]:
     """Return the facts about the features of a fitted estimator in the file that it was fitted to, by its description.
 
     Parameters

@@ -28,10 +28,12 @@ from posteriori.scoring.decisions import Decision
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
 from posteriori.scoring.out_of_range import OutOfRange
 from posteriori.scoring.strangeness import Strangeness
+from posteriori.sources import LabelledSource
 from posteriori.sources.table_source import ComposedSource, warn_of_unseen
+from posteriori.statistics import ColumnRanges
 from posteriori.support.atomic_write import atomic_write
 from posteriori.support.suggestions import closest
-from posteriori.tables import Batch
+from posteriori.tables import Batch, Schema
 from posteriori.tables.formulas import without_formulas
 from posteriori.tables.polars import require_threads
 from posteriori.tables.writing import csv_text, label_series
@@ -47,20 +49,49 @@ class Wanted:
 
     proba: bool = False  # p(y | x) of each class
     strangeness: bool = False  # log p(x) and its rank among rows drawn from the model (`Strangeness`)
-    beside: Scan | None = None  # the columns of the table that come first
     decision: Decision | None = None  # the rule that predicts; default the most probable class
-    # whether text that spreadsheets run as a formula gets an apostrophe in front, in CSV and TSV
-    escape_formulas: bool = False
 
 
 _CLASS_ONLY = Wanted()
 
 
+@dataclass(frozen=True)
+class Part:
+    """The predictions of a batch, and what warnings need."""
+
+    frame: pl.DataFrame
+    unseen: dict[str, int]  # categories
+    impossible: Sequence[int] = ()  # rows that no class can produce
+    outside: OutOfRange | None = None  # numbers outside of the training rows
+
+
+@dataclass(frozen=True)
+class RowPredictor:
+    """What is predicted of rows, whatever the target."""
+
+    columns: Sequence[str]  # the names of the results
+    source: Callable[[Any], LabelledSource]
+    predicted: Callable[[Batch], Part]
+    schema: Schema
+    ranges: ColumnRanges | None = None
+    classes: str = "class"  # what may be unable to produce a row
+
+    @classmethod
+    def of_classes(cls, fitted: FittedPosterior, wanted: Wanted = _CLASS_ONLY) -> RowPredictor:
+        """Return what predicts classes."""
+        columns = ["prediction", *(map(_column, fitted.labels) if wanted.proba else ())]
+        columns += ["log_density", "strangeness"] if wanted.strangeness else []
+        of_batch = _of_batch(fitted, wanted)
+        classes = "component" if fitted.is_mixture else "class"
+        return cls(columns, fitted.source, of_batch, fitted.schema, fitted.ranges, classes)
+
+
 def write_predictions(
-    fitted: FittedPosterior,
+    predictor: RowPredictor,
     X: Any,
     path: str | os.PathLike[str],
-    wanted: Wanted = _CLASS_ONLY,
+    beside: Scan | None = None,
+    escape_formulas: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> int:
     """Write the prediction for every row to a file, and return the number of rows; see `posteriori.predict_to`."""
@@ -73,10 +104,10 @@ def write_predictions(
         raise ValueError(f"{str(path)!r} would have to be packed by zstd; write .gz or .parquet")
     if isinstance(X, Scan) and any(path.exists() and path.samefile(one) for one in X.paths if one.exists()):
         raise ValueError(f"the output would overwrite {str(path)!r}, which is read; name another file")
-    if wanted.escape_formulas and kind not in SEPARATORS:
+    if escape_formulas and kind not in SEPARATORS:
         raise ValueError(f"escape_formulas is for CSV and TSV files, which {str(path)!r} is not; leave it out")
-    frames = predictions(fitted, X, wanted, progress)
-    written = without_formulas(frames, wanted.escape_formulas) if kind in SEPARATORS else frames
+    frames = predictions(predictor, X, beside, progress)
+    written = without_formulas(frames, escape_formulas) if kind in SEPARATORS else frames
     n_rows = 0
 
     def counted() -> Iterator[pl.DataFrame]:
@@ -95,52 +126,48 @@ def write_predictions(
 
 
 def predictions(
-    fitted: FittedPosterior, X: Any, wanted: Wanted = _CLASS_ONLY, progress: Callable[[int], None] | None = None
+    predictor: RowPredictor, X: Any, beside: Scan | None = None, progress: Callable[[int], None] | None = None
 ) -> Generator[pl.DataFrame, None, None]:
     """Yield the predictions for all rows, in order, some at a time; warn at the end of unseen and impossible rows.
 
-    The arguments are those of `write_predictions`.
+    The arguments are those of `write_predictions`; the columns of `beside` come first.
 
     Raises
     ------
     ValueError
         A column of the table that is wanted has the name of a result.
     """
-    _check_names(fitted, wanted)
-    source = fitted.source(X).with_progress(progress)
+    _check_names(predictor, beside)
+    source = predictor.source(X).with_progress(progress)
     unseen: Counter[str] = Counter()
     outside: OutOfRange | None = None
     impossible: list[int] = []
     n_impossible = 0
-    with closing(source.stream(_predictor(fitted, wanted))) as parts, closing(_Beside(wanted.beside)) as beside:
-        for frame, strange, rows, found in parts:
-            unseen.update(strange)
-            outside = found if outside is None or found is None else outside + found
-            impossible.extend(rows[: 1 - len(impossible)])
-            n_impossible += len(rows)
-            yield beside.with_table_columns(frame)
+    with closing(source.stream(predictor.predicted)) as parts, closing(_Beside(beside)) as first:
+        for part in parts:
+            unseen.update(part.unseen)
+            outside = part.outside if outside is None or part.outside is None else outside + part.outside
+            impossible.extend(part.impossible[: 1 - len(impossible)])
+            n_impossible += len(part.impossible)
+            yield first.with_table_columns(part.frame)
     if unseen:
         warn_of_unseen(unseen, source.reader.misspelt(unseen) if isinstance(source, ComposedSource) else {})
-    sentence = "" if outside is None or fitted.ranges is None else outside.sentence(fitted.schema, fitted.ranges)
+    ranges = predictor.ranges
+    sentence = "" if outside is None or ranges is None else outside.sentence(predictor.schema, ranges)
     if sentence:
         warn(sentence)
     if n_impossible:
-        warn_of_impossible(impossible[0], n_impossible, of="component" if fitted.is_mixture else "class")
+        warn_of_impossible(impossible[0], n_impossible, of=predictor.classes)
 
 
-def _predictor(
-    fitted: FittedPosterior, wanted: Wanted
-) -> Callable[[Batch], tuple[pl.DataFrame, dict[str, int], list[int], OutOfRange | None]]:
-    """Return a function from a batch to its predictions, with what warnings need.
-
-    That is its unseen categories, the rows that no class can produce, and the numbers outside of the training rows.
-    """
+def _of_batch(fitted: FittedPosterior, wanted: Wanted) -> Callable[[Batch], Part]:
+    """Return a function from a batch to its predicted classes."""
     classes = label_series("prediction", fitted.labels)
     names = [_column(label) for label in fitted.labels] if wanted.proba else []
     fallback, scores_of = fitted.fallback, fitted.posterior.scores
     strangeness = Strangeness.of(fitted.posterior) if wanted.strangeness else None
 
-    def predicted(batch: Batch) -> tuple[pl.DataFrame, dict[str, int], list[int], OutOfRange | None]:
+    def predicted(batch: Batch) -> Part:
         scores = scores_of(batch)
         best = most_probable(scores)
         undefined = best < 0
@@ -158,7 +185,7 @@ def _predictor(
             columns.append(pl.Series("log_density", log_density))
             columns.append(pl.Series("strangeness", strangeness.ranks(batch, log_density)))
         outside = None if fitted.ranges is None else OutOfRange.of(batch, fitted.ranges)
-        return pl.DataFrame(columns), batch.unseen, rows, outside
+        return Part(pl.DataFrame(columns), batch.unseen, rows, outside)
 
     return predicted
 
@@ -181,10 +208,8 @@ def columns_beside(X: Any, names: Sequence[str]) -> Scan | None:
     return X.narrowed(names)
 
 
-def _check_names(fitted: FittedPosterior, wanted: Wanted) -> None:
-    results = ["prediction", *(map(_column, fitted.labels) if wanted.proba else ())]
-    results += ["log_density", "strangeness"] if wanted.strangeness else []
-    taken = [name for name in (wanted.beside.names if wanted.beside is not None else ()) if name in results]
+def _check_names(predictor: RowPredictor, beside: Scan | None) -> None:
+    taken = [name for name in (beside.names if beside is not None else ()) if name in predictor.columns]
     if taken:
         raise ValueError(f"the table has a column {taken[0]!r}, which is the name of a result too; leave it out")
 

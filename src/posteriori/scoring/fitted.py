@@ -26,6 +26,7 @@ from posteriori.user_warnings import warn
 
 _NETWORK = "BayesianNetwork"
 _MIXTURE = "MixtureModel"
+_OF_NUMBERS = "FittedRegression"
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,10 @@ class FittedPosterior:
         return Scorer(tuple(self.labels), ModelRows(self.posterior, self.model))
 
 
+class NumberModelError(ValueError):
+    """A model file predicts a number, where one of classes is needed."""
+
+
 def load_posterior(path: Path) -> FittedPosterior | None:
     """Read the posterior of a model that `posteriori.save` wrote, without scikit-learn; None for a network.
 
@@ -102,6 +107,8 @@ def load_posterior(path: Path) -> FittedPosterior | None:
     ------
     FileNotFoundError, ValueError
         As `posteriori.load`.
+    NumberModelError
+        The model predicts a number, and has no classes.
     """
     metadata, arrays = read_file(path)
     with refuse_unknown(path):
@@ -109,9 +116,11 @@ def load_posterior(path: Path) -> FittedPosterior | None:
         if content["model"] == _NETWORK:
             return None
         check_is_fitted_content(content)
-        fitted = _posterior_of(content["fitted"], arrays)
-        fitted.check()
-        return fitted
+        if content["fitted"]["type"] != _OF_NUMBERS:
+            fitted = _posterior_of(content["fitted"], arrays)
+            fitted.check()
+            return fitted
+    raise NumberModelError(f"{str(path)!r} predicts a number, and has no classes: use posteriori.load(path).predict")
 
 
 def load_scorer(path: Any, *, compiled: bool = False) -> Scorer:
@@ -140,7 +149,8 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer:
     ImportError
         `compiled` is true, and Numba is not installed.
     ValueError
-        As `posteriori.load`; or the file holds a Bayesian network: use ``load(path).as_classifier(target).scorer()``.
+        As `posteriori.load`; or the file holds a Bayesian network: use ``load(path).as_classifier(target).scorer()``;
+        or it holds a regressor.
 
     Examples
     --------

@@ -146,7 +146,7 @@ class ScannedTable:
 def describe_scan(
     scan: Scan,
     features: Sequence[str],
-    target: str,
+    target: str | None,
     progress: Callable[[int], None] | None = None,
     check_labels: Callable[[Mapping[Any, int]], None] | None = None,
 ) -> ScannedTable:
@@ -156,13 +156,14 @@ def describe_scan(
     ----------
     scan : Scan
     features : sequence of str
-    target : str
+    target : str or None
+        The column of labels; None counts no labels.
     progress : callable, optional
         Called with the number of rows of each part that has been read.
     check_labels : callable, optional
         Called with the labels counted so far as soon as there are very many, so that an error can end the pass early.
     """
-    names = [*features, target]
+    names = [*features, *([] if target is None else [target])]
     starts = range(0, scan.n_rows, _BATCH_ROWS)
     slices = [slice(start, min(start + _BATCH_ROWS, scan.n_rows)) for start in starts]
     keys = dict(zip(features, map(str, range(len(features))), strict=True))
@@ -171,9 +172,11 @@ def describe_scan(
     for part, rows in zip(scan.parts(slices, [scan.names.index(name) for name in names]), slices, strict=True):
         cells = part.frame.lazy()
         expressions = [one for name, key in keys.items() for one in _expressions(name, key, scan.types[name], rows)]
-        found, counts = pl.collect_all([cells.select(expressions), _label_counts(cells, target)])
+        counted = [] if target is None else [_label_counts(cells, target)]
+        found, *counts = pl.collect_all([cells.select(expressions), *counted])
         parts.append(found)
-        labels.update(dict(zip(*counts.get_columns(), strict=True)))
+        for one in counts:
+            labels.update(dict(zip(*one.get_columns(), strict=True)))
         if check_labels is not None and len(labels) > _MANY_LABELS:
             check_labels(labels)
         if progress is not None:

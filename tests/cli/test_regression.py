@@ -1,0 +1,184 @@
+"""A target of numbers on the command line: fit, predict, evaluate, show and cv, and what refuses its model."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.facts.numbers import number_sentences
+from tests.cli.command_line import CommandLine
+
+COMMAND_LINE = CommandLine(replaces=True, details=False)
+run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
+SARATOGA = Path(os.environ.get("POSTERIORI_DATA", "")) / "regression" / "saratoga.csv"
+FIT = ("fit", "penguins.csv", "--target", "body_mass_g")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Write a table, and the model that fit makes of it; return the folder, and what fit printed."""
+    path = tmp_path_factory.mktemp("numbers")
+    load_penguins().write_csv(path / "penguins.csv")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        code, out, err = run(*FIT, "-o", "mass.posteriori")
+    assert code == 0, err
+    return path, out, err
+
+
+@pytest.fixture(autouse=True)
+def inside(folder, monkeypatch):
+    monkeypatch.chdir(folder[0])
+
+
+def test_fit_predicts_a_quantity_as_a_number_and_says_so(folder):
+    _, out, err = folder
+    assert "'body_mass_g' holds numbers, so the model predicts a number; --classes 4 cuts it into classes" in err
+    assert "2 rows without 'body_mass_g' are left out" in err
+    known = load_penguins().drop_nulls("body_mass_g")
+    held = po.GenerativeRegressor().fit(known, "body_mass_g").out_of_fold_
+    errors, scores = np.abs(held.y - held.density.median), held.scores
+    assert f"Half of its predictions are within {float(f'{np.median(errors):.3g}'):g} of" in out
+    assert f"90% intervals hold {100 * scores['coverage']:.0f} of 100" in out
+    assert f"wrong by {scores['mae']:.0f} on average; always saying 4,050 would be" in out
+    assert f"explains {100 * scores['r2']:.0f} % of the variance" in out
+    assert "saved to mass.posteriori" in out
+
+
+def test_numbers_are_written_as_a_person_writes_them():
+    scores = {"coverage": 0.906, "width": 81_234.5, "mae": 31_415.9, "r2": -0.1}
+    found = {"scores": scores, "target": "price", "median_absolute_error": 12_430.0}
+    text = " ".join(number_sentences(found | {"always_median": {"value": 180_000.0, "mae": 54_012.0}}))
+    for part in ("within 12,400 of", "hold 91 of 100", "81,200 wide", "saying 180,000 would be wrong by 54,000"):
+        assert part in text
+    assert "explains nothing" in text
+
+
+def test_predict_writes_mean_and_interval_or_quantiles():
+    model, rows = po.load("mass.posteriori"), load_penguins()
+    succeeds("predict", "mass.posteriori", "penguins.csv", "--append", "-o", "p.parquet")
+    written = pl.read_parquet("p.parquet")
+    assert written.columns == [*rows.columns, "prediction", "prediction_low", "prediction_high"]
+    features = rows.drop("body_mass_g")
+    np.testing.assert_allclose(written["prediction"], model.predict(features))
+    np.testing.assert_allclose(written[:, -2:].to_numpy(), model.predict_interval(features, 0.9))
+    succeeds("predict", "mass.posteriori", "penguins.csv", "--coverage", "0.5", "-o", "p.csv")
+    np.testing.assert_allclose(pl.read_csv("p.csv")[:, 1:].to_numpy(), model.predict_interval(features, 0.5))
+    text = succeeds("predict", "mass.posteriori", "penguins.csv", "--quantiles", "0.1,0.9", "--with", "sex")
+    found = pl.read_csv(text.encode())
+    assert found.columns == ["sex", "prediction", "quantile_0.1", "quantile_0.9"]
+    np.testing.assert_allclose(found[:, 2:].to_numpy(), model.predict_quantiles(features, [0.1, 0.9]))
+
+
+def test_evaluate_and_show_have_scores_and_members(folder):
+    code, out, err = run("evaluate", "mass.posteriori", "penguins.csv", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert "too optimistic" in err
+    assert (found["rows"], found["rows_without_label"], found["target"]) == (342, 2, "body_mass_g")
+    known = load_penguins().drop_nulls("body_mass_g")
+    assert found["scores"]["r2"] == pytest.approx(po.load("mass.posteriori").score(known, "body_mass_g"))
+    assert "CRPS" in succeeds("evaluate", "mass.posteriori", "penguins.csv")
+    shown = json.loads(succeeds("show", "mass.posteriori", "--json"))
+    assert [one["member"] for one in shown["members"]] == ["forest", "additive", "kernel", "pool"]
+    page = succeeds("show", "mass.posteriori")
+    assert all(name in page for name in ("body_mass_g", "kernel", "flipper_length_mm"))
+
+
+def test_cv_prints_the_members():
+    found = json.loads(succeeds("cv", "penguins.csv", "--target", "body_mass_g", "--folds", "3", "--json"))
+    assert (found["folds"], found["rows"], len(found["models"])) == (3, 342, 4)
+
+
+def test_a_model_of_numbers_can_be_asked_for_and_set():
+    details = ("--model", "regressor", "--set", "members=additive", "--groups", "island", "--folds", "3")
+    out = succeeds("fit", "penguins.csv", "--target", "year", *details, "--details", "-o", "year.posteriori")
+    assert "additive" in out
+    assert "a pool of 1 regression" in out
+    assert po.load("year.posteriori").member_weights_.keys() == {"additive"}
+
+
+def test_classes_are_still_made_where_they_are_asked_for():
+    succeeds(*FIT, "--classes", "3", "--model", "nb", "-o", "classes.posteriori")
+    assert len(po.load("classes.posteriori").classes_) == 3
+    error = refused(*FIT, "--model", "nb", "-o", "classes.posteriori")
+    assert "looks like a quantity" in error
+    assert "without --model predicts it as a number" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--positive", "3"), "--positive is for classes"),
+        (("--holdout", "0.2"), "--holdout is for classes"),
+        (("--holdout-by", "year"), "--holdout-by is for classes"),
+        (("--report", "r.html"), "--report is for classes"),
+        (("--for", "sql"), "--for is for classes"),
+        (("--set", "priors=uniform"), "priors, which is no parameter of regressor"),
+        (("--model", "regressor", "--classes", "3"), "--classes is for classes"),
+        (("--target", "species", "--model", "regressor"), "a regressor predicts numbers"),
+    ],
+)
+def test_options_of_classes_are_refused_by_name(words, message):
+    assert message in refused(*FIT, *words, "-o", "other.posteriori")
+    assert not Path("other.posteriori").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--proba",), "--proba is for classes"),
+        (("--strangeness",), "--strangeness is for classes"),
+        (("--threshold", "a=0.5"), "--threshold is for classes"),
+        (("--quantiles", "0.1,x"), "--quantiles is '0.1,x'"),
+        (("--coverage", "2"), "--coverage is 2"),
+        (("--coverage", "0.5", "--quantiles", "0.5"), "remove one of them"),
+    ],
+)
+def test_options_of_predict_are_refused_by_name(words, message):
+    assert message in refused("predict", "mass.posteriori", "penguins.csv", *words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "mass.posteriori", "penguins.csv"),
+        ("explain", "mass.posteriori", "penguins.csv", "--row", "1"),
+        ("explore", "mass.posteriori"),
+        ("export", "mass.posteriori"),
+        ("sql", "mass.posteriori"),
+        ("sample", "mass.posteriori"),
+        ("merge", "mass.posteriori", "mass.posteriori", "-o", "both.posteriori"),
+    ],
+)
+def test_commands_of_classifiers_refuse_the_model_in_one_sentence(words):
+    assert "predicts a number, and this command needs a classifier" in refused(*words)
+
+
+def test_functions_of_classifiers_refuse_the_model_in_one_sentence():
+    model, rows = po.load("mass.posteriori"), load_penguins()
+    with pytest.raises(ValueError, match="predicts a number"):
+        po.scoring.load_scorer("mass.posteriori")
+    for call in (
+        lambda: po.javascript.to_javascript(model),
+        lambda: po.explore(model, path="page.html"),
+        lambda: po.report(model, rows, "body_mass_g", path="page.html"),
+        lambda: po.compare(model, rows, "species"),
+        lambda: po.cross_validate([model], rows, "species"),
+        lambda: po.merge([model, model]),
+        lambda: po.predict_to(model, rows, "p.csv"),
+    ):
+        with pytest.raises(TypeError, match="GenerativeRegressor"):
+            call()
+
+
+@pytest.mark.skipif(not SARATOGA.is_file(), reason="the shared data are absent: POSTERIORI_DATA")
+def test_prices_of_houses_are_predicted():
+    found = json.loads(succeeds("fit", SARATOGA, "--target", "price", "-o", "houses.posteriori", "--json"))
+    assert found["scores"]["mae"] < 0.75 * found["always_median"]["mae"]
+    assert 0.85 < found["scores"]["coverage"] < 0.95
