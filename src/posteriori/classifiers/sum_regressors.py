@@ -122,7 +122,7 @@ class AdditiveRegressor(SumRegressor):
 
     .. math:: t(y) \mid x \sim N\Bigl(a + \sum_j f_j(x_j),\; \sigma^2 + v\Bigr)
 
-    A number has a line and up to 20 steps, a category a constant, and a column with gaps a mark for them. The
+    A number has a line and up to 20 steps, a category a constant, and a column with many gaps a mark for them. The
     coefficients have normal priors, whose variances are those of the greatest marginal likelihood on 500 rows. Features
     and target are jointly Gaussian, so that missing cells are integrated out exactly, with their variance v.
 

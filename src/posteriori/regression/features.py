@@ -17,6 +17,7 @@ _MOST_STEPS = 20  # of a column
 _MOST_FEATURES = 1000  # steps and indicators of all columns
 _MOST_CATEGORIES = 50  # of a column that have an indicator
 _OTHER_COLUMNS = "the features are of other columns"
+_LEAST_GAPS = 0.05  # share of the training rows, with which a gap has a mark; fewer gaps are at random
 _BEYOND = 0.25  # of the range of the training rows, how far a line goes on outside of it
 
 KINDS = ("line", "step", "category", "gap")
@@ -72,7 +73,7 @@ class Gap:
 class Features:
     """The map from rows to features φ, of which each has mean 0 in the training rows.
 
-    Unknown cells have the mean, 0. A column with gaps in the training rows has a mark for them.
+    Unknown cells have the mean, 0. A column of which 5 % of the training cells are missing has a mark for that.
     """
 
     numbers: tuple[NumberFeatures, ...]
@@ -234,6 +235,6 @@ def _marks(schema: Schema, batch: Batch, weight: Array) -> tuple[Gap, ...]:
     for is_number, j, place in places:
         gap = Gap(j, place, is_number, 0.0)
         share = float(weight @ gap.is_missing(batch) / weight.sum())
-        if 0.0 < share < 1.0:
+        if _LEAST_GAPS <= share < 1.0:
             found.append(replace(gap, share=share))
     return tuple(found)

@@ -32,7 +32,7 @@ def squared_distances(a: Array, b: Array, weight: Array) -> Array:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What distances between rows are made of: numbers and their ranks, indicators of categories, and marks of gaps."""
+    """The inputs of distances between rows: numbers and their ranks, indicators of categories, and marks of gaps."""
 
     values: Array  # (n, q)
     group: Array  # (q,): inputs of one group have one weight

@@ -63,7 +63,7 @@ def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") ->
     few = rows.batch.rows(sample)
     additive = learn_amplitudes(features, features.of_rows(few), by_rank[sample])
     design = Design(features, None, None)
-    if features.gaps:
+    if features.unknown(rows.batch).any():
         sums = _sum(_blocks(rows, design, by_rank[:, np.newaxis]))
         design = Design(features, LeastSquares(sums, additive.penalty(features)), None)
     if scale_name != "auto":

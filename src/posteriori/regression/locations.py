@@ -29,7 +29,7 @@ class Design:
     """The features of rows: those of single columns, and the similarities to landmarks."""
 
     features: Features
-    filler: LeastSquares | None  # of training rows with gaps, by which unknown features are expected; else None
+    filler: LeastSquares | None  # if training rows have gaps: what expects unknown features; else None
     landmarks: Landmarks | None
 
     def of_rows(self, batch: Batch, additive: LeastSquares | None = None) -> tuple[Array, Array]:
@@ -115,7 +115,7 @@ class Locations:
     @cached_property
     def _of_all_rows(self) -> Array:
         """The share of the training rows in each cell, blurred so that it is positive, (G,)."""
-        return np.maximum(self.share @ blur(self.atoms, _BLUR), np.finfo(np.float64).tiny)
+        return np.asarray(np.maximum(self.share @ blur(self.atoms, _BLUR), np.finfo(np.float64).tiny))
 
     def with_floor(self, probability: Array) -> Array:
         """Return probabilities of cells mixed with a little of that of all rows, so that no cell is impossible."""

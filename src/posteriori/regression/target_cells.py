@@ -11,6 +11,8 @@ _CELLS = 160  # of about equal weight
 _MOST_WIDE = 80  # further cells, into which wide ones are cut
 _WIDE = 3.0  # times as wide as a typical neighbour
 _TAIL_CELLS, _GROWTH = 10, 1.4
+_NEAR, _COARSE = 1e-6, 1e-3  # of a step: what counts as a multiple, and rounding that hides it
+_ENOUGH = 20  # values, of which the greatest common divisor is no chance
 _REPEATED = 3  # rows that share a value of a cell of its own
 _LATTICE = 1e7  # steps in the range, beyond which numbers count as continuous
 _DECIMALS = 6
@@ -19,17 +21,23 @@ _EXCESS = 3.0  # times the mean share of the cells beside it
 
 
 def step_of(values: Array) -> float:
-    """Return the greatest power of ten of which all values are multiples; 0 if there is none, or it is too fine."""
+    """Return the greatest step of which all values are multiples, a whole number of times a power of ten; 0 if none is.
+
+    Of few values, several times a power of ten might divide all by chance, and only that power counts.
+    """
     span = float(values.max() - values.min())
     for decimals in range(_DECIMALS + 1):
         step = 10.0**-decimals
         if span > _LATTICE * step:
             return 0.0
-        if span < step:
-            continue
         multiples = values / step
-        if np.abs(multiples - np.round(multiples)).max() <= 1e-6 * max(1.0, 1e-6 * np.abs(multiples).max()):
-            return step
+        whole = np.round(multiples)
+        rounding = 8.0 * np.finfo(np.float64).eps * float(np.abs(multiples).max())
+        if rounding > _COARSE:
+            return 0.0
+        if span >= step and np.abs(multiples - whole).max() <= max(_NEAR, rounding):
+            divisor = int(np.gcd.reduce(whole.astype(np.int64))) if len(values) >= _ENOUGH else 1
+            return step * max(divisor, 1)
     return 0.0
 
 
@@ -42,11 +50,7 @@ def cells_of(values: Array, weight: Array) -> NumberCells:
     distinct, place = np.unique(np.round(values / step) * step if step else values, return_inverse=True)
     share = np.bincount(place, weight) / weight.sum()
     low, high, single = _grouped(distinct, share, np.bincount(place) >= _REPEATED)
-    if step:
-        # A cell reaches up to the next one.
-        high = np.append(low[1:] - step, high[-1])
-    else:
-        low, high = _touching(low, high, single)
+    low, high = _touching(low, high, single, step)
     low, high = _with_wide_cut(low, high, step)
     low, high = _with_tails(low, high, step, bool(values.min() >= 0))
     if step:
@@ -75,23 +79,23 @@ def _grouped(distinct: Array, share: Array, repeated: Array) -> tuple[Array, Arr
     return distinct[first], distinct[last], single
 
 
-def _touching(low: Array, high: Array, single: Array) -> tuple[Array, Array]:
-    """Return cells of continuous numbers without gaps: they meet midway, or at the frequent value."""
-    middle = (high[:-1] + low[1:]) / 2.0
-    upper = np.where(single[:-1], high[:-1], np.where(single[1:], low[1:], middle))
-    ends = np.concatenate([[low[0]], upper, [high[-1]]])
+def _touching(low: Array, high: Array, single: Array, step: float) -> tuple[Array, Array]:
+    """Return cells without gaps: two meet midway, and the room beside a frequent value is a cell of its own."""
+    start, end, half = low - step / 2.0, high + step / 2.0, step / 2.0
+    meet = (end[:-1] + start[1:]) / 2.0
+    if step:
+        meet = (np.floor(meet / step) + 0.5) * step
+    meet = np.where(single[1:], start[1:], meet)
     found: list[tuple[float, float]] = []
+    reached = float(start[0])
     for k, is_single in enumerate(single.tolist()):
-        if is_single:
-            if found and found[-1][1] < low[k]:
-                found.append((found[-1][1], float(low[k])))
-            found.append((float(low[k]), float(low[k])))
-        else:
-            start = found[-1][1] if found else float(ends[k])
-            found.append((start, float(ends[k + 1])))
-    kept = [(a, b) for k, (a, b) in enumerate(found) if a < b or k == 0 or found[k - 1] != (a, b)]
-    cells = np.array(kept)
-    return cells[:, 0], cells[:, 1]
+        if is_single and start[k] - reached > half:
+            found.append((reached, float(start[k])))
+        first = float(start[k]) if is_single else reached
+        reached = float(end[k]) if is_single or k == len(single) - 1 else float(meet[k])
+        found.append((first, reached))
+    cells = np.array(found)
+    return cells[:, 0] + half, cells[:, 1] - half
 
 
 def _with_wide_cut(low: Array, high: Array, step: float) -> tuple[Array, Array]:
