@@ -622,7 +622,6 @@ def fit(
 ) -> None:
     """Fit a model to a table, score it by cross-validation, save it.
 
-    A target of numbers that is a quantity is predicted as a number, unless --classes cuts it.
     Strings and true/false become categories; numbers and dates are read as such. Empty cells, NA, N/A, NaN, nan and
     null are missing, and among numbers marks such as - and ?. Columns that identify rows are ignored. Files may be
     larger than memory, except with --report.

@@ -103,7 +103,7 @@ def refuse_given(given: dict[str, bool], of: str, what: str) -> None:
 
 
 def _number_predictor(fitted: GenerativeRegressor, coverage: float | None, quantiles: str | None) -> RowPredictor:
-    """Return what predicts a number: its mean, and the ends of an interval or quantiles.
+    """Return the predictor of a number: its mean, and the ends of an interval or quantiles.
 
     Raises
     ------
@@ -202,7 +202,8 @@ def predict(
     if isinstance(fitted, FittedPosterior):
         of_numbers = {"--coverage": coverage is not None, "--quantiles": quantiles is not None}
         refuse_given(of_numbers, "numbers", "predicts classes")
-        decision = costs_in(costs, fitted.labels) if costs is not None else thresholds_in(threshold, fitted.labels)
+        labels: list[Any] = fitted.labels  # type: ignore[assignment]  # a regressor with labels does not exist
+        decision = costs_in(costs, labels) if costs is not None else thresholds_in(threshold, labels)
         schema, target = fitted.schema, fitted.target
         predictor = RowPredictor.of_classes(fitted, Wanted(proba, strangeness, decision))
     else:

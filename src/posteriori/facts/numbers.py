@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from posteriori.facts.model import Facts
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.model_selection.in_words import of_hundred
 from posteriori.regression.held_out import COVERAGE, scores_of_numbers
+from posteriori.regression.value import FittedRegression
 from posteriori.scoring.files import Part, RowPredictor
 from posteriori.support.formatting import escaped, number, shortened
 from posteriori.support.typing import Array
@@ -23,7 +24,7 @@ _DIGITS = 3  # of an error in a sentence
 
 
 def judged_numbers(density: PredictiveDensity, y: Array, name: str, usual: float | None = None) -> Facts:
-    """Return the scores of densities of rows, beside always predicting one number, and what they mean.
+    """Return the scores of densities of rows, beside always predicting one number, and sentences on them.
 
     Parameters
     ----------
@@ -77,8 +78,8 @@ def _written(value: float, digits: int = _DIGITS) -> str:
 
 
 def number_predictor(estimator: GenerativeRegressor, levels: Mapping[str, float]) -> RowPredictor:
-    """Return what predicts rows of files: the mean, and quantiles at levels by the names of their columns."""
-    value, shares = estimator.fitted_, list(levels.values())
+    """Return the predictor of rows of files: the mean, and quantiles at levels by the names of their columns."""
+    value, shares = cast(FittedRegression, estimator.fitted_), list(levels.values())
 
     def predicted(batch: Batch) -> Part:
         density = value.density(value.probability(batch))
@@ -95,7 +96,7 @@ def number_members(estimator: GenerativeRegressor) -> list[Facts]:
 
 
 def regressor_facts(estimator: GenerativeRegressor) -> Facts:
-    """Return what a regressor is: target, members, and columns."""
+    """Return target, members and columns of a regressor."""
     columns: list[dict[str, Any]] = []
     for column in estimator.schema_.columns:
         one: dict[str, Any] = {"name": column.name, "kind": column.shown_kind}

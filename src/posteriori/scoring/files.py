@@ -67,18 +67,18 @@ class Part:
 
 @dataclass(frozen=True)
 class RowPredictor:
-    """What is predicted of rows, whatever the target."""
+    """A function from rows to columns of predictions, for any target."""
 
     columns: Sequence[str]  # the names of the results
     source: Callable[[Any], LabelledSource]
     predicted: Callable[[Batch], Part]
     schema: Schema
     ranges: ColumnRanges | None = None
-    classes: str = "class"  # what may be unable to produce a row
+    classes: str = "class"  # the kind that may be unable to produce a row
 
     @classmethod
     def of_classes(cls, fitted: FittedPosterior, wanted: Wanted = _CLASS_ONLY) -> RowPredictor:
-        """Return what predicts classes."""
+        """Return the predictor of classes."""
         columns = ["prediction", *(map(_column, fitted.labels) if wanted.proba else ())]
         columns += ["log_density", "strangeness"] if wanted.strangeness else []
         of_batch = _of_batch(fitted, wanted)
