@@ -147,7 +147,6 @@ def test_options_of_predict_are_refused_by_name(words, message):
 @pytest.mark.parametrize(
     "words",
     [
-        ("report", "mass.posteriori", "penguins.csv"),
         ("explain", "mass.posteriori", "penguins.csv", "--row", "1"),
         ("explore", "mass.posteriori"),
         ("export", "mass.posteriori"),
@@ -182,3 +181,11 @@ def test_prices_of_houses_are_predicted():
     found = json.loads(succeeds("fit", SARATOGA, "--target", "price", "-o", "houses.posteriori", "--json"))
     assert found["scores"]["mae"] < 0.75 * found["always_median"]["mae"]
     assert 0.85 < found["scores"]["coverage"] < 0.95
+
+
+def test_a_report_is_a_page_and_options_of_classes_are_refused():
+    assert "--positive is for classes" in refused("report", "mass.posteriori", "penguins.csv", "--positive", "x")
+    assert "wrote" in succeeds("report", "mass.posteriori", "penguins.csv", "-o", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "body_mass_g" in page
+    assert "Members and scores" in page

@@ -19,7 +19,8 @@ from posteriori.cli.targets import check_column, labelled_rows, rows_with_number
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator, GenerativeRegressor
+    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.generative_regressor import Regressor
 
 
 def evaluate(
@@ -57,9 +58,9 @@ def evaluate(
     unlabelled = f"if its rows have no labels, {drift} EARLIER_TABLE compares them with earlier ones"
     check_column(target, frame.schema, table.name, unlabelled)
 
-    from posteriori.classifiers import GenerativeRegressor
+    from posteriori.classifiers.generative_regressor import Regressor
 
-    if isinstance(estimator, GenerativeRegressor):
+    if isinstance(estimator, Regressor):
         _evaluate_numbers(estimator, frame, target, table, positive, as_json)
         return
     read = with_cut_target(frame, estimator, target)
@@ -117,7 +118,7 @@ def _outside(estimator: GenerativeEstimator, features: pl.DataFrame) -> dict[str
 
 
 def _evaluate_numbers(
-    estimator: GenerativeRegressor, read: pl.DataFrame, target: str, table: Path, positive: str | None, as_json: bool
+    estimator: Regressor, read: pl.DataFrame, target: str, table: Path, positive: str | None, as_json: bool
 ) -> None:
     """Print the scores of a regressor."""
     from posteriori.classifiers.training_record import share_of_seen_rows

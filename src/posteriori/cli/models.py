@@ -15,7 +15,8 @@ from posteriori.cli.messages import UserError, as_user_errors, warn
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator, GenerativeRegressor
+    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.generative_regressor import Regressor
     from posteriori.reading import Scan
     from posteriori.scoring.fitted import FittedPosterior
     from posteriori.tables import Column, Schema
@@ -43,9 +44,10 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
         There is no such file, or it holds another kind of model.
     """
     loaded = load_of_any_target(path)
-    from posteriori.classifiers import GenerativeRegressor, MixtureModel
+    from posteriori.classifiers import MixtureModel
+    from posteriori.classifiers.generative_regressor import Regressor
 
-    if isinstance(loaded, GenerativeRegressor):
+    if isinstance(loaded, Regressor):
         raise _number_instead(path)
     if isinstance(loaded, MixtureModel) and not mixtures:
         raise _mixture_instead(path)
@@ -104,7 +106,7 @@ def load_posterior(path: Path) -> FittedPosterior:
     return fitted
 
 
-def load_posterior_or_regressor(path: Path) -> FittedPosterior | GenerativeRegressor:
+def load_posterior_or_regressor(path: Path) -> FittedPosterior | Regressor:
     """Load what predicts, of a classifier or a mixture without scikit-learn; or a regressor.
 
     Raises
@@ -119,7 +121,7 @@ def load_posterior_or_regressor(path: Path) -> FittedPosterior | GenerativeRegre
         try:
             fitted = load_posterior(path)
         except NumberModelError:
-            regressor: GenerativeRegressor = load_of_any_target(path)
+            regressor: Regressor = load_of_any_target(path)
             return regressor
     if fitted is None:
         raise _network_instead(path)
@@ -173,8 +175,8 @@ def _mixture_instead(path: Path) -> UserError:
 
 def _number_instead(path: Path) -> UserError:
     return UserError(
-        f"{str(path)!r} predicts a number, and this command needs a classifier; posteriori predict, evaluate and show "
-        "take it"
+        f"{str(path)!r} predicts a number, and this command needs a classifier; posteriori predict, evaluate, report "
+        "and show take it"
     )
 
 

@@ -9,7 +9,7 @@ from posteriori.cli.messages import UserError, as_user_errors, note
 from posteriori.cli.targets import without_number
 
 if TYPE_CHECKING:
-    from posteriori.classifiers import GenerativeRegressor
+    from posteriori.classifiers.generative_regressor import Regressor
     from posteriori.reading import Scan
     from posteriori.statistics.description import ScannedTable
     from posteriori.support.typing import Array
@@ -26,7 +26,7 @@ def refuse_of_classes(given: Mapping[str, bool], target: str) -> None:
 
 
 def fit_number(
-    estimator: GenerativeRegressor,
+    estimator: Regressor,
     scan: Scan,
     target: str,
     description: ScannedTable,
@@ -37,7 +37,7 @@ def fit_number(
 
     Parameters
     ----------
-    estimator : GenerativeRegressor
+    estimator : Regressor
         It is fitted in place.
     scan : Scan
     target : str

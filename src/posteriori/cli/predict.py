@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.files import open_as_written, write_out, writer_of
-from posteriori.cli.messages import UserError, as_user_errors, progress_bar
+from posteriori.cli.messages import UserError, as_user_errors, progress_bar, refuse_given
 from posteriori.cli.models import load_posterior_or_regressor, scan_for
 from posteriori.cli.options import Force, ModelPath, OutputTable, Quiet, TablePaths, WithColumns, spellings, split_names
 from posteriori.cli.outputs import output_at
 
 if TYPE_CHECKING:
-    from posteriori.classifiers import GenerativeRegressor
+    from posteriori.classifiers.generative_regressor import Regressor
     from posteriori.scoring.decisions import Decision
     from posteriori.scoring.files import RowPredictor
 
@@ -95,14 +95,7 @@ def _table_costs(path: Path) -> dict[str, dict[str, float]]:
     return {true: {column.name: float(column[row]) for column in others} for row, true in enumerate(names)}
 
 
-def refuse_given(given: dict[str, bool], of: str, what: str) -> None:
-    """Raise UserError if an option is given that the model has no use for."""
-    option = next((option for option, is_given in given.items() if is_given), None)
-    if option is not None:
-        raise UserError(f"{option} is for {of}, and the model {what}; leave it out")
-
-
-def _number_predictor(fitted: GenerativeRegressor, coverage: float | None, quantiles: str | None) -> RowPredictor:
+def _number_predictor(fitted: Regressor, coverage: float | None, quantiles: str | None) -> RowPredictor:
     """Return the predictor of a number: its mean, and the ends of an interval or quantiles.
 
     Raises

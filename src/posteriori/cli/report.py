@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.files import STDIN, names_table, page_beside
-from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.cli.models import align, load_model, read_for, with_cut_target
+from posteriori.cli.messages import UserError, as_user_errors, refuse_given, warn
+from posteriori.cli.models import align, load_classifier_or_regressor, load_model, read_for, with_cut_target
 from posteriori.cli.options import Force, ModelPath, Positive, TablePath
 from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.targets import check_column, labelled_rows
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.generative_regressor import Regressor
     from posteriori.model_selection import HeldOut
 
 
@@ -85,7 +86,17 @@ def report(
     """
     path = page_beside(model, ".report.html") if output is None else output
     place = report_at(path, [table, *([] if against is None else [against])], model, force)
-    estimator = load_model(model)
+    estimator = load_classifier_or_regressor(model)
+    from posteriori.classifiers.generative_regressor import Regressor
+
+    if isinstance(estimator, Regressor):
+        refuse_given(
+            {"--against": against is not None, "--explorer": explorer is not None, "--positive": positive is not None},
+            "classes",
+            "predicts a number",
+        )
+        _report_on_numbers(estimator, table, target, path, place, title)
+        return
     other = load_model(against) if against is not None and _holds_model(against) else None
     models = [estimator] if other is None else [estimator, other]
     target = target or estimator.schema_.target
@@ -123,6 +134,19 @@ def report(
             positive=positive,
             title=title or f"{target or 'classes'} in {table.name}" + (f" against {against.name}" if against else ""),
         )
+    print(f"wrote {path}")
+
+
+def _report_on_numbers(
+    estimator: Regressor, table: Path, target: str | None, path: Path, place: Any, title: str | None
+) -> None:
+    from posteriori import reporting
+
+    name = target or estimator.target_.name
+    frame = read_for(estimator, table, name)
+    check_column(name, frame.schema, table.name, "a report compares predictions with the true numbers")
+    with as_user_errors(), place.writing():
+        reporting.report(estimator, frame, name, path, title=title or f"{name} in {table.name}")
     print(f"wrote {path}")
 
 

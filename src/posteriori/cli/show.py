@@ -15,9 +15,9 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
     """
     loaded = load_of_any_target(model)
 
-    from posteriori.classifiers import GenerativeRegressor
+    from posteriori.classifiers.generative_regressor import Regressor
 
-    if isinstance(loaded, GenerativeRegressor):
+    if isinstance(loaded, Regressor):
         from posteriori.cli import number_pages, tables
         from posteriori.facts.numbers import regressor_facts
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from posteriori.classifiers import GenerativeRegressor
+from posteriori.classifiers.generative_regressor import Regressor
 from posteriori.facts.model import Facts
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.model_selection.in_words import of_hundred
@@ -77,7 +77,7 @@ def _written(value: float, digits: int = _DIGITS) -> str:
     return f"{magnitude:,.0f}" if 1000 <= abs(magnitude) < 1e15 else number(magnitude, digits)
 
 
-def number_predictor(estimator: GenerativeRegressor, levels: Mapping[str, float]) -> RowPredictor:
+def number_predictor(estimator: Regressor, levels: Mapping[str, float]) -> RowPredictor:
     """Return the predictor of rows of files: the mean, and quantiles at levels by the names of their columns."""
     value, shares = cast(FittedRegression, estimator.fitted_), list(levels.values())
 
@@ -89,13 +89,13 @@ def number_predictor(estimator: GenerativeRegressor, levels: Mapping[str, float]
     return RowPredictor(["prediction", *levels], estimator._source, predicted, value.schema)
 
 
-def number_members(estimator: GenerativeRegressor) -> list[Facts]:
-    """Return the weight and the held-out scores of each member, and last those of the pool."""
-    results = estimator.cv_results_
+def number_members(estimator: Regressor) -> list[Facts]:
+    """Return the weight and the held-out scores of each member, and last those of the pool; none of one model."""
+    results = estimator.fitted_.results
     return [dict(zip(results, row, strict=True)) for row in zip(*results.values(), strict=True)]
 
 
-def regressor_facts(estimator: GenerativeRegressor) -> Facts:
+def regressor_facts(estimator: Regressor) -> Facts:
     """Return target, members and columns of a regressor."""
     columns: list[dict[str, Any]] = []
     for column in estimator.schema_.columns:
@@ -105,13 +105,16 @@ def regressor_facts(estimator: GenerativeRegressor) -> Facts:
         elif column.kind == "categorical":
             one["n_categories"] = len(column.categories)
         columns.append(one)
-    pool = number_members(estimator)[-1]
-    cover = f"Its {COVERAGE:.0%} intervals hold {of_hundred(pool['coverage'])} of 100 true numbers of held-out rows."
+    members, summary = number_members(estimator), []
+    if members:
+        share = of_hundred(members[-1]["coverage"])
+        cover = f"Its {COVERAGE:.0%} intervals hold {share} of 100 true numbers of held-out rows."
+        summary = [cover, how_much_explained(members[-1]["r2"])]
     return {
         "model": type(estimator).__name__,
         "target": estimator.target_.name,
         "n_parameters": estimator.n_parameters_,
-        "summary": [cover, how_much_explained(pool["r2"])],
-        "members": number_members(estimator),
+        "summary": summary,
+        "members": members,
         "columns": columns,
     }

@@ -184,7 +184,14 @@ def _weighed(recipe: Recipe, rows: NumberRows, judged: _Judged, penalty: float) 
     out_of_fold = HeldOutNumbers(density, y, weight, rows.folded.evaluated[chosen])
     results = _results(judged, pool, out_of_fold)
     return FittedRegression(
-        recipe, rows.target, rows.batch.schema, whole, pool, folds.joint_trees, results, out_of_fold=out_of_fold
+        recipe,
+        rows.target,
+        rows.batch.schema,
+        whole,
+        pool,
+        folds.joint_trees,
+        results=results,
+        out_of_fold=out_of_fold,
     )
 
 

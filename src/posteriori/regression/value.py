@@ -27,6 +27,9 @@ class FittedNumbers(FittedValue):
     """The result of a fit to a target of numbers: a density over the cells of the target."""
 
     of_columns: Schema
+    # cross-validated scores of the members of a pool, and of the pool; empty of others
+    results: dict[str, list[Any]] = field(default_factory=dict, kw_only=True)
+    out_of_fold: HeldOutNumbers | None = field(default=None, kw_only=True)  # not in files
 
     @property
     @abstractmethod
@@ -62,8 +65,6 @@ class FittedRegression(FittedNumbers):
     members: Members
     pool: Pool
     joint_trees: RandomTreesParameters  # p(x) by the trees of the neighbours
-    results: dict[str, list[Any]] = field(default_factory=dict)  # cross-validated scores
-    out_of_fold: HeldOutNumbers | None = None  # not in files
 
     @property
     def cells(self) -> NumberCells:
