@@ -3,6 +3,7 @@
 Usage: python -m experiments.regression --output FILE [--methods NAME …] [--again NAME …] [--tables NAME …] [--splits N]
                                         [--hidden SHARE …]
        python -m experiments.regression --summary FILE [--methods NAME …]
+       python -m experiments.regression --page FILE
 
 Ten tables are for tuning defaults, ten for the report. Each is split three times into 70 % of its rows to learn from
 and 30 % to test by. --output names a file of JSON lines, one for each table, split, method and share of hidden cells.
@@ -33,7 +34,7 @@ import numpy as np
 import polars as pl
 
 import posteriori as po
-from experiments.page import markdown_table
+from experiments.page import DOCS, markdown_table, replace_block
 from experiments.real_tables import data_folder, read_index
 from experiments.regression_rivals import (
     BOOSTED_TREES,
@@ -316,12 +317,74 @@ def summary(scores: list[Score]) -> str:
     return "\n\n".join([*parts, *(["Failed:\n\n" + "\n".join(failed)] if failed else [])])
 
 
+def of_tables(scores: list[Score]) -> str:
+    """Return a line per table: our CRPS and RMSE beside those of the best rivals, coverage and CPU seconds."""
+    found, lines, every = means(scores), [], []
+    for table, row in found.items():
+        ours, others = row[POSTERIORI], {name: one for name, one in row.items() if name != POSTERIORI}
+        best = min(others, key=lambda name: others[name]["crps"])
+        trees = min(others[name]["rmse"] for name in others if name in BOOSTED_TREES)
+        figures = ours["crps"] / others[best]["crps"], ours["rmse"] / trees, ours["coverage"], ours["seconds"]
+        every.append((half_of(table), figures))
+        lines.append([table, best, *(format(one, form) for one, form in zip(figures, _FORMS, strict=True))])
+    for half in ("tuning", "report"):
+        figures = np.array([one for of_half, one in every if of_half == half])
+        mean = [*np.exp(np.log(figures[:, :2]).mean(axis=0)), *figures[:, 2:].mean(axis=0)]
+        cells = [format(one, form) for one, form in zip(mean, _FORMS, strict=True)]
+        lines.append([f"**mean, {half}**", "", *cells])
+    return markdown_table(["table", "best rival", "CRPS / best", "RMSE / best trees", "coverage", "CPU s"], lines)
+
+
+_FORMS = (".3f", ".3f", ".3f", ".1f")
+
+
+def of_methods(scores: list[Score]) -> str:
+    """Return a line per method: means over all tables of CRPS and RMSE relative to the best rivals, and the rest."""
+    found = means(scores)
+    relative = {
+        table: ratios(row, "crps", [name for name in row if name != POSTERIORI]) for table, row in found.items()
+    }
+    errors = {table: ratios(row, "rmse", [n for n in row if n in BOOSTED_TREES]) for table, row in found.items()}
+    lines = []
+    for name in (POSTERIORI, *RIVALS):
+        crps, rmse = (np.exp(np.mean([np.log(one[name]) for one in of.values()])) for of in (relative, errors))
+        others = [np.mean([row[name][key] for row in found.values()]) for key in ("coverage", "seconds")]
+        figures = (crps, rmse, *others)
+        lines.append([name, *(format(one, form) for one, form in zip(figures, _FORMS, strict=True))])
+    return markdown_table(["method", "CRPS / best", "RMSE / best trees", "coverage", "CPU s"], lines)
+
+
+def of_hidden(scores: list[Score]) -> str:
+    """Return a line per method: our CRPS divided by its where cells are hidden, as geometric means over the tables."""
+    shares = sorted({score.hidden for score in scores} - {0.0})
+    lines = []
+    for name in (*RIVALS, *TRAINED_WITH_HIDDEN_CELLS):
+        cells = []
+        for share in shares:
+            of_share = means([one for one in scores if one.hidden == share and one.method in (POSTERIORI, name)])
+            pairs = [row[POSTERIORI]["crps"] / row[name]["crps"] for row in of_share.values() if len(row) == 2]
+            cells.append(f"{np.exp(np.mean(np.log(pairs))):.3f}" if pairs else "–")
+        lines.append([name, *cells])
+    return markdown_table(["our CRPS / that of", *(f"{share:.0%} hidden" for share in shares)], lines)
+
+
+def fill_page(scores: list[Score]) -> None:
+    """Fill the tables of docs/regression.md."""
+    whole = [one for one in scores if one.hidden == 0.0 and not one.method.endswith(HIDDEN)]
+    page = DOCS / "regression.md"
+    for name, text in (("tables", of_tables(whole)), ("methods", of_methods(whole)), ("hidden", of_hidden(scores))):
+        replace_block(name, text, page)
+
+
 def main() -> None:
     """Measure what the file lacks, or print its summary."""
     parser = argparse.ArgumentParser(description="Compare the regressor with models of other libraries.")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--output", type=Path, metavar="FILE", help="add scores to this file of JSON lines")
     what.add_argument("--summary", type=Path, metavar="FILE", help="print the figures of such a file")
+    what.add_argument(
+        "--page", type=Path, metavar="FILE", help="write the figures of such a file to docs/regression.md"
+    )
     parser.add_argument("--methods", nargs="+", metavar="NAME", help='these methods only; "rivals": all but ours')
     parser.add_argument("--again", nargs="+", default=[], metavar="NAME", help="measure these methods again")
     parser.add_argument("--tables", nargs="+", metavar="NAME", help="these tables only; tuning or report: a half")
@@ -329,6 +392,9 @@ def main() -> None:
     parser.add_argument("--hidden", nargs="+", type=float, default=[], metavar="SHARE", help="hide test cells too")
     arguments = parser.parse_args()
     fits = methods(arguments.methods, bool(arguments.hidden or arguments.summary))
+    if arguments.page is not None:
+        fill_page(list(read_scores(arguments.page).values()))
+        return
     if arguments.summary is not None:
         print(summary([score for score in read_scores(arguments.summary).values() if score.method in fits]))
         return

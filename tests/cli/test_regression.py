@@ -1,7 +1,6 @@
 """A target of numbers on the command line: fit, predict, evaluate, show and cv, and what refuses its model."""
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine(replaces=True, details=False)
 run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
-SARATOGA = Path(os.environ.get("POSTERIORI_DATA", "")) / "regression" / "saratoga.csv"
 FIT = ("fit", "penguins.csv", "--target", "body_mass_g")
 
 
@@ -166,7 +164,6 @@ def test_functions_of_classifiers_refuse_the_model_in_one_sentence():
     for call in (
         lambda: po.javascript.to_javascript(model),
         lambda: po.explore(model, path="page.html"),
-        lambda: po.report(model, rows, "body_mass_g", path="page.html"),
         lambda: po.compare(model, rows, "species"),
         lambda: po.cross_validate([model], rows, "species"),
         lambda: po.merge([model, model]),
@@ -176,9 +173,9 @@ def test_functions_of_classifiers_refuse_the_model_in_one_sentence():
             call()
 
 
-@pytest.mark.skipif(not SARATOGA.is_file(), reason="the shared data are absent: POSTERIORI_DATA")
-def test_prices_of_houses_are_predicted():
-    found = json.loads(succeeds("fit", SARATOGA, "--target", "price", "-o", "houses.posteriori", "--json"))
+def test_prices_of_houses_are_predicted(shared_data):
+    houses = shared_data / "regression" / "saratoga.csv"
+    found = json.loads(succeeds("fit", houses, "--target", "price", "-o", "houses.posteriori", "--json"))
     assert found["scores"]["mae"] < 0.75 * found["always_median"]["mae"]
     assert 0.85 < found["scores"]["coverage"] < 0.95
 
