@@ -264,3 +264,20 @@ def test_continuous_targets_have_no_atoms_and_small_ones_no_steps():
 def test_quantiles_outside_of_0_to_1_are_refused():
     with pytest.raises(ValueError, match="quantiles is"):
         fitted().predict_quantiles(penguins(), [0.5, 2.0])
+
+
+def test_a_missing_target_is_no_score():
+    with pytest.raises(ValueError, match="the target of row 1 is missing"):
+        fitted().score(penguins()[:3], [3000.0, np.nan, 4000.0])
+
+
+def test_one_target_among_the_rows_that_count_is_refused():
+    X, y = friedman(60)
+    with pytest.raises(ValueError, match="is 1 in every row"):
+        po.GenerativeRegressor().fit(X, (y > np.median(y)) * 1.0, sample_weight=(y > np.median(y)) * 1.0)
+
+
+@pytest.mark.parametrize("groups", [np.arange(5), np.array([None, *"ab" * 29, "c"], dtype=object)])
+def test_groups_that_do_not_fit_are_refused(groups):
+    with pytest.raises(ValueError, match="groups has"):
+        po.GenerativeRegressor().fit(*friedman(60), groups=groups)

@@ -114,3 +114,36 @@ def test_a_model_file_holds_it(kind, tmp_path):
     assert_array_equal(
         kept.partial_fit(more, "body_mass_g").predict(rows), model.partial_fit(more, "body_mass_g").predict(rows)
     )
+
+
+def correlated(n, seed, gaps=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]], n)
+    y = X[:, 0] + 2 * X[:, 1] + 0.3 * rng.normal(size=n)
+    X[rng.random(X.shape) < gaps] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("kind", [*BOTH, po.GenerativeRegressor])
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_intervals_hold_where_cells_are_hidden(kind, gaps):
+    model = kind().fit(*correlated(1500, 0, gaps))
+    X, y = correlated(800, 1)
+    for hidden in ([1], [0, 1]):
+        rows = X.copy()
+        rows[:, hidden] = np.nan
+        low, high = model.predict_interval(rows).T
+        assert 0.86 <= np.mean((low <= y) & (y <= high)) <= 0.98
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_rows_with_targets_that_were_never_seen_are_not_unlearned(kind):
+    X, y = table(100)
+    with pytest.raises(ValueError, match="cannot have learned from these rows"):
+        kind().fit(X, y).unlearn(X[:50], y[:50] + 100.0)
+
+
+def test_targets_beyond_the_cells_of_the_first_call_are_warned_of():
+    X, y = table(100)
+    with pytest.warns(UserWarning, match="targets lie outside of the range of the first call"):
+        po.AdditiveRegressor().fit(X, y).partial_fit(X, y + 500.0)

@@ -64,7 +64,7 @@ class SumRegressor(Regressor):
         """Learn from more rows: their sums are added. The first call is a fit.
 
         The features, the amplitudes, the scale and the cells of the target stay those of the first call, so that call
-        should have many rows. A category that it did not see is unknown.
+        should have many rows; targets beyond its cells give a warning. A category that it did not see is unknown.
 
         Parameters
         ----------
@@ -150,6 +150,9 @@ class AdditiveRegressor(SumRegressor):
 
     Notes
     -----
+    A value that many rows share, such as 0, has in every row the probability that it has in all training rows;
+    `GenerativeRegressor` predicts it from the row.
+
     Cost: one pass for the sums of products, O(n p²) with at most about 1,000 features p, and O(p³) to solve.
     `partial_fit` and `unlearn` add and subtract sums.
 

@@ -172,12 +172,6 @@ class Features:
             out[:, part] = (batch.codes.values[:, of.place] == 0)[:, np.newaxis]
         return out
 
-    def unexpected(self, batch: Batch) -> Array:
-        """Return which rows lack a cell of a column that has no mark for gaps, (n,)."""
-        marked = {one.column for one in self.gaps}
-        of = [j for j, column in enumerate(self.columns.tolist()) if column not in marked]
-        return np.asarray(self.unknown(batch)[:, of].any(axis=1))
-
     @cached_property
     def unit(self) -> Array:
         """The prior variance of the coefficient of each feature, relative to others of its kind, (p,).

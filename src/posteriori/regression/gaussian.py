@@ -22,6 +22,7 @@ from posteriori.support.checks import generator, require
 from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
+from posteriori.user_warnings import warn
 
 _FOLDS = 9  # for the choice of the scale
 _FEWEST = 1.0  # degrees of freedom of the noise
@@ -57,21 +58,19 @@ class FittedGaussian(FittedNumbers):
     @cached_property
     def noise(self) -> float:
         """σ², on the scale of the target."""
-        squares, products = self.squares, self.squares.products
-        beta = squares.coefficients[:, 0]
-        mixed = products.mixed[:, 0] - products.weight * squares.mean * squares.target_mean[0]
-        total = products.target_squares[0] - products.weight * squares.target_mean[0] ** 2
-        left = total - beta @ mixed - squares.penalty @ beta**2
-        used = 1.0 + len(beta) - squares.penalty @ np.diag(squares.inverse)
-        least = np.finfo(np.float64).eps * max(total, 1.0)
-        return float(max(left, least) / max(products.weight - used, _FEWEST))
+        return noise_of(self.squares)
 
     def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
         """Return the probability of each cell of the target, (n, G)."""
         del n_jobs
-        values, unknown = self.found.design.of_rows(batch, self.squares)
-        ones = np.ones(len(values))
-        spread = np.sqrt(self.noise * (1.0 + self.squares.leverages(values, ones)) + unknown)
+        additive = self.found.additive
+        assert additive is not None
+        values, unknown = self.found.design.of_rows(batch, additive)
+        variance = self.noise * (1.0 + self.squares.leverages(values, np.ones(len(values)))) + unknown
+        if additive is not self.squares and unknown.any():
+            # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
+            variance = np.where(unknown > 0, np.maximum(variance, noise_of(additive) + unknown), variance)
+        spread = np.sqrt(variance)
         location = self.squares.predict(values)
         below = ndtr((self.found.edges[1:-1] - location) / spread[:, np.newaxis])
         density = np.diff(below, axis=1, prepend=0.0, append=1.0)
@@ -91,6 +90,18 @@ class FittedGaussian(FittedNumbers):
         require(self.target.kind == "continuous", "the target is not a column of numbers")
         require(len(self.found.locations) == 1, "there is not one location")
         self.found.check_locations(self.of_columns)
+
+
+def noise_of(squares: LeastSquares) -> float:
+    """Return σ² = RSS / (n − 1 − tr S (S + Λ)⁻¹), on the scale of the target."""
+    products = squares.products
+    beta = squares.coefficients[:, 0]
+    mixed = products.mixed[:, 0] - products.weight * squares.mean * squares.target_mean[0]
+    total = products.target_squares[0] - products.weight * squares.target_mean[0] ** 2
+    left = total - beta @ mixed - squares.penalty @ beta**2
+    used = 1.0 + len(beta) - squares.penalty @ np.diag(squares.inverse)
+    least = np.finfo(np.float64).eps * max(total, 1.0)
+    return float(max(left, least) / max(products.weight - used, _FEWEST))
 
 
 def fit(recipe: Recipe, name: Name, data: Data) -> FittedGaussian:
@@ -131,13 +142,19 @@ def _with_sums(value: FittedGaussian, data: Data, sign: float) -> FittedGaussian
         part = slice(batch.start, batch.start + len(batch))
         return found.products(batch, y[part], weight[part])
 
+    if sign > 0 and (found.cells.find(y) < 0).any():
+        warn(
+            f"{int((found.cells.find(y) < 0).sum()):,} targets lie outside of the range of the first call, from "
+            f"{found.cells.low[0]:g} to {found.cells.high[-1]:g}, in which all predictions stay; fit to all rows"
+        )
     with one_blas_thread():
         other = source.with_width(found.design.width).reduce(of_batch)
     assert found.sums is not None
     sums = found.sums + other if sign > 0 else found.sums - other
     if sign < 0:
-        variances = np.diag(sums.squares) - sums.features**2 / max(sums.weight, 1.0)
-        if sums.weight < 1.0 or (variances < -1e-9 * np.diag(found.sums.squares)).any():
+        before, after = (np.append(np.diag(one.squares), one.target_squares) for one in (found.sums, sums))
+        means = np.append(sums.features, sums.targets) / max(sums.weight, 1.0)
+        if sums.weight < 1.0 or (after - sums.weight * means**2 < -1e-9 * before).any():
             raise ValueError(
                 "the model cannot have learned from these rows, or none would be left; unlearn takes rows that fit or "
                 "partial_fit has seen"

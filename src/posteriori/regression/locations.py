@@ -35,15 +35,14 @@ class Design:
     def of_rows(self, batch: Batch, additive: LeastSquares | None = None) -> tuple[Array, Array]:
         """Return the features of rows, (n, p), and the variance of the target by cells that are missing, (n,).
 
-        `additive` expects unknown features where no training row has a gap. The marks for the gaps of training rows
-        stand for their variance.
+        `additive` expects unknown features where no training row has a gap.
         """
         values, unknown = self.features.of_rows(batch), self.features.unknown(batch)
         filler = self.filler or additive
         variance = np.zeros(len(batch))
         if filler is not None and unknown.any():
             values, of_targets = filler.filled(values, unknown)
-            variance = np.where(self.features.unexpected(batch), of_targets[:, 0], 0.0)
+            variance = of_targets[:, 0]
         return self.joined(values), variance
 
     @property
@@ -98,7 +97,7 @@ class Locations:
         """Return the locations of rows, (n, M), and by how much cells that are missing make them deviate, (n,)."""
         if not self.squares:
             return np.empty((len(batch), 0)), np.zeros(len(batch))
-        values, variance = self.design.of_rows(batch, self._additive)
+        values, variance = self.design.of_rows(batch, self.additive)
         each = [one.predict(values[:, : len(one.penalty)])[:, 0] for one in self.squares]
         return np.stack(each, axis=1), np.sqrt(variance)
 
@@ -124,11 +123,11 @@ class Locations:
 
     def products(self, batch: Batch, y: Array, weight: Array) -> Products:
         """Return the sums of products of rows with these targets and weights."""
-        values, _ = self.design.of_rows(batch, self._additive)
+        values, _ = self.design.of_rows(batch, self.additive)
         return Products.of(values, self.scale.forward(y)[:, np.newaxis], weight)
 
     @cached_property
-    def _additive(self) -> LeastSquares | None:
+    def additive(self) -> LeastSquares | None:
         """The least squares of the features of columns alone."""
         n = len(self.design.features)
         if self.sums is None:

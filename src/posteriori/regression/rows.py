@@ -12,9 +12,10 @@ from posteriori.fitting.rows import first_rows, read_stated
 from posteriori.kernels.loops.hashing import splitmix64
 from posteriori.learning.folded_data import MOST_EVALUATED_BY_ALL, FoldedData
 from posteriori.pool.parameters import Data
-from posteriori.reading import TargetCuts, read_labels
+from posteriori.reading import TargetCuts, check_weights, read_labels
 from posteriori.reading.labels import LabelColumn, warn_of_labels_among_features
 from posteriori.sources import LabelledSource, source_of
+from posteriori.support.checks import is_missing
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema
 from posteriori.tables.arrays import ArrayTable
@@ -88,8 +89,10 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     name = given.name or "y"
     if len(y) < _FEWEST:
         raise ValueError(f"n_samples={len(y)}: a regressor learns from three rows at least")
-    if y.min() == y.max():
-        raise ValueError(f"the target {name!r} is {y[0]:g} in every row; there is nothing to predict")
+    weight = check_weights(data.sample_weight, len(y))
+    counted = y if weight is None else y[weight > 0]
+    if counted.min() == counted.max():
+        raise ValueError(f"the target {name!r} is {counted[0]:g} in every row; there is nothing to predict")
     if np.ptp(y) < _SMALLEST or np.abs(y).max() > _LARGEST:
         raise ValueError(
             f"the target {name!r} lies between {y.min():g} and {y.max():g}, and squares of its differences overflow or "
@@ -99,6 +102,10 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     labels = LabelColumn(ArrayTable(codes[:, np.newaxis], "y"), name=given.name, cut_from=given.target_place)
     rows = first_rows(recipe, table, labels, data.sample_weight)
     if data.groups is not None:
+        if len(data.groups) != len(y) or any(map(is_missing, data.groups)):
+            raise ValueError(
+                f"groups has {len(data.groups)} entries for {len(y)} rows, or a gap; give each row its group"
+            )
         folds = min(folds, len(set(np.asarray(data.groups).tolist())))
         if folds < GROUPS:
             raise ValueError(f"groups holds {folds} of them; a regressor needs {GROUPS} at least")
@@ -147,7 +154,9 @@ def numbers_of(labels: LabelColumn) -> Array:
     column = table.column(position, categorical=False)
     if column.kind != "continuous" or column.valueless:
         kind = " and ".join(sorted(column.kinds)) or "no values"
-        raise ValueError(f"the target {name} holds {kind}, and a regressor predicts numbers; use a classifier")
+        raise ValueError(
+            f"the target {name} holds {kind}, and a regressor predicts numbers; convert it, or use a classifier"
+        )
     source = source_of(table, Schema((column,)), [position])
     found = np.concatenate(list(source.stream(lambda batch: batch.numbers.values[:, 0].astype(np.float64), "reading")))
     infinite = np.flatnonzero(np.isinf(found))
