@@ -59,7 +59,12 @@ print("mean", density.mean.round(1), "standard deviation", density.std.round(1))
 # :class:`~posteriori.AdditiveRegressor` uses lines and steps of each column, :class:`~posteriori.KernelRegressor` also
 # similarities.
 hours = rng.uniform(0, 24, 800)
-riders = 100 + 80 * np.exp(-((hours - 8) ** 2) / 3) + 60 * np.exp(-((hours - 18) ** 2) / 4) + rng.normal(0, 15, 800)
+riders = (
+    100
+    + 80 * np.exp(-((hours - 8) ** 2) / 3)
+    + 60 * np.exp(-((hours - 18) ** 2) / 4)
+    + rng.normal(0, 15, 800)
+)
 curve = po.KernelRegressor().fit(hours[:, None], riders)
 
 import matplotlib.pyplot as plt
@@ -71,7 +76,6 @@ axes.plot(hours, riders, ".", markersize=2, color="0.6")
 axes.fill_between(grid, low, high, alpha=0.25)
 axes.plot(grid, curve.predict(grid[:, None]))
 axes.set(xlabel="hour", ylabel="riders")
-figure.tight_layout()
 
 # %%
 # When the spread is not the same everywhere

@@ -54,7 +54,7 @@ class Neighbours:
 
     @cached_property
     def _of_leaf(self) -> Array:
-        """What each leaf gives a row of weight 1, (leaves,): the trees have the weight 1 together."""
+        """The weight that each leaf gives a row of weight 1, (leaves,): the trees have the weight 1 together."""
         leaf = np.repeat(np.arange(self.trees.n_leaves), np.diff(self.starts))
         weight = np.bincount(leaf, self.weight[self.rows], self.trees.n_leaves)
         return np.asarray(1.0 / (self.trees.n_trees * np.maximum(weight, np.finfo(np.float64).tiny)))
