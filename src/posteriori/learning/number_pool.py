@@ -8,7 +8,7 @@ from posteriori.learning.minimisation import minimum
 from posteriori.model import Pool
 from posteriori.support.typing import Array
 
-_OF_LOG_SCORE = 0.1  # of the log score, beside the ranked score relative to that of the marginal distribution
+OF_LOG_SCORE = 0.1  # of the log score, beside the ranked score relative to that of the marginal distribution
 _TOLERANCE = 1e-9
 
 
@@ -58,10 +58,10 @@ def fit_number_pool(
         apart = np.cumsum(p, axis=1) - is_below
         of_end = apart * (at_end / usual)
         of_p = 2.0 * np.cumsum(of_end[:, ::-1], axis=1)[:, ::-1]
-        of_score = p * (of_p - (of_p * p).sum(axis=1, keepdims=True) + _OF_LOG_SCORE)
-        of_score[own] -= _OF_LOG_SCORE
+        of_score = p * (of_p - (of_p * p).sum(axis=1, keepdims=True) + OF_LOG_SCORE)
+        of_score[own] -= OF_LOG_SCORE
         own_log = score[own] - np.log(np.exp(score).sum(axis=1))
-        value = share @ ((of_end * apart).sum(axis=1) - _OF_LOG_SCORE * own_log)
+        value = share @ ((of_end * apart).sum(axis=1) - OF_LOG_SCORE * own_log)
         value += 0.5 * pull * ((position - centre) ** 2).sum()
         gradient = np.tensordot(of_score * share[:, np.newaxis], log_probability, axes=2)
         return float(value), gradient + pull * (position - centre)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from posteriori.fitting.recipe import Recipe
-from posteriori.learning.number_pool import fit_number_pool
+from posteriori.learning.number_pool import OF_LOG_SCORE, fit_number_pool
 from posteriori.model import Pool, clip_log_posteriors
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.pool.parameters import FEW_ROWS, Data
@@ -31,7 +31,6 @@ _JUDGED = 2000  # of them, by which smoothing and weights are chosen
 _PARTIAL = 500  # of them, of which cells are hidden
 _WIDTHS = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)  # of the blur, in cells
 _COMMON = (0.02, 0.1, 0.3, 0.6, 1.0)  # the weights of the distribution of all training rows
-_OF_LOG_SCORE = 0.1  # as in `fit_number_pool`
 
 
 def fit(recipe: Recipe, data: Data) -> FittedRegression:
@@ -122,7 +121,7 @@ def _smoothed(rows: NumberRows, folds: FoldMembers) -> _Judged:
     def loss(m: int, smoothing: Smoothing) -> float:
         p = whole.smoothed(part, m, smoothing)
         crps = weight @ PredictiveDensity(whole.cells, p).crps(y)
-        return float(crps / unit - _OF_LOG_SCORE * (weight @ np.log(p[own])) / weight.sum())
+        return float(crps / unit - OF_LOG_SCORE * (weight @ np.log(p[own])) / weight.sum())
 
     options = [Smoothing(width, common) for width in _WIDTHS for common in _COMMON]
     places = range(0 if whole.has_forest else 1, 1 + len(whole.locations))

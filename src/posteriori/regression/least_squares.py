@@ -64,13 +64,6 @@ class Products:
             self.weight, self.features[:p], self.targets, self.squares[:p, :p], self.mixed[:p], self.target_squares
         )
 
-    def of_target(self, k: int) -> Products:
-        """Return the sums of one target."""
-        one = slice(k, k + 1)
-        return Products(
-            self.weight, self.features, self.targets[one], self.squares, self.mixed[:, one], self.target_squares[one]
-        )
-
 
 @dataclass(frozen=True)
 class LeastSquares:
