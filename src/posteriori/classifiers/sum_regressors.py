@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
@@ -170,6 +171,63 @@ class AdditiveRegressor(SumRegressor):
     >>> round(model.score(penguins, "body_mass_g"), 1)
     0.9
     """
+
+    def to_sql(
+        self,
+        table: str = "rows",
+        dialect: str = "duckdb",
+        columns: Sequence[str] | None = None,
+        coverage: float = 0.9,
+    ) -> str:
+        """Return a SELECT statement that predicts the rows of a table in a database.
+
+        Parameters
+        ----------
+        table, dialect, columns
+            As in `NaiveBayes.to_sql`.
+        coverage : float, default 0.9
+            The probability of the interval.
+
+        Returns
+        -------
+        str
+            A SELECT of these columns and, as of ``posteriori predict``, of ``prediction``, the mean, and
+            ``prediction_low`` and ``prediction_high``, the ends of the central interval. All three are NULL in rows
+            with a missing cell or an unseen category, and where `predict` raises an error.
+
+        Raises
+        ------
+        ValueError
+            The coverage is not between 0 and 1; or as of `NaiveBayes.to_sql`.
+        ImportError
+            sqlglot is absent: ``pip install sqlglot``.
+
+        Notes
+        -----
+        A row is a sum of its columns; mean and interval are functions of this sum, which the SELECT holds as lines,
+        to within a thousandth of the standard deviation. The variance is the same in all rows: that of a training row
+        in the mean, where Python adds for each row what the coefficients are uncertain there. On 1,500 rows of three
+        columns, that moved half of the ends by less than a thousandth of the width of the interval, and all by less
+        than 2 %.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> penguins = load_penguins().drop_nulls("body_mass_g")
+        >>> model = po.AdditiveRegressor().fit(penguins, "body_mass_g")
+        >>> select = model.to_sql("penguins", "sqlite", columns=["year"])
+        >>> select.startswith("WITH")
+        True
+        """
+        value = self._value
+        try:
+            from posteriori.sql import select_number
+        except ModuleNotFoundError as error:
+            if error.name != "sqlglot":
+                raise
+            raise ImportError("to_sql needs sqlglot: pip install sqlglot") from error
+        return select_number(value, table, dialect, columns, coverage)
 
 
 @declares_parameters

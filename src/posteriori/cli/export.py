@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from posteriori.cli.files import write_out
-from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import AnyModelPath, load_any, load_model
+from posteriori.cli.messages import UserError, as_user_errors, refuse_given
+from posteriori.cli.models import AnyModelPath, load_any, load_classifier_or_regressor
 from posteriori.cli.options import Force, ModelPath, split_names
 from posteriori.cli.outputs import output_at
 
@@ -79,30 +79,42 @@ def sql(
             help="Columns of the table in the result, such as its key. Default: the features.",
         ),
     ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Of a number: probability of its interval. Default: 0.9.", show_default=False),
+    ] = None,
 ) -> None:
     """Print a model as one SELECT, which scores rows in a database.
 
     The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
     integrated out. In SQLite and DuckDB numbers may be text. The probabilities are those of predict --proba. The rows
-    are in no order: name their key with --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode.
+    are in no order: name their key with --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode; and for
+    additive: the mean of a number and the ends of its interval, in rows without missing cells.
     For JavaScript: posteriori export.
 
     Example:
 
         posteriori sql penguins.posteriori --dialect sqlite --table penguins --with id
     """
+    from posteriori.classifiers import AdditiveRegressor
     from posteriori.classifiers.classifier import Classifier
+    from posteriori.classifiers.generative_regressor import Regressor
 
-    estimator = load_model(model)
-    if not isinstance(estimator, Classifier):
+    estimator = load_classifier_or_regressor(model)
+    if not isinstance(estimator, Classifier | AdditiveRegressor):
+        of_numbers = isinstance(estimator, Regressor)
+        remedy = "additive" if of_numbers else "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"
         raise UserError(
             f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit --model "
-            "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"
+            f"{remedy}"
         )
+    if isinstance(estimator, Classifier):
+        refuse_given({"--coverage": coverage is not None}, "numbers", "predicts classes")
+    more = {} if coverage is None else {"coverage": coverage}
     kept = None if columns is None else split_names(columns)
     with as_user_errors():
         try:
-            select = estimator.to_sql(table, dialect, kept)
+            select = estimator.to_sql(table, dialect, kept, **more)
         except ImportError as error:
             raise UserError(str(error)) from error
     print(select)

@@ -70,12 +70,20 @@ class FittedGaussian(FittedNumbers):
         if additive is not self.squares and unknown.any():
             # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
             variance = np.where(unknown > 0, np.maximum(variance, noise_of(additive) + unknown), variance)
-        spread = np.sqrt(variance)
-        location = self.squares.predict(values)
-        below = ndtr((self.found.edges[1:-1] - location) / spread[:, np.newaxis])
+        return self.of_locations(self.squares.predict(values), np.sqrt(variance)[:, np.newaxis])
+
+    def of_locations(self, location: Array, spread: Array) -> Array:
+        """Return the probability of each cell, (n, G), by the means and standard deviations, (n, 1), on the scale."""
+        below = ndtr((self.found.edges[1:-1] - location) / spread)
         density = np.diff(below, axis=1, prepend=0.0, append=1.0)
-        of_atoms = np.broadcast_to(self.found.share[self.found.atoms], (len(values), int(self.found.atoms.sum())))
+        of_atoms = np.broadcast_to(self.found.share[self.found.atoms], (len(location), int(self.found.atoms.sum())))
         return self.found.with_floor(self.found.with_atoms(density, of_atoms))
+
+    @cached_property
+    def usual_variance(self) -> float:
+        """The mean variance of training rows without unknown cells, σ² (1 + (1 + tr S (S + Λ)⁻¹)/n)."""
+        squares = self.squares
+        return self.noise * (1.0 + (1.0 + used_of(squares)) / squares.products.weight)
 
     def without_rows(self) -> Self:
         """Return a value of the same predictions."""
@@ -99,9 +107,13 @@ def noise_of(squares: LeastSquares) -> float:
     mixed = products.mixed[:, 0] - products.weight * squares.mean * squares.target_mean[0]
     total = products.target_squares[0] - products.weight * squares.target_mean[0] ** 2
     left = total - beta @ mixed - squares.penalty @ beta**2
-    used = 1.0 + len(beta) - squares.penalty @ np.diag(squares.inverse)
     least = np.finfo(np.float64).eps * max(total, 1.0)
-    return float(max(left, least) / max(products.weight - used, _FEWEST))
+    return float(max(left, least) / max(products.weight - 1.0 - used_of(squares), _FEWEST))
+
+
+def used_of(squares: LeastSquares) -> float:
+    """Return tr S (S + Λ)⁻¹, the degrees of freedom of the coefficients."""
+    return float(len(squares.penalty) - squares.penalty @ np.diag(squares.inverse))
 
 
 def fit(recipe: Recipe, name: Name, data: Data) -> FittedGaussian:

@@ -224,6 +224,10 @@ class CellReader:
     def _centres(self) -> dict[str, float]:
         return {}
 
+    def exactly(self, value: float) -> Node:
+        """Return a number exact to the last bit, to compare cells with."""
+        return self._dialect.exactly(value)
+
     def code(self, j: int) -> str:
         """Return the column that holds the codes, from 1 on, of the categories, groups or bins of column j."""
         if j in self._groups:

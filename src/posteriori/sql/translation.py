@@ -45,7 +45,7 @@ from posteriori.sql.pairs import numbers_of_pairs, terms_of_pairs
 from posteriori.sql.steps import CellReader, SelectSteps
 from posteriori.sql.writers import writer_of
 from posteriori.support.typing import Array
-from posteriori.tables.schema import Column, kind_of
+from posteriori.tables.schema import Column, Schema, kind_of
 
 MOST_CHARACTERS = 20_000_000  # DuckDB reads 7 million in a second, and 0.5 GB; some databases read one million only
 _PER_NUMBER = 18  # characters of a number in a table
@@ -237,7 +237,7 @@ def select_posterior(
     used = models if pool is None else {name: models[name] for name in _used(models, pool)}
     require_affordable_length(used)
     steps = SelectSteps(known, table_of(table, known))
-    kept = kept_columns(model, columns)
+    kept = kept_columns(model.schema, columns)
     results: dict[str, Node] = {
         name_kept: column(steps.read(f"k{position}", known.named(name_kept))) for position, name_kept in enumerate(kept)
     }
@@ -253,10 +253,10 @@ def select_posterior(
     return steps.select(results)
 
 
-def kept_columns(model: GenerativeModel, columns: Sequence[str] | None) -> list[str]:
+def kept_columns(schema: Schema, columns: Sequence[str] | None) -> list[str]:
     """Return the columns of the table that the SELECT hands on."""
     if columns is None:
-        return list(model.schema.given)
+        return list(schema.given)
     if isinstance(columns, str):
         raise TypeError(f"columns is the string {columns!r}; give a sequence of names, as [{columns!r}]")
     names = list(columns)
