@@ -147,3 +147,17 @@ def test_targets_beyond_the_cells_of_the_first_call_are_warned_of():
     X, y = table(100)
     with pytest.warns(UserWarning, match="targets lie outside of the range of the first call"):
         po.AdditiveRegressor().fit(X, y).partial_fit(X, y + 500.0)
+
+
+@pytest.mark.parametrize("kind", [po.AdditiveRegressor, po.KernelRegressor])
+@pytest.mark.parametrize("gaps", [0.0, 0.2, 0.5])
+def test_gaps_of_training_rows_do_not_change_the_noise_or_the_variance_of_unknown_cells(kind, gaps):
+    rng = np.random.default_rng(0)
+    rows = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 3000)
+    y = rows @ [1.0, 2.0] + 0.3 * rng.normal(size=len(rows))
+    model = kind().fit(np.where(rng.random(rows.shape) < gaps, np.nan, rows), y)
+    fresh = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 200)
+    assert model.predict_density(fresh).std.mean() == pytest.approx(0.32, rel=0.12)
+    # By the joint normal distribution, 4 · (1 − 0.8²) + 0.3².
+    fresh[:, 1] = np.nan
+    assert model.predict_density(fresh).std.mean() == pytest.approx(1.24, rel=0.08)

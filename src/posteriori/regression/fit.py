@@ -78,7 +78,11 @@ def _with_residuals(rows: NumberRows, folds: FoldMembers, seed: int) -> FoldMemb
     target = whole.scale.forward(rows.y)[:, np.newaxis]
     residual, expected = np.empty((n_rows, len(whole.locations))), np.empty(n_rows)
     for part, members in _in_blocks(rows, folds):
-        residual[part] = target[part] - members.located(rows.batch.rows(part))[0]
+        location, deviation = members.located(rows.batch.rows(part))
+        assert members.additive is not None
+        # The residuals are those of whole rows: a row with unknown cells deviates more.
+        more = np.sqrt(1.0 + deviation**2 / members.additive.noise)
+        residual[part] = (target[part] - location) / more[:, np.newaxis]
     size = np.abs(residual).mean(axis=1)
     spread, of_groups = grow_spread(whole.neighbours, rows.batch, size, rows.weight, rows.fold, seed, folds.n_jobs)
     for g, one in enumerate(of_groups):

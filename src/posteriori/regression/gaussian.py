@@ -25,7 +25,6 @@ from posteriori.tables import Batch
 from posteriori.user_warnings import warn
 
 _FOLDS = 9  # for the choice of the scale
-_FEWEST = 1.0  # degrees of freedom of the noise
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,10 @@ class FittedGaussian(FittedNumbers):
         """The number of coefficients, and the variance of the noise."""
         return len(self.squares.penalty) + 1
 
-    @cached_property
+    @property
     def noise(self) -> float:
         """σ², on the scale of the target."""
-        return noise_of(self.squares)
+        return self.squares.noise
 
     def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
         """Return the probability of each cell of the target, (n, G)."""
@@ -69,7 +68,7 @@ class FittedGaussian(FittedNumbers):
         variance = self.noise * (1.0 + self.squares.leverages(values, np.ones(len(values)))) + unknown
         if additive is not self.squares and unknown.any():
             # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
-            variance = np.where(unknown > 0, np.maximum(variance, noise_of(additive) + unknown), variance)
+            variance = np.where(unknown > 0, np.maximum(variance, additive.noise + unknown), variance)
         return self.of_locations(self.squares.predict(values), np.sqrt(variance)[:, np.newaxis])
 
     def of_locations(self, location: Array, spread: Array) -> Array:
@@ -83,7 +82,7 @@ class FittedGaussian(FittedNumbers):
     def usual_variance(self) -> float:
         """The mean variance of training rows without unknown cells, σ² (1 + (1 + tr S (S + Λ)⁻¹)/n)."""
         squares = self.squares
-        return self.noise * (1.0 + (1.0 + used_of(squares)) / squares.products.weight)
+        return self.noise * (1.0 + (1.0 + squares.used) / squares.products.weight)
 
     def without_rows(self) -> Self:
         """Return a value of the same predictions."""
@@ -98,22 +97,6 @@ class FittedGaussian(FittedNumbers):
         require(self.target.kind == "continuous", "the target is not a column of numbers")
         require(len(self.found.locations) == 1, "there is not one location")
         self.found.check_locations(self.of_columns)
-
-
-def noise_of(squares: LeastSquares) -> float:
-    """Return σ² = RSS / (n − 1 − tr S (S + Λ)⁻¹), on the scale of the target."""
-    products = squares.products
-    beta = squares.coefficients[:, 0]
-    mixed = products.mixed[:, 0] - products.weight * squares.mean * squares.target_mean[0]
-    total = products.target_squares[0] - products.weight * squares.target_mean[0] ** 2
-    left = total - beta @ mixed - squares.penalty @ beta**2
-    least = np.finfo(np.float64).eps * max(total, 1.0)
-    return float(max(left, least) / max(products.weight - 1.0 - used_of(squares), _FEWEST))
-
-
-def used_of(squares: LeastSquares) -> float:
-    """Return tr S (S + Λ)⁻¹, the degrees of freedom of the coefficients."""
-    return float(len(squares.penalty) - squares.penalty @ np.diag(squares.inverse))
 
 
 def fit(recipe: Recipe, name: Name, data: Data) -> FittedGaussian:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
@@ -11,6 +12,9 @@ from scipy.linalg import cho_factor, cho_solve
 
 from posteriori.support.checks import check_numbers
 from posteriori.support.typing import Array
+
+_ROUNDING = 1e-9  # relative, of sums
+_FEWEST = 1.0  # degrees of freedom of the noise
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,10 @@ class Products:
     squares: Array  # (p, p): Σ w φ φᵀ
     mixed: Array  # (p, k): Σ w φ tᵀ
     target_squares: Array  # (k,): Σ w t²
+    rows: float  # the sum of the weights that the rows were given; less weight is theirs if cells are unknown
 
     @classmethod
-    def of(cls, features: Array, targets: Array, weight: Array) -> Products:
+    def of(cls, features: Array, targets: Array, weight: Array, rows: float | None = None) -> Products:
         """Return the sums of some rows: features (n, p), targets (n, k), weight (n,)."""
         weighted = features * weight[:, np.newaxis]
         return cls(
@@ -38,6 +43,7 @@ class Products:
             weighted.T @ features,
             weighted.T @ targets,
             weight @ targets**2,
+            float(weight.sum()) if rows is None else rows,
         )
 
     def __add__(self, other: Self) -> Products:
@@ -56,12 +62,19 @@ class Products:
         shapes = {"features": (p,), "targets": (k,), "squares": (p, p), "mixed": (p, k), "target_squares": (k,)}
         for name, shape in shapes.items():
             check_numbers(f"the sums of {name.replace('_', ' ')}", getattr(self, name), shape)
+        check_numbers("the weight of rows", np.array([self.rows]), (1,), self.weight * (1.0 - _ROUNDING))
 
     def first(self, n_features: int) -> Products:
         """Return the sums of the first features."""
         p = n_features
         return Products(
-            self.weight, self.features[:p], self.targets, self.squares[:p, :p], self.mixed[:p], self.target_squares
+            self.weight,
+            self.features[:p],
+            self.targets,
+            self.squares[:p, :p],
+            self.mixed[:p],
+            self.target_squares,
+            self.rows,
         )
 
 
@@ -124,6 +137,24 @@ class LeastSquares:
         """(S + Λ)⁻¹, (p, p)."""
         return np.asarray(cho_solve(self._factor, np.eye(len(self.penalty)), check_finite=False))
 
+    @cached_property
+    def used(self) -> float:
+        """The degrees of freedom of the coefficients, tr S (S + Λ)⁻¹."""
+        return float(len(self.penalty) - self.penalty @ np.diag(self.inverse))
+
+    @cached_property
+    def noise(self) -> float:
+        """σ² = RSS / (n − 1 − tr S (S + Λ)⁻¹) of the first target, with n rows.
+
+        A row with unknown cells deviates more, and has as much less weight: its expected square counts σ², too.
+        """
+        products, beta = self.products, self.coefficients[:, 0]
+        mixed = products.mixed[:, 0] - products.weight * self.mean * self.target_mean[0]
+        total = products.target_squares[0] - products.weight * self.target_mean[0] ** 2
+        left = total - beta @ mixed - self.penalty @ beta**2
+        least = np.finfo(np.float64).eps * max(total, 1.0)
+        return float(max(left, least) / max(products.rows - 1.0 - self.used, _FEWEST))
+
     def predict(self, features: Array) -> Array:
         """Return the mean of the targets of rows, (n, k)."""
         return np.asarray((features - self.mean) @ self.coefficients + self.target_mean)
@@ -148,7 +179,7 @@ class LeastSquares:
         residual = targets - self.predict(features)
         return np.asarray(targets - residual / (1.0 - self.leverages(features, weight))[:, np.newaxis])
 
-    def filled(self, features: Array, unknown: Array) -> tuple[Array, Array]:
+    def filled(self, features: Array, unknown: Array, of: LeastSquares | None = None) -> tuple[Array, Array]:
         """Return features with the expectations of the unknown ones, and the variance of each target by them, (n, k).
 
         Parameters
@@ -156,19 +187,36 @@ class LeastSquares:
         features : ndarray (n, p)
         unknown : ndarray (n, p)
             Which features are unknown.
+        of : LeastSquares, optional
+            Whose targets, if they are others: of the same features.
         """
-        filled, variance = features.copy(), np.zeros((len(features), self.coefficients.shape[1]))
-        rows = np.flatnonzero(unknown.any(axis=1))
-        if not len(rows):
-            return filled, variance
-        patterns, which = np.unique(unknown[rows], axis=0, return_inverse=True)
-        groups = np.split(rows[np.argsort(which.ravel(), kind="stable")], np.cumsum(np.bincount(which.ravel()))[:-1])
-        for pattern, of in zip(patterns, groups, strict=True):
-            u, o = np.flatnonzero(pattern), np.flatnonzero(~pattern)
+        coefficients = self.coefficients if of is None else of.coefficients
+        filled, variance = features.copy(), np.zeros((len(features), coefficients.shape[1]))
+        for rows, u, o in _patterns(unknown):
             factor = cho_factor(self.inverse[np.ix_(u, u)], lower=True, check_finite=False)
-            deviation = (features[np.ix_(of, o)] - self.mean[o]) @ self.inverse[np.ix_(o, u)]
-            filled[np.ix_(of, u)] = self.mean[u] - cho_solve(factor, deviation.T, check_finite=False).T
-            beta = self.coefficients[u]
+            deviation = (features[np.ix_(rows, o)] - self.mean[o]) @ self.inverse[np.ix_(o, u)]
+            filled[np.ix_(rows, u)] = self.mean[u] - cho_solve(factor, deviation.T, check_finite=False).T
+            beta = coefficients[u]
             spread = (beta * cho_solve(factor, beta, check_finite=False)).sum(axis=0)
-            variance[of] = spread / self.products.weight
+            variance[rows] = spread / self.products.weight
         return filled, variance
+
+
+def positive(matrix: Array) -> Array:
+    """Return the positive semidefinite matrix that is nearest to a symmetric one, with its trace."""
+    value, vector = np.linalg.eigh(matrix)
+    if value[0] >= 0:
+        return matrix
+    kept = np.maximum(value, 0.0)
+    return np.asarray((vector * (kept * (value.sum() / kept.sum()))) @ vector.T)
+
+
+def _patterns(unknown: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield rows of which the same features are unknown, with the unknown and the known features."""
+    rows = np.flatnonzero(unknown.any(axis=1))
+    if not len(rows):
+        return
+    patterns, which = np.unique(unknown[rows], axis=0, return_inverse=True)
+    groups = np.split(rows[np.argsort(which.ravel(), kind="stable")], np.cumsum(np.bincount(which.ravel()))[:-1])
+    for pattern, of in zip(patterns, groups, strict=True):
+        yield of, np.flatnonzero(pattern), np.flatnonzero(~pattern)

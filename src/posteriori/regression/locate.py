@@ -11,7 +11,7 @@ from posteriori.model.predictive import NumberCells, PredictiveDensity
 from posteriori.regression.amplitudes import learn_amplitudes
 from posteriori.regression.features import Features
 from posteriori.regression.landmarks import Inputs, Landmarks
-from posteriori.regression.least_squares import LeastSquares, Products
+from posteriori.regression.least_squares import LeastSquares, Products, positive
 from posteriori.regression.locations import Design, Location, Locations, Name, edges_of
 from posteriori.regression.rows import NumberRows
 from posteriori.regression.scales import Scale, scales_of
@@ -20,6 +20,9 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
 _ROWS_OF_AMPLITUDES = 500
+_ROWS_OF_FILLER = 5000
+_ROWS_OF_NOISE = 500
+_DECADES, _GRID = 4, 100  # how far below the variance of all residuals that of whole rows may be
 _LANDMARKS = 600
 _JUDGED = 2000  # rows, by which the scale is chosen
 BLOCK = 4096  # rows whose features are held at a time
@@ -64,8 +67,7 @@ def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") ->
     additive = learn_amplitudes(features, features.of_rows(few), by_rank[sample])
     design = Design(features, None, None)
     if features.unknown(rows.batch).any():
-        sums = _sum(_blocks(rows, design, by_rank[:, np.newaxis]))
-        design = Design(features, LeastSquares(sums, additive.penalty(features)), None)
+        design = _with_filler(rows, features, additive.penalty(features), by_rank)
     if scale_name != "auto":
         scales = tuple(one for one in scales if one.name == scale_name)
         if not scales:
@@ -90,13 +92,42 @@ def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") ->
     return _cross_fitted(rows, Locations(cells, share, scale, design, None, locations))
 
 
+def _with_filler(rows: NumberRows, features: Features, penalty: Array, target: Array) -> Design:
+    """Return the design that expects unknown features by the joint normal distribution of all and of the target.
+
+    Each covariance is that of the rows in which both features are known. The variance of the target in rows without a
+    gap is the most probable one of a grid, by the residuals of some rows.
+    """
+    sample = rows.sample(_ROWS_OF_FILLER, turn=2)
+    batch, weight, targets = rows.batch.rows(sample), rows.weight[sample], target[sample, np.newaxis]
+    values, unknown = features.of_rows(batch), features.unknown(batch)
+    sums, known = Products.of(values, targets, weight), Products.of((~unknown).astype(np.float64), targets, weight)
+    usual = float(weight @ targets[:, 0] / weight.sum())
+    squares = positive(_share(sums.squares * weight.sum(), known.squares))
+    mixed = _share((sums.mixed - sums.features[:, np.newaxis] * usual) * weight.sum(), known.features[:, np.newaxis])
+    zero = np.zeros_like(sums.features)
+    whole = replace(sums, squares=squares, mixed=mixed, features=zero)
+    found = LeastSquares(whole, penalty)
+    few = slice(0, _ROWS_OF_NOISE)
+    filled, variance = found.filled(values[few], unknown[few])
+    squared = (targets[few] - found.predict(filled)) ** 2
+    grid = squared.mean() * np.logspace(-_DECADES, 0, _GRID)
+    of_rows = grid + variance
+    noise = grid[np.argmin(weight[few] @ (np.log(of_rows) + squared / of_rows))]
+    return Design(features, found, None, float(noise))
+
+
+def _share(sums: Array, known: Array) -> Array:
+    """Return sums over the rows in which features are known, as if all rows were; 0 where none is."""
+    return np.asarray(np.where(known > 0, sums / np.where(known > 0, known, 1.0), 0.0))
+
+
 def _blocks(rows: NumberRows, design: Design, targets: Array, fold: int | None = None) -> Iterator[Products]:
     """Yield the sums of products of the evaluated rows, or of those of one fold."""
     chosen = np.arange(len(rows.y)) if fold is None else np.flatnonzero(rows.fold == fold)
     for first in range(0, len(chosen), BLOCK):
         part = chosen[first : first + BLOCK]
-        values, _ = design.of_rows(rows.batch.rows(part))
-        yield Products.of(values, targets[part], rows.weight[part])
+        yield design.products(rows.batch.rows(part), targets[part], rows.weight[part])
 
 
 def _sum(parts: Iterator[Products]) -> Products:

@@ -31,19 +31,31 @@ class Design:
     features: Features
     filler: LeastSquares | None  # if training rows have gaps: what expects unknown features; else None
     landmarks: Landmarks | None
+    noise: float = 1.0  # σ² of the targets of the filler, in rows without a gap
 
     def of_rows(self, batch: Batch, additive: LeastSquares | None = None) -> tuple[Array, Array]:
         """Return the features of rows, (n, p), and the variance of the target by cells that are missing, (n,).
 
-        `additive` expects unknown features where no training row has a gap.
+        `additive` has the coefficients of the features of columns, and expects unknown ones where no training row has a
+        gap.
         """
         values, unknown = self.features.of_rows(batch), self.features.unknown(batch)
         filler = self.filler or additive
         variance = np.zeros(len(batch))
         if filler is not None and unknown.any():
-            values, of_targets = filler.filled(values, unknown)
+            values, of_targets = filler.filled(values, unknown, additive)
             variance = of_targets[:, 0]
         return self.joined(values), variance
+
+    def products(self, batch: Batch, targets: Array, weight: Array, additive: LeastSquares | None = None) -> Products:
+        """Return the sums of products of rows with these targets, (n, k), on their scale.
+
+        Unknown cells make a row deviate by the variance v, so that it counts as 1 / (1 + v/σ²) of a row.
+        """
+        if self.filler is None:
+            return Products.of(self.of_rows(batch, additive)[0], targets, weight)
+        values, variance = self.of_rows(batch)
+        return Products.of(values, targets, weight / (1.0 + variance / self.noise), float(weight.sum()))
 
     @property
     def width(self) -> int:
@@ -123,8 +135,7 @@ class Locations:
 
     def products(self, batch: Batch, y: Array, weight: Array) -> Products:
         """Return the sums of products of rows with these targets and weights."""
-        values, _ = self.design.of_rows(batch, self.additive)
-        return Products.of(values, self.scale.forward(y)[:, np.newaxis], weight)
+        return self.design.products(batch, self.scale.forward(y)[:, np.newaxis], weight, self.additive)
 
     @cached_property
     def additive(self) -> LeastSquares | None:
@@ -149,6 +160,7 @@ class Locations:
             require(self.sums is not None and len(self.sums.features) == n_features, "the sums are of other features")
         if design.filler is not None:
             check_equal("the number of features", len(design.filler.penalty), len(design.features))
+            check_numbers("the noise", np.array([design.noise]), (1,), np.finfo(np.float64).tiny)
         if design.landmarks is not None:
             width = Inputs.of(design.features, np.zeros((0, len(design.features)))).values.shape[1]
             check_equal("the number of inputs", len(design.landmarks.weight), width)

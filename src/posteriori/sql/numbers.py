@@ -74,7 +74,7 @@ def select_number(
 
 
 def _constant(value: FittedGaussian) -> float:
-    """Return what is the same in all rows without an unknown cell: marks for gaps are a part of it."""
+    """Return the part that all rows without an unknown cell share: marks for gaps are in it."""
     features, squares = value.found.design.features, value.squares
     beta = squares.coefficients[:, 0]
     marks = [-gap.share * beta[part.start] for gap, part in zip(features.gaps, features.parts_of_gaps, strict=True)]
