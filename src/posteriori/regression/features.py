@@ -36,10 +36,15 @@ class NumberFeatures:
     cuts: Array  # (k,): where the steps are
     usual: Array  # (1 + k,): the mean of line and steps in the training rows
 
+    @property
+    def ends_of_line(self) -> tuple[float, float]:
+        """The numbers beyond which the line is constant."""
+        room = _BEYOND * (self.highest - self.lowest)
+        return self.lowest - room, self.highest + room
+
     def of_cells(self, values: Array) -> Array:
         """Return the line and the steps of cells, (n, 1 + k)."""
-        room = _BEYOND * (self.highest - self.lowest)
-        line = (np.clip(values, self.lowest - room, self.highest + room) - self.centre) / self.scale
+        line = (np.clip(values, *self.ends_of_line) - self.centre) / self.scale
         return np.column_stack([line, values[:, np.newaxis] >= self.cuts])
 
 
