@@ -147,7 +147,7 @@ def load_any(path: Path) -> Any:
         holds_network = parse(read_file(path)[0]["content"])["model"] == "BayesianNetwork"
         if holds_network:
             return read_network(path)
-    return load_model(path, mixtures=True)
+    return load_of_any_target(path)
 
 
 def _require_no_network(path: Path) -> None:

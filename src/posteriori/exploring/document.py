@@ -17,8 +17,11 @@ import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import OfClasses, estimator_of
+from posteriori.classifiers.generative_regressor import Regressor
 from posteriori.classifiers.kept_predictions import kept_predictions
+from posteriori.classifiers.sum_regressors import AdditiveRegressor
 from posteriori.classifiers.training_record import chosen_class, kept_sentences, share_of_seen_rows
+from posteriori.exploring.axes import axis_of_target, ranges_of_features, width_of_axis
 from posteriori.exploring.class_counts import class_counts
 from posteriori.exploring.drawn_rows import rows_to_compare
 from posteriori.facts.ranges import drawn_ranges, known_ranges, range_of
@@ -29,7 +32,7 @@ from posteriori.javascript.export import javascript_object, joined, page_json
 from posteriori.model import Posterior, draw_rows
 from posteriori.model_selection import HeldOut, in_words
 from posteriori.networks import BayesianNetwork
-from posteriori.plotting.reading import Scale, parents_of
+from posteriori.plotting.reading import parents_of
 from posteriori.pool.value import FittedPool
 from posteriori.reading import read_labels, read_rows
 from posteriori.reporting.held_out import seen_rows
@@ -42,7 +45,6 @@ from posteriori.support.typing import Array
 from posteriori.tables.writing import decode
 
 _DRAWN = 500  # rows, by which the axis of a column is chosen
-_FEW_NUMBERS = 25  # whole numbers of a column
 _SEED = 0  # the same page for the same model and rows
 
 
@@ -65,17 +67,9 @@ def column_ranges(estimator: OfClasses, rows: Any = None) -> dict[str, list[Any]
     tables = _drawn_tables(posterior, ranges) if rows is None else [list(zip(*rows["cells"], strict=True))]
     for column in found:
         j = schema.names.index(column)
-        widths = (_width_of(table[j], *found[column][:3]) for table in tables if len(table))
+        widths = (width_of_axis(table[j], *found[column][:3]) for table in tables if len(table))
         found[column][3] = next((width for width in widths if width is not None), None)
     return found
-
-
-def _width_of(cells: Any, low: float, high: float, whole: bool) -> float | None:
-    """Return the width within which the axis of a column is linear, None if it is linear throughout."""
-    if whole and high - low < _FEW_NUMBERS:
-        return None  # every number has its place on a linear axis
-    numbers = np.asarray(cells, np.float64)
-    return Scale.of(np.clip(numbers[~np.isnan(numbers)], low, high)).width
 
 
 def _drawn_tables(posterior: Posterior, ranges: ColumnRanges) -> list[list[Any]]:
@@ -256,7 +250,7 @@ _FEWEST_PACKED = 1 << 19  # characters of data: fewer stay legible
 
 
 class Explorer(HtmlPage):
-    """Interactive page about a classifier, a mixture or a network.
+    """Interactive page about a classifier, a mixture, a regressor or a network.
 
     Attributes
     ----------
@@ -277,7 +271,7 @@ class Explorer(HtmlPage):
 
 
 def explore(
-    model: OfClasses | BayesianNetwork,
+    model: OfClasses | Regressor | BayesianNetwork,
     X: Any = None,
     y: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -294,11 +288,12 @@ def explore(
     pool, the dependences between columns that trees and k-dependence models learned, and, given labelled rows, the rows
     with the largest log-loss and sliders for prevalence and costs. The page of a network has all variables with their
     marginals, evidence by click, the most probable states, the information of each arrow, and the trails that are
-    active between two variables.
+    active between two variables. The page of an `AdditiveRegressor` has the density of the number as columns become
+    known, its mean, median and interval, the probability of a range, and the sum of what each column adds.
 
     Parameters
     ----------
-    model : fitted classifier or mixture of posteriori, or BayesianNetwork
+    model : fitted classifier, mixture or AdditiveRegressor of posteriori, or BayesianNetwork
     X : array-like or data frame (n, d), optional
         Rows to look at. **The page contains their cells**, of at most 2,000 rows drawn at random, and of fewer if these
         have more than about a million cells and posteriors: leave X out if the page goes to readers who may not see
@@ -320,8 +315,8 @@ def explore(
     Raises
     ------
     TypeError, ValueError
-        As `to_javascript`; or rows or `positive` are given with a network or a mixture; or a label or `positive` is
-        not one of the classes.
+        As `to_javascript`; or rows are given with a network or a regressor, or `positive` with these or a mixture; or
+        a label or `positive` is not one of the classes.
     OSError
         The path is not writable.
 
@@ -345,14 +340,17 @@ def explore(
     """
     classifies = isinstance(model, Classifier)
     if positive is not None and not classifies:
-        kind = "network" if isinstance(model, BayesianNetwork) else "mixture"
-        raise ValueError(f"positive is a class of a classifier; explore a {kind} without it")
+        raise ValueError(f"positive is a class of a classifier; explore a {_kind(model)} without it")
+    if X is not None and isinstance(model, BayesianNetwork | Regressor):
+        raise ValueError(f"rows are shown for classifiers; explore a {_kind(model)} without rows")
     written = javascript_object(model)
     if isinstance(model, BayesianNetwork):
-        if X is not None:
-            raise ValueError("rows are shown for classifiers; explore a network without rows")
         shown: dict[str, Any] = {"model": written, "title": title or model.name or "Bayesian network"}
+    elif isinstance(model, AdditiveRegressor):
+        shown = {"model": written, "title": title or f"{type(model).__name__}: predicting {written['target']}"}
+        shown |= {"ranges": ranges_of_features(model), "axis": axis_of_target(model)}
     else:
+        assert not isinstance(model, Regressor)  # it has not been written
         named = type(model).__name__
         target = written["target"]
         title = title or (named if target is None else f"{named}: predicting {target}")
@@ -372,6 +370,12 @@ def explore(
     if path is not None:
         explorer.save(path)
     return explorer
+
+
+def _kind(model: OfClasses | Regressor | BayesianNetwork) -> str:
+    if isinstance(model, BayesianNetwork):
+        return "network"
+    return "regressor" if isinstance(model, Regressor) else "mixture"
 
 
 def most_rows(n_columns: int, n_classes: int) -> int:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from importlib.abc import Traversable
 from importlib.resources import files
 from typing import Any
@@ -17,7 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori import densities
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import OfClasses
+from posteriori.classifiers.generative_regressor import Regressor
 from posteriori.classifiers.mixture import MixtureModel
+from posteriori.javascript.numbers import written_regressor
+from posteriori.javascript.values import MOST_NUMBERS, n_numbers, plain, written_array, written_cell, written_column
 from posteriori.model import FactorWeights, GenerativeModel, PairTables, Pool
 from posteriori.model_cost import Language, require_affordable_export
 from posteriori.networks import BayesianNetwork
@@ -28,9 +29,7 @@ from posteriori.networks.inference.clg import Component
 from posteriori.networks.inference.clique_tables import Factor
 from posteriori.networks.inference.inference import Inference
 from posteriori.networks.inference.junction_tree import JunctionTree, compile_tree
-from posteriori.support.typing import Array
-from posteriori.tables import Cell, Column, Schema
-from posteriori.tables.tokenizer import Tokenizer
+from posteriori.tables import Column, Schema
 from posteriori.version import __version__
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+)\.js";\n', re.MULTILINE)
@@ -79,10 +78,7 @@ def joined(folder: Traversable, first: str, known: str = "") -> str:
 
 
 FORMAT = 1  # of the JSON; the evaluator refuses others
-MOST_NUMBERS = 10_000_000  # 200 MB; no browser has strings of more than 512 MB
 MOST_CELLS = 1 << 22  # of the junction tree of a network: half a second per query
-_LARGEST_WHOLE = 2**53  # beyond it, JavaScript has no whole numbers
-_WORD_PATTERN = Tokenizer().token_pattern  # the one that the evaluator has
 
 # The densities that the evaluator knows, and the fields of their parameters that it reads.
 FIELDS: dict[type[Any], tuple[str, ...]] = {
@@ -109,7 +105,7 @@ UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
 UNREAD |= {"trees", "geometric", "counts", "strengths", "smoothing"}
 
 
-def to_javascript(model: OfClasses | BayesianNetwork) -> str:
+def to_javascript(model: OfClasses | Regressor | BayesianNetwork) -> str:
     """Return a model as JSON that the evaluator in JavaScript reads; see `javascript_evaluator`.
 
     Parameters
@@ -127,7 +123,7 @@ def to_javascript(model: OfClasses | BayesianNetwork) -> str:
     Raises
     ------
     TypeError
-        The model is no classifier, mixture or network of posteriori.
+        The model is no classifier, mixture, `AdditiveRegressor` or network of posteriori.
     ValueError
         The model has something that the evaluator does not read, or more than 10,000,000 numbers: the message names it
         and the remedy.
@@ -146,13 +142,13 @@ def to_javascript(model: OfClasses | BayesianNetwork) -> str:
 
 def _size(model: GenerativeModel) -> int:
     pairs = None if model.weights is None else model.weights.pairs
-    return sum(map(_n_numbers, (*model.posterior_parameters, pairs)))
+    return sum(map(n_numbers, (*model.posterior_parameters, pairs)))
 
 
 def _reason_against_column(column: Column) -> str | None:
     """Return why the evaluator does not read a column; None if it does."""
     try:
-        _column(column)
+        written_column(column)
     except ValueError as error:
         return f"cannot be written: {error}"
     return None
@@ -179,7 +175,7 @@ def page_json(content: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def javascript_object(model: OfClasses | BayesianNetwork) -> dict[str, Any]:
+def javascript_object(model: OfClasses | Regressor | BayesianNetwork) -> dict[str, Any]:
     """Return a model as the objects that `to_javascript` writes."""
     head = {"format": FORMAT, "posteriori": __version__}
     if isinstance(model, BayesianNetwork):
@@ -188,6 +184,8 @@ def javascript_object(model: OfClasses | BayesianNetwork) -> dict[str, Any]:
         raise TypeError(
             "a classifier of a network is not written; write the network itself, which predicts all variables"
         )
+    if isinstance(model, Regressor):
+        return head | written_regressor(model)
     if not isinstance(model, Classifier | MixtureModel):
         raise TypeError(f"a {type(model).__name__} cannot be written; give a fitted classifier or a BayesianNetwork")
     check_is_fitted(model)
@@ -203,7 +201,7 @@ def _classifier(estimator: OfClasses) -> dict[str, Any]:
     require_affordable_export(
         "the model in JavaScript", "javascript", counts, "numbers", MOST_NUMBERS, "score by predict_to instead"
     )
-    target = estimator.target_
+    target, priors = estimator.target_, getattr(estimator, "priors", None)
     is_mixture = isinstance(estimator, MixtureModel)
     n_classes = posterior.models[0].n_classes
     binned = {column.cuts for model in posterior.models for column in model.schema.columns if column.cuts is not None}
@@ -212,9 +210,11 @@ def _classifier(estimator: OfClasses) -> dict[str, Any]:
         "kind": "mixture" if is_mixture else "classifier",
         "name": type(estimator).__name__,
         "target": schema.target,
-        "classes": list(range(n_classes)) if is_mixture else [_cell(cell, "the classes") for cell in target.categories],
-        "columns": [_column(column) for column in schema.columns],
-        "class_log_prior": None if getattr(estimator, "priors", None) is None else _array(estimator.class_log_prior_),
+        "classes": list(range(n_classes))
+        if is_mixture
+        else [written_cell(cell, "the classes") for cell in target.categories],
+        "columns": [written_column(column) for column in schema.columns],
+        "class_log_prior": None if priors is None else written_array(estimator.class_log_prior_),
         "models": [_model(names[m], posterior.models[m], cuts) for m in kept],
         "cuts": [list(points) for points in cuts],
         "pool": None if pool is None else _pool(pool, kept),
@@ -222,17 +222,17 @@ def _classifier(estimator: OfClasses) -> dict[str, Any]:
 
 
 def _pool(pool: Pool, kept: list[int]) -> dict[str, Any]:
-    written: dict[str, Any] = {"weight": _array(pool.weight[kept]), "bias": _array(pool.bias)}
+    written: dict[str, Any] = {"weight": written_array(pool.weight[kept]), "bias": written_array(pool.bias)}
     if pool.fading is not None:
         cells = pool.fading.cells
         written["partial"] = {
-            "weight": _array(pool.fading.weight[kept]),
-            "bias": _array(pool.fading.bias),
+            "weight": written_array(pool.fading.weight[kept]),
+            "bias": written_array(pool.fading.bias),
             "nothing": {
-                "weight": _array(pool.fading.nothing_weight[kept]),
-                "bias": _array(pool.fading.nothing_bias),
+                "weight": written_array(pool.fading.nothing_weight[kept]),
+                "bias": written_array(pool.fading.nothing_bias),
             },
-            "columns": _array(cells.weight),
+            "columns": written_array(cells.weight),
             "typical": cells.typical,
             "typical_number": cells.typical_number,
             "patterns": [np.flatnonzero(pattern).tolist() for pattern in cells.patterns],
@@ -241,54 +241,12 @@ def _pool(pool: Pool, kept: list[int]) -> dict[str, Any]:
     return written
 
 
-def _column(column: Column) -> dict[str, Any]:
-    written: dict[str, Any] = {"name": column.name, "kind": column.kind}
-    if column.kind == "categorical":
-        written["categories"] = [_cell(cell, f"column {column.name!r}") for cell in column.categories]
-    if column.valueless:
-        written["valueless"] = True
-    if column.part is not None and not column.is_ignored and not column.part.type.is_span:
-        written["part"] = {"of": column.part.of, "name": column.part.name, "origin": column.part.origin}
-    if column.kind == "counts":
-        written |= {"width": column.width, "words": list(column.words) or None}
-        written["text"] = None if column.text is None else _tokenizer(column.name, column.text)
-    return written
-
-
-def _cell(cell: Cell, what: str) -> Cell:
-    if isinstance(cell, int) and abs(cell) > _LARGEST_WHOLE:
-        raise ValueError(f"{what} holds {cell}, and JavaScript has no whole numbers of that size; make them strings")
-    if isinstance(cell, float) and not math.isfinite(cell):
-        raise ValueError(f"{what} holds the category {cell}, which JSON cannot write; make it a string")
-    return cell
-
-
-def _tokenizer(name: str, text: Tokenizer) -> dict[str, Any]:
-    usual = text.analyzer == "word" and text.strip_accents is None and text.token_pattern == _WORD_PATTERN
-    if not usual or text.n_features is not None:
-        raise ValueError(
-            f"column {name!r} of text is cut into words by settings that the evaluator in JavaScript does not have; "
-            "leave analyzer, strip_accents, token_pattern and n_features at their defaults"
-        )
-    stop_words = text.stop_words
-    if isinstance(stop_words, str):
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-        stop_words = tuple(sorted(ENGLISH_STOP_WORDS))
-    return {
-        "lowercase": text.lowercase,
-        "stop_words": None if stop_words is None else list(stop_words),
-        "ngram_range": list(text.ngram_range),
-        "binary": text.binary,
-    }
-
-
 def _model(name: str, model: GenerativeModel, cuts: dict[tuple[float, ...], int]) -> dict[str, Any]:
     weights = model.weights
     return {
         "name": name,
         "cuts": [None if column.cuts is None else cuts[column.cuts] for column in model.schema.columns],
-        "log_prior": _array(model.log_prior),
+        "log_prior": written_array(model.log_prior),
         "of_class": list(model.of_class),
         "given": [list(of_j) for of_j in model.given],
         "weights": None if weights is None else _weights(model, weights),
@@ -305,8 +263,8 @@ def _model(name: str, model: GenerativeModel, cuts: dict[tuple[float, ...], int]
 
 def _weights(model: GenerativeModel, weights: FactorWeights) -> dict[str, Any]:
     return {
-        "bias": _array(weights.bias),
-        "weight": _array(weights.weight),
+        "bias": written_array(weights.bias),
+        "weight": written_array(weights.weight),
         "sharing": np.flatnonzero(model.sharing).tolist(),
         "evident": np.flatnonzero(model.evident & model.sharing).tolist(),
     } | ({} if weights.pairs is None else {"pairs": _pairs(weights.pairs, model.schema)})
@@ -318,7 +276,7 @@ def _pairs(pairs: PairTables, schema: Schema) -> dict[str, Any]:
         "columns": [schema.coded[place] for place in used.tolist()],
         "groups": [pairs.codes_of_groups(place).tolist() for place in used.tolist()],
         "places": places.reshape(-1, 2).tolist(),
-        "numbers": _array(pairs.numbers),
+        "numbers": written_array(pairs.numbers),
     }
 
 
@@ -335,12 +293,12 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
             "groups": [list(groups) for groups in parameters.groups.of_categories],
             "coded": list(parameters.coded),
             "cardinalities": list(parameters.cardinalities),
-            "log_within": _array(parameters.log_within),
+            "log_within": written_array(parameters.log_within),
             "coarse": _density(density.coarse, parameters.coarse),
         }
     elif type(density) in FIELDS:
         read = parameters.tables if isinstance(density, densities.KDependence) else parameters
-        written = {name: _plain(getattr(read, name)) for name in FIELDS[type(density)]}
+        written = {name: plain(getattr(read, name)) for name in FIELDS[type(density)]}
         if isinstance(density, densities.RandomTrees):
             written |= _trees(parameters)
     else:
@@ -360,14 +318,14 @@ def _trees(parameters: Any) -> dict[str, Any]:
     column, cut, child = structure.nodes.T
     inner = np.flatnonzero(column >= 0)
     return {
-        "column": _array(column),
-        "cut": _array(cut[inner]),
-        "step": _array(child[inner] - inner),  # from a node to its left child
-        "share": _array(parameters.share[inner]),
-        "given_leaf": _array(parameters.given_node[column < 0]),
-        "roots": _array(structure.roots),
-        "ordered": _array(structure.ordered),
-        "sides": _array(structure.sides),
+        "column": written_array(column),
+        "cut": written_array(cut[inner]),
+        "step": written_array(child[inner] - inner),  # from a node to its left child
+        "share": written_array(parameters.share[inner]),
+        "given_leaf": written_array(parameters.given_node[column < 0]),
+        "roots": written_array(structure.roots),
+        "ordered": written_array(structure.ordered),
+        "sides": written_array(structure.sides),
         "combine": "geometric" if parameters.geometric else "arithmetic",
     }
 
@@ -429,9 +387,9 @@ def _tree(inference: Inference, components: Sequence[Component]) -> JunctionTree
 def _discrete_variable(cpt: CPT, position: Mapping[str, int]) -> dict[str, Any]:
     return {
         "name": cpt.variable,
-        "states": [_cell(state, f"variable {cpt.variable!r}") for state in cpt.states],
+        "states": [written_cell(state, f"variable {cpt.variable!r}") for state in cpt.states],
         "parents": [position[parent] for parent in cpt.parents],
-        "probabilities": _array(cpt.probabilities),
+        "probabilities": written_array(cpt.probabilities),
     }
 
 
@@ -443,32 +401,7 @@ def _continuous_variable(density: LinearGaussian, position: Mapping[str, int]) -
         "parents": discrete + continuous,
         "discrete": discrete,
         "continuous": continuous,
-        "intercept": _array(density.intercept),
-        "coefficients": _array(density.coefficients),
-        "variance": _array(density.variance),
+        "intercept": written_array(density.intercept),
+        "coefficients": written_array(density.coefficients),
+        "variance": written_array(density.variance),
     }
-
-
-def _n_numbers(value: Any) -> int:
-    """Return how many numbers the arrays in parameters hold."""
-    if isinstance(value, np.ndarray):
-        return value.size
-    parts = (
-        value
-        if isinstance(value, tuple)
-        else [getattr(value, one.name) for one in fields(value)]
-        if is_dataclass(value)
-        else []
-    )
-    return sum(map(_n_numbers, parts))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return _array(value)
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
-
-
-def _array(values: Array) -> dict[str, Any]:
-    numbers = [number if math.isfinite(number) else repr(number) for number in values.ravel().tolist()]
-    return {"shape": list(values.shape), "values": numbers}

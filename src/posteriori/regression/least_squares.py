@@ -118,12 +118,17 @@ class LeastSquares:
         """The mean of the targets, (k,)."""
         return np.asarray(self.products.targets / self.products.weight)
 
-    @cached_property
-    def _factor(self) -> Any:
+    @property
+    def matrix(self) -> Array:
+        """S + Λ, (p, p)."""
         products = self.products
         matrix = products.squares - products.weight * np.outer(self.mean, self.mean)
         matrix[np.diag_indices_from(matrix)] += self.penalty
-        return cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return np.asarray(matrix)
+
+    @cached_property
+    def _factor(self) -> Any:
+        return cho_factor(self.matrix, lower=True, overwrite_a=True, check_finite=False)
 
     @cached_property
     def coefficients(self) -> Array:

@@ -124,13 +124,14 @@ class Locations:
         return found
 
     @cached_property
-    def _of_all_rows(self) -> Array:
-        """The share of the training rows in each cell, blurred so that it is positive, (G,)."""
-        return np.asarray(np.maximum(self.share @ blur(self.atoms, _BLUR), np.finfo(np.float64).tiny))
+    def floor(self) -> tuple[float, Array]:
+        """The weight of the distribution of all rows, and its probability of each cell, blurred and positive, (G,)."""
+        return _FLOOR, np.asarray(np.maximum(self.share @ blur(self.atoms, _BLUR), np.finfo(np.float64).tiny))
 
     def with_floor(self, probability: Array) -> Array:
         """Return probabilities of cells mixed with a little of that of all rows, so that no cell is impossible."""
-        found = (1.0 - _FLOOR) * probability + _FLOOR * self._of_all_rows
+        weight, of_all = self.floor
+        found = (1.0 - weight) * probability + weight * of_all
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def products(self, batch: Batch, y: Array, weight: Array) -> Products:

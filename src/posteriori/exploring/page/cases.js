@@ -220,13 +220,3 @@ export class Cases {
     );
   }
 }
-
-/** Return a case as rows of CSV: column and cell. */
-export function caseRows(model, row) {
-  const names = model.columns.map(({ name }) => name);
-  return [names, names.map((name) => (row.has(name) ? shownOrNumber(row.get(name)) : ""))];
-}
-
-function shownOrNumber(cell) {
-  return typeof cell === "number" ? String(cell) : shownCell(cell);
-}

@@ -1,14 +1,10 @@
 // The page of a classifier or a mixture.
 
-import { Cases, caseRows } from "./cases.js";
+import { Cases } from "./cases.js";
 import { Changes } from "./changes.js";
 import { ClassShares, DrawnRows, rangeSentences } from "./compared.js";
-import { Controls } from "./controls.js";
 import {
   bar,
-  button,
-  csv,
-  download,
   el,
   inParts,
   pageParts,
@@ -18,7 +14,6 @@ import {
   setShare,
   short,
   shownCell,
-  stateOfAddress,
   table,
   writeAddress,
 } from "./dom.js";
@@ -28,6 +23,7 @@ import { Scatter } from "./scatter.js";
 import { Structure } from "./structure.js";
 import { BayesSum } from "./sum.js";
 import { nearestRow, typicalSteps } from "./typical.js";
+import { WhatIf } from "./what_if.js";
 
 const MOST_CLASSES_OF_MEMBERS = 6;
 const MOST_IN_ORDER = 6; // classes that keep their places: two that change them at each step of a slider are hard to read
@@ -43,16 +39,12 @@ function isExplained(model) {
 }
 
 /** The page: a row of known cells, and everything that follows from it. */
-export class ClassifierPage {
+export class ClassifierPage extends WhatIf {
   constructor(model, { title, ranges, trained, rows, dependences, verdict, counts, drawn }) {
-    this.model = model;
-    this.title = title;
+    super(model, title, ranges);
     this.verdict = verdict;
     this.showsAll = false;
-    this.ranges = ranges;
-    this.row = new Map();
     this.prior = model.classLogPrior.map(Math.exp);
-    this.controls = new Controls(model, ranges, (name, cell) => this.set(name, cell));
     this.sum = model.classes.length > 1 && isExplained(model) ? new BayesSum(model) : null;
     if (this.sum) this.sum.onchoice = () => this.update();
     this.nomogram =
@@ -83,58 +75,29 @@ export class ClassifierPage {
     this.searchTypical = inParts();
     this.members = el("div");
     this.node = this.build();
-    const state = stateOfAddress();
-    if (state?.row) this.row = this.checked(state.row);
+    const state = this.follow();
     if (this.sum && Array.isArray(state?.classes)) this.sum.chosen = state.classes;
     this.update();
     if (this.cases) inParts()(this.cases.steps(), () => this.cases.finished());
-    window.addEventListener("hashchange", () => {
-      const row = stateOfAddress()?.row;
-      if (row) this.load(this.checked(row));
-    });
   }
 
-  /** Return the cells of a link that the model can read; others are left out. */
-  checked(cells) {
-    const row = new Map();
-    for (const [name, cell] of Object.entries(cells)) {
-      try {
-        if (this.model.columns.some((column) => column.name === name) && cell !== null) {
-          this.model.posterior(new Map([[name, cell]]));
-          row.set(name, cell);
-        }
-      } catch {
-        /* a cell that the model cannot read stays unknown */
-      }
-    }
-    return row;
+  /** Compute p(y | x); an error if the model cannot read a cell. */
+  answerTo(row) {
+    return this.model.posterior(row);
   }
 
   /** Set one cell, null for unknown. */
   set(name, cell) {
     this.searchTypical([], () => {}); // what it would find is no longer wanted
-    if (cell === null) this.row.delete(name);
-    else this.row.set(name, cell);
-    this.update();
-  }
-
-  /** Set all cells. */
-  load(row) {
-    this.row = new Map(row);
-    this.update();
+    super.set(name, cell);
   }
 
   /** Compute and show everything; what takes long comes later, in parts. */
   update() {
     this.controls.show(this.row);
-    let posterior;
-    try {
-      posterior = this.model.posterior(this.row);
-      this.problem.textContent = Number.isNaN(posterior[0]) ? "No class can produce this row." : "";
-    } catch (error) {
-      this.problem.textContent = error.message;
-      return;
-    }
+    const posterior = this.answer();
+    if (!posterior) return;
+    if (Number.isNaN(posterior[0])) this.problem.textContent = "No class can produce this row.";
     this.posterior = posterior;
     this.showPosterior(posterior);
     this.sum?.show(this.row, posterior);
@@ -184,8 +147,6 @@ export class ClassifierPage {
       );
       return line;
     }));
-    this.summary = el("p", { class: "answer", "aria-live": "polite", id: "answer" });
-    this.problem = el("p", { class: "problem", role: "alert" });
     this.counted = el("p", { class: "note", id: "counted" });
     this.density = el("p", { class: "note", id: "density" });
     this.others = el("button", {
@@ -218,13 +179,7 @@ export class ClassifierPage {
           model.classes.map((label, y) => el("option", { value: String(y) }, String(label))),
         )
       : null;
-    const buttons = el(
-      "p",
-      { class: "buttons" },
-      button("All unknown", () => this.load(new Map())),
-      typical,
-      button("Save the case (CSV)", () => download("case.csv", "text/csv", csv(caseRows(model, this.row)))),
-    );
+    const buttons = this.buttons(typical);
     const answer = el(
       "div",
       { class: "answers" },

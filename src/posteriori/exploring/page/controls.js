@@ -1,4 +1,4 @@
-// Controls of the columns: a slider over the densities of the classes, a menu with frequencies, a text, a date.
+// Controls of the columns: a slider over curves of its numbers, a menu with a note on each category, a text, a date.
 
 import { el, percent, shownCell, svg } from "./dom.js";
 import { valuesOf } from "./questions.js";
@@ -8,12 +8,41 @@ const WIDE = 240; // of a drawing, in its own units
 const HIGH = 34;
 const DIGITS = 7; // of the ends of a range, which are numbers of the table
 
+/** What the controls of a classifier show: p(x | y) of each class, and how frequent a category is. */
+class ClassDensities {
+  constructor(model) {
+    this.model = model;
+    this.points = 41;
+  }
+
+  /** Return the curves over the values of a column, and the ends of their axis. */
+  curves(column, values, scale) {
+    if (!this.model.hasDensity) return null;
+    const each = values.map((value) =>
+      this.model.logConditional(new Map([[column.name, value]])).map((log) => scale.perUnit(value, Math.exp(log))),
+    );
+    const lines = this.model.classes.map((_, y) => each.map((densities) => densities[y]));
+    return { lines, low: 0, high: Math.max(...lines.flat()) };
+  }
+
+  /** Return a note on each category of a column, or null. */
+  notes(column) {
+    if (!this.model.hasDensity) return null;
+    const logPrior = this.model.classLogPrior;
+    return column.categories.map((category) => {
+      const given = this.model.logConditional(new Map([[column.name, category]]));
+      return percent(given.reduce((sum, log, y) => sum + Math.exp(log + logPrior[y]), 0));
+    });
+  }
+}
+
 /** The controls of all columns of a model. `changed(name, cell)` is called with null for unknown. */
 export class Controls {
-  constructor(model, ranges, changed) {
+  constructor(model, ranges, changed, shown = new ClassDensities(model)) {
     this.model = model;
     this.ranges = ranges;
     this.changed = changed;
+    this.shown = shown;
     this.byName = new Map();
     this.filter = el("input", { type: "search", id: "find-column", oninput: () => this.find() });
     const search = el("p", { class: "find" }, el("label", { for: "find-column" }, "Find a column "), this.filter);
@@ -109,31 +138,27 @@ export class Controls {
       el("span", {}, shownCell(high, DIGITS)),
     );
     const content = [el("div", { class: "slide" }, drawing, slide, ends), field];
-    return { content, set, drawing, draw: () => this.drawDensities(column, drawing) };
+    return { content, set, drawing, draw: () => this.drawCurves(column, drawing) };
   }
 
-  /** Draw p(x | y) of each class over the range of a column. */
-  drawDensities(column, drawing) {
-    const values = valuesOf(column, this.ranges[column.name], 41);
-    if (values.length < 2 || !this.model.hasDensity) return;
+  /** Draw the curves of a column over its range. */
+  drawCurves(column, drawing) {
+    const values = valuesOf(column, this.ranges[column.name], this.shown.points);
     const scale = scaleOf(this.ranges[column.name]);
-    const each = values.map((value) =>
-      this.model
-        .logConditional(new Map([[column.name, value]]))
-        .map((log) => scale.perUnit(value, Math.exp(log))),
-    );
+    const curves = values.length < 2 ? null : this.shown.curves(column, values, scale);
+    if (!curves) return;
     const [from, to] = [scale.low, scale.high].map(scale.position);
-    const peak = Math.max(...each.flatMap((densities) => [...densities]));
-    this.model.classes.forEach((_, y) => {
-      const points = each.map(
-        (densities, k) =>
-          `${((WIDE * (scale.position(values[k]) - from)) / (to - from)).toFixed(1)},${(HIGH - 1 - ((HIGH - 2) * densities[y]) / peak).toFixed(1)}`,
+    const { lines, low, high } = curves;
+    lines.forEach((line, y) => {
+      const points = line.map(
+        (value, k) =>
+          `${((WIDE * (scale.position(values[k]) - from)) / (to - from)).toFixed(1)},${(HIGH - 1 - ((HIGH - 2) * (value - low)) / (high - low)).toFixed(1)}`,
       );
       drawing.append(svg("polyline", { class: `curve hue${y % 8}`, points: points.join(" ") }));
     });
   }
 
-  /** Draw densities and frequencies when they come into view, and all of them before the page is printed. */
+  /** Draw curves and notes when they come into view, and all of them before the page is printed. */
   drawWhenVisible() {
     const waiting = new Map(
       [...this.byName.values()].filter(({ draw }) => draw).map((made) => [made.drawing, made.draw]),
@@ -161,19 +186,14 @@ export class Controls {
     select.addEventListener("change", () => {
       this.changed(column.name, select.value === "" ? null : column.categories[Number(select.value)]);
     });
-    const frequencies = () => {
-      if (!this.model.hasDensity || column.categories.length > 200) return;
-      const logPrior = this.model.classLogPrior;
-      column.categories.forEach((category, k) => {
-        const given = this.model.logConditional(new Map([[column.name, category]]));
-        const p = given.reduce((sum, log, y) => sum + Math.exp(log + logPrior[y]), 0);
-        select.options[k + 1].textContent = `${category} (${percent(p)})`;
-      });
+    const note = () => {
+      if (column.categories.length > 200) return;
+      this.shown.notes(column)?.forEach((text, k) => (select.options[k + 1].textContent = `${column.categories[k]} (${text})`));
     };
     const set = (cell) => {
       select.value = cell === null ? "" : String(column.categories.indexOf(cell));
     };
-    return { content: select, set, drawing: select, draw: frequencies };
+    return { content: select, set, drawing: select, draw: note };
   }
 
   words(column, id) {

@@ -40,9 +40,9 @@ export function pageParts(title, lead, sections, verdict = []) {
       verdict.length ? el("p", { id: "verdict" }, verdict.join(" ")) : null,
       el("p", {}, lead, " Everything is computed in this page; nothing is sent."),
     ),
-    el("nav", { "aria-label": "Contents" }, el("ul", {}, links)),
+    links.length > 1 ? el("nav", { "aria-label": "Contents" }, el("ul", {}, links)) : null,
     el("main", {}, sections),
-  ];
+  ].filter(Boolean);
 }
 
 /** Return a name that is cut where there is no room for it; the whole name is its title. */

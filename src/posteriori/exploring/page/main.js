@@ -3,6 +3,7 @@
 import { load } from "./posteriori.js";
 import { ClassifierPage } from "./classifier.js";
 import { NetworkPage } from "./network_page.js";
+import { NumberPage } from "./number_page.js";
 
 /** Return what the page shows: JSON, or JSON that is compressed because it is long. */
 async function shownOf(element) {
@@ -14,5 +15,6 @@ async function shownOf(element) {
 
 const shown = await shownOf(document.getElementById("shown"));
 const model = load(shown.model);
-const page = shown.model.kind === "network" ? new NetworkPage(model, shown) : new ClassifierPage(model, shown);
+const pages = { network: NetworkPage, regressor: NumberPage };
+const page = new (pages[shown.model.kind] ?? ClassifierPage)(model, shown);
 document.getElementById("page").append(...page.node);

@@ -13,6 +13,7 @@ export function scaleOf(range) {
     high,
     logarithmic: Boolean(width),
     position,
+    exactAt: (u) => inside(number(u)),
     /** Return the number at a position, with six digits, or whole. */
     numberAt: (u) => rounded(number(u)),
     /** Return the number some steps of the axis beyond another; a whole number moves by one at least. */

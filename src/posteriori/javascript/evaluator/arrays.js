@@ -99,3 +99,47 @@ export function cholesky(matrix, m) {
   }
   return lower;
 }
+
+/** Return the matrix of some places, row by row, given its entries by two places. */
+export function submatrix(places, entry) {
+  const m = places.length;
+  const matrix = new Float64Array(m * m);
+  places.forEach((i, a) => places.forEach((j, b) => (matrix[a * m + b] = entry(i, j))));
+  return matrix;
+}
+
+/** Return L⁻¹ x of a lower triangle L. */
+export function triangleSolved(lower, x) {
+  const m = x.length;
+  const out = new Float64Array(m);
+  for (let a = 0; a < m; a++) {
+    let sum = x[a];
+    for (let b = 0; b < a; b++) sum -= lower[a * m + b] * out[b];
+    out[a] = sum / lower[a * m + a];
+  }
+  return out;
+}
+
+/** Return (Lᵀ)⁻¹ x of a lower triangle L. */
+export function triangleTransposedSolved(lower, x) {
+  const m = x.length;
+  const out = Float64Array.from(x);
+  for (let a = m - 1; a >= 0; a--) {
+    out[a] /= lower[a * m + a];
+    for (let b = 0; b < a; b++) out[b] -= lower[a * m + b] * out[a];
+  }
+  return out;
+}
+
+/** Return a function of lists of places that keeps its last results. */
+export function kept(most, make) {
+  const results = new Map();
+  return (places) => {
+    const key = places.join();
+    if (!results.has(key)) {
+      if (results.size >= most) results.clear();
+      results.set(key, make(places));
+    }
+    return results.get(key);
+  };
+}

@@ -1,6 +1,6 @@
 // A multivariate Gaussian over the columns of a block; missing numbers are integrated out.
 
-import { LOG_TWO_PI, cholesky, numbersOf, studentPeaks, studentTail } from "./arrays.js";
+import { LOG_TWO_PI, cholesky, kept, numbersOf, studentPeaks, studentTail, submatrix } from "./arrays.js";
 import { summed } from "./independent.js";
 
 const MOST_PATTERNS = 64; // of missing cells whose triangles are kept
@@ -22,7 +22,13 @@ export class MultivariateGaussian {
     this.spread = spread && numbersOf(spread);
     this.peaks = this.degrees && Array.from(this.degrees, (one) => studentPeaks(one, this.d));
     this.constant = new Set(constant); // columns that are left out of a t
-    this.triangles = new Map();
+    // The Cholesky triangle of the covariance of the present columns, of each covariance.
+    this.trianglesOf = kept(MOST_PATTERNS, (present) =>
+      Array.from({ length: this.nCovariances }, (_, g) => {
+        const entry = (i, j) => this.covariance[(g * this.d + i) * this.d + j];
+        return cholesky(submatrix(present, entry), present.length);
+      }),
+    );
     this.ofOneColumn =
       !this.degrees &&
       this.covariance.every((value, cell) => {
@@ -36,27 +42,6 @@ export class MultivariateGaussian {
     if (!this.degrees) return -0.5 * (distance + p * LOG_TWO_PI);
     const peak = this.peaks[z][p] - 0.5 * p * Math.log(this.spread[z]);
     return peak + studentTail(distance / this.spread[z], p, this.degrees[z]);
-  }
-
-  /** Return the Cholesky triangle of the covariance of the present columns, of each covariance. */
-  trianglesOf(present) {
-    const key = present.join();
-    let found = this.triangles.get(key);
-    if (!found) {
-      if (this.triangles.size >= MOST_PATTERNS) this.triangles.clear();
-      found = Array.from({ length: this.nCovariances }, (_, g) => cholesky(this.among(present, g), present.length));
-      this.triangles.set(key, found);
-    }
-    return found;
-  }
-
-  among(present, g) {
-    const m = present.length;
-    const matrix = new Float64Array(m * m);
-    present.forEach((i, a) =>
-      present.forEach((j, b) => (matrix[a * m + b] = this.covariance[(g * this.d + i) * this.d + j])),
-    );
-    return matrix;
   }
 
   /** Return log p(x_j | x_1 … x_{j−1}, z), (Z, d), over the present cells: u = L⁻¹(x − mean) has unit covariance. */

@@ -1,4 +1,5 @@
 // Evaluate a model of posteriori without Python: p(y | x), log p(x) and every factor of the sum, with any cells missing.
+// Of a number, p(y | x) is a density: model.predictDensity(row).
 //
 //     import { load } from "./posteriori.mjs";
 //     const model = load(await (await fetch("model.json")).text());
@@ -8,13 +9,14 @@
 
 import { Classifier } from "./model.js";
 import { Network } from "./network.js";
+import { AdditiveRegressor } from "./numbers.js";
 
 const FORMAT = 1;
 
 /**
  * Return the model of a file.
  * @param {string|object} file the text of the file, or what JSON.parse made of it
- * @returns {Classifier|Network}
+ * @returns {Classifier|AdditiveRegressor|Network}
  */
 export function load(file) {
   const written = typeof file === "string" ? JSON.parse(file) : file;
@@ -23,5 +25,6 @@ export function load(file) {
       `the model file has format ${written.format}, and this evaluator reads ${FORMAT}; take both from one version`,
     );
   }
+  if (written.kind === "regressor") return new AdditiveRegressor(written);
   return written.kind === "network" ? new Network(written) : new Classifier(written);
 }

@@ -1,0 +1,124 @@
+// A sum drawn as a waterfall and written as a table: each bar begins where the one above it ends.
+
+import { el, oddsBar, saveButtons, svg, table } from "./dom.js";
+
+const MOST_TERMS = 24;
+const LINE = 22;
+const LABELS = 150; // width of the labels of a drawing
+const PLOT = 280;
+
+/**
+ * A sum of terms {name, value, lines}. `show` takes {terms, total, last, shown, caption, label}: the name of the total, how
+ * a value is written, the caption of the table and a label for readers of the screen.
+ */
+export class Waterfall {
+  constructor(name) {
+    this.figure = el("figure", { class: "scroll", tabindex: 0, role: "img" });
+    this.rows = el("details", { ontoggle: () => this.writeTable() }, el("summary", {}, "As a table"));
+    this.buttons = el("p", { class: "buttons" }, saveButtons(name, () => this.drawing));
+  }
+
+  /** Show a sum, with the names of both directions and their colours. */
+  show(sum, directions, colours) {
+    this.sum = sum;
+    this.drawing = waterfall(sum, directions, colours);
+    this.figure.replaceChildren(this.drawing);
+    this.figure.setAttribute("aria-label", `${sum.label}; the table has its terms`);
+    this.writeTable();
+  }
+
+  /** Write the table if it is open. */
+  writeTable() {
+    if (!this.rows.open || !this.sum) return;
+    const { terms, total, last, shown, caption } = this.sum;
+    const most = Math.max(...terms.map(({ value }) => Math.abs(value)).filter(Number.isFinite), 1e-9);
+    const lines = terms.map(({ name, value }) => [name, shown(value), oddsBar(value / most)]);
+    this.rows.replaceChildren(
+      this.rows.firstChild,
+      table(caption, ["term", "adds", ""], [...lines, [last, shown(total), ""]]),
+    );
+  }
+}
+
+/** Return terms with the largest first; those beyond the 24 largest are added up, under the word for many of them. */
+export function largestFirst(terms, many) {
+  const each = [...terms].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  const rest = each.slice(MOST_TERMS);
+  if (!rest.length) return each;
+  const value = rest.reduce((sum, term) => sum + term.value, 0);
+  return [...each.slice(0, MOST_TERMS), { name: `${rest.length} more ${many}`, value }];
+}
+
+/** Return the drawing: one line per term, from the sum before it to the sum after it. */
+function waterfall({ terms, total, last, shown }, [label, against], [own, other]) {
+  const sums = [0];
+  for (const { value } of terms) sums.push(sums.at(-1) + (Number.isFinite(value) ? value : 0));
+  const low = Math.min(...sums, 0);
+  const high = Math.max(...sums, 0);
+  const at = (x) => LABELS + 10 + ((PLOT - 70) * (x - low)) / (high - low || 1);
+  const height = LINE * (terms.length + 2) + 8;
+  const drawing = svg("svg", {
+    xmlns: "http://www.w3.org/2000/svg",
+    width: LABELS + PLOT,
+    height,
+    viewBox: `0 0 ${LABELS + PLOT} ${height}`,
+    class: "chart sum",
+  });
+  const text = (x, y, content, anchor, weight, size = 12) =>
+    svg(
+      "text",
+      {
+        x,
+        y,
+        "text-anchor": anchor,
+        fill: "currentColor",
+        "font-weight": weight,
+        "font-family": "system-ui, sans-serif",
+        "font-size": size,
+      },
+      content,
+    );
+  drawing.append(
+    text(at(0) - 6, 14, `← ${clipped(against, 20)}`, "end"),
+    text(at(0) + 6, 14, `${clipped(label, 20)} →`, "start"),
+    svg("line", { x1: at(0), x2: at(0), y1: 18, y2: height - 4, stroke: "#9aa4af" }),
+  );
+  terms.forEach(({ name, lines, value }, k) => {
+    const y = LINE * (k + 1) + 4;
+    const [from, to] = [at(sums[k]), at(sums[k + 1])];
+    const label = lines
+      ? lines.map((line, i) => text(LABELS, y + 7 + 10 * i, clipped(line, 28), "end", null, 9.5))
+      : [text(LABELS, y + 12, clipped(name, 23), "end", null, name.length > 20 ? 10.5 : 12)];
+    drawing.append(
+      svg("g", {}, svg("title", {}, name), ...label),
+      svg("rect", {
+        x: Math.min(from, to),
+        y,
+        width: Math.max(Math.abs(to - from), 1),
+        height: LINE - 7,
+        rx: 1.5,
+        fill: value < 0 ? other : own,
+      }),
+      svg("line", { x1: to, x2: to, y1: y, y2: y + LINE, stroke: "#9aa4af", "stroke-dasharray": "2 2" }),
+      text(Math.max(from, to) + 4, y + 12, shown(value), "start"),
+    );
+  });
+  const y = LINE * (terms.length + 1) + 4;
+  drawing.append(
+    text(LABELS, y + 12, last, "end", "600"),
+    svg("rect", {
+      x: Math.min(at(0), at(sums.at(-1))),
+      y,
+      width: Math.max(Math.abs(at(sums.at(-1)) - at(0)), 1),
+      height: LINE - 7,
+      rx: 1.5,
+      fill: "#59636e",
+    }),
+    text(Math.max(at(0), at(sums.at(-1))) + 4, y + 12, shown(total), "start", "600"),
+  );
+  return drawing;
+}
+
+function clipped(text, length) {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}
