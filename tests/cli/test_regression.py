@@ -1,6 +1,7 @@
 """A target of numbers on the command line: fit, predict, evaluate, show and cv, and what refuses its model."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,53 @@ def test_evaluate_and_show_have_scores_and_members(folder):
     assert all(name in page for name in ("body_mass_g", "kernel", "flipper_length_mm"))
 
 
+def test_explain_writes_the_mean_as_a_sum():
+    model, rows, places = po.load("mass.posteriori"), load_penguins(), [3, 7]
+    found = json.loads(succeeds("explain", "mass.posteriori", "penguins.csv", "--row", "3,7", "--json"))["rows"]
+    explained = model.explain(rows[places].drop("body_mass_g"))
+    for one, place, mean, ends in zip(
+        found, places, explained.mean, model.predict_interval(rows[places].drop("body_mass_g")), strict=True
+    ):
+        assert one["row"] == place
+        assert one["true"] == rows["body_mass_g"][place]
+        assert one["prediction"] == pytest.approx(mean)
+        assert one["base"] + sum(term["part"] for term in one["features"]) == pytest.approx(mean)
+        assert one["interval"] == pytest.approx(ends)
+        assert one["width"] == pytest.approx(ends[1] - ends[0])
+        names = {term["feature"] for term in one["features"]} | {*one["not_known"]}
+        assert names == {*rows.columns} - {"body_mass_g"}
+    assert len(found[0]["not_known"]) == 4
+    np.testing.assert_allclose(
+        [term["width_change"] for term in found[1]["features"]], explained.width_changes[1, explained.ranked(1)]
+    )
+
+
+def test_explain_prints_what_moves_the_mean_and_what_widens_the_interval(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    out = succeeds("explain", "mass.posteriori", "penguins.csv", "--row", "3,7")
+    first, second = out.split("row 7: ")
+    assert "row 3: body_mass_g = 3" in first
+    assert "true body_mass_g: not given" in first
+    assert "4 columns not known" in first
+    assert "true body_mass_g: 4675" in second
+    bars = re.findall(r"^.* ([+-][\d.]+) +(█*)│(█*) +([+-]?[\d.]+) *$", second, re.MULTILINE)
+    assert len(bars) == 7
+    for part, left, right, _ in bars:
+        assert not (left if float(part) > 0 else right)
+    error = refused("explain", "mass.posteriori", "penguins.csv", "--row", "999")
+    assert "there is no row 999" in error
+
+
+@pytest.mark.parametrize("name", ["additive", "kernel"])
+def test_sums_alone_are_explained_too(name):
+    model = {"additive": po.AdditiveRegressor(), "kernel": po.KernelRegressor()}[name]
+    po.save(model.fit(load_penguins().drop_nulls("body_mass_g"), "body_mass_g"), f"{name}.posteriori")
+    load_penguins().drop("body_mass_g").write_csv("unlabelled.csv")
+    (one,) = json.loads(succeeds("explain", f"{name}.posteriori", "unlabelled.csv", "--json"))["rows"]
+    assert one["base"] + sum(term["part"] for term in one["features"]) == pytest.approx(one["prediction"])
+    assert "true" not in one
+
+
 def test_cv_prints_the_members():
     found = json.loads(succeeds("cv", "penguins.csv", "--target", "body_mass_g", "--folds", "3", "--json"))
     assert (found["folds"], found["rows"], len(found["models"])) == (3, 342, 4)
@@ -145,7 +193,6 @@ def test_options_of_predict_are_refused_by_name(words, message):
 @pytest.mark.parametrize(
     "words",
     [
-        ("explain", "mass.posteriori", "penguins.csv", "--row", "1"),
         ("explore", "mass.posteriori"),
         ("export", "mass.posteriori"),
         ("sql", "mass.posteriori"),
