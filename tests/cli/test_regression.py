@@ -136,6 +136,20 @@ def test_sums_alone_are_explained_too(name):
     assert "true" not in one
 
 
+def test_importance_stands_in_show_in_fit_and_in_the_plot(folder):
+    pytest.importorskip("matplotlib")
+    found = po.load("mass.posteriori").importance_
+    shown = json.loads(succeeds("show", "mass.posteriori", "--json"))
+    assert [one["feature"] for one in shown["importance"]] == [found.names[j] for j in found.order]
+    assert [one["crps"] for one in shown["importance"]] == pytest.approx(found.increase[found.order])
+    assert shown["importance_rows"] == {"rows": 342, "held_out": True}
+    assert "CRPS added when the column is unknown, on 342 held-out rows" in succeeds("show", "mass.posteriori")
+    assert f"What matters most: {found.names[found.order[0]]}" in folder[1]
+    ax = po.plotting.plot_feature_information(po.load("mass.posteriori"), most=2)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [found.names[j] for j in found.order[:2]]
+    assert "CRPS" in ax.get_xlabel()
+
+
 def test_cv_prints_the_members():
     found = json.loads(succeeds("cv", "penguins.csv", "--target", "body_mass_g", "--folds", "3", "--json"))
     assert (found["folds"], found["rows"], len(found["models"])) == (3, 342, 4)

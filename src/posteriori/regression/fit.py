@@ -15,6 +15,7 @@ from posteriori.pool.parameters import FEW_ROWS, Data
 from posteriori.pool.partial_rows import fit_partial_rows
 from posteriori.regression.held_out import HeldOutNumbers, scores_of_numbers
 from posteriori.regression.held_out_members import FoldMembers
+from posteriori.regression.importance import HeldOutRows, most_rows
 from posteriori.regression.locate import BLOCK, Located, locate
 from posteriori.regression.locations import NAMES, edges_of
 from posteriori.regression.members import Members, Raw, Smoothing
@@ -182,7 +183,9 @@ def _weighed(recipe: Recipe, rows: NumberRows, judged: _Judged, penalty: float) 
     density = PredictiveDensity(whole.cells, np.exp(pooled), rows.target.name)
     out_of_fold = HeldOutNumbers(density, y, weight, rows.folded.evaluated[chosen])
     results = _results(judged, pool, out_of_fold)
-    return FittedRegression(
+    some = few[: most_rows(len(rows.batch.schema.columns))]
+    to_measure = HeldOutRows(folds, pool, rows.batch.rows(chosen[some]), fold[some], y[some], weight[some], len(rows.y))
+    found = FittedRegression(
         recipe,
         rows.target,
         rows.batch.schema,
@@ -191,7 +194,9 @@ def _weighed(recipe: Recipe, rows: NumberRows, judged: _Judged, penalty: float) 
         folds.joint_trees,
         results=results,
         out_of_fold=out_of_fold,
+        held_out=to_measure,
     )
+    return found.with_importance() if to_measure.is_large else found
 
 
 def _results(judged: _Judged, pool: Pool, out_of_fold: HeldOutNumbers) -> dict[str, list[str | float]]:
