@@ -11,6 +11,7 @@ import typer
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import align, load_classifier_or_regressor, load_posterior, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath, TablePath
+from posteriori.cli.targets import check_numeric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,12 +30,12 @@ def explain(
     ] = "0",
     as_json: AsJson = False,
 ) -> None:
-    """Explain the predictions of some rows by Bayes' rule, or those of a number by what each column adds.
+    """Explain the predictions of some rows, as sums over features.
 
-    A table shows what each feature adds to the log-odds. The strangeness of a row is the share of rows drawn from the
-    model, with the same cells missing, that are more probable than the row. A bar to the right speaks for the first
-    class, a bar to the left for the second one. Of a model that predicts a number, the table shows by how much each
-    feature moves the mean, and by how much it changes the width of the interval.
+    By Bayes' rule, a table shows what each feature adds to the log-odds. The strangeness of a row is the share of rows
+    drawn from the model, with the same cells missing, that are more probable than the row. A bar to the right speaks
+    for the first class, a bar to the left for the second one. Of a model that predicts a number, the table shows by
+    how much each feature moves the mean, and by how much it changes the width of the interval.
 
     Example:
 
@@ -77,6 +78,9 @@ def _explain_number(
     from posteriori.cli import tables
     from posteriori.cli.number_explanation_page import number_explanation_facts, print_number_explanation
 
+    target = estimator.target_.name
+    if target in whole.columns and whole[target].null_count() < whole.height:
+        check_numeric(target, whole.schema)
     with as_user_errors():
         explanation, interval = estimator.explain(rows), estimator.predict_interval(rows)
     found = number_explanation_facts(explanation, positions, _labels(whole, estimator), interval)

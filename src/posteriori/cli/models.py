@@ -212,7 +212,7 @@ def with_cut_target(
     return frame.with_columns(cuts.expression(target))
 
 
-def scan_for(schema: Schema, target: Column, tables: Sequence[str], beside: Sequence[str] = ()) -> Scan:
+def scan_for(schema: Schema, target: Column | None, tables: Sequence[str], beside: Sequence[str] = ()) -> Scan:
     """Open files with the column types of the training rows of a model, and select the columns of the model.
 
     There is no warning of columns that are used beside the model.

@@ -71,7 +71,7 @@ def fit_number(
         "rows_without_target": missing,
         "target_range": {"min": of_target.lowest, "mean": of_target.mean, "max": of_target.highest},
         "columns": column_facts(facts_of_scan(estimator, scan, description), description.n_rows),
-        "hints": list(hints(scan, description, estimator.schema_)),
+        "hints": list(hints(scan, description, estimator.schema_, reads_text=False)),
         "folds": estimator.folds,
         "members": number_members(estimator),
         **{name: found for name, found in judged_numbers(held.density, held.y, target).items() if name != "rows"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -26,10 +27,13 @@ from posteriori.regression.value import FittedRegression
 from posteriori.support.checks import generator
 from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
+from posteriori.tables.progress import Step, plan_steps, start_progress, step
 
 _PREDICTED = 10_000  # rows whose held-out densities are kept
 _JUDGED = 2000  # of them, by which smoothing and weights are chosen
 _PARTIAL = 500  # of them, of which cells are hidden
+_LOCATING, _GROWING, _JUDGING, _WEIGHING = "fitting sums", "growing trees", "predicting held-out rows", "weighing"
+_STEPS = [Step(_LOCATING, 2.0), Step(_GROWING, 1.0), Step(_JUDGING, 2.0), Step(_WEIGHING, 2.0)]
 _WIDTHS = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)  # of the blur, in cells
 _COMMON = (0.02, 0.1, 0.3, 0.6, 1.0)  # the weights of the distribution of all training rows
 
@@ -48,11 +52,25 @@ def fit(recipe: Recipe, data: Data) -> FittedRegression:
     rows = read_number_rows(recipe, data, asked["folds"], seed)
     names = NAMES if isinstance(asked["members"], str) else tuple(asked["members"])
     penalty = float(asked["penalty"]) * max(1.0, FEW_ROWS / len(rows.y))
+    plan_steps(_STEPS)
     with one_blas_thread():
-        located = locate(rows, names)
-        folds = _members(rows, located, "forest" in names, seed, recipe.n_jobs)
-        judged = _smoothed(rows, folds)
-        return _weighed(recipe, rows, judged, penalty)
+        with _stage(_LOCATING):
+            located = locate(rows, names)
+        with _stage(_GROWING):
+            folds = _members(rows, located, "forest" in names, seed, recipe.n_jobs)
+        with _stage(_JUDGING):
+            judged = _smoothed(rows, folds)
+        with _stage(_WEIGHING):
+            return _weighed(recipe, rows, judged, penalty)
+
+
+@contextmanager
+def _stage(name: str) -> Iterator[None]:
+    """Report a stage of the fit as one step, with all passes that begin in it."""
+    with step(name):
+        done = start_progress(name, 1)
+        yield
+        done(1)
 
 
 # Members -----------------------------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
 MOST_ROWS = 1000
-_FEWEST_ROWS = 250
-_MOST_PREDICTED = 20_000  # rows with a hidden column: about five seconds
-_MOST_KEPT = 1 << 23  # sums of products of all folds, 64 MB
+_FEWEST_ROWS = 200
+_MOST_PREDICTED = 10_000  # rows with a hidden column: a few seconds
+_MOST_KEPT = 1 << 24  # sums of products of all folds, 128 MB
 _MOST_LISTED = 30  # columns
 
 
