@@ -174,7 +174,7 @@ REFUSALS = [
     (("fit", "garbage.ndjson", "--target", "y"), "cannot read 'garbage.ndjson'"),
     (("fit", "single.csv", "--target", "y"), "only one column"),
     (("fit", "onerow.csv", "--target", "y"), "only one row"),
-    (("fit", "unlabelled.csv", "--target", "y"), "every label in 'y' is missing"),
+    (("fit", "unlabelled.csv", "--target", "y"), "every cell of the target 'y' is missing"),
     (("fit", "infinite.csv", "--target", "y"), "column 'x' holds inf in row 1"),
     (("fit", "many.csv", "--target", "y"), "100 classes in 100 rows"),
     (("fit", "dates.parquet", "--target", "y", "--dates", "decade"), "--dates names 'decade'; name some of days"),

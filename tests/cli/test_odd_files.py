@@ -59,7 +59,7 @@ def test_labels_may_be_wrong_and_missing_at_once(folder, nothing, suffix, model,
     gone = rows.with_columns(pl.lit(nothing, dtype=pl.Float64).alias("y"))
     (gone.write_csv if suffix == ".csv" else gone.write_parquet)(f"gone{suffix}")
     error = refused("fit", f"gone{suffix}", *noisy, "--output", "n.posteriori")
-    assert error == "every label in 'y' is missing; label the rows or choose another target"
+    assert error == "every cell of the target 'y' is missing; fill it in, or choose another target"
 
 
 @pytest.mark.parametrize("line", ['1,"u,a', '1,"u"x"y,a'])

@@ -1,6 +1,7 @@
 """A target of numbers on the command line: fit, predict, evaluate, show and cv, and what refuses its model."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.facts.numbers import number_sentences
+from posteriori.tables.progress import report_progress
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine(replaces=True, details=False)
@@ -88,6 +90,194 @@ def test_evaluate_and_show_have_scores_and_members(folder):
     assert all(name in page for name in ("body_mass_g", "kernel", "flipper_length_mm"))
 
 
+def test_explain_writes_the_mean_as_a_sum():
+    model, rows, places = po.load("mass.posteriori"), load_penguins(), [3, 7]
+    found = json.loads(succeeds("explain", "mass.posteriori", "penguins.csv", "--row", "3,7", "--json"))["rows"]
+    explained = model.explain(rows[places].drop("body_mass_g"))
+    for one, place, mean, ends in zip(
+        found, places, explained.mean, model.predict_interval(rows[places].drop("body_mass_g")), strict=True
+    ):
+        assert one["row"] == place
+        assert one["true"] == rows["body_mass_g"][place]
+        assert one["prediction"] == pytest.approx(mean)
+        assert one["base"] + sum(term["part"] for term in one["features"]) == pytest.approx(mean)
+        assert one["interval"] == pytest.approx(ends)
+        assert one["width"] == pytest.approx(ends[1] - ends[0])
+        names = {term["feature"] for term in one["features"]} | {*one["not_known"]}
+        assert names == {*rows.columns} - {"body_mass_g"}
+    assert len(found[0]["not_known"]) == 4
+    np.testing.assert_allclose(
+        [term["width_change"] for term in found[1]["features"]], explained.width_changes[1, explained.ranked(1)]
+    )
+
+
+def test_explain_prints_what_moves_the_mean_and_what_widens_the_interval(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    out = succeeds("explain", "mass.posteriori", "penguins.csv", "--row", "3,7")
+    first, second = out.split("row 7: ")
+    assert "row 3: body_mass_g = 3" in first
+    assert "true body_mass_g: not given" in first
+    assert "4 columns not known" in first
+    assert "true body_mass_g: 4675" in second
+    bars = re.findall(r"^.* ([+-][\d.]+) +(█*)│(█*) +([+-]?[\d.]+) *$", second, re.MULTILINE)
+    assert len(bars) == 7
+    for part, left, right, _ in bars:
+        assert not (left if float(part) > 0 else right)
+    error = refused("explain", "mass.posteriori", "penguins.csv", "--row", "999")
+    assert "there is no row 999" in error
+
+
+@pytest.mark.parametrize("name", ["additive", "kernel"])
+def test_sums_alone_are_explained_too(name):
+    model = {"additive": po.AdditiveRegressor(), "kernel": po.KernelRegressor()}[name]
+    po.save(model.fit(load_penguins().drop_nulls("body_mass_g"), "body_mass_g"), f"{name}.posteriori")
+    load_penguins().drop("body_mass_g").write_csv("unlabelled.csv")
+    (one,) = json.loads(succeeds("explain", f"{name}.posteriori", "unlabelled.csv", "--json"))["rows"]
+    assert one["base"] + sum(term["part"] for term in one["features"]) == pytest.approx(one["prediction"])
+    assert "true" not in one
+
+
+def test_importance_stands_in_show_in_fit_and_in_the_plot(folder):
+    pytest.importorskip("matplotlib")
+    found = po.load("mass.posteriori").importance_
+    shown = json.loads(succeeds("show", "mass.posteriori", "--json"))
+    assert [one["feature"] for one in shown["importance"]] == [found.names[j] for j in found.order]
+    assert [one["crps"] for one in shown["importance"]] == pytest.approx(found.increase[found.order])
+    assert shown["importance_rows"] == {"rows": 342, "held_out": True}
+    assert "CRPS added when the column is unknown, on 342 held-out rows" in succeeds("show", "mass.posteriori")
+    assert f"What matters most: {found.names[found.order[0]]}" in folder[1]
+    ax = po.plotting.plot_feature_information(po.load("mass.posteriori"), most=2)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [found.names[j] for j in found.order[:2]]
+    assert "CRPS" in ax.get_xlabel()
+
+
+@pytest.fixture(scope="module")
+def prices(folder):
+    """Write tables whose target is written in several ways; return their numbers."""
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=200)
+    price = (5000 + 1500 * size + rng.normal(0, 300, 200)).round().astype(int)
+    write_prices(folder[0] / "money.csv", size, [f'"$ {one:,}"' for one in price])
+    write_prices(folder[0] / "few.csv", size[:3], [f'"$ {one:,}"' for one in price[:3]])
+    write_prices(folder[0] / "plain.csv", size[:3], price[:3])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder[0])
+        code, _, err = run("fit", "money.csv", "--target", "price", "-o", "price.posteriori")
+    assert code == 0, err
+    return size, price
+
+
+def write_prices(path, size, cells):
+    lines = [f"{one:.3f},{'uvw'[k % 3]},{cell}" for k, (one, cell) in enumerate(zip(size, cells, strict=True))]
+    path.write_text("\n".join(["size,kind,price", *lines, ""]))
+
+
+def test_few_rows_are_read_as_the_training_rows_were(prices):
+    """Of three cells alone, no one can say whether they are numbers or classes."""
+    _, price = prices
+    found, plain = (json.loads(succeeds("evaluate", "price.posteriori", f, "--json")) for f in ("few.csv", "plain.csv"))
+    assert found["rows"] == 3
+    assert found["scores"] == plain["scores"]
+    rows = json.loads(succeeds("explain", "price.posteriori", "few.csv", "--row", "0-2", "--json"))["rows"]
+    assert [one["true"] for one in rows] == price[:3].tolist()
+    assert "wrote" in succeeds("report", "price.posteriori", "few.csv", "-o", "few.html")
+
+
+def test_odd_cells_of_a_known_target_are_named_where_it_is_needed(prices):
+    size, price = prices
+    write_prices(Path("odd_rows.csv"), size[:3], [price[0], "see note", price[2]])
+    for command in ("evaluate", "explain"):
+        error = refused(command, "price.posteriori", "odd_rows.csv")
+        assert "column 'price' is read as numbers, and holds 'see note'" in error
+    assert succeeds("predict", "price.posteriori", "odd_rows.csv").count("\n") == 4
+    write_prices(Path("words.csv"), size[:2], ["see note", "later"])
+    for command in ("evaluate", "explain"):
+        assert "a regressor predicts numbers" in refused(command, "price.posteriori", "words.csv")
+
+
+@pytest.mark.parametrize("mark", ["n/a", "unknown", "-"])
+def test_marks_of_missing_cells_in_a_target_are_missing_numbers(prices, mark):
+    size, price = prices
+    write_prices(Path("marks.csv"), size, [mark if k % 40 == 0 else one for k, one in enumerate(price)])
+    code, _, err = run("fit", "marks.csv", "--target", "price", "-o", "marks.posteriori")
+    assert code == 0
+    assert f"5 cells {mark!r} in column 'price' as missing" in err
+    assert "5 rows without 'price' are left out" in err
+
+
+def test_other_words_in_a_target_of_numbers_are_named_with_the_fix(prices):
+    size, price = prices
+    write_prices(Path("notes.csv"), size, ["see note" if k % 40 == 0 else one for k, one in enumerate(price)])
+    for details in ((), ("--model", "regressor")):
+        error = refused("fit", "notes.csv", "--target", "price", *details, "-o", "notes.posteriori")
+        assert "'price' holds numbers except 'see note' (5 of 200 cells)" in error
+        assert "--missing-values 'see note'" in error
+    stated = ("--missing-values", "see note", "-o", "notes.posteriori")
+    assert "saved to" in succeeds("fit", "notes.csv", "--target", "price", *stated)
+
+
+def test_classes_keep_their_marks(prices):
+    size, _ = prices
+    write_prices(Path("grades.csv"), size, ["-" if k % 40 == 0 else k % 5 for k in range(len(size))])
+    succeeds("fit", "grades.csv", "--target", "price", "--model", "nb", "-o", "grades.posteriori")
+    assert po.load("grades.posteriori").classes_.tolist() == ["-", "0", "1", "2", "3", "4"]
+
+
+def test_a_target_without_a_cell_is_named_as_such(prices):
+    size, _ = prices
+    write_prices(Path("empty.csv"), size, [""] * len(size))
+    sentence = "every cell of the target 'price' is missing"
+    for details in ((), ("--model", "regressor")):
+        assert sentence in refused("fit", "empty.csv", "--target", "price", *details, "-o", "empty.posteriori")
+    assert sentence in refused("evaluate", "price.posteriori", "empty.csv")
+
+
+def test_dates_as_a_target_are_classes_and_fit_says_so(prices):
+    size, _ = prices
+    write_prices(Path("dates.csv"), size, [f"2024-01-0{1 + k % 3}" for k in range(len(size))])
+    code, _, err = run("fit", "dates.csv", "--target", "price", "--model", "nb", "-o", "dates.posteriori")
+    assert code == 0
+    assert "'price' holds dates, and each of 3 different ones is a class" in err
+    assert "write it as a number" in err
+    pl.read_csv("dates.csv", try_parse_dates=True).write_parquet("dates.parquet")
+    error = refused("fit", "dates.parquet", "--target", "price", "-o", "dates.posteriori")
+    assert "is Date" in error
+    assert "write it as a number" in error
+
+
+def test_advice_is_that_for_a_number():
+    error = refused("query", "mass.posteriori")
+    assert "posteriori predict gives the number of a row" in error
+    assert "--proba" not in error
+    assert "posteriori cv the regressions of a number" in refused("compare", "penguins.csv", "--target", "body_mass_g")
+    assert "numbers" in succeeds("--help").split("Options")[0]
+
+
+def test_hints_are_those_of_a_model_that_reads_no_text(prices):
+    size, price = prices
+    words = ["red", "small", "door", "garden", "near", "station", "quiet", "old", "bright", "view"]
+    rng = np.random.default_rng(1)
+    text = [" ".join(rng.choice(words, 8)) for _ in size]
+    pl.DataFrame({"size": size, "same": 1, "text": text, "price": price}).write_csv("text.csv")
+    out = succeeds("fit", "text.csv", "--target", "price", "-o", "text.posteriori")
+    assert "a model of numbers reads no text" in " ".join(out.split())
+    assert "text=text" not in out
+    assert "cannot inform on the target" in " ".join(out.split())
+
+
+def test_a_fit_reports_its_steps_as_one_work():
+    names, planned = [], []
+
+    def begin(name, n):
+        names.append(name)
+        return lambda done: None
+
+    with report_progress(begin, lambda steps: planned.extend(one.name for one in steps)):
+        po.GenerativeRegressor().fit(load_penguins().drop_nulls("body_mass_g"), "body_mass_g")
+    assert [name for k, name in enumerate(names) if name not in names[:k] and name != "reading"] == planned
+    assert len(planned) == 4
+
+
 def test_cv_prints_the_members():
     found = json.loads(succeeds("cv", "penguins.csv", "--target", "body_mass_g", "--folds", "3", "--json"))
     assert (found["folds"], found["rows"], len(found["models"])) == (3, 342, 4)
@@ -145,7 +335,6 @@ def test_options_of_predict_are_refused_by_name(words, message):
 @pytest.mark.parametrize(
     "words",
     [
-        ("explain", "mass.posteriori", "penguins.csv", "--row", "1"),
         ("explore", "mass.posteriori"),
         ("export", "mass.posteriori"),
         ("sql", "mass.posteriori"),

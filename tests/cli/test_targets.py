@@ -240,7 +240,7 @@ def test_reports_leave_them_out_and_the_explorer_shows_them(partly_labelled):
     assert "5 rows without a label in 'fuel' are left out, of 400; row numbers on the page count the others" in err
     succeeds("explore", "m.posteriori", "more.csv", "-o", "rows.html")
     pl.read_csv("more.csv").with_columns(fuel=pl.lit(None, pl.String)).write_csv("none.csv")
-    assert "every label in 'fuel' is missing" in refused("evaluate", "m.posteriori", "none.csv")
+    assert "every cell of the target 'fuel' is missing" in refused("evaluate", "m.posteriori", "none.csv")
 
 
 @pytest.mark.parametrize("model", ["nb", "pool"])

@@ -157,3 +157,62 @@ def test_importance_is_the_increase_of_the_score_without_the_column():
     assert found.standard_error[j] > 0
     assert repr(found).splitlines()[0].endswith("without each column (80 held-out rows)")
     found.check_against(len(found.names))
+
+
+@pytest.mark.filterwarnings("ignore:column 'same'")
+def test_importance_is_that_of_held_out_rows_and_saved_with_the_model(tmp_path, monkeypatch):
+    model = po.GenerativeRegressor().fit(table(), "y")
+    found = model.importance_
+    assert found.held_out
+    assert found.n_rows == 300
+    assert [found.names[j] for j in found.order][:2] == ["size", "kind"]
+    place = {name: j for j, name in enumerate(found.names)}
+    assert abs(found.increase[place["noise"]]) < max(3 * found.standard_error[place["noise"]], 0.02)
+    assert found.increase[place["same"]] == 0
+    # By models that have learned from the rows, the score of all columns is better.
+    assert found.crps == pytest.approx(model.cv_results_["crps"][-1], rel=0.05)
+    assert model.importance_ is found
+    assert_allclose(model.feature_importances_, found.increase)
+    po.save(model, tmp_path / "y.posteriori")
+    kept = po.load(tmp_path / "y.posteriori").importance_
+    assert_array_equal(kept.increase, found.increase)
+    assert_array_equal(kept.standard_error, found.standard_error)
+    assert kept.n_rows == found.n_rows
+    # Where the members without the folds would be large, it is measured at once, with the same result.
+    monkeypatch.setattr("posteriori.regression.importance._MOST_KEPT", 0)
+    at_once = po.GenerativeRegressor().fit(table(), "y")
+    assert at_once.fitted_.held_out is None
+    assert_array_equal(at_once.importance_.increase, found.increase)
+
+
+def test_no_held_out_row_is_judged_by_a_model_that_learned_from_it():
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200), "y": rng.normal(size=200)})
+    found = po.GenerativeRegressor().fit(X, "y").importance_
+    assert (found.increase < 3 * found.standard_error + 0.02).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("predict_proba", "predict_density"),
+        ("predict_log_proba", "predict_density"),
+        ("sample", r"predict_density\(X\)\.sample"),
+        ("to_sql", "posteriori predict"),
+        ("summary", "posteriori show"),
+        ("impute", "po.learn_network"),
+        ("save", "po.save"),
+    ],
+)
+@pytest.mark.parametrize("kind", [po.GenerativeRegressor, po.AdditiveRegressor, po.KernelRegressor])
+def test_methods_of_classifiers_say_where_it_is(kind, name, advice):
+    with pytest.raises(AttributeError, match=rf"^{kind.__name__} has no method '{name}'; .*{advice}"):
+        getattr(kind(), name)
+
+
+def test_methods_of_sums_and_of_the_pool_say_which_model_has_them():
+    for name in ("partial_fit", "unlearn"):
+        with pytest.raises(AttributeError, match="AdditiveRegressor and KernelRegressor learn"):
+            getattr(po.GenerativeRegressor(), name)
+    with pytest.raises(AttributeError, match="GenerativeRegressor has log p"):
+        _ = po.AdditiveRegressor().score_samples

@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.keywords import PROBABILITIES, SAMPLE, SUMMARY, SUMS, TO_SQL
 from posteriori.classifiers.parameters import declares_parameters
 from posteriori.classifiers.partitions import require_in_memory
 from posteriori.fitting.parameter_groups import Columns
@@ -23,10 +24,12 @@ from posteriori.regression.effects import AdditiveEffect, additive_effects
 from posteriori.regression.explanation import NumberExplanation, parts_of
 from posteriori.regression.fit import fit
 from posteriori.regression.held_out import HeldOutNumbers
+from posteriori.regression.importance import NumberImportance
 from posteriori.regression.locations import NAMES
 from posteriori.regression.rows import numbers_of, reject_missing
 from posteriori.regression.value import FittedNumbers, FittedRegression
 from posteriori.support.constraints import N_JOBS
+from posteriori.support.keywords import Elsewhere
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.tables.writing import decode
@@ -37,6 +40,13 @@ class Regressor(RegressorMixin, Estimator):
 
     takes_two_values = True
     fitted_: FittedNumbers
+
+    predict_proba = Elsewhere(PROBABILITIES)
+    predict_log_proba = Elsewhere(PROBABILITIES)
+    predict_joint_log_proba = Elsewhere(PROBABILITIES)
+    sample = Elsewhere(SAMPLE)
+    to_sql = Elsewhere(TO_SQL)
+    summary = Elsewhere(SUMMARY)
 
     @property
     def _value(self) -> FittedNumbers:
@@ -149,6 +159,11 @@ class GenerativeRegressor(Regressor):
         of held-out rows, at most 10,000, by weights that were fitted without the fold of the row.
     out_of_fold_ : HeldOutNumbers
         The densities of these rows; not kept in files.
+    importance_ : NumberImportance
+        Feature importance: the increase of the pool's CRPS on at most 1,000 held-out rows when a column is unknown, in
+        units of y.
+    feature_importances_ : ndarray (d,)
+        Feature importance of each column of X.
     known_cells_ : KnownCells
         How the weights of a row follow from the cells that are known.
     target_ : Column
@@ -204,6 +219,9 @@ class GenerativeRegressor(Regressor):
     columns: Columns | None = None
     random_state: Any = 0
     n_jobs: int | None = None
+
+    partial_fit = Elsewhere(SUMS)
+    unlearn = Elsewhere(SUMS)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "members": [StrOptions({"auto"}), list, tuple],
@@ -284,6 +302,37 @@ class GenerativeRegressor(Regressor):
         """Held-out densities of training rows."""
         found: HeldOutNumbers = self._part(self._value.out_of_fold, "keeps no held-out predictions")
         return found
+
+    @property
+    def importance_(self) -> NumberImportance:
+        r"""Feature importance: by how much the held-out CRPS grows without each column, in units of y.
+
+        .. math:: I_j = \mathbb{E}[\mathrm{crps}(y \mid x_{-j}) - \mathrm{crps}(y \mid x)]
+
+        The column is treated as unknown and integrated out, so that nothing is refitted and nothing is permuted. The
+        mean is over at most 1,000 held-out rows, each predicted by members that have not learned from it, with the
+        weights that the pool has for the whole row. It is computed on first access, and saved with the model.
+
+        Raises
+        ------
+        NotFittedError
+            The regressor is not fitted.
+        """
+        value = self._value.with_importance()
+        if value is not self.fitted_:
+            self.fitted_ = value
+        found: NumberImportance = self._part(value.importance, "keeps no held-out rows")
+        return found
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Feature importance of each column of X in units of y, (d,), in the order of `feature_names_in_`.
+
+        It is `importance_.increase`; of a column of dates the sum over its parts, each of which is taken as unknown
+        alone. Unlike that of scikit-learn's trees it does not sum to 1, and it may be negative.
+        """
+        importance, schema = self.importance_, self.schema_
+        return np.bincount(schema.places, importance.increase, len(schema.given))
 
     @property
     def known_cells_(self) -> KnownCells:

@@ -7,6 +7,15 @@ _OTHER_COLUMNS = "for any other column use net = po.learn_network(table)"
 IMPUTE = f"{_OTHER_COLUMNS}; net.marginals(table) has p(column | the known cells) of every row"
 GIVEN_CELLS = f"{_OTHER_COLUMNS}; net.sample(n, evidence={{column: value}}) draws rows given cells"
 
+# Methods of classifiers, and where models that predict a number have what is meant.
+_CLASSES = "for classes use po.GenerativeClassifier"
+PROBABILITIES = f"predict_density(X).probability_between(low, high) has probabilities of ranges; {_CLASSES}"
+SAMPLE = "predict_density(X).sample() draws numbers for rows, po.learn_network(table).sample(n) whole rows"
+TO_SQL = f"posteriori predict writes predictions of files; {_CLASSES}, which has to_sql"
+SUMMARY = "posteriori show prints sentences, po.report(model, table, path=…) writes a page"
+SUMS = "AdditiveRegressor and KernelRegressor learn from further rows; or fit again to all rows"
+DENSITY = "GenerativeRegressor has log p(x)"
+
 OF_CLASSIFIERS: Wanted = {
     "class_weight": (("priors", 'use priors="uniform" for equal classes, or fit(X, y, sample_weight=…)'),),
     "class_prior": (("priors", "use priors=…"),),

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, cast
 from sklearn.utils._param_validation import StrOptions
 
 from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.classifiers.keywords import DENSITY
 from posteriori.classifiers.parameters import declares_parameters
 from posteriori.fitting.parameter_groups import Columns
 from posteriori.pool.parameters import Data
@@ -16,6 +17,7 @@ from posteriori.regression.gaussian import FittedGaussian, add, fit, remove
 from posteriori.regression.locations import Name
 from posteriori.regression.scales import SCALES
 from posteriori.support.constraints import N_JOBS
+from posteriori.support.keywords import Elsewhere
 from posteriori.support.typing import Array
 
 
@@ -35,6 +37,7 @@ class SumRegressor(Regressor):
         "n_jobs": N_JOBS,
     }
     _features: ClassVar[Name] = "additive"
+    score_samples = Elsewhere(DENSITY)
 
     @property
     def _value(self) -> FittedGaussian:

@@ -108,7 +108,7 @@ _READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, report, e
 
 app = typer.Typer(
     name="posteriori",
-    help="Generative classification: class priors times class-conditional densities.",
+    help="Generative models of tables: they predict classes and numbers, as probabilities.",
     epilog="A first look: posteriori fit penguins.csv --target species",
     rich_markup_mode=None,
 )

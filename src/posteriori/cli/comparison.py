@@ -27,7 +27,7 @@ from posteriori.cli.options import (
     split_names,
 )
 from posteriori.cli.outputs import Output, output_at
-from posteriori.cli.targets import read_labelled
+from posteriori.cli.targets import QuantityError, read_labelled
 from posteriori.registry import COMPARED
 
 if TYPE_CHECKING:
@@ -79,9 +79,12 @@ def compare(
         posteriori compare penguins.csv --target species --models nb,logistic --repeats 3
     """
     place = None if plot is None else picture_at(plot, table, force)
-    data = read_labelled(
-        table, target, ignore=ignore, categorical=categorical, classes=classes, target_is_class=target_is_class
-    )
+    try:
+        data = read_labelled(
+            table, target, ignore=ignore, categorical=categorical, classes=classes, target_is_class=target_is_class
+        )
+    except QuantityError as error:
+        raise UserError(f"{error}; compare measures classifiers, posteriori cv the regressions of a number") from None
     frame = data.frame
     n_classes = frame[target].alias("labels").n_unique()
     if n_classes < 2:

@@ -32,7 +32,7 @@ def evaluate(
             "--target",
             "-t",
             metavar="NAME",
-            help="The column that holds the classes. Default: that of fit.",
+            help="The column that holds the truth. Default: that of fit.",
         ),
     ] = None,
     positive: Positive = None,

@@ -178,7 +178,7 @@ def _print_log_odds(out: Console, explanation: Explanation) -> None:
     for j in listed:
         columns = explanation.columns_of(j)
         name = " with ".join(label_text(explanation.feature_names[k]) for k in columns)
-        value = ", ".join(_cell(explanation.values[0, k]) for k in columns)
+        value = ", ".join(cell(explanation.values[0, k]) for k in columns)
         entries.append((name, value, float(nats_of[j]), log_odds.words.get(explanation.feature_names[j], {})))
     if other_pairs:
         entries.append((explanation.count_of(other_pairs), "", float(nats_of[other_pairs].sum()), {}))
@@ -188,9 +188,9 @@ def _print_log_odds(out: Console, explanation: Explanation) -> None:
     table = new_table("adds to the log-odds", "value", "nats", _sides(other, one), left=2)
     table.columns[3].justify = "left"
     for name, value, nats, words in sorted(entries, key=lambda entry: -abs(entry[2])):
-        table.add_row(name, value, f"{nats:+.4f}", _signed_bar(nats, greatest))
+        table.add_row(name, value, f"{nats:+.4f}", signed_bar(nats, greatest))
         for word, part in itertools.islice(words.items(), _MOST_WORDS):
-            table.add_row("", label_text(word), f"{part:+.4f}", _signed_bar(part, greatest))
+            table.add_row("", label_text(word), f"{part:+.4f}", signed_bar(part, greatest))
     table.add_section()
     table.add_row("log-odds", "", f"{log_odds.total:+.4f}", "")
     out.print(f"{one} against {other}: log p({one} | x) − log p({other} | x)")
@@ -203,13 +203,14 @@ def _sides(left: str, right: str) -> str:
     return f"{shortened(left, _SIDE - 2):>{_SIDE - 2}} ← → {shortened(right, _SIDE - 2)}"
 
 
-def _signed_bar(value: float, greatest: float) -> str:
+def signed_bar(value: float, greatest: float) -> str:
     """Return a bar from the middle to the right for a positive value, and to the left for a negative one."""
     drawn = bar(abs(value), greatest, width=_SIDE) if math.isfinite(value) else ""
     return f"{drawn if value < 0 else '':>{_SIDE}}│{drawn if value > 0 else ''}"
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Return a cell as a table shows it."""
     if value is None:
         return "missing"
     return number(value, 6) if isinstance(value, float) else label_text(value)

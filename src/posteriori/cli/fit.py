@@ -46,7 +46,15 @@ from posteriori.cli.options import (
 )
 from posteriori.cli.outputs import Origin, Output, check_model_name, check_place, output_at
 from posteriori.cli.report import report_at, write_report
-from posteriori.cli.targets import QuantityError, check_column, check_labels, check_numeric, check_whole, cuts_of
+from posteriori.cli.targets import (
+    QuantityError,
+    check_column,
+    check_labels,
+    check_numeric,
+    check_whole,
+    cuts_of,
+    note_dates,
+)
 from posteriori.registry import REGRESSOR, ModelSpec, names_with
 
 if TYPE_CHECKING:
@@ -195,7 +203,7 @@ def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
     place = output_at(arguments.output, arguments.tables, arguments.force, origin=arguments.origin)
     try:
         if arguments.model == REGRESSOR.name:
-            check_numeric(target, scan.types)
+            check_numeric(target, scan.types, scan.remarks.get(target))
             raise QuantityError("")
         scan, description = _describe(scan, arguments, features, hold_out)
     except QuantityError:
@@ -239,7 +247,13 @@ def _describe(
     if usual:
         scan = scan.with_labels_as(target, usual)
         description = describe_scan(scan, features, target)
-    check_labels(target, description.labels, arguments.target_is_class)
+    try:
+        check_labels(target, description.labels, arguments.target_is_class)
+    except QuantityError:
+        raise
+    except UserError as error:
+        raise UserError(scan.remarks.get(target, str(error))) from error
+    note_dates(target, description.labels)
     return scan, description
 
 

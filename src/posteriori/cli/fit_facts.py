@@ -73,7 +73,11 @@ _ID_NAMES = _CODE_NAMES | {"id", "ids", "key", "plz", "postal", "postcode", "sku
 
 
 def hints(
-    scan: Scan, description: ScannedTable, schema: Schema, stated: Collection[str] = frozenset()
+    scan: Scan,
+    description: ScannedTable,
+    schema: Schema,
+    stated: Collection[str] = frozenset(),
+    reads_text: bool = True,
 ) -> Iterable[str]:
     """Yield a sentence with a remedy for each suspicious column; `stated` are columns whose kind the user has chosen.
 
@@ -95,6 +99,9 @@ def hints(
             continue
         if column.is_ignored:
             kind = "text" if _is_text(scan, column) else "keep"
+            if kind == "text" and not reads_text:
+                yield f"{quote([column.name])} is ignored: {column.reason}; a model of numbers reads no text"
+                continue
             option = f"--column {shlex.quote(f'{column.name}={kind}')}"
             yield f"{quote([column.name])} is ignored: {column.reason}; to use it, add {option}"
             continue
@@ -120,7 +127,7 @@ def hints(
         )
     yield from _hints_on_codes(scan, description, schema, stated)
     if constant:
-        yield f"{quote(constant)} {_have(constant)} only one value and cannot inform on the class"
+        yield f"{quote(constant)} {_have(constant)} only one value and cannot inform on the target"
 
 
 def _are_whole(column: Column, description: ScannedTable) -> bool:

@@ -175,8 +175,8 @@ def _mixture_instead(path: Path) -> UserError:
 
 def _number_instead(path: Path) -> UserError:
     return UserError(
-        f"{str(path)!r} predicts a number, and this command needs a classifier; posteriori predict, evaluate, report "
-        "and show take it"
+        f"{str(path)!r} predicts a number, and this command needs a classifier; posteriori predict, explain, "
+        "evaluate, report and show take it"
     )
 
 
@@ -190,7 +190,7 @@ def _require_file(path: Path) -> None:
             raise UserError(f"{str(path)!r} is a table, and the model comes first: give the file that fit saved")
 
 
-def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = None) -> pl.DataFrame:
+def read_for(estimator: GenerativeEstimator | Regressor, path: Path, target: str | None = None) -> pl.DataFrame:
     """Read a table with the column types of the training rows of a model, including its target."""
     from posteriori.classifiers.training_record import record_of
 
@@ -200,7 +200,9 @@ def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = No
     return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None, name)
 
 
-def with_cut_target(frame: pl.DataFrame, estimator: GenerativeEstimator, target: str | None) -> pl.DataFrame:
+def with_cut_target(
+    frame: pl.DataFrame, estimator: GenerativeEstimator | Regressor, target: str | None
+) -> pl.DataFrame:
     """Return a table whose numeric target is the classes that it was cut into in training."""
     from posteriori.classifiers.training_record import record_of
 
@@ -210,7 +212,7 @@ def with_cut_target(frame: pl.DataFrame, estimator: GenerativeEstimator, target:
     return frame.with_columns(cuts.expression(target))
 
 
-def scan_for(schema: Schema, target: Column, tables: Sequence[str], beside: Sequence[str] = ()) -> Scan:
+def scan_for(schema: Schema, target: Column | None, tables: Sequence[str], beside: Sequence[str] = ()) -> Scan:
     """Open files with the column types of the training rows of a model, and select the columns of the model.
 
     There is no warning of columns that are used beside the model.

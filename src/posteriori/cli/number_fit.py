@@ -51,7 +51,7 @@ def fit_number(
     from posteriori.classifiers.training_record import record_rows
     from posteriori.cli.fit_facts import hints
     from posteriori.facts.columns import column_facts, facts_of_scan
-    from posteriori.facts.numbers import judged_numbers, number_members
+    from posteriori.facts.numbers import judged_numbers, number_importance, number_members
 
     of_target = description.columns[target].cells
     missing = of_target.missing
@@ -71,9 +71,10 @@ def fit_number(
         "rows_without_target": missing,
         "target_range": {"min": of_target.lowest, "mean": of_target.mean, "max": of_target.highest},
         "columns": column_facts(facts_of_scan(estimator, scan, description), description.n_rows),
-        "hints": list(hints(scan, description, estimator.schema_)),
+        "hints": list(hints(scan, description, estimator.schema_, reads_text=False)),
         "folds": estimator.folds,
         "members": number_members(estimator),
         **{name: found for name, found in judged_numbers(held.density, held.y, target).items() if name != "rows"},
         "held_out_rows": len(held.y),
+        **number_importance(estimator),
     }

@@ -38,7 +38,7 @@ Target = Annotated[
         "--target",
         "-t",
         metavar="NAME",
-        help="The column that holds the classes.  [required]",
+        help="The column to predict: classes, or numbers.  [required]",
         show_default=False,
     ),
 ]

@@ -162,7 +162,7 @@ def predict(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the class of each row of a table.
+    """Predict the class, or the number, of each row of a table.
 
     The output has one row per row of the table, in the same order, with the column prediction. Of a number that is its
     mean, beside the ends of its interval, prediction_low and prediction_high. A model saved by cluster
@@ -202,7 +202,7 @@ def predict(
     else:
         of_classes = {"--proba": proba, "--threshold": bool(threshold), "--costs": costs is not None}
         refuse_given(of_classes | {"--strangeness": strangeness}, "classes", "predicts a number")
-        schema, target = fitted.schema_, fitted.target_
+        schema, target = fitted.schema_, None  # odd cells of a target that is known do not matter
         predictor = _number_predictor(fitted, coverage, quantiles)
     scan = scan_for(schema, target, table, names)
     apart = output is not None or not sys.stdout.isatty()

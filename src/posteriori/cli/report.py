@@ -59,7 +59,7 @@ def report(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", metavar="NAME", help="The column that holds the classes. Default: that of fit."),
+        typer.Option("--target", "-t", metavar="NAME", help="The column that holds the truth. Default: that of fit."),
     ] = None,
     output: Annotated[
         Path | None,

@@ -21,6 +21,7 @@ class QuantityError(UserError):
     """A target holds a quantity, where classes are needed."""
 
 
+_AS_DAYS = "write it as a number, such as the days since the first date"
 _OTHERWISE = "posteriori fit without --model predicts it as a number, --classes 4 cuts it into classes"
 
 
@@ -97,6 +98,8 @@ def rows_with_number(frame: pl.DataFrame, target: str) -> pl.DataFrame:
     UserError
         The target holds no numbers.
     """
+    if frame[target].null_count() == frame.height:
+        raise UserError(f"every cell of the target {target!r} is missing; choose another table")
     check_numeric(target, frame.schema)
     numbers = frame[target]
     known = numbers.is_not_null() & (numbers.is_not_nan() if numbers.dtype.is_float() else True)
@@ -115,10 +118,13 @@ def without_number(n_rows: int, target: str) -> str:
     return f"{plural(n_rows, 'row')} without {target!r} {'is' if n_rows == 1 else 'are'} left out"
 
 
-def check_numeric(target: str, types: Mapping[str, pl.DataType]) -> None:
-    """Raise UserError unless a target holds numbers."""
+def check_numeric(target: str, types: Mapping[str, pl.DataType], remark: str | None = None) -> None:
+    """Raise UserError unless a target holds numbers; `remark` says why a column of numbers is read as text."""
+    if str(types[target]) == "Null":
+        raise UserError(f"every cell of the target {target!r} is missing; fill it in, or choose another target")
     if not types[target].is_numeric():
-        raise UserError(f"the target {target!r} is {types[target]}, and a regressor predicts numbers; use a classifier")
+        kind = f"the target {target!r} is {types[target]}, and a regressor predicts numbers; use a classifier"
+        raise UserError(remark or kind)
 
 
 def check_column(target: str, types: Mapping[str, pl.DataType], table: str, unlabelled: str = "") -> None:
@@ -133,7 +139,10 @@ def check_column(target: str, types: Mapping[str, pl.DataType], table: str, unla
         raise UserError(f"{table!r} has only one column, {target!r}; a model needs a feature beside the target")
     dtype = types[target]
     if dtype.is_nested() or dtype.is_temporal() or str(dtype) in ("Binary", "Object"):
-        raise UserError(f"the target {target!r} is {dtype}; classes must be strings, whole numbers or true/false")
+        dates = f"; to predict it, {_AS_DAYS}" if dtype.is_temporal() else ""
+        raise UserError(
+            f"the target {target!r} is {dtype}; classes must be strings, whole numbers or true/false{dates}"
+        )
 
 
 def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -> None:
@@ -155,7 +164,7 @@ def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -
     from posteriori.reading.target_cuts import looks_like_a_quantity
 
     if not rows:
-        raise UserError(f"every label in {target!r} is missing; label the rows or choose another target")
+        raise UserError(f"every cell of the target {target!r} is missing; fill it in, or choose another target")
     check_whole(target, rows)
     n_rows = sum(rows.values())
     if is_class:
@@ -170,6 +179,21 @@ def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -
             f"the target {target!r} has {len(rows):,} classes in {n_rows:,} rows, too few per class "
             "to learn from; is it an identifier or a quantity? choose another target"
         )
+
+
+def note_dates(target: str, labels: Iterable[Any]) -> None:
+    """Say on stderr that each date is a class, if labels are dates that are written as strings."""
+    distinct = list(labels)
+    if not distinct or not all(isinstance(label, str) for label in distinct):
+        return
+    import polars as pl
+
+    from posteriori.reading.written_times import type_of_strings
+
+    found, reason = type_of_strings(pl.Series(distinct, dtype=pl.String))
+    if found is not None or reason.startswith("holds dates"):
+        each = f"each of {len(distinct):,} different ones is a class"
+        note(f"{target!r} holds dates, and {each}; to predict a date, {_AS_DAYS}")
 
 
 def check_whole(target: str, labels: Iterable[Any]) -> None:

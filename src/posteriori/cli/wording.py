@@ -25,6 +25,10 @@ _IN_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"score by predict_to or to_javascript", "score by posteriori predict, or posteriori export,"),
     (r"posteriori\.reading\.quantile_classes\(\w+, (\d+)\)", r"--classes \1"),
     (
+        r"(Regressor), not a network; read it by posteriori\.load",
+        r"\1, not a network; posteriori predict gives the number of a row, network learn makes a network of a table",
+    ),
+    (
         r"not a network; read it by posteriori\.load",
         "not a network; posteriori predict --proba gives P(class | row), and network learn makes a network of a table",
     ),

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.classifiers.generative_regressor import GenerativeRegressor, Regressor
 from posteriori.facts.model import Facts
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.model_selection.in_words import of_hundred
@@ -95,6 +95,25 @@ def number_members(estimator: Regressor) -> list[Facts]:
     return [dict(zip(results, row, strict=True)) for row in zip(*results.values(), strict=True)]
 
 
+def number_importance(estimator: Regressor) -> Facts:
+    """Return the feature importance, sorted: the increase of the CRPS if the column is missing; empty of one model."""
+    if not isinstance(estimator, GenerativeRegressor):
+        return {}
+    found, modelled = estimator.importance_, estimator.schema_.modelled
+    return {
+        "importance": [
+            {
+                "feature": found.names[j],
+                "crps": float(found.increase[j]),
+                "standard_error": float(found.standard_error[j]),
+            }
+            for j in found.order
+            if j in modelled
+        ],
+        "importance_rows": {"rows": found.n_rows, "held_out": found.held_out},
+    }
+
+
 def regressor_facts(estimator: Regressor) -> Facts:
     """Return target, members and columns of a regressor."""
     columns: list[dict[str, Any]] = []
@@ -117,4 +136,5 @@ def regressor_facts(estimator: Regressor) -> Facts:
         "summary": summary,
         "members": members,
         "columns": columns,
+        **number_importance(estimator),
     }

@@ -7,23 +7,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posteriori.plotting.canvas import GREY, INK, PALETTE, open_axes
+from posteriori.regression.importance import NumberImportance
 from posteriori.support.formatting import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from posteriori.classifiers.classifier import Classifier
+    from posteriori.classifiers.generative_regressor import GenerativeRegressor
 
 
-def plot_feature_information(model: Classifier, *, most: int = 20, ax: Axes | None = None) -> Axes:
+def plot_feature_information(
+    model: Classifier | GenerativeRegressor, *, most: int = 20, ax: Axes | None = None
+) -> Axes:
     """Draw feature importance: the increase of the log-loss without each column, in nats, with 95 % intervals.
 
-    It is `importance_` of the model: measured on held-out rows after `GenerativeClassifier.fit`, and otherwise
-    expected under the model itself. The label of the axis states which.
+    Of a model that predicts a number, it is the increase of the CRPS, in units of the target. It is
+    `importance_` of the model: measured on held-out rows after the `fit` of a pool, and otherwise expected under the
+    model itself. The label of the axis states which.
 
     Parameters
     ----------
-    model : fitted classifier
+    model : fitted classifier or GenerativeRegressor
     most : int, default 20
         Number of features, and groups of features that say the same, to draw, the most important first.
     ax : matplotlib Axes, optional
@@ -31,7 +36,7 @@ def plot_feature_information(model: Classifier, *, most: int = 20, ax: Axes | No
     Returns
     -------
     matplotlib Axes
-        Nats per row against the features; lines extend 1.96 standard errors to both sides.
+        Nats per row, or units of the target, against the features; lines extend 1.96 standard errors to both sides.
 
     Raises
     ------
@@ -53,16 +58,23 @@ def plot_feature_information(model: Classifier, *, most: int = 20, ax: Axes | No
     if most < 1:
         raise ValueError(f"most is {most}; draw at least one feature")
     found = model.importance_
-    chosen = found.ranked[:most]
-    ax = open_axes(ax, height=0.9 + 0.28 * len(chosen))
-    positions = np.arange(len(chosen))
-    nats, error = (np.array([getattr(one, name) for one in chosen]) for name in ("information", "standard_error"))
-    ax.barh(positions, nats, 0.72, color=PALETTE[0], alpha=0.85)
-    ax.errorbar(nats, positions, xerr=1.96 * error, fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5)
+    if isinstance(found, NumberImportance):
+        order = [j for j in found.order if j in model.schema_.modelled][:most]
+        names, mean, error = [found.names[j] for j in order], found.increase[order], found.standard_error[order]
+        added = f"CRPS added without the column (units of {shorten(model.target_.name)})"
+    else:
+        chosen = found.ranked[:most]
+        names = [str(one) for one in chosen]
+        mean, error = (np.array([getattr(one, name) for one in chosen]) for name in ("information", "standard_error"))
+        added = "log-loss added without the column (nats)"
+    ax = open_axes(ax, height=0.9 + 0.28 * len(names))
+    positions = np.arange(len(names))
+    ax.barh(positions, mean, 0.72, color=PALETTE[0], alpha=0.85)
+    ax.errorbar(mean, positions, xerr=1.96 * error, fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5)
     ax.axvline(0.0, color=GREY, lw=0.8)
-    ax.set_yticks(positions, [shorten(str(one)) for one in chosen])
-    ax.set_ylim(len(chosen) - 0.5, -0.5)
+    ax.set_yticks(positions, [shorten(name) for name in names])
+    ax.set_ylim(len(names) - 0.5, -0.5)
     rows = f"{found.n_rows:,}"
     how = f"on {rows} held-out rows" if found.held_out else f"expected by the model, over {rows} rows it drew"
-    ax.set_xlabel(f"log-loss added without the column (nats)\n{how}")
+    ax.set_xlabel(f"{added}\n{how}")
     return ax

@@ -47,12 +47,11 @@ class KnownColumns:
         """Return the types, roles and marks of the columns that a model was trained on."""
         columns, name = schema.columns, schema.target if target is None else target.name
         known = (*columns, *([target] if target else []))
+        is_number = target is not None and target.kind == "continuous"
         return cls(
-            labels=[] if name is None else [name],
+            labels=[] if name is None or is_number else [name],
             texts={column.name for column in known if column.holds_strings},
-            numbers={
-                one.name for one in columns if one.kind == "continuous" and one.part is None and not one.valueless
-            },
+            numbers={one.name for one in known if one.kind == "continuous" and one.part is None and not one.valueless},
             # They are read in the format of the training rows.
             dates={column.part.of for column in known if column.part is not None and column.part.type.format},
             marks={column.source: column.marks for column in known if column.marks},

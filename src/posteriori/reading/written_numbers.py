@@ -48,6 +48,7 @@ _EXPONENT = r"^[0-9]+[eE][0-9]+$"  # 1E2 is a code where no other number has a f
 _LIKE_A_CODE = rf"{LEADING_ZERO}|[eE+]|- *$|[0-9]{{16}}"  # what `_code` looks at more closely
 _FEW_WORDS = 3  # that a sentence lists
 _FEWEST_NUMBERS = 5  # that show that a column might be one of numbers
+_QUANTITY_SHARE = 0.95  # of the present labels, that are numbers if the others are unknown
 _FEW_VALUES = 20  # so many distinct labels are classes in any case
 
 # For type checkers a data type of polars. At run time it is none, because polars is imported when it is first used.
@@ -284,7 +285,8 @@ def type_of_cells(
         The column, for remarks.
     decimal : str
     role : "feature", "label", "category" or "number"
-        For a number, marks of missing cells have any share. Categories and labels have none, and keep their spelling.
+        For a number, marks of missing cells have any share. Categories and labels have none, and keep their spelling,
+        unless the labels are many different numbers, nearly without words.
     known : sequence of str
         The marks of the column in a model that reads it as numbers.
 
@@ -308,9 +310,10 @@ def type_of_cells(
     elif role == "category":
         return WrittenText(True) if words or seen.code or seen.odd or seen.twice or seen.repairs else None
     else:
-        marks = marks_among(words, seen.n_words, seen.n_numbers) if words and role == "feature" else ()
+        may_be_numbers = role == "feature" or _is_a_quantity(seen)
+        marks = marks_among(words, seen.n_words, seen.n_numbers) if words and may_be_numbers else ()
         if not seen.n_numbers or (words and not marks):
-            remark = _why_text(seen, name) if role == "feature" else ""
+            remark = _why_text(seen, name) if may_be_numbers else ""
             return WrittenText(False, remark) if remark else None
         if seen.code or mixed:
             remark = f"column {name!r} holds {mixed}, and stays text; write all cells in one unit" if mixed else ""
@@ -330,6 +333,11 @@ def type_of_cells(
 def _listed(cells: Iterable[str]) -> str:
     named = sorted(cells)
     return ", ".join(map(repr, named[:_FEW_WORDS])) + (", …" if len(named) > _FEW_WORDS else "")
+
+
+def _is_a_quantity(seen: SeenCells) -> bool:
+    """Return whether labels are many different numbers, and hardly anything else."""
+    return len(seen.values) > _FEW_VALUES and seen.n_numbers >= _QUANTITY_SHARE * (seen.n_numbers + seen.n_words)
 
 
 def _keeps_spelling(seen: SeenCells) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from posteriori.pool.parameters import FEW_ROWS, Data
 from posteriori.pool.partial_rows import fit_partial_rows
 from posteriori.regression.held_out import HeldOutNumbers, scores_of_numbers
 from posteriori.regression.held_out_members import FoldMembers
+from posteriori.regression.importance import HeldOutRows, most_rows
 from posteriori.regression.locate import BLOCK, Located, locate
 from posteriori.regression.locations import NAMES, edges_of
 from posteriori.regression.members import Members, Raw, Smoothing
@@ -25,10 +27,13 @@ from posteriori.regression.value import FittedRegression
 from posteriori.support.checks import generator
 from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
+from posteriori.tables.progress import Step, plan_steps, start_progress, step
 
 _PREDICTED = 10_000  # rows whose held-out densities are kept
 _JUDGED = 2000  # of them, by which smoothing and weights are chosen
 _PARTIAL = 500  # of them, of which cells are hidden
+_LOCATING, _GROWING, _JUDGING, _WEIGHING = "fitting sums", "growing trees", "predicting held-out rows", "weighing"
+_STEPS = [Step(_LOCATING, 2.0), Step(_GROWING, 1.0), Step(_JUDGING, 2.0), Step(_WEIGHING, 2.0)]
 _WIDTHS = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)  # of the blur, in cells
 _COMMON = (0.02, 0.1, 0.3, 0.6, 1.0)  # the weights of the distribution of all training rows
 
@@ -47,11 +52,25 @@ def fit(recipe: Recipe, data: Data) -> FittedRegression:
     rows = read_number_rows(recipe, data, asked["folds"], seed)
     names = NAMES if isinstance(asked["members"], str) else tuple(asked["members"])
     penalty = float(asked["penalty"]) * max(1.0, FEW_ROWS / len(rows.y))
+    plan_steps(_STEPS)
     with one_blas_thread():
-        located = locate(rows, names)
-        folds = _members(rows, located, "forest" in names, seed, recipe.n_jobs)
-        judged = _smoothed(rows, folds)
-        return _weighed(recipe, rows, judged, penalty)
+        with _stage(_LOCATING):
+            located = locate(rows, names)
+        with _stage(_GROWING):
+            folds = _members(rows, located, "forest" in names, seed, recipe.n_jobs)
+        with _stage(_JUDGING):
+            judged = _smoothed(rows, folds)
+        with _stage(_WEIGHING):
+            return _weighed(recipe, rows, judged, penalty)
+
+
+@contextmanager
+def _stage(name: str) -> Iterator[None]:
+    """Report a stage of the fit as one step, with all passes that begin in it."""
+    with step(name):
+        done = start_progress(name, 1)
+        yield
+        done(1)
 
 
 # Members -----------------------------------------------------------------------------------------------------------
@@ -186,7 +205,9 @@ def _weighed(recipe: Recipe, rows: NumberRows, judged: _Judged, penalty: float) 
     density = PredictiveDensity(whole.cells, np.exp(pooled), rows.target.name)
     out_of_fold = HeldOutNumbers(density, y, weight, rows.folded.evaluated[chosen])
     results = _results(judged, pool, out_of_fold)
-    return FittedRegression(
+    some = few[: most_rows(len(rows.batch.schema.columns))]
+    to_measure = HeldOutRows(folds, pool, rows.batch.rows(chosen[some]), fold[some], y[some], weight[some], len(rows.y))
+    found = FittedRegression(
         recipe,
         rows.target,
         rows.batch.schema,
@@ -195,7 +216,9 @@ def _weighed(recipe: Recipe, rows: NumberRows, judged: _Judged, penalty: float) 
         folds.joint_trees,
         results=results,
         out_of_fold=out_of_fold,
+        held_out=to_measure,
     )
+    return found.with_importance() if to_measure.is_large else found
 
 
 def _results(judged: _Judged, pool: Pool, out_of_fold: HeldOutNumbers) -> dict[str, list[str | float]]:

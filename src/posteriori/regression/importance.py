@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from posteriori.model import Pool
+from posteriori.model.predictive import PredictiveDensity
 from posteriori.pool.partial_rows import without_cells
 from posteriori.regression.explanation import Predict
+from posteriori.regression.held_out_members import FoldMembers
 from posteriori.support.checks import check_numbers, require
+from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
 MOST_ROWS = 1000
+_FEWEST_ROWS = 200
+_MOST_PREDICTED = 10_000  # rows with a hidden column: a few seconds
+_MOST_KEPT = 1 << 24  # sums of products of all folds, 128 MB
 _MOST_LISTED = 30  # columns
 
 
 @dataclass(frozen=True)
 class NumberImportance:
     """The increase of the continuous ranked probability score (CRPS) when a column is hidden, in units of the target.
+
+    Its ``repr`` is a table, the most important column first.
 
     Attributes
     ----------
@@ -27,7 +36,7 @@ class NumberImportance:
     increase : ndarray (d,)
         E[crps(y | x₋ⱼ) − crps(y | x)]; 0 for ignored columns. Negative if rows are predicted better without the column.
     standard_error : ndarray (d,)
-        That of the mean over the rows.
+        That of the mean over the rows. Of held-out rows it includes what other training rows would change.
     crps : float
         The mean score with all columns.
     n_rows : int
@@ -38,7 +47,17 @@ class NumberImportance:
     Notes
     -----
     A hidden column is integrated out; no cell is shuffled, so that no row is judged that cannot occur. Columns that
-    carry the same information replace each other, so that the increase of each of them may be small.
+    carry the same information replace each other, so that the increase of each of them may be small. A pool keeps the
+    weights that it has for the whole row, so that a column of noise adds nothing.
+
+    The variance of a mean over n rows in K folds is that of independent rows times 1 + n/m, where m is the number of
+    training rows of a fold: the models of the folds are no fixed ones, and share training rows.
+
+    References
+    ----------
+    Covert, Lundberg & Lee, Understanding global feature contributions with additive importance measures, NeurIPS 33
+    (2020), on removing features by marginalising them. Nadeau & Bengio, Inference for the generalization error, Machine
+    Learning 52 (2003), on the variance.
     """
 
     names: tuple[str, ...]
@@ -97,3 +116,51 @@ def importance_of(
         increase[j] = share @ added
         error[j] = np.sqrt((share**2) @ (added - increase[j]) ** 2)
     return NumberImportance(schema.names, increase, error, float(share @ whole), len(batch), held_out)
+
+
+def most_rows(n_columns: int) -> int:
+    """Return the number of held-out rows for the importance: at most 1,000, and fewer for wide tables."""
+    return int(np.clip(_MOST_PREDICTED // max(n_columns, 1), _FEWEST_ROWS, MOST_ROWS))
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Held-out rows with their numbers, and the members without each fold: what the importance is measured by.
+
+    Attributes
+    ----------
+    folds : FoldMembers
+    pool : Pool
+    batch : Batch
+    fold, y, weight : ndarray (n,)
+    n_all : int
+        The number of rows of which these are a sample.
+    """
+
+    folds: FoldMembers
+    pool: Pool
+    batch: Batch
+    fold: Array
+    y: Array
+    weight: Array
+    n_all: int
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the members without the folds are too large to be stored until the importance is requested."""
+        locations = self.folds.whole.locations
+        return len(self.folds.without) * sum(len(one.penalty) ** 2 for one in locations) > _MOST_KEPT
+
+    def importance(self) -> NumberImportance:
+        """Return the increase of the score when each column is hidden, each row by the members without its fold."""
+        cells, every = self.folds.whole.cells, np.arange(len(self.pool.weight))
+        parts, n_folds = self.pool.parts(self.batch), len(self.folds.without)
+
+        def predict(batch: Batch) -> PredictiveDensity:
+            log_probability = self.folds.predicted(batch, self.fold, every)
+            return PredictiveDensity(cells, np.exp(self.pool.log_posterior(log_probability, parts)))
+
+        with one_blas_thread():
+            found = importance_of(predict, self.batch, self.y, self.weight, held_out=True)
+        of_other_rows = np.sqrt(1.0 + len(self.y) / (self.n_all * (n_folds - 1) / n_folds))
+        return replace(found, standard_error=found.standard_error * of_other_rows)

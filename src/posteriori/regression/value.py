@@ -15,6 +15,7 @@ from posteriori.fitting.fitted import FittedValue
 from posteriori.model import Pool, clip_log_posteriors
 from posteriori.model.predictive import NumberCells, PredictiveDensity
 from posteriori.regression.held_out import HeldOutNumbers
+from posteriori.regression.importance import HeldOutRows, NumberImportance
 from posteriori.regression.members import Members
 from posteriori.scoring.rows import RowsToPredict
 from posteriori.support.checks import check_numbers, require
@@ -65,6 +66,8 @@ class FittedRegression(FittedNumbers):
     members: Members
     pool: Pool
     joint_trees: RandomTreesParameters  # p(x) by the trees of the neighbours
+    importance: NumberImportance | None = field(default=None, kw_only=True)
+    held_out: HeldOutRows | None = field(default=None, kw_only=True)  # of which it is computed on first access
 
     @property
     def cells(self) -> NumberCells:
@@ -88,13 +91,17 @@ class FittedRegression(FittedNumbers):
         of_classes = RandomTrees(()).log_density(joint, tile) + np.log(joint.prior)
         return np.asarray(np.logaddexp.reduce(of_classes, axis=1))
 
+    def with_importance(self) -> Self:
+        """Return the value with the importance of the columns in place of the held-out rows."""
+        return self if self.held_out is None else replace(self, importance=self.held_out.importance(), held_out=None)
+
     def without_rows(self) -> Self:
         """Return a value of the same predictions without held-out predictions."""
-        return replace(self, out_of_fold=None)
+        return replace(self, out_of_fold=None, held_out=None)
 
     def for_file(self) -> Self:
         """Return the value as a model file holds it."""
-        return replace(self, record=self.record.for_file(), out_of_fold=None)
+        return replace(self.with_importance(), record=self.record.for_file(), out_of_fold=None)
 
     def check(self) -> None:
         """Raise ValueError unless the parts, which may come from a file, agree with each other."""
@@ -103,6 +110,8 @@ class FittedRegression(FittedNumbers):
         self.members.check_against(self.of_columns)
         check_numbers("the weights of the members", self.pool.weight, (n_members,), 0.0)
         check_numbers("the biases of cells", self.pool.bias, (n_cells,))
+        if self.importance is not None:
+            self.importance.check_against(len(self.of_columns.columns))
         require(self.pool.partial is not None, "the weights for partial rows are missing")
         assert self.pool.partial is not None
         self.pool.partial.check_against(n_members, n_cells, len(self.of_columns.columns))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.classifiers.generative_regressor import GenerativeRegressor, Regressor
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.plotting.reading import cells_of
 from posteriori.reading import read_labels, read_table
@@ -101,7 +101,9 @@ class NumberReport:
 
     @cached_property
     def importance(self) -> NumberImportance:
-        """The increase of the score when a column is hidden, by the fitted model."""
+        """The increase of the score when a column is hidden: that of held-out rows, if these rows were held out."""
+        if self.held_out and isinstance(self.model, GenerativeRegressor):
+            return self.model.importance_
         some, value = self.sampled(MOST_ROWS), self.model.fitted_
 
         def predict(batch: Batch) -> PredictiveDensity:

@@ -251,7 +251,7 @@ def _effects_section(subject: NumberReport) -> Section:
     more = f", the first {len(rows)} of {len(modelled)}" if len(rows) < len(modelled) else ""
     lead = (
         f"Importance is the increase of the CRPS, in units of {subject.target}, when a column is hidden: it is "
-        f"integrated out, in {plural(importance.n_rows, 'row')} of this report, by the fitted model. Columns that say "
+        f"integrated out, in {plural(importance.n_rows, 'row')}, by {_judges(importance.held_out)}. Columns that say "
         "the same share their importance. The figures show by how much a value moves the predicted mean from the "
         f"average over the values of the column: the mean over {min(_EFFECT_ROWS, len(subject.batch))} rows whose "
         "other cells stay as they are, and for numbers a band that covers 80 % of them."
@@ -264,6 +264,10 @@ def _effects_section(subject: NumberReport) -> Section:
         *(gallery(pictures, "more column") if pictures else []),
     ]
     return Section("effects", "Importance and effects", lead, tuple(contents))
+
+
+def _judges(held_out: bool) -> str:
+    return "models that had not learned from them" if held_out else "the fitted model"
 
 
 def _effect(subject: NumberReport, j: int) -> Html:
