@@ -335,15 +335,17 @@ def test_options_of_predict_are_refused_by_name(words, message):
 @pytest.mark.parametrize(
     "words",
     [
-        ("explore", "mass.posteriori"),
-        ("export", "mass.posteriori"),
-        ("sql", "mass.posteriori"),
         ("sample", "mass.posteriori"),
         ("merge", "mass.posteriori", "mass.posteriori", "-o", "both.posteriori"),
     ],
 )
 def test_commands_of_classifiers_refuse_the_model_in_one_sentence(words):
     assert "predicts a number, and this command needs a classifier" in refused(*words)
+
+
+@pytest.mark.parametrize("command", ["explore", "export", "sql"])
+def test_commands_that_write_sums_of_columns_name_the_model_that_is_one(command):
+    assert "additive" in refused(command, "mass.posteriori")
 
 
 def test_functions_of_classifiers_refuse_the_model_in_one_sentence():

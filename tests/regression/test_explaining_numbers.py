@@ -198,7 +198,6 @@ def test_no_held_out_row_is_judged_by_a_model_that_learned_from_it():
         ("predict_proba", "predict_density"),
         ("predict_log_proba", "predict_density"),
         ("sample", r"predict_density\(X\)\.sample"),
-        ("to_sql", "posteriori predict"),
         ("summary", "posteriori show"),
         ("impute", "po.learn_network"),
         ("save", "po.save"),
@@ -211,6 +210,9 @@ def test_methods_of_classifiers_say_where_it_is(kind, name, advice):
 
 
 def test_methods_of_sums_and_of_the_pool_say_which_model_has_them():
+    for kind in (po.GenerativeRegressor, po.KernelRegressor):
+        with pytest.raises(AttributeError, match="AdditiveRegressor has to_sql"):
+            _ = kind().to_sql
     for name in ("partial_fit", "unlearn"):
         with pytest.raises(AttributeError, match="AdditiveRegressor and KernelRegressor learn"):
             getattr(po.GenerativeRegressor(), name)

@@ -45,7 +45,6 @@ class Regressor(RegressorMixin, Estimator):
     predict_log_proba = Elsewhere(PROBABILITIES)
     predict_joint_log_proba = Elsewhere(PROBABILITIES)
     sample = Elsewhere(SAMPLE)
-    to_sql = Elsewhere(TO_SQL)
     summary = Elsewhere(SUMMARY)
 
     @property
@@ -220,6 +219,7 @@ class GenerativeRegressor(Regressor):
     random_state: Any = 0
     n_jobs: int | None = None
 
+    to_sql = Elsewhere(TO_SQL)
     partial_fit = Elsewhere(SUMS)
     unlearn = Elsewhere(SUMS)
 

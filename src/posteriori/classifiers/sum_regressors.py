@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, cast
 from sklearn.utils._param_validation import StrOptions
 
 from posteriori.classifiers.generative_regressor import Regressor
-from posteriori.classifiers.keywords import DENSITY
+from posteriori.classifiers.keywords import DENSITY, TO_SQL
 from posteriori.classifiers.parameters import declares_parameters
 from posteriori.fitting.parameter_groups import Columns
 from posteriori.pool.parameters import Data
@@ -283,4 +283,5 @@ class KernelRegressor(SumRegressor):
     (1, 2)
     """
 
+    to_sql = Elsewhere(TO_SQL)
     _features: ClassVar[Name] = "kernel"

@@ -32,7 +32,7 @@ def written_regressor(model: Regressor) -> dict[str, Any]:
     if not isinstance(model, AdditiveRegressor):
         raise TypeError(
             f"a {type(model).__name__} has parts that a page or a script does not hold, such as similarities between "
-            "rows; fit an AdditiveRegressor"
+            "rows; fit an AdditiveRegressor (posteriori fit --model additive)"
         )
     check_is_fitted(model)
     value, found = model._value, model._value.found
@@ -52,7 +52,7 @@ def written_regressor(model: Regressor) -> dict[str, Any]:
         "features": _features(found.design.features),
         "noise": value.noise,
         "squares": _squares(squares),
-        "filler": None if filler is None else _squares(filler),
+        "filler": None if filler is None else _squares(filler, of=squares),
     }
 
 
@@ -100,13 +100,13 @@ def _features(features: Features) -> dict[str, Any]:
     }
 
 
-def _squares(squares: LeastSquares) -> dict[str, Any]:
-    """Return coefficients and means, and the lower triangle of S + Λ, row by row."""
-    matrix = squares.matrix
+def _squares(squares: LeastSquares, of: LeastSquares | None = None) -> dict[str, Any]:
+    """Return means and the lower triangle of S + Λ, row by row, with the coefficients, which may be those of others."""
+    matrix, coefficients = squares.matrix, (of or squares).coefficients
     return {
         "weight": squares.products.weight,
         "mean": written_array(squares.mean),
         "target_mean": float(squares.target_mean[0]),
-        "coefficients": written_array(squares.coefficients[:, 0]),
+        "coefficients": written_array(coefficients[:, 0]),
         "matrix": written_array(matrix[np.tril_indices(len(matrix))]),
     }
