@@ -10,7 +10,7 @@ from posteriori.version import __version__ as __version__
 # Results and what few need are in their modules alone, which are loaded on first use, too: `po.reading.Scan`.
 _NAMES_OF = {
     "classifiers": "AdditiveRegressor AveragedOneDependence ChowLiuTree GaussianDiscriminant GenerativeClassifier "
-    "GenerativeForest GenerativeRegressor KDependenceBayes KernelRegressor MixtureModel NaiveBayes "
+    "GenerativeForest GenerativeRegressor JointModel KDependenceBayes KernelRegressor MixtureModel NaiveBayes "
     "TreeAugmentedNaiveBayes",
     "classifiers.merging": "merge",
     "classifiers.prediction_files": "predict_to",
@@ -20,6 +20,7 @@ _NAMES_OF = {
     "ScaledMultinomial",
     "exploring": "explore",
     "networks": "BayesianNetwork StructureSearch learn_network read_network write_network",
+    "joint.findings": "Not",
     "persistence": "load save",
     "reporting": "report",
     "scoring.decisions": "decide",
@@ -43,6 +44,7 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.classifiers import GenerativeClassifier as GenerativeClassifier
     from posteriori.classifiers import GenerativeForest as GenerativeForest
     from posteriori.classifiers import GenerativeRegressor as GenerativeRegressor
+    from posteriori.classifiers import JointModel as JointModel
     from posteriori.classifiers import KDependenceBayes as KDependenceBayes
     from posteriori.classifiers import KernelRegressor as KernelRegressor
     from posteriori.classifiers import MixtureModel as MixtureModel
@@ -66,6 +68,7 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.fitting.parameter_groups import EM as EM
     from posteriori.fitting.parameter_groups import Columns as Columns
     from posteriori.fitting.parameter_groups import Labels as Labels
+    from posteriori.joint.findings import Not as Not
     from posteriori.networks import BayesianNetwork as BayesianNetwork
     from posteriori.networks import StructureSearch as StructureSearch
     from posteriori.networks import learn_network as learn_network

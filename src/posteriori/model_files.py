@@ -68,6 +68,7 @@ _DATACLASSES = {
     "Labels": "posteriori.fitting.parameter_groups",
     "Fitted": "posteriori.fitting.fitted",
     "FittedPool": "posteriori.pool.value",
+    "FittedJoint": "posteriori.joint.value",
     "FittedGaussian": "posteriori.regression.gaussian",
     "Locations": "posteriori.regression.locations",
     "FittedRegression": "posteriori.regression.value",

@@ -15,6 +15,7 @@ from posteriori import classifiers, networks, registry
 from posteriori.classifiers.estimator import Estimator, estimator_of
 from posteriori.fitting.fitted import Fitted, FittedValue
 from posteriori.fitting.recipe import Recipe, parameter_names
+from posteriori.joint.value import FittedJoint
 from posteriori.model_files import check_is_fitted_content, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.files import network_of_content
 from posteriori.pool.value import FittedPool
@@ -29,6 +30,7 @@ _VALUES: dict[type[Any], type[Any]] = {
     classifiers.GenerativeRegressor: FittedRegression,
     classifiers.AdditiveRegressor: FittedGaussian,
     classifiers.KernelRegressor: FittedGaussian,
+    classifiers.JointModel: FittedJoint,
 }
 _registered: dict[str, type[Any]] = {}
 

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.facts.columns import facts_of_rows
 from posteriori.reporting import markup
-from posteriori.reporting.data import take_rows
 from posteriori.support.formatting import shorten
+from posteriori.tables.rows import take_rows
 from tests.reporting.test_report import PENGUINS, Page, check
 
 MODELS = {

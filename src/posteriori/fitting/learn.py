@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +34,7 @@ from posteriori.model import bins_of
 from posteriori.reading import Scan
 from posteriori.sources import LabelledSource
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column
+from posteriori.tables import Batch, Column, Schema
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable
 
@@ -69,7 +70,13 @@ def _collect_first(recipe: Recipe, X: Any, y: Any, sample_weight: Any, classes: 
 
 def _collected(recipe: Recipe, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool) -> CollectedRows:
     """Read rows, choose the cut points of binned columns, and collect the statistics."""
-    rows = read_first_rows(recipe, X, y, sample_weight, classes=classes, complete=complete)
+    return collected(recipe, read_first_rows(recipe, X, y, sample_weight, classes=classes, complete=complete), complete)
+
+
+def collected(
+    recipe: Recipe, rows: TrainingRows, complete: bool = True, binned: Callable[[LabelledSource], Schema] | None = None
+) -> CollectedRows:
+    """Return the statistics of rows that were read; `binned` chooses cut points, if these rows should not."""
     if recipe.chooses_weight:
         rows = with_held_out_weight(recipe, rows)
     source, target = rows.source, rows.target
@@ -78,7 +85,9 @@ def _collected(recipe: Recipe, X: Any, y: Any, sample_weight: Any, classes: Any,
     if source.label_model is not None:  # groups are chosen from counts of known components
         plan = replace(plan, blocks=without_groups(plan.blocks))
     bins = bins_of(plan.blocks)
-    if bins:  # cut points are chosen by the recorded labels, as if these were the components
+    if binned is not None:
+        source = source.with_schema(binned(source))
+    elif bins:  # cut points are chosen by the recorded labels, as if these were the components
         source = source.with_schema(binned_schema(source.with_label_model(None), bins, recipe.n_jobs))
     recipe.check_size(source.schema, target)
     return CollectedRows(TrainingRows(source, target), plan, source.reduce(Collect(plan.blocks)))

@@ -35,7 +35,7 @@ def matched_places(
     model : str
         The name of the model in messages.
     target : str, optional
-        The name of the column of labels.
+        The name of the column of labels, or of the column that a joint model predicts, which the table may lack.
     warn_of_lost_names : bool, default True
         Whether a table without names, for columns that have names, gives a warning.
     may_lack : bool, default False
@@ -65,7 +65,7 @@ def matched_places(
         return schema.spread([place_of[name] for name in names])
     known = set(schema.given)
     extra = [name for name in names if name not in known]
-    absent = [name for name in schema.given if name not in place_of]
+    absent = [name for name in schema.given if name not in place_of and not (may_lack and name == target)]
     if absent and may_lack:
         _accept_absent(absent, extra, schema, model)
     elif absent:

@@ -14,11 +14,12 @@ from posteriori.facts.columns import ColumnFacts
 from posteriori.model import known_cells
 from posteriori.plotting.reading import Scale, cells_of, evenly, read_batch
 from posteriori.reading.spellings import spelled_alike
-from posteriori.reporting.data import ReportData, take_rows
+from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import number, numbers, paragraph, percent, table
 from posteriori.support.formatting import count, listed, plural
 from posteriori.support.markup import Html, details, joined
 from posteriori.support.typing import Array
+from posteriori.tables.rows import take_rows
 
 _MOST_ROWS = 5000
 _MISSING = 0.3

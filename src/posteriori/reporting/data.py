@@ -9,9 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-import narwhals as nw
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.classifier import Classifier
@@ -23,7 +21,7 @@ from posteriori.reading import read_labels, read_table
 from posteriori.reading.known_columns import KnownColumns
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
-from posteriori.tables.blocks import Blocks
+from posteriori.tables.rows import take_rows
 from posteriori.tables.writing import decode
 
 
@@ -134,27 +132,6 @@ def target_of(estimator: Classifier, X: Any) -> str | None:
     """Return the name of the column of a table that holds the target of a classifier; None if it has none."""
     target: str | None = estimator.schema_.target
     return target if target is not None and target in read_table(X).names else None
-
-
-def take_rows(X: Any, rows: Sequence[int] | Array) -> Any:
-    """Return rows of a table of any supported type, in the given order.
-
-    Examples
-    --------
-    >>> take_rows([[1, "a"], [2, "b"]], [1])
-    [[2, 'b']]
-    """
-    positions = [int(row) for row in rows]
-    if isinstance(X, np.ndarray | Blocks):
-        return X[positions]
-    if sparse.issparse(X):
-        return X.tocsr()[positions]
-    if hasattr(X, "iloc"):  # pandas allows column names that are not strings; narwhals does not
-        return X.iloc[positions]
-    frame = nw.from_native(X, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return frame[positions].to_native()
-    return [X[row] for row in positions]
 
 
 _SCHEMES = ("", "file", "http", "https")

@@ -16,10 +16,10 @@ from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.plotting.reading import Feature, cells_of, read_batch
 from posteriori.reading import read_labels, read_table
 from posteriori.reading.known_columns import KnownColumns
-from posteriori.reporting.data import take_rows
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column
+from posteriori.tables.rows import take_rows
 
 MOST_ROWS = 100_000  # of each table; more are sampled
 SIGNIFICANT = 0.01  # the probability that any column is called changed although none is

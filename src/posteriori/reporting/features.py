@@ -14,11 +14,12 @@ from posteriori.plotting.canvas import class_colours
 from posteriori.plotting.reading import cells_of, read_batch
 from posteriori.reporting.charts import figure, legend
 from posteriori.reporting.column_charts import ColumnChart
-from posteriori.reporting.data import ReportData, take_rows
+from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import Section, affordable, bar, fixed, gallery, paragraph, scrolled, table, times
 from posteriori.reporting.strip_charts import StripChart
 from posteriori.support.formatting import count, listed, plural, shortened
 from posteriori.support.markup import Html, element, joined
+from posteriori.tables.rows import take_rows
 
 if TYPE_CHECKING:
     from posteriori.support.typing import Array

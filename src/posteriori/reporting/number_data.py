@@ -16,12 +16,12 @@ from posteriori.reading import read_labels, read_table
 from posteriori.regression.held_out import COVERAGE, HeldOutNumbers
 from posteriori.regression.importance import MOST_ROWS, NumberImportance, importance_of
 from posteriori.regression.rows import numbers_of
-from posteriori.reporting.data import take_rows
 from posteriori.sources.table_source import warn_of_unseen
 from posteriori.support.formatting import cell_text, count, plural
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.tables.batch import joined
+from posteriori.tables.rows import take_rows
 
 _MOST_PREDICTED = 10_000  # rows
 _BINS = 8  # of numbers

@@ -10,7 +10,6 @@ from posteriori.explain.effects import with_cells
 from posteriori.facts.columns import ColumnFacts
 from posteriori.plotting.reading import Scale, cells_of, evenly
 from posteriori.reporting.charts import figure, legend
-from posteriori.reporting.data import take_rows
 from posteriori.reporting.markup import (
     Section,
     affordable,
@@ -38,6 +37,7 @@ from posteriori.reporting.overview import columns_table
 from posteriori.support.formatting import cell_text, count, listed, plural
 from posteriori.support.markup import Html, element, joined
 from posteriori.support.typing import Array
+from posteriori.tables.rows import take_rows
 
 _MOST_DRAWN = 1000  # rows in the plot of predictions
 _PIT_BINS = 20

@@ -15,13 +15,14 @@ from posteriori.explain.sums import merge_classes
 from posteriori.facts.columns import ColumnFacts
 from posteriori.model_selection import HeldOut
 from posteriori.plotting.reading import Feature, cells_of, posterior_of, read_batch
-from posteriori.reporting.data import ReportData, case_links, take_rows
+from posteriori.reporting.data import ReportData, case_links
 from posteriori.reporting.held_out import importance_of
 from posteriori.reporting.markup import Section, number, numbers, paragraph, percent, table, tables, times
 from posteriori.support.formatting import cell_text, count, listed, plural, shortened
 from posteriori.support.markup import Html, details, element
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
+from posteriori.tables.rows import take_rows
 
 _VALUES = 60  # of a number
 _MOST_CATEGORIES = 60

@@ -1,0 +1,372 @@
+"""One distribution of all columns of a table, which answers questions about any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from posteriori.classifiers.estimator import Estimator, estimator_of
+from posteriori.classifiers.keywords import OF_MIXTURES
+from posteriori.classifiers.parameters import declares_parameters
+from posteriori.fitting.fitted import FittedValue
+from posteriori.fitting.parameter_groups import Columns
+from posteriori.joint import answers
+from posteriori.joint.findings import likelihoods_of
+from posteriori.joint.fit import add, fit, remove
+from posteriori.joint.questions import read_question
+from posteriori.joint.value import FittedJoint
+from posteriori.model.predictive import PredictiveDensity
+from posteriori.reading import Scan, scan
+from posteriori.registry import REGRESSOR, find_model
+from posteriori.support.checks import check_draw, generator
+from posteriori.support.constraints import N_JOBS
+from posteriori.support.suggestions import closest
+from posteriori.support.typing import Array
+from posteriori.tables.arrays import write_column
+from posteriori.tables.rows import take_rows
+
+Method = Literal["pool", "joint"]
+
+
+@declares_parameters
+class JointModel(DensityMixin, Estimator):
+    r"""Joint model of a table: one distribution of all columns, of which any column can be the question.
+
+    .. math:: p(x) = \sum_m w_m \sum_z p_m(z) \prod_j p_m(x_j \mid x_{\mathrm{parent}(j)}, z)
+
+    Every marginal and every conditional of it is exact, whatever is known of a row: some cells, ranges, or one of
+    several values. For the best answer about one column, a pool of that column is fitted when it is first asked for
+    (`GenerativeClassifier` of categories, `GenerativeRegressor` of numbers).
+
+    Parameters
+    ----------
+    members : "auto" or list, default "auto"
+        Some of "tree", the Chow-Liu tree, and "trees", a mixture of three trees; "auto" takes both.
+    bins : int, default 8
+        Number of bins of equal weight into which columns of numbers are cut.
+    keep_rows : bool, default True
+        Whether the training table is kept in memory, so that a pool can be fitted to any column later. A model file
+        does not hold it, and holds the pools that were fitted.
+    .. shared:: columns
+    random_state : int, default 0
+        Seed of the sample of rows, of EM, and of the pools.
+    n_jobs : int, optional
+        Number of threads; None or −1 uses one per core.
+
+    Attributes
+    ----------
+    member_weights_ : dict
+        w_m of each member, by name.
+    schema_ : Schema
+    n_parameters_, n_features_in_ : int
+    .. shared:: feature_names_in_
+
+    Notes
+    -----
+    The tree has the edges of the most mutual information, if they gain more than a nat per parameter (AIC). The three
+    trees, which EM learns from at most 5,000 rows, share their edges. The weights are those that predict single columns
+    of a fifth of these rows best, given random parts of the other columns. How much a member counts in an answer
+    follows from them by Bayes' rule: by how probable it makes what is known. Numbers are uniform within their bins, on
+    the grid of all training values (whole numbers, or tenths).
+
+    A pool is more precise about one column; the answers of the joint model agree with each other.
+
+    Cost: one pass over the rows for the tree, O(n d²); an answer takes O(n Σ_j K_j K_parent(j)).
+
+    References
+    ----------
+    Chow & Liu, Approximating discrete probability distributions with dependence trees, IEEE Trans. IT 14 (1968).
+    Meilă & Jordan, Learning with mixtures of trees, JMLR 1 (2000). Pearl, Probabilistic Reasoning in Intelligent
+    Systems (1988), chapter 4.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> model = po.JointModel().fit(penguins)
+    >>> 0.4 < model.query("P(body_mass_g > 5000 | species = Gentoo)") < 0.6
+    True
+    >>> model.predict({"island": ["Biscoe"], "bill_length_mm": [49.0]}, "species", method="joint").tolist()
+    ['Gentoo']
+    >>> set(model.sample(20, {"species": "Gentoo"}, random_state=0)["island"])
+    {'Biscoe'}
+    """
+
+    members: Any = "auto"
+    bins: Any = 8
+    keep_rows: bool = True
+    columns: Columns | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "members": [StrOptions({"auto"}), list, tuple],
+        "bins": [Interval(Integral, 2, None, closed="left")],
+        "keep_rows": ["boolean"],
+        "columns": [None, Columns],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+    _keywords = OF_MIXTURES
+
+    @property
+    def _value(self) -> FittedJoint:
+        return cast(FittedJoint, super()._value)
+
+    # Learning ---------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the distribution of all columns; a previous fit is discarded.
+
+        Parameters
+        ----------
+        X : array-like, data frame or path (n, d)
+            As in `NaiveBayes.fit`, with the columns that would be targets elsewhere.
+        y : None
+            Ignored; present for scikit-learn's API.
+        sample_weight : array-like (n,), optional
+            Weight of each row, ≥ 0.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            No column can be modelled; or as in `NaiveBayes.fit`.
+        """
+        self._validate_params()
+        self.fitted_ = fit(self.recipe, X, sample_weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows: their sums are added. Only of ``members=["tree"]``, as EM needs all rows at once.
+
+        The bins and the weights stay those of the first call, and pools are fitted again when they are asked for.
+        """
+        self.fitted_ = add(self._value, X, sample_weight) if self._is_fitted else fit(self.recipe, X, sample_weight)
+        return self
+
+    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Subtract the sums of rows, as if the model had never learned from them; see `NaiveBayes.unlearn`."""
+        self.fitted_ = remove(self._value, X, sample_weight)
+        return self
+
+    # Asking -----------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, target: str, method: Method = "pool") -> Array:
+        """Return the most probable category of a column in each row, (n,), or the mean of a column of numbers.
+
+        Parameters
+        ----------
+        X : array-like, data frame or path
+            Rows; columns that are absent are unknown, and so is the target, whose cells are not read.
+        target : str
+            The name of the column.
+        method : {"pool", "joint"}, default "pool"
+            "pool": by a pool of this column, which is fitted when it is first asked for. "joint": by the joint model.
+
+        Returns
+        -------
+        ndarray (n,)
+
+        Raises
+        ------
+        ValueError
+            There is no such column, it is of another kind, or no rows are kept to fit a pool to.
+        """
+        j = self._column(target)
+        if method == "pool":
+            return np.asarray(self._pool(target).predict(X))
+        if j in self._value.law.cells:
+            return self.predict_density(X, target, method).mean
+        categories = write_column(self._value.schema.columns[j])
+        return np.asarray(categories[self.predict_proba(X, target, method).argmax(axis=1)])
+
+    def predict_proba(self, X: Any, target: str, method: Method = "pool") -> Array:
+        """Return the probability of each category of a column in each row, (n, K), in the order of `categories`.
+
+        Parameters
+        ----------
+        X, target, method
+            As in `predict`.
+        """
+        j = self._column(target)
+        if j in self._value.law.cells:
+            raise ValueError(f"{target!r} holds numbers; predict_density(X, {target!r}) has their density")
+        if method == "pool":
+            pool = self._pool(target)
+            place = [self.categories(target).index(label) for label in pool.classes_.tolist()]
+            found = np.zeros((self._value.rows.source(X).table.n_rows, len(self.categories(target))))
+            found[:, place] = pool.predict_proba(X)
+            return found
+        return self._given_others(X, target)
+
+    def predict_density(self, X: Any, target: str, method: Method = "pool") -> PredictiveDensity:
+        """Return the density of a column of numbers in each row.
+
+        Parameters
+        ----------
+        X, target, method
+            As in `predict`.
+        """
+        j = self._column(target)
+        if j not in self._value.law.cells:
+            raise ValueError(f"{target!r} holds categories; predict_proba(X, {target!r}) has their probabilities")
+        if method == "pool":
+            found: PredictiveDensity = self._pool(target).predict_density(X)
+            return found
+        law = self._value.law
+        return law.density(j, self._given_others(X, target))
+
+    def categories(self, target: str) -> list[Any]:
+        """Return the categories of a column, in the order of `predict_proba`."""
+        found: list[Any] = write_column(self._value.schema.columns[self._column(target)]).tolist()
+        return found
+
+    def query(self, question: str) -> Any:
+        """Answer a question, such as ``P(income > 50000 | age in [30, 40], sex = F)``.
+
+        Parameters
+        ----------
+        question : str
+            ``P(asked | known)``, where each part is columns with =, !=, <, <=, >, >= and a value, ``in [low, high]``,
+            ``in (a, b)``, or ``= low..high``; columns that are asked for may stand alone.
+
+        Returns
+        -------
+        float, dict or PredictiveDensity
+            The probability of what is stated. Of a column that stands alone, its distribution: the probability of each
+            category, or the density of numbers; of several a dict of these.
+
+        Raises
+        ------
+        ValueError
+            The question cannot be read, or what is known is impossible.
+        """
+        law = self._value.law
+        read = read_question(question, law)
+        if read.is_event:
+            return self.probability(read.asked, read.given)
+        marginals = law.believe(likelihoods_of(law, read.given)).marginals()
+        found: dict[str, Any] = {}
+        for name in read.asked:
+            j = self._column(name)
+            of_column = marginals[j]
+            found[name] = (
+                law.density(j, of_column)
+                if j in law.cells
+                else dict(zip(self.categories(name), of_column[0].tolist(), strict=True))
+            )
+        return next(iter(found.values())) if len(found) == 1 else found
+
+    def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """Return p(event | given).
+
+        Parameters
+        ----------
+        event, given : mapping
+            Findings by column: a value, a set of values, a range (low, high) with None for no end, or
+            `posteriori.Not` of one.
+        """
+        law = self._value.law
+        both = sorted(set(event) & set(given or {}))
+        if both:
+            raise ValueError(f"{both[0]!r} is in the event and given; state it once")
+        for name, finding in event.items():
+            j = self._column(name)
+            if j in law.cells and not law.cells[j].step and not isinstance(finding, tuple):
+                raise ValueError(
+                    f"no single number of {name!r} has a probability; ask for a range, ({name!r}: (low, high))"
+                )
+        known = answers.log_probability(law, given or {})
+        return float(np.exp(min(answers.log_probability(law, {**(given or {}), **event}) - known, 0.0)))
+
+    # Rows -------------------------------------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) in nats, (n,): lower for more unusual rows; missing cells are integrated out."""
+        return self._source(X).with_width(1).map(self._value.log_density)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log p(x) in nats per row."""
+        return float(self.score_samples(X).mean())
+
+    def score_cells(self, X: Any) -> Array:
+        """Return how strange each cell is given the other cells of its row, (n, d), in the order of the schema.
+
+        −log p(x_j | the others) in nats, minus its expectation under the same distribution: near 0 for usual cells, and
+        large for cells that do not fit. Numbers count by their bins. NaN where a cell is missing.
+        """
+        return answers.cell_scores(self._value.law, self._source(X))
+
+    def sample(self, n: int = 1, given: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
+        """Draw n rows, as a table of the same kind as the training table.
+
+        Parameters
+        ----------
+        n : int, default 1
+        given : mapping, optional
+            Findings by column, as in `probability`; no row is rejected.
+        random_state : int, optional
+        """
+        n = check_draw(n, len(self._value.schema.columns))
+        return answers.draw(self._value, n, given, generator(random_state))
+
+    @property
+    def member_weights_(self) -> dict[str, float]:
+        """The weight of each member."""
+        return dict(self._value.weights)
+
+    def _given_others(self, X: Any, target: str) -> Array:
+        """Return p(x_j | the other cells) of the codes of a column, (n, K); rows may lack it."""
+        value = self._value
+        rows = replace(value.rows, schema=replace(value.schema, target=target))
+        return answers.given_others(value.law, rows.source(X, self.n_jobs), self._column(target))
+
+    # Pools ------------------------------------------------------------------------------------------------------
+
+    def _column(self, name: str) -> int:
+        schema, columns = self._value.schema, self._value.law.columns
+        names = [schema.names[j] for j in columns]
+        if name not in names:
+            raise ValueError(f"there is no column {name!r} in the model; {closest(str(name), names)}")
+        return columns[names.index(name)]
+
+    def _pool(self, target: str) -> Any:
+        """Return the pool of a column, fitted to the rows that know it."""
+        value = self._value
+        if target not in value.pools:
+            value = replace(value, pools={**value.pools, target: self._fitted_pool(target)})
+            self.fitted_ = value
+        return estimator_of(value.pools[target])
+
+    def _fitted_pool(self, target: str) -> FittedValue:
+        value, j = self._value, self._column(target)
+        if value.table is None:
+            raise ValueError(
+                f'the model keeps no rows to fit a pool of {target!r} to; use method="joint", or fit with '
+                "keep_rows=True and ask before the model is saved"
+            )
+        spec = REGRESSOR if j in value.law.cells else find_model("pool")
+        made = spec.make(random_state=self.random_state, n_jobs=self.n_jobs, columns=self.columns)
+        fitted: FittedValue = made.fit(self._rows_with(target, j), target).fitted_
+        return fitted.without_rows()
+
+    def _rows_with(self, target: str, j: int) -> Any:
+        """Return the training rows that know a column."""
+        X = self._value.table
+        if isinstance(X, str) or hasattr(X, "__fspath__"):
+            X = scan(X)
+        if isinstance(X, Scan):
+            return X.narrowed(list(X.names), target)
+        known = self._source(X).with_width(1).map(lambda batch: answers.is_known(batch, j))
+        return X if known.all() else take_rows(X, np.flatnonzero(known))

@@ -1,0 +1,94 @@
+"""Answers of a joint model: any column given others, drawn rows, and how strange each cell is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from posteriori.joint.findings import bounds_of, likelihoods_of
+from posteriori.joint.law import Law
+from posteriori.joint.value import FittedJoint
+from posteriori.model.blocks import known_cells
+from posteriori.sources import LabelledSource
+from posteriori.support.typing import Array
+from posteriori.tables import Batch
+from posteriori.tables.writing import write_table
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def given_others(law: Law, source: LabelledSource, column: int) -> Array:
+    """Return p(x_j | the other cells) of the codes of a column, (n, K), by its position in the schema."""
+
+    def of_batch(batch: Batch) -> Array:
+        def of_rows(rows: slice) -> Array:
+            likelihoods = law.likelihoods(batch.rows(rows))
+            likelihoods[column][:] = 1.0  # so that not even the rounding depends on the cell
+            return law.believe(likelihoods).given_others()[column]
+
+        return np.concatenate(law.in_blocks(len(batch), of_rows))
+
+    return source.with_width(law.sizes[column]).map(of_batch)
+
+
+def log_probability(law: Law, findings: Mapping[str, Any]) -> float:
+    """Return log p(findings) in nats."""
+    return float(law.believe(likelihoods_of(law, findings)).log_evidence[0])
+
+
+def is_known(batch: Batch, j: int) -> Array:
+    """Return in which rows the cell of column j is known, (n,)."""
+    return np.asarray(known_cells(batch)[:, j])
+
+
+def cell_scores(law: Law, source: LabelledSource) -> Array:
+    """Return −log p(x_j | the other cells) minus its expectation in nats, (n, d); NaN of a missing cell."""
+    n_columns = len(law.schema.columns)
+
+    def of_batch(batch: Batch) -> Array:
+        known = known_cells(batch)
+
+        def of_rows(rows: slice) -> Array:
+            likelihoods = law.likelihoods(batch.rows(rows))
+            found = np.full((rows.stop - rows.start, n_columns), np.nan)
+            for j, given in law.believe(likelihoods).given_others().items():
+                surprise = -np.log(np.maximum(given, _TINY))
+                own, expected = (surprise * likelihoods[j]).sum(axis=1), (surprise * given).sum(axis=1)
+                found[:, j] = np.where(known[rows, j], own - expected, np.nan)
+            return found
+
+        return np.concatenate(law.in_blocks(len(batch), of_rows))
+
+    return source.with_width(n_columns).map(of_batch)
+
+
+def draw(value: FittedJoint, n: int, given: Mapping[str, Any] | None, rng: np.random.Generator) -> Any:
+    """Draw n rows given findings, as a table like that of training; nothing is rejected."""
+    law = value.law
+    bounds = bounds_of(law, given)
+    codes = law.believe(likelihoods_of(law, given, n)).draw(rng)
+    return write_table(value.schema, columns_of(value, codes, rng, bounds))
+
+
+def columns_of(
+    value: FittedJoint, codes: Mapping[int, Array], rng: np.random.Generator, bounds: Mapping[int, tuple[float, float]]
+) -> list[Array]:
+    """Return columns with drawn codes, from 0 on, as numbers and codes of the schema; numbers within bounds."""
+    law, found = value.law, []
+    for j, column in enumerate(value.schema.columns):
+        n = len(next(iter(codes.values())))
+        if j not in codes:
+            found.append(np.full(n, np.nan) if column.kind != "categorical" else np.zeros(n, column.code_type))
+        elif j in law.cells:
+            low, high = bounds.get(j, (-np.inf, np.inf))
+            cells, drawn = law.cells[j], codes[j]
+            below = cells.share_below(np.full(n, low), drawn, strictly=True) if low > -np.inf else np.zeros(n)
+            upto = cells.share_below(np.full(n, high), drawn) if high < np.inf else np.ones(n)
+            share = below + (upto - below) * (1.0 - rng.random(n))
+            numbers = cells.number_at(drawn, share)
+            found.append(np.full(n, low) if low == high else numbers)
+        else:
+            found.append((codes[j] + 1).astype(column.code_type))
+    return found

@@ -1,0 +1,118 @@
+"""The law of a table: a mixture of forests of tables over the codes of all columns, and what codes stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from posteriori.model.beliefs import Beliefs, Tables
+from posteriori.model.predictive import NumberCells, PredictiveDensity
+from posteriori.support.checks import check_equal, require
+from posteriori.support.typing import Array
+from posteriori.tables import Batch, Schema
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class Law:
+    r"""p(x) = Σ_m w_m p_m(x), of forests of tables over the same codes.
+
+    Given what is known, a member counts by how probable it makes that: p(m | known) ∝ w_m p_m(known). So all marginals
+    and conditionals are those of one distribution.
+    """
+
+    schema: Schema  # with cut points
+    members: tuple[Tables, ...]
+    weight: Array  # (M,)
+    cells: Mapping[int, NumberCells]  # of each column of numbers, by its position: what its codes stand for
+
+    @cached_property
+    def log_weight(self) -> Array:
+        """Log w_m, (M,)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.weight))
+
+    @cached_property
+    def columns(self) -> tuple[int, ...]:
+        """The columns of the schema that have tables, ascending."""
+        return tuple(sorted(self.members[0].columns))
+
+    def check(self) -> None:
+        """Raise ValueError unless the members describe the same columns."""
+        check_equal("the number of weights", len(self.weight), len(self.members))
+        require(all(sorted(one.columns) == list(self.columns) for one in self.members), "the members differ in columns")
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """The number of codes of each column."""
+        return dict(zip(self.members[0].columns, self.members[0].sizes, strict=True))
+
+    def likelihoods(self, batch: Batch) -> dict[int, Array]:
+        """Return the likelihoods of what is known of rows: of each column, (n, K)."""
+        first = self.members[0]
+        return dict(zip(first.columns, first.likelihoods(batch), strict=True))
+
+    def believe(self, likelihoods: Mapping[int, Array]) -> LawBeliefs:
+        """Return the beliefs that follow from the likelihoods of rows."""
+        of_members = [one.beliefs([likelihoods[j] for j in one.columns]) for one in self.members]
+        log_joint = np.stack([one.log_evidence for one in of_members], axis=1) + self.log_weight
+        return LawBeliefs(self, likelihoods, of_members, log_joint)
+
+    def in_blocks(self, n: int, of_rows: Callable[[slice], Any]) -> list[Any]:
+        """Return the results of a function of parts of rows that fit into the cache."""
+        size = min(one.rows_per_block() for one in self.members)
+        return [of_rows(slice(start, min(start + size, n))) for start in range(0, n, size)]
+
+    def density(self, column: int, probability: Array) -> PredictiveDensity:
+        """Return the density of a column of numbers, from the probabilities of its codes."""
+        return PredictiveDensity(self.cells[column], probability, self.schema.names[column])
+
+
+@dataclass(frozen=True)
+class LawBeliefs:
+    """The knowledge of rows, in each member."""
+
+    law: Law
+    likelihoods: Mapping[int, Array]
+    members: Sequence[Beliefs]
+    log_joint: Array  # (n, M): log w_m p_m(known)
+
+    @property
+    def log_evidence(self) -> Array:
+        """Log p(known) in nats, (n,), of codes."""
+        return np.asarray(np.logaddexp.reduce(self.log_joint, axis=1))
+
+    def given_others(self) -> dict[int, Array]:
+        """Return for each column p(x_j | what is known of the other columns), (n, K)."""
+        each = [dict(zip(one.tables.columns, one.given_others(), strict=True)) for one in self.members]
+        found = {}
+        for j in self.law.columns:
+            log_weight = np.stack([one[j][1] for one in each], axis=1) + self.law.log_weight
+            peak = np.maximum(log_weight.max(axis=1, keepdims=True), np.log(_TINY) * len(self.law.columns))
+            weight = np.exp(log_weight - peak)
+            mixed = np.einsum("nm,nmk->nk", weight, np.stack([one[j][0] for one in each], axis=1))
+            found[j] = mixed / np.maximum(mixed.sum(axis=1, keepdims=True), _TINY)
+        return found
+
+    def marginals(self) -> dict[int, Array]:
+        """Return for each column p(x_j | all that is known), (n, K)."""
+        found = {j: given * self.likelihoods[j] for j, given in self.given_others().items()}
+        return {j: one / np.maximum(one.sum(axis=1, keepdims=True), _TINY) for j, one in found.items()}
+
+    def draw(self, rng: np.random.Generator) -> dict[int, Array]:
+        """Draw the code, from 0 on, of every column of rows given what is known, each (n,)."""
+        share = np.exp(self.log_joint - self.log_joint.max(axis=1, keepdims=True))
+        reached = np.cumsum(share, axis=1)
+        member = (rng.random(len(share))[:, np.newaxis] * reached[:, -1:] >= reached).sum(axis=1)
+        codes = {j: np.zeros(len(share), np.int64) for j in self.law.columns}
+        for m, one in enumerate(self.members):
+            of_member = member == m
+            if of_member.any():
+                for j, drawn in zip(one.tables.columns, one.draw(rng), strict=True):
+                    codes[j][of_member] = drawn[of_member]
+        return codes

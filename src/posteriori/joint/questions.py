@@ -1,0 +1,203 @@
+"""Questions in the notation of probability theory: P(income > 50000 | age in [30, 40], sex = F)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posteriori.joint.findings import Not
+from posteriori.joint.law import Law
+from posteriori.support.suggestions import closest
+
+_WORD = r"""(?:"[^"]*"|'[^']*'|[^\s=<>!,|()\[\]{}"']+(?:[ \t]+[^\s=<>!,|()\[\]{}"']+)*)"""
+_TOKEN = re.compile(rf"\s*(?:(?P<sign><=|>=|!=|[=<>,|()\[\]{{}}])|(?P<word>{_WORD}))")
+_RANGE = re.compile(r"^(?P<low>[-+]?[\d.]*\d(?:[eE][-+]?\d+)?)?\.\.(?P<high>[-+]?\d[\d.]*(?:[eE][-+]?\d+)?)?$")
+_EXAMPLE = "as in P(income > 50000 | age in [30, 40], sex = F)"
+
+
+@dataclass(frozen=True)
+class Question:
+    """Columns that are asked for, each with a finding or None for all its values, and the findings that are known."""
+
+    asked: dict[str, Any]
+    given: dict[str, Any]
+
+    @property
+    def is_event(self) -> bool:
+        """Whether the answer is one probability."""
+        return all(finding is not None for finding in self.asked.values())
+
+
+def read_question(text: str, law: Law) -> Question:
+    """Read P(a = 1, b in (u, v) | c < 12, d != x).
+
+    A finding is =, !=, <, <=, >, >= and a value; ``in`` with a range [low, high] or values (u, v); or = and a range
+    low..high. Names and values with signs in them are quoted.
+
+    Raises
+    ------
+    ValueError
+        The text is no such expression, or a column is asked for twice.
+    """
+    return _Reader(text, law).question()
+
+
+def read_findings(text: str, law: Law) -> dict[str, Any]:
+    """Read findings: age = 30..40, sex = F."""
+    reader = _Reader(text, law)
+    found = reader.findings(stated=True)
+    if reader.next() is not None:
+        reader.refuse("separate findings by commas")
+    return found
+
+
+class _Reader:
+    """The parts of an expression, and how far it has been read."""
+
+    def __init__(self, text: str, law: Law) -> None:
+        self.text, self.law, self.at = text, law, 0
+        self.names = [law.schema.names[j] for j in law.columns]
+
+    def next(self) -> tuple[str, str] | None:
+        """Return the kind and the text of the next part, without reading it."""
+        match = _TOKEN.match(self.text, self.at)
+        if match is None or not match[0].strip():
+            return None
+        return ("sign", match["sign"]) if match["sign"] else ("word", match["word"].strip())
+
+    def read(self) -> str:
+        match = _TOKEN.match(self.text, self.at)
+        assert match is not None
+        self.at = match.end()
+        return match[0].strip()
+
+    def takes(self, *signs: str) -> str | None:
+        found = self.next()
+        return self.read() if found is not None and found[0] == "sign" and found[1] in signs else None
+
+    def refuse(self, wanted: str) -> None:
+        rest = self.text[self.at :].strip()
+        place = f"at {rest!r}" if rest else "at its end"
+        raise ValueError(f"cannot read {self.text!r} {place}: {wanted}, {_EXAMPLE}")
+
+    def question(self) -> Question:
+        begin = re.match(r"\s*[Pp]\s*\(", self.text)
+        if begin is None:
+            self.refuse("begin with P(")
+        assert begin is not None
+        self.at = begin.end()
+        asked = self.findings(stated=False)
+        given = self.findings(stated=True) if self.takes("|") else {}
+        if self.takes(")") is None:
+            self.refuse(") is missing")
+        if self.next() is not None:
+            self.refuse("nothing may follow the closing parenthesis")
+        twice = next((name for name in asked if name in given), None)
+        if twice is not None:
+            raise ValueError(f"{twice!r} is both asked for and given in {self.text!r}; remove it from one side")
+        if len({finding is None for finding in asked.values()}) > 1:
+            raise ValueError(f"{self.text!r} states some of the columns asked for; state each of them, or none")
+        return Question(asked, given)
+
+    def findings(self, stated: bool) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while True:
+            name, rest = self.column()
+            if name in found:
+                self.refuse(f"{name!r} is stated twice")
+            found[name] = self.finding(name, rest)
+            if stated and found[name] is None:
+                self.refuse(f"state the value of {name!r}")
+            if self.takes(",") is None:
+                return found
+
+    def column(self) -> tuple[str, str]:
+        """Return the name of a column, and what follows it in the same words: "in" of "age in"."""
+        found = self.next()
+        if found is None or found[0] != "word":
+            self.refuse("name a column")
+        word = self.read()
+        if word[0] in "\"'":
+            return self._known(word[1:-1]), ""
+        if word in self.names:
+            return word, ""
+        for ending in (" not in", " in"):
+            if word.endswith(ending):
+                return self._known(word.removesuffix(ending).strip()), ending.strip()
+        return self._known(word), ""
+
+    def _known(self, name: str) -> str:
+        if name not in self.names:
+            raise ValueError(f"there is no column {name!r}; {closest(name, self.names)}")
+        return name
+
+    def finding(self, name: str, rest: str) -> Any:
+        following = self.next()
+        if not rest and following is not None and following[0] == "word" and following[1] in ("in", "not in"):
+            rest = self.read()  # after a quoted name
+        if rest:
+            several = self.several(name)
+            return Not(several) if rest == "not in" else several
+        sign = self.takes("=", "!=", "<", "<=", ">", ">=")
+        if sign is None:
+            return None
+        if sign == "=" and self.takes("{") is not None:
+            return self.values("}")
+        value = self.value(name)
+        if sign in ("=", "!="):
+            return Not(value) if sign == "!=" else value
+        j = self.law.columns[self.names.index(name)]
+        if j not in self.law.cells:
+            self.refuse(f"{name!r} holds no numbers, and has no order; use = or in")
+        if not isinstance(value, float):
+            self.refuse(f"{value!r} is no number")
+        # Without the end itself: half a step before it; of continuous numbers the end has no weight.
+        beside = self.law.cells[j].step / 2.0
+        return {
+            "<": (None, value - beside),
+            "<=": (None, value),
+            ">": (value + beside, None),
+            ">=": (value, None),
+        }[sign]
+
+    def several(self, name: str) -> Any:
+        opening = self.takes("[", "(", "{")
+        if opening is None:
+            self.refuse("give a range [low, high] or values (a, b)")
+        found = self.values({"[": "]", "(": ")", "{": "}"}[opening or "("])
+        is_number = self.law.columns[self.names.index(name)] in self.law.cells
+        if opening == "[" and is_number:
+            if len(found) != 2:
+                self.refuse("a range has two ends, [low, high]")
+            return tuple(found)
+        return set(found)
+
+    def values(self, closing: str) -> list[Any]:
+        found: list[Any] = []
+        while True:
+            found.append(self.value(""))
+            if self.takes(closing) is not None:
+                return found
+            if self.takes(",") is None:
+                self.refuse(f"{closing} is missing")
+
+    def value(self, name: str) -> Any:
+        following = self.next()
+        if following is None or following[0] != "word":
+            self.refuse(f"give a value{f' of {name!r}' if name else ''}")
+        word = self.read()
+        if word[0] in "\"'":
+            return word[1:-1]
+        ends = _RANGE.match(word)
+        if ends is not None and (ends["low"] or ends["high"]):
+            return tuple(None if end is None else float(end) for end in (ends["low"], ends["high"]))
+        if name and self.law.columns[self.names.index(name)] not in self.law.cells:
+            return word
+        try:
+            number = float(word)
+        except ValueError:
+            return word
+        return number if np.isfinite(number) else word
