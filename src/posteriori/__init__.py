@@ -10,8 +10,8 @@ from posteriori.version import __version__ as __version__
 # Results and what few need are in their modules alone, which are loaded on first use, too: `po.reading.Scan`.
 _NAMES_OF = {
     "classifiers": "AdditiveRegressor AveragedOneDependence ChowLiuTree GaussianDiscriminant GenerativeClassifier "
-    "GenerativeForest GenerativeRegressor JointModel KDependenceBayes KernelRegressor MixtureModel NaiveBayes "
-    "TreeAugmentedNaiveBayes",
+    "GenerativeForest GenerativeImputer GenerativeRegressor JointModel KDependenceBayes KernelRegressor MixtureModel "
+    "NaiveBayes TreeAugmentedNaiveBayes",
     "classifiers.merging": "merge",
     "classifiers.prediction_files": "predict_to",
     "fitting.parameter_groups": "Columns EM Labels",
@@ -43,6 +43,7 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.classifiers import GaussianDiscriminant as GaussianDiscriminant
     from posteriori.classifiers import GenerativeClassifier as GenerativeClassifier
     from posteriori.classifiers import GenerativeForest as GenerativeForest
+    from posteriori.classifiers import GenerativeImputer as GenerativeImputer
     from posteriori.classifiers import GenerativeRegressor as GenerativeRegressor
     from posteriori.classifiers import JointModel as JointModel
     from posteriori.classifiers import KDependenceBayes as KDependenceBayes

@@ -6,7 +6,7 @@ from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.generative_regressor import GenerativeRegressor
-from posteriori.classifiers.joint_model import JointModel
+from posteriori.classifiers.joint_model import GenerativeImputer, JointModel
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.sum_regressors import AdditiveRegressor, KernelRegressor
@@ -22,6 +22,7 @@ __all__ = [
     "GenerativeClassifier",
     "GenerativeEstimator",
     "GenerativeForest",
+    "GenerativeImputer",
     "GenerativeRegressor",
     "JointModel",
     "KDependenceBayes",

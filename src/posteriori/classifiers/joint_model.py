@@ -8,17 +8,18 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
-from sklearn.base import DensityMixin
+from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.estimator import Estimator, estimator_of
 from posteriori.classifiers.keywords import OF_MIXTURES
 from posteriori.classifiers.parameters import declares_parameters
 from posteriori.fitting.fitted import FittedValue
 from posteriori.fitting.parameter_groups import Columns
-from posteriori.joint import answers
+from posteriori.joint import answers, imputation
 from posteriori.joint.findings import likelihoods_of
-from posteriori.joint.fit import add, fit, remove
+from posteriori.joint.fit import add, fit, redrawn, remove
 from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
 from posteriori.model.predictive import PredictiveDensity
@@ -26,6 +27,7 @@ from posteriori.reading import Scan, scan
 from posteriori.registry import REGRESSOR, find_model
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.constraints import N_JOBS
+from posteriori.support.keywords import Wanted
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables.arrays import write_column
@@ -185,7 +187,7 @@ class JointModel(DensityMixin, Estimator):
         """
         j = self._column(target)
         if method == "pool":
-            return np.asarray(self._pool(target).predict(X))
+            return np.asarray(self._pool(target).predict(self._named(X)))
         if j in self._value.law.cells:
             return self.predict_density(X, target, method).mean
         categories = write_column(self._value.schema.columns[j])
@@ -206,7 +208,7 @@ class JointModel(DensityMixin, Estimator):
             pool = self._pool(target)
             place = [self.categories(target).index(label) for label in pool.classes_.tolist()]
             found = np.zeros((self._value.rows.source(X).table.n_rows, len(self.categories(target))))
-            found[:, place] = pool.predict_proba(X)
+            found[:, place] = pool.predict_proba(self._named(X))
             return found
         return self._given_others(X, target)
 
@@ -222,7 +224,7 @@ class JointModel(DensityMixin, Estimator):
         if j not in self._value.law.cells:
             raise ValueError(f"{target!r} holds categories; predict_proba(X, {target!r}) has their probabilities")
         if method == "pool":
-            found: PredictiveDensity = self._pool(target).predict_density(X)
+            found: PredictiveDensity = self._pool(target).predict_density(self._named(X))
             return found
         law = self._value.law
         return law.density(j, self._given_others(X, target))
@@ -321,6 +323,127 @@ class JointModel(DensityMixin, Estimator):
         n = check_draw(n, len(self._value.schema.columns))
         return answers.draw(self._value, n, given, generator(random_state))
 
+    # Missing cells ----------------------------------------------------------------------------------------------
+
+    def impute(  # type: ignore[override]
+        self, X: Any, method: Method = "pool", *, draw: bool = False, random_state: Any = None
+    ) -> Any:
+        """Return a copy of a table with a value in place of each missing cell.
+
+        Parameters
+        ----------
+        X : data frame or array (n, d)
+        method : {"pool", "joint"}, default "pool"
+            "pool": each column by a pool of its own, in which the known cells of the row count. "joint": by the joint
+            model, which takes a fraction of the time.
+        draw : bool, default False
+            False: the most probable category, and the mean of a number. True: cells are drawn from their distribution
+            given the known ones, together; several draws show how uncertain a result is (multiple imputation). The
+            parameters of the joint model are drawn, too, if it keeps its rows: it learns again from rows with random
+            weights (a Bayesian bootstrap).
+        random_state : int, optional
+            Seed of the draws.
+
+        Returns
+        -------
+        table
+            Of the type of X: known cells, columns that the model does not have, types and order stay as they are.
+            Numbers are on the grid of the training values, so that whole numbers stay whole.
+
+        Raises
+        ------
+        TypeError
+            X is neither a data frame nor an array.
+        ValueError
+            As in `predict`.
+
+        References
+        ----------
+        Rubin, Multiple Imputation for Nonresponse in Surveys (1987). van Buuren, Flexible Imputation of Missing Data
+        (2018), chapter 4: draws by a model per column, one after another.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> penguins = load_penguins()
+        >>> filled = po.JointModel().fit(penguins).impute(penguins, method="joint")
+        >>> penguins["sex"].null_count(), filled["sex"].null_count()
+        (11, 0)
+        """
+        return self._filled(X, method, draw, generator(random_state))[0]
+
+    def missing(self, X: Any, method: Method = "pool") -> Any:
+        """Return what is known of each missing cell, as a polars table with a line per cell.
+
+        Parameters
+        ----------
+        X, method
+            As in `impute`.
+
+        Returns
+        -------
+        polars DataFrame
+            ``row``, its position; ``column``; ``value``, the most probable category or the mean, as text;
+            ``probability`` of the category; ``std`` of a number.
+        """
+        import polars as pl
+
+        _, filled = self._filled(X, method, False, generator(0))
+        law, lines = self._value.law, []
+        for name, one in filled.items():
+            is_number = self._column(name) in law.cells
+            for row, cell, sure in zip(one.rows.tolist(), one.values.tolist(), one.certainty.tolist(), strict=True):
+                lines.append(
+                    (
+                        row,
+                        name,
+                        f"{cell:.6g}" if is_number else str(cell),
+                        *((None, sure) if is_number else (sure, None)),
+                    )
+                )
+        types = {"row": pl.Int64, "column": pl.String, "value": pl.String, "probability": pl.Float64, "std": pl.Float64}
+        return pl.DataFrame(sorted(lines), schema=types, orient="row")
+
+    def _filled(
+        self, X: Any, method: Method, draw: bool, rng: np.random.Generator
+    ) -> tuple[Any, dict[str, imputation.Filled]]:
+        """Return a table without missing cells, and the cells that it was filled with."""
+        value, law = self._value, self._value.law
+        names = [value.schema.names[j] for j in law.columns]
+        given = list(value.schema.given)
+        lacks = {name: one for name, one in imputation.missing_cells(X, given).items() if name in names and one.any()}
+        if method == "joint":
+            places = {self._column(name): one for name, one in lacks.items()}
+            if draw:
+                other = redrawn(value, rng)
+                found = imputation.draws_by_law(other, other.rows.source(X, self.n_jobs), places, rng)
+            else:
+                found = imputation.by_law(value, self._source(X), places)
+            filled = {value.schema.names[j]: one for j, one in found.items()}
+            return imputation.filled_table(X, given, filled), filled
+        filled, table = {}, X
+        for name in sorted(lacks, key=lambda one: int(lacks[one].sum())):
+            rows = np.flatnonzero(lacks[name])
+            # Draws follow each other, so that those of a row agree; the best guess depends on known cells alone.
+            filled[name] = self._by_pool(take_rows(table if draw else X, rows), name, rows, draw, rng)
+            if draw:
+                table = imputation.filled_table(table, given, {name: filled[name]})
+        return (table if draw else imputation.filled_table(X, given, filled)), filled
+
+    def _by_pool(self, X: Any, target: str, rows: Array, draw: bool, rng: np.random.Generator) -> imputation.Filled:
+        j = self._column(target)
+        if j in self._value.law.cells:
+            density = self.predict_density(X, target)
+            numbers = density.sample(1, rng)[:, 0] if draw else density.mean
+            return imputation.Filled(rows, imputation.on_grid(self._value, j, numbers), density.std)
+        probability = self.predict_proba(X, target)
+        reached = np.cumsum(probability, axis=1)
+        drawn = (rng.random(len(rows))[:, np.newaxis] * reached[:, -1:] >= reached).sum(axis=1)
+        code = drawn if draw else probability.argmax(axis=1)
+        categories = write_column(self._value.schema.columns[j])
+        return imputation.Filled(rows, np.asarray(categories[code]), probability[np.arange(len(rows)), code])
+
     @property
     def member_weights_(self) -> dict[str, float]:
         """The weight of each member."""
@@ -369,4 +492,71 @@ class JointModel(DensityMixin, Estimator):
         if isinstance(X, Scan):
             return X.narrowed(list(X.names), target)
         known = self._source(X).with_width(1).map(lambda batch: answers.is_known(batch, j))
-        return X if known.all() else take_rows(X, np.flatnonzero(known))
+        return self._named(X if known.all() else take_rows(X, np.flatnonzero(known)))
+
+    def _named(self, X: Any) -> Any:
+        """Return rows with the names of the columns, by which a pool finds its target."""
+        schema = self._value.schema
+        if schema.named:
+            return X
+        import polars as pl
+
+        return pl.DataFrame(np.asarray(X), schema=list(schema.names), orient="row", strict=False)
+
+
+@declares_parameters
+class GenerativeImputer(TransformerMixin, BaseEstimator):
+    """Transformer that fills missing cells by a joint model of the table.
+
+    Parameters
+    ----------
+    method : {"pool", "joint"}, default "pool"
+        As in `JointModel.impute`.
+    draw : bool, default False
+        As in `JointModel.impute`.
+    random_state : int, default 0
+        Seed of the fit and of the draws.
+    n_jobs : int, optional
+        Number of threads; None or −1 uses one per core.
+
+    Attributes
+    ----------
+    model_ : JointModel
+        The model of the training table.
+
+    See Also
+    --------
+    JointModel.missing : How sure each cell is.
+
+    Examples
+    --------
+    >>> import numpy as np, posteriori as po
+    >>> X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [1.0, np.nan]] * 20)
+    >>> filled = po.GenerativeImputer(method="joint").fit_transform(X)
+    >>> bool(np.isnan(filled).any())
+    False
+    """
+
+    method: str = "pool"
+    draw: bool = False
+    random_state: Any = 0
+    n_jobs: int | None = None
+
+    _keywords: ClassVar[Wanted] = {}
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the joint model of a table, which is kept for pools; y is ignored."""
+        self.model_ = JointModel(random_state=self.random_state, n_jobs=self.n_jobs).fit(X)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return a copy of a table with a value in place of each missing cell."""
+        check_is_fitted(self)
+        if self.method not in ("pool", "joint"):
+            raise ValueError(f'method is {self.method!r}; it is "pool" or "joint"')
+        return self.model_.impute(X, cast(Method, self.method), draw=self.draw, random_state=self.random_state)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the columns, which stay."""
+        del input_features
+        return self.model_.feature_names_in_

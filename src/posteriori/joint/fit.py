@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.densities.label_model import LabelModel
 from posteriori.fitting.fitted import Fitted
@@ -18,6 +20,7 @@ from posteriori.fitting.rows import read_first_rows
 from posteriori.fitting.update import add as add_rows
 from posteriori.fitting.update import remove as remove_rows
 from posteriori.joint.value import FittedJoint
+from posteriori.learning.backoff import smoothing_in
 from posteriori.learning.fit import TrainingRows
 from posteriori.model.beliefs import Tables
 from posteriori.reading import read_table
@@ -49,7 +52,10 @@ def fit(recipe: Recipe, X: Any, sample_weight: Any = None) -> FittedJoint:
     first = collected(recipes["tree"], rows)
     schema = first.rows.source.schema
     few = _some_rows(rows, np.sort(rng.permutation(n)[:_ROWS_OF_TREES]))
-    members, weights = {"tree": learned(recipes["tree"], first)}, {"tree": 1.0}
+    tree = learned(recipes["tree"], first)
+    # The strengths of its smoothing were learned from these rows, and stay when rows are added.
+    tree = replace(tree, recipe=tree.recipe.with_(backoff=smoothing_in(tree.model.blocks)))
+    members, weights = {"tree": tree}, {"tree": 1.0}
     if "trees" in recipes:
         members["trees"] = _learn(recipes["trees"], few, schema)
         weights = {name: 1.0 / len(members) for name in members}
@@ -93,7 +99,22 @@ def _learn(recipe: Recipe, rows: TrainingRows, schema: Schema) -> Fitted:
     of_class = recipe.components(rows.target)
     if of_class:  # it is not known from which tree each row is
         rows = replace(rows, source=rows.source.with_label_model(LabelModel(of_class)))
-    return learned(recipe, collected(recipe, rows, binned=lambda source: schema))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of steps is a choice of this module
+        return learned(recipe, collected(recipe, rows, binned=lambda source: schema))
+
+
+def redrawn(value: FittedJoint, rng: np.random.Generator) -> FittedJoint:
+    """Return the model with parameters as they would be of other rows: a Bayesian bootstrap, if rows are kept.
+
+    References
+    ----------
+    Rubin, The Bayesian bootstrap, Annals of Statistics 9 (1981).
+    """
+    if value.table is None:
+        return value
+    weight = rng.exponential(size=read_table(value.table).n_rows)
+    return fit(value.recipe, value.table, weight)
 
 
 def add(value: FittedJoint, X: Any, sample_weight: Any = None) -> FittedJoint:
@@ -115,7 +136,7 @@ def _recipes(recipe: Recipe) -> dict[str, Recipe]:
     """Return the recipes of the members: trees of tables, as classifiers of a single class."""
     asked, spec = recipe.parameters, find_model("tan")
     options = {"bins": asked["bins"], "penalty": "aic", "columns": asked["columns"], "n_jobs": asked["n_jobs"]}
-    found = {"tree": Recipe.of(spec.make(**options))}
+    found = {"tree": Recipe.of(spec.make(**options, backoff="learned"))}
     if "trees" in recipe_members(recipe):
         of_em = {"em__components_per_class": _COMPONENTS, "em__max_iter": _STEPS_OF_EM}
         found["trees"] = Recipe.of(spec.make(**options, random_state=asked["random_state"]).set_params(**of_em))

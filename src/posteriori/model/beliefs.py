@@ -185,7 +185,7 @@ class Beliefs:
         return Message(functools.reduce(np.multiply, others, np.ones_like(all_of_them.values)), log_scale)
 
     def _mixed(self, given: Array, log_scale: Array) -> tuple[Array, Array]:
-        """Return the mixture over components of numbers of the codes of one column, (n, Z, K), and the log of its sum."""
+        """Return the mixture over components of numbers of the codes of a column, (n, Z, K), and the log of its sum."""
         total = given.sum(axis=2)
         with np.errstate(divide="ignore"):
             log_weight = np.log(total) + log_scale + self.tables.log_prior
