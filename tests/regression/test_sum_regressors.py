@@ -8,6 +8,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.pool.parameters import Data
+from posteriori.regression.rows import read_number_rows
 
 BOTH = [po.AdditiveRegressor, po.KernelRegressor]
 
@@ -161,3 +163,82 @@ def test_gaps_of_training_rows_do_not_change_the_noise_or_the_variance_of_unknow
     # By the joint normal distribution, 4 · (1 − 0.8²) + 0.3².
     fresh[:, 1] = np.nan
     assert model.predict_density(fresh).std.mean() == pytest.approx(1.24, rel=0.08)
+
+
+def with_gaps_and_zeros(n=400):
+    """Return rows with a category and gaps, and a target of which a third is 0."""
+    rng = np.random.default_rng(4)
+    X, y = table(n, 4)
+    rows = pl.DataFrame(X, schema=["a", "b", "c", "d"]).with_columns(e=pl.Series(rng.choice(list("uvw"), n)))
+    rows = rows.with_columns(pl.when(pl.Series(rng.random(n) < 0.1)).then(None).otherwise(pl.col("b")).alias("b"))
+    return rows.with_columns(y=pl.Series(np.where(rng.random(n) < 0.3, 0.0, np.exp(y))))
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("scale", ["auto", "as_is"])
+def test_held_out_rows_are_predicted_as_if_their_fold_were_unlearned(kind, gaps, scale):
+    rows = with_gaps_and_zeros()
+    if not gaps:
+        rows = rows.drop("b")
+    model = kind(scale=scale).fit(rows, "y")
+    held_out = model.out_of_fold_
+    assert_array_equal(held_out.rows, np.arange(len(rows)))
+    assert_array_equal(held_out.y, rows["y"])
+    # A fold is what the rows outside of it predict: unlearning it leaves the same sums.
+    fold = folds_of(model, rows)
+    assert len(np.unique(fold)) == 9
+    for k in range(9):
+        part = rows.filter(pl.Series(fold == k))
+        others = kind(scale=scale).fit(rows, "y").unlearn(part, "y")
+        expected = others.predict_density(part).probability
+        assert_allclose(held_out.density.probability[fold == k], expected, rtol=1e-6, atol=1e-9)
+    assert model.cv_results_ == {
+        "member": [kind._features],
+        **{name: [score] for name, score in held_out.scores.items()},
+    }
+
+
+def folds_of(model, rows):
+    seed = int(np.random.default_rng(0).integers(2**31))
+    return read_number_rows(model.recipe, Data(rows, "y"), 9, seed).fold
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_held_out_scores_are_of_the_rows_of_the_fit(kind, tmp_path):
+    X, y = table()
+    model = kind().fit(X, y, sample_weight=np.arange(300) % 3)
+    assert model.cv_results_["crps"][0] > np.mean(model.predict_density(X).crps(y))
+    assert_array_equal(model.out_of_fold_.weight, (np.arange(300) % 3)[model.out_of_fold_.rows])
+    po.save(model, tmp_path / "m.posteriori")
+    kept = po.load(tmp_path / "m.posteriori")
+    assert kept.cv_results_ == model.cv_results_
+    for one in (kept, model.partial_fit(X[:20], y[:20]), kept.unlearn(X[:20], y[:20])):
+        with pytest.raises(AttributeError, match=f"{kind.__name__} keeps no held-out predictions"):
+            _ = one.out_of_fold_
+    for one in (model, kept):
+        with pytest.raises(AttributeError, match="keeps no cross-validated scores"):
+            _ = one.cv_results_
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("weight", [np.ones(3), np.eye(1, 12)[0] + np.eye(1, 12, 5)[0]])
+def test_few_rows_have_held_out_scores(kind, weight):
+    X, y = table(len(weight))
+    model = kind().fit(X, y, sample_weight=weight)
+    assert np.isfinite(model.out_of_fold_.density.probability).all()
+    assert all(np.isfinite(scores[0]) for name, scores in model.cv_results_.items() if name != "member")
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_folds_and_groups_are_held_out_together(kind):
+    rng = np.random.default_rng(6)
+    group = np.repeat(np.arange(40), 8)
+    X = np.column_stack([np.repeat(rng.normal(size=(40, 2)), 8, axis=0), rng.normal(size=320)])
+    y = np.repeat(rng.normal(size=40), 8) + 0.1 * rng.normal(size=320)
+    alone, together = kind(folds=4).fit(X, y), kind(folds=4).fit(X, y, groups=group)
+    assert together.cv_results_["crps"][0] > alone.cv_results_["crps"][0]
+    with pytest.raises(ValueError, match="groups holds 2 of them"):
+        kind().fit(X, y, groups=group % 2)
+    with pytest.raises(ValueError, match="folds"):
+        kind(folds=2).fit(X, y)

@@ -51,6 +51,18 @@ class Regressor(RegressorMixin, Estimator):
     def _value(self) -> FittedNumbers:
         return cast(FittedNumbers, super()._value)
 
+    @property
+    def cv_results_(self) -> dict[str, list[Any]]:
+        """The cross-validated scores, as a table: of each member and of the pool, or of the one model."""
+        found: dict[str, list[Any]] = self._part(self._value.results or None, "keeps no cross-validated scores")
+        return found
+
+    @property
+    def out_of_fold_(self) -> HeldOutNumbers:
+        """Held-out densities of training rows."""
+        found: HeldOutNumbers = self._part(self._value.out_of_fold, "keeps no held-out predictions")
+        return found
+
     # Predicting -------------------------------------------------------------------------------------------------
 
     def predict_density(self, X: Any) -> PredictiveDensity:
@@ -291,17 +303,6 @@ class GenerativeRegressor(Regressor):
     def member_weights_(self) -> dict[str, float]:
         """The weight of each member, by name."""
         return dict(zip(self._value.members.names, self._value.pool.weight.tolist(), strict=True))
-
-    @property
-    def cv_results_(self) -> dict[str, list[Any]]:
-        """The cross-validated scores of each member and of the pool."""
-        return self._value.results
-
-    @property
-    def out_of_fold_(self) -> HeldOutNumbers:
-        """Held-out densities of training rows."""
-        found: HeldOutNumbers = self._part(self._value.out_of_fold, "keeps no held-out predictions")
-        return found
 
     @property
     def importance_(self) -> NumberImportance:
