@@ -125,7 +125,7 @@ def _with_held_out(value: FittedGaussian, rows: NumberRows, without: Sequence[Pr
     density = value.density(probability)
     held_out = HeldOutNumbers(density, rows.y[chosen], rows.weight[chosen], rows.folded.evaluated[chosen])
     (one,) = found.locations
-    results = {"member": [one.name], **{name: [score] for name, score in held_out.scores.items()}}
+    results: dict[str, list[Any]] = {"member": [one.name], **{name: [score] for name, score in held_out.scores.items()}}
     return replace(value, results=results, out_of_fold=held_out)
 
 
