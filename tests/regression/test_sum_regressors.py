@@ -1,5 +1,10 @@
 """Regressors that learn by sums: updates, the joint Gaussian, scales, and bad input."""
 
+import json
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,6 +15,7 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.pool.parameters import Data
 from posteriori.regression.rows import read_number_rows
+from posteriori.support.factors import Cholesky, normal_cdf
 
 BOTH = [po.AdditiveRegressor, po.KernelRegressor]
 
@@ -242,3 +248,73 @@ def test_folds_and_groups_are_held_out_together(kind):
         kind().fit(X, y, groups=group % 2)
     with pytest.raises(ValueError, match="folds"):
         kind(folds=2).fit(X, y)
+
+
+_MINIMAL = """
+import sys, warnings, json
+for name in "numba llvmlite scipy sklearn polars narwhals joblib threadpoolctl typer rich pandas".split():
+    sys.modules[name] = None  # as if it were not installed
+warnings.simplefilter("ignore")
+import posteriori as po
+for path in sys.argv[2:]:
+    score = po.scoring.load_scorer(path)
+    print(json.dumps([[score(row), score.density(row).probability[0].tolist()] for row in json.loads(sys.argv[1])]))
+"""
+
+
+@pytest.mark.filterwarnings("ignore:unseen")
+def test_a_scorer_needs_numpy_and_safetensors_only(tmp_path):
+    rows = with_gaps_and_zeros()
+    models = [kind(scale=scale).fit(rows, "y") for kind in BOTH for scale in ("rank", "log", "as_is")]
+    models += [kind().fit(rows.drop_nulls(), "y") for kind in BOTH]
+    paths = [str(tmp_path / f"{k}.posteriori") for k in range(len(models))]
+    for model, path in zip(models, paths, strict=True):
+        po.save(model, path)
+    shown = [*rows.drop("y").head(20).to_dicts(), {}, {"a": 1.0}, {"e": "w", "c": -9.0, "b": None}]
+    command = [sys.executable, "-c", _MINIMAL, json.dumps(shown), *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    frame = pl.DataFrame(shown, schema=rows.drop("y").schema)
+    for model, line in zip(models, done.stdout.splitlines(), strict=True):
+        found = json.loads(line)
+        density = model.predict_density(frame)
+        # Nearly singular systems are solved alike, by two libraries or in batches, only as far as rounding lets them.
+        near = max(1e-9, np.finfo(float).eps * np.linalg.cond(model.fitted_.squares.matrix))
+        assert_allclose([one for _, one in found], density.probability, rtol=near, atol=1e-15)
+        expected = np.column_stack([density.mean, density.interval(0.9)])
+        assert_allclose([list(one.values()) for one, _ in found], expected, rtol=near)
+        here = pickle.loads(pickle.dumps(model.scorer()))
+        assert_allclose([list(here(row).values()) for row in shown], expected, rtol=near)
+    assert here.names == ("a", "b", "c", "d", "e")
+
+
+def test_a_scorer_refuses_what_is_no_row_and_the_pool_has_none(tmp_path):
+    X, y = table(60)
+    score = po.AdditiveRegressor().fit(X, y).scorer()
+    assert repr(score) == "<NumberScorer: 4 columns>"
+    with pytest.raises(TypeError, match="several rows to predict"):
+        score([{"x0": 1.0}])
+    with pytest.warns(UserWarning, match="'colour'"):
+        score({"x0": 1.0, "colour": "red"})
+    po.save(po.GenerativeRegressor(members=["additive"]).fit(X, y), tmp_path / "pool.posteriori")
+    with pytest.raises(ValueError, match=r"no scorer: .* fit an AdditiveRegressor"):
+        po.scoring.load_scorer(tmp_path / "pool.posteriori")
+    with pytest.raises(AttributeError, match="AdditiveRegressor and KernelRegressor have scorers"):
+        _ = po.GenerativeRegressor().scorer
+
+
+def test_factors_and_probabilities_without_scipy_are_those_of_scipy(monkeypatch):
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=(40, 40))
+    matrix, right = half @ half.T + np.eye(40), rng.normal(size=(40, 3))
+    z = np.linspace(-37.0, 9.0, 400).reshape(20, 20)
+
+    def results():
+        factor = Cholesky.of(matrix.copy())
+        return [factor.solve(right), factor.half_solve(right), factor.inverse, normal_cdf(z)]
+
+    by_scipy = results()
+    for name in ("scipy.linalg", "scipy.linalg.lapack", "scipy.special"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for one, other in zip(results(), by_scipy, strict=True):
+        assert_allclose(one, other, rtol=1e-10, atol=1e-14)
+    assert_allclose(results()[-1], by_scipy[-1], rtol=1e-12)  # z² times the rounding of z

@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.estimator import Estimator
-from posteriori.classifiers.keywords import PROBABILITIES, SAMPLE, SUMMARY, SUMS, TO_SQL
+from posteriori.classifiers.keywords import PROBABILITIES, SAMPLE, SCORER, SUMMARY, SUMS, TO_SQL
 from posteriori.classifiers.parameters import declares_parameters
 from posteriori.classifiers.partitions import require_in_memory
 from posteriori.fitting.parameter_groups import Columns
@@ -232,6 +232,7 @@ class GenerativeRegressor(Regressor):
     n_jobs: int | None = None
 
     to_sql = Elsewhere(TO_SQL)
+    scorer = Elsewhere(SCORER)
     partial_fit = Elsewhere(SUMS)
     unlearn = Elsewhere(SUMS)
 

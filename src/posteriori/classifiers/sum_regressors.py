@@ -17,6 +17,7 @@ from posteriori.pool.parameters import Data
 from posteriori.regression.gaussian import FittedGaussian, add, fit, remove
 from posteriori.regression.locations import Name
 from posteriori.regression.scales import SCALES
+from posteriori.scoring.numbers import NumberScorer
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.keywords import Elsewhere
 from posteriori.support.typing import Array
@@ -106,6 +107,11 @@ class SumRegressor(Regressor):
         """
         self.fitted_ = remove(self._value, Data(X, y, sample_weight))
         return self
+
+    def scorer(self) -> NumberScorer:
+        """Return a function from one row, a dict, to the mean and the 90 % interval, a dict: for services."""
+        value = self._value
+        return NumberScorer(value.found, value.of_columns, value.recipe.name)
 
     @property
     def scale_(self) -> str:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtr
 
 from posteriori.fitting.recipe import Recipe
 from posteriori.model.predictive import NumberCells
@@ -62,25 +61,7 @@ class FittedGaussian(FittedNumbers):
     def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
         """Return the probability of each cell of the target, (n, G)."""
         del n_jobs
-        return self.with_noise(self.noise, batch)
-
-    def with_noise(self, noise: float, batch: Batch) -> Array:
-        """Return the probability of each cell, (n, G), with this σ²."""
-        additive = self.found.additive
-        assert additive is not None
-        values, unknown = self.found.design.of_rows(batch, additive)
-        variance = noise * (1.0 + self.squares.leverages(values, np.ones(len(values)))) + unknown
-        if additive is not self.squares and unknown.any():
-            # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
-            variance = np.where(unknown > 0, np.maximum(variance, additive.noise + unknown), variance)
-        return self.of_locations(self.squares.predict(values), np.sqrt(variance)[:, np.newaxis])
-
-    def of_locations(self, location: Array, spread: Array) -> Array:
-        """Return the probability of each cell, (n, G), by the means and standard deviations, (n, 1), on the scale."""
-        below = ndtr((self.found.edges[1:-1] - location) / spread)
-        density = np.diff(below, axis=1, prepend=0.0, append=1.0)
-        of_atoms = np.broadcast_to(self.found.share[self.found.atoms], (len(location), int(self.found.atoms.sum())))
-        return self.found.with_floor(self.found.with_atoms(density, of_atoms))
+        return self.found.normal_probability(batch)
 
     @cached_property
     def usual_variance(self) -> float:
@@ -119,9 +100,10 @@ def _with_held_out(value: FittedGaussian, rows: NumberRows, without: Sequence[Pr
         of_fold, places = np.flatnonzero(rows.fold == k), np.flatnonzero(rows.fold[chosen] == k)
         if len(places):
             share = _share_with(found, rows.y[of_fold], rows.weight[of_fold], -1.0)
-            others = replace(value, found=replace(found, sums=sums, share=share))
-            noise = others.squares.noise_with(others.squares.used_by_factor())
-            probability[places] = others.with_noise(noise, rows.batch.rows(chosen[places]))
+            others = replace(found, sums=sums, share=share)
+            (squares,) = others.squares
+            noise = squares.noise_with(squares.used_by_factor())
+            probability[places] = others.normal_probability(rows.batch.rows(chosen[places]), noise)
     density = value.density(probability)
     held_out = HeldOutNumbers(density, rows.y[chosen], rows.weight[chosen], rows.folded.evaluated[chosen])
     (one,) = found.locations
