@@ -92,7 +92,9 @@ minimal: .venv ## Score rows in a fresh environment with NumPy and safetensors o
 	build/minimal/bin/python -m pip install --quiet "numpy>=2.1" "safetensors>=0.5"
 	POSTERIORI_NO_MACHINE_CODE=1 build/minimal/bin/python -m pip install --quiet --no-deps .
 	$(PYTHON) -c "import posteriori.cli as c; raise SystemExit(c.main())" fit src/posteriori/datasets/penguins.csv --model nb --target species --output build/minimal/penguins.posteriori
+	$(PYTHON) -c "import posteriori.cli as c; raise SystemExit(c.main())" fit src/posteriori/datasets/penguins.csv --model kernel --target body_mass_g --output build/minimal/mass.posteriori
 	build/minimal/bin/python -c "$$SCORE" build/minimal/penguins.posteriori
+	build/minimal/bin/python -c "$$SCORE" build/minimal/mass.posteriori
 
 .PHONY: bench
 bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)

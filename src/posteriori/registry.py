@@ -448,12 +448,28 @@ _SPECS = (
 
 MODELS: dict[str, ModelSpec] = {spec.name: spec for spec in _SPECS}
 # Not among the models, which are of classes: what `posteriori fit` makes of a target of numbers.
-REGRESSOR = ModelSpec(
-    "regressor",
-    "pool of regressions",
-    "a number, by a pool of regressions",
-    "posteriori.classifiers.generative_regressor:GenerativeRegressor",
+_OF_NUMBERS = (
+    ModelSpec(
+        "regressor",
+        "pool of regressions",
+        "a number, by a pool of regressions",
+        "posteriori.classifiers.generative_regressor:GenerativeRegressor",
+    ),
+    ModelSpec(
+        "additive",
+        "sum of functions of single columns",
+        "a number, by a sum of functions of single columns",
+        "posteriori.classifiers.sum_regressors:AdditiveRegressor",
+    ),
+    ModelSpec(
+        "kernel",
+        "sum of functions of single columns and of similarities to rows",
+        "a number, by a sum of functions of single columns and of similarities to rows",
+        "posteriori.classifiers.sum_regressors:KernelRegressor",
+    ),
 )
+REGRESSORS: dict[str, ModelSpec] = {spec.name: spec for spec in _OF_NUMBERS}
+REGRESSOR = REGRESSORS["regressor"]  # the default
 COMPARED = ("pool", "nb", "lda", "tan", "logistic", "boosting")  # the default of `compare`
 CROSS_VALIDATED = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")  # the default of `posteriori cv`
 

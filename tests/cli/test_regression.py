@@ -377,3 +377,79 @@ def test_a_report_is_a_page_and_options_of_classes_are_refused():
     page = Path("page.html").read_text(encoding="utf-8")
     assert "body_mass_g" in page
     assert "Members and scores" in page
+
+
+SUMS = {"additive": po.AdditiveRegressor, "kernel": po.KernelRegressor}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_fit_makes_a_sum_and_all_commands_take_it(name):
+    file = f"{name}.posteriori"
+    out = succeeds(*FIT, "--model", name, "--set", "scale=as-is", "--folds", "4", "--groups", "year", "-o", file)
+    model = po.load(file)
+    assert (type(model), model.scale, model.folds) == (SUMS[name], "as_is", 4)
+    known = load_penguins().drop_nulls("body_mass_g")
+    made, groups = SUMS[name](scale="as_is", folds=4), known["year"].to_numpy()
+    scores = made.fit(known.drop("year"), "body_mass_g", groups=groups).cv_results_
+    assert model.cv_results_ == scores
+    assert f"90% intervals hold {100 * scores['coverage'][0]:.0f} of 100" in out
+    assert f"wrong by {scores['mae'][0]:.0f} on average" in out
+    assert f"explains {100 * scores['r2'][0]:.0f} % of the variance" in out
+    assert "saved to" in out
+    assert "pool" not in out
+    assert "members" not in out
+    rows = load_penguins().drop("body_mass_g", "year")
+    assert f"{scores['crps'][0]:.4g}" in succeeds("show", file)
+    assert "missing" in succeeds(*FIT, "--model", name, "--details", "-o", "again.posteriori")
+    predicted = pl.read_csv(succeeds("predict", file, "penguins.csv").encode())
+    np.testing.assert_allclose(predicted["prediction"], model.predict(rows))
+    np.testing.assert_allclose(predicted[:, 1:].to_numpy(), model.predict_interval(rows))
+    for words in (("evaluate", file, "penguins.csv"), ("explain", file, "penguins.csv", "--row", "3")):
+        assert "body_mass_g" in succeeds(*words)
+    succeeds("report", file, "penguins.csv", "-o", "page.html")
+    assert "Scores of the model" in Path("page.html").read_text(encoding="utf-8")
+    for words in (("explore", file, "-o", "page.html"), ("export", file, "-o", "page.json"), ("sql", file)):
+        if name == "additive":
+            succeeds(*words)
+        else:
+            assert "additive" in refused(*words)
+
+
+def test_a_sum_predicts_any_numbers_and_a_sum_that_was_updated_is_shown(tmp_path):
+    succeeds("fit", "penguins.csv", "--target", "year", "--model", "additive", "-o", "year.posteriori")
+    model = po.load("year.posteriori")
+    po.save(model.partial_fit(load_penguins(), "year"), tmp_path / "more.posteriori")
+    out = succeeds("show", tmp_path / "more.posteriori")
+    assert "AdditiveRegressor of year" in out
+    assert "of held-out rows" not in out
+
+
+def test_cv_compares_models_of_numbers():
+    words = ("cv", "penguins.csv", "--target", "body_mass_g", "--folds", "3", "--json")
+    found = json.loads(succeeds(*words, "--models", "regressor,additive,kernel"))
+    known = load_penguins().drop_nulls("body_mass_g")
+    scores = {one["member"]: one["crps"] for one in found["models"]}
+    assert list(scores) == sorted(scores, key=scores.__getitem__)
+    for name, kind in {**SUMS, "regressor": po.GenerativeRegressor}.items():
+        assert scores[name] == pytest.approx(kind(folds=3).fit(known, "body_mass_g").cv_results_["crps"][-1])
+    assert "weight" not in succeeds(*words[:-1], "--models", "additive")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((*FIT, "--model", "aditive"), "is it 'additive'?"),
+        ((*FIT, "--model", "kernel", "--set", "members=forest"), "no parameter of kernel; it goes with"),
+        ((*FIT, "--set", "scale=log"), "it goes with --model additive or kernel"),
+        ((*FIT, "--model", "additive", "--folds", "2"), "needs 3 at least"),
+        ((*FIT, "--model", "additive", "--classes", "3"), "--classes is for classes"),
+        (("fit", "penguins.csv", "--target", "sex", "--model", "additive"), "a regressor predicts numbers"),
+        (("cv", "penguins.csv", "--target", "sex", "--models", "kernel"), "a regressor predicts numbers"),
+        (("cv", "penguins.csv", "--target", "weight", "--models", "kernel"), "has no column 'weight'"),
+        (("cv", "penguins.csv", "--target", "year", "--models", "kernl"), "is it 'kernel'?"),
+        (("cv", "penguins.csv", "--target", "year", "--models", "kernel,nb"), "models of one kind"),
+        (("cv", "penguins.csv", "--target", "year", "--models", "kernel", "--classes", "3"), "--classes is for"),
+    ],
+)
+def test_mistakes_with_models_of_numbers_are_named(words, message):
+    assert message in refused(*words)

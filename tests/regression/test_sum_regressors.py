@@ -1,5 +1,10 @@
 """Regressors that learn by sums: updates, the joint Gaussian, scales, and bad input."""
 
+import json
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,6 +13,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.pool.parameters import Data
+from posteriori.regression.rows import read_number_rows
+from posteriori.support.factors import Cholesky, normal_cdf
 
 BOTH = [po.AdditiveRegressor, po.KernelRegressor]
 
@@ -161,3 +169,152 @@ def test_gaps_of_training_rows_do_not_change_the_noise_or_the_variance_of_unknow
     # By the joint normal distribution, 4 · (1 − 0.8²) + 0.3².
     fresh[:, 1] = np.nan
     assert model.predict_density(fresh).std.mean() == pytest.approx(1.24, rel=0.08)
+
+
+def with_gaps_and_zeros(n=400):
+    """Return rows with a category and gaps, and a target of which a third is 0."""
+    rng = np.random.default_rng(4)
+    X, y = table(n, 4)
+    rows = pl.DataFrame(X, schema=["a", "b", "c", "d"]).with_columns(e=pl.Series(rng.choice(list("uvw"), n)))
+    rows = rows.with_columns(pl.when(pl.Series(rng.random(n) < 0.1)).then(None).otherwise(pl.col("b")).alias("b"))
+    return rows.with_columns(y=pl.Series(np.where(rng.random(n) < 0.3, 0.0, np.exp(y))))
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("scale", ["auto", "as_is"])
+def test_held_out_rows_are_predicted_as_if_their_fold_were_unlearned(kind, gaps, scale):
+    rows = with_gaps_and_zeros()
+    if not gaps:
+        rows = rows.drop("b")
+    model = kind(scale=scale).fit(rows, "y")
+    held_out = model.out_of_fold_
+    assert_array_equal(held_out.rows, np.arange(len(rows)))
+    assert_array_equal(held_out.y, rows["y"])
+    # A fold is what the rows outside of it predict: unlearning it leaves the same sums.
+    fold = folds_of(model, rows)
+    assert len(np.unique(fold)) == 9
+    for k in range(9):
+        part = rows.filter(pl.Series(fold == k))
+        others = kind(scale=scale).fit(rows, "y").unlearn(part, "y")
+        expected = others.predict_density(part).probability
+        assert_allclose(held_out.density.probability[fold == k], expected, rtol=1e-6, atol=1e-9)
+    assert model.cv_results_ == {
+        "member": [kind._features],
+        **{name: [score] for name, score in held_out.scores.items()},
+    }
+
+
+def folds_of(model, rows):
+    seed = int(np.random.default_rng(0).integers(2**31))
+    return read_number_rows(model.recipe, Data(rows, "y"), 9, seed).fold
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_held_out_scores_are_of_the_rows_of_the_fit(kind, tmp_path):
+    X, y = table()
+    model = kind().fit(X, y, sample_weight=np.arange(300) % 3)
+    assert model.cv_results_["crps"][0] > np.mean(model.predict_density(X).crps(y))
+    assert_array_equal(model.out_of_fold_.weight, (np.arange(300) % 3)[model.out_of_fold_.rows])
+    po.save(model, tmp_path / "m.posteriori")
+    kept = po.load(tmp_path / "m.posteriori")
+    assert kept.cv_results_ == model.cv_results_
+    for one in (kept, model.partial_fit(X[:20], y[:20]), kept.unlearn(X[:20], y[:20])):
+        with pytest.raises(AttributeError, match=f"{kind.__name__} keeps no held-out predictions"):
+            _ = one.out_of_fold_
+    for one in (model, kept):
+        with pytest.raises(AttributeError, match="keeps no cross-validated scores"):
+            _ = one.cv_results_
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("weight", [np.ones(3), np.eye(1, 12)[0] + np.eye(1, 12, 5)[0]])
+def test_few_rows_have_held_out_scores(kind, weight):
+    X, y = table(len(weight))
+    model = kind().fit(X, y, sample_weight=weight)
+    assert np.isfinite(model.out_of_fold_.density.probability).all()
+    assert all(np.isfinite(scores[0]) for name, scores in model.cv_results_.items() if name != "member")
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_folds_and_groups_are_held_out_together(kind):
+    rng = np.random.default_rng(6)
+    group = np.repeat(np.arange(40), 8)
+    X = np.column_stack([np.repeat(rng.normal(size=(40, 2)), 8, axis=0), rng.normal(size=320)])
+    y = np.repeat(rng.normal(size=40), 8) + 0.1 * rng.normal(size=320)
+    alone, together = kind(folds=4).fit(X, y), kind(folds=4).fit(X, y, groups=group)
+    assert together.cv_results_["crps"][0] > alone.cv_results_["crps"][0]
+    with pytest.raises(ValueError, match="groups holds 2 of them"):
+        kind().fit(X, y, groups=group % 2)
+    with pytest.raises(ValueError, match="folds"):
+        kind(folds=2).fit(X, y)
+
+
+_MINIMAL = """
+import sys, warnings, json
+for name in "numba llvmlite scipy sklearn polars narwhals joblib threadpoolctl typer rich pandas".split():
+    sys.modules[name] = None  # as if it were not installed
+warnings.simplefilter("ignore")
+import posteriori as po
+for path in sys.argv[2:]:
+    score = po.scoring.load_scorer(path)
+    print(json.dumps([[score(row), score.density(row).probability[0].tolist()] for row in json.loads(sys.argv[1])]))
+"""
+
+
+@pytest.mark.filterwarnings("ignore:unseen")
+def test_a_scorer_needs_numpy_and_safetensors_only(tmp_path):
+    rows = with_gaps_and_zeros()
+    models = [kind(scale=scale).fit(rows, "y") for kind in BOTH for scale in ("rank", "log", "as_is")]
+    models += [kind().fit(rows.drop_nulls(), "y") for kind in BOTH]
+    paths = [str(tmp_path / f"{k}.posteriori") for k in range(len(models))]
+    for model, path in zip(models, paths, strict=True):
+        po.save(model, path)
+    shown = [*rows.drop("y").head(20).to_dicts(), {}, {"a": 1.0}, {"e": "w", "c": -9.0, "b": None}]
+    command = [sys.executable, "-c", _MINIMAL, json.dumps(shown), *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    frame = pl.DataFrame(shown, schema=rows.drop("y").schema)
+    for model, line in zip(models, done.stdout.splitlines(), strict=True):
+        found = json.loads(line)
+        density = model.predict_density(frame)
+        # Nearly singular systems are solved alike, by two libraries or in batches, only as far as rounding lets them.
+        near = max(1e-9, np.finfo(float).eps * np.linalg.cond(model.fitted_.squares.matrix))
+        assert_allclose([one for _, one in found], density.probability, rtol=near, atol=1e-15)
+        expected = np.column_stack([density.mean, density.interval(0.9)])
+        assert_allclose([list(one.values()) for one, _ in found], expected, rtol=near)
+        here = pickle.loads(pickle.dumps(model.scorer()))
+        assert_allclose([list(here(row).values()) for row in shown], expected, rtol=near)
+    assert here.names == ("a", "b", "c", "d", "e")
+
+
+def test_a_scorer_refuses_what_is_no_row_and_the_pool_has_none(tmp_path):
+    X, y = table(60)
+    score = po.AdditiveRegressor().fit(X, y).scorer()
+    assert repr(score) == "<NumberScorer: 4 columns>"
+    with pytest.raises(TypeError, match="several rows to predict"):
+        score([{"x0": 1.0}])
+    with pytest.warns(UserWarning, match="'colour'"):
+        score({"x0": 1.0, "colour": "red"})
+    po.save(po.GenerativeRegressor(members=["additive"]).fit(X, y), tmp_path / "pool.posteriori")
+    with pytest.raises(ValueError, match=r"no scorer: .* fit an AdditiveRegressor"):
+        po.scoring.load_scorer(tmp_path / "pool.posteriori")
+    with pytest.raises(AttributeError, match="AdditiveRegressor and KernelRegressor have scorers"):
+        _ = po.GenerativeRegressor().scorer
+
+
+def test_factors_and_probabilities_without_scipy_are_those_of_scipy(monkeypatch):
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=(40, 40))
+    matrix, right = half @ half.T + np.eye(40), rng.normal(size=(40, 3))
+    z = np.linspace(-37.0, 9.0, 400).reshape(20, 20)
+
+    def results():
+        factor = Cholesky.of(matrix.copy())
+        return [factor.solve(right), factor.half_solve(right), factor.inverse, normal_cdf(z)]
+
+    by_scipy = results()
+    for name in ("scipy.linalg", "scipy.linalg.lapack", "scipy.special"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for one, other in zip(results(), by_scipy, strict=True):
+        assert_allclose(one, other, rtol=1e-10, atol=1e-14)
+    assert_allclose(results()[-1], by_scipy[-1], rtol=1e-12)  # z² times the rounding of z

@@ -190,3 +190,17 @@ def test_the_plot_of_predictions():
     assert f"within the 80 % interval: {100 * share:.0f} %" in ax.get_legend().get_texts()[0].get_text()
     with pytest.raises(ValueError, match="most is 0; draw at least one row"):
         po.plotting.plot_predictions(fitted(), most=0)
+
+
+@pytest.mark.parametrize("kind", [po.AdditiveRegressor, po.KernelRegressor])
+def test_a_report_on_a_sum_has_its_held_out_scores(kind):
+    rows = table()
+    model = kind().fit(rows, "cost")
+    page = check(po.report(model, rows))
+    assert [one["id"] for one in page.of("h2")] == SECTIONS
+    assert "Each row was predicted by models that had not learned from it." in page.text
+    assert "Scores of the model" in page.text
+    assert "pool" not in page.text
+    updated = check(po.report(model.partial_fit(rows, "cost"), rows)).text
+    assert "rows of this report" in updated
+    assert "held out from" not in updated

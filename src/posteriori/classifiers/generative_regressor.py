@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.estimator import Estimator
-from posteriori.classifiers.keywords import PROBABILITIES, SAMPLE, SUMMARY, SUMS, TO_SQL
+from posteriori.classifiers.keywords import PROBABILITIES, SAMPLE, SCORER, SUMMARY, SUMS, TO_SQL
 from posteriori.classifiers.parameters import declares_parameters
 from posteriori.classifiers.partitions import require_in_memory
 from posteriori.fitting.parameter_groups import Columns
@@ -50,6 +50,18 @@ class Regressor(RegressorMixin, Estimator):
     @property
     def _value(self) -> FittedNumbers:
         return cast(FittedNumbers, super()._value)
+
+    @property
+    def cv_results_(self) -> dict[str, list[Any]]:
+        """The cross-validated scores, as a table: of each member and of the pool, or of the one model."""
+        found: dict[str, list[Any]] = self._part(self._value.results or None, "keeps no cross-validated scores")
+        return found
+
+    @property
+    def out_of_fold_(self) -> HeldOutNumbers:
+        """Held-out densities of training rows."""
+        found: HeldOutNumbers = self._part(self._value.out_of_fold, "keeps no held-out predictions")
+        return found
 
     # Predicting -------------------------------------------------------------------------------------------------
 
@@ -220,6 +232,7 @@ class GenerativeRegressor(Regressor):
     n_jobs: int | None = None
 
     to_sql = Elsewhere(TO_SQL)
+    scorer = Elsewhere(SCORER)
     partial_fit = Elsewhere(SUMS)
     unlearn = Elsewhere(SUMS)
 
@@ -291,17 +304,6 @@ class GenerativeRegressor(Regressor):
     def member_weights_(self) -> dict[str, float]:
         """The weight of each member, by name."""
         return dict(zip(self._value.members.names, self._value.pool.weight.tolist(), strict=True))
-
-    @property
-    def cv_results_(self) -> dict[str, list[Any]]:
-        """The cross-validated scores of each member and of the pool."""
-        return self._value.results
-
-    @property
-    def out_of_fold_(self) -> HeldOutNumbers:
-        """Held-out densities of training rows."""
-        found: HeldOutNumbers = self._part(self._value.out_of_fold, "keeps no held-out predictions")
-        return found
 
     @property
     def importance_(self) -> NumberImportance:

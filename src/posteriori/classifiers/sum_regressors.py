@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Self, cast
 
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.generative_regressor import Regressor
 from posteriori.classifiers.keywords import DENSITY, TO_SQL
@@ -16,6 +17,7 @@ from posteriori.pool.parameters import Data
 from posteriori.regression.gaussian import FittedGaussian, add, fit, remove
 from posteriori.regression.locations import Name
 from posteriori.regression.scales import SCALES
+from posteriori.scoring.numbers import NumberScorer
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.keywords import Elsewhere
 from posteriori.support.typing import Array
@@ -26,12 +28,14 @@ class SumRegressor(Regressor):
     """A sum of features with a normal density around it."""
 
     scale: str = "auto"
+    folds: int = 9
     columns: Columns | None = None
     random_state: Any = 0
     n_jobs: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "scale": [StrOptions({"auto", *SCALES})],
+        "folds": [Interval(Integral, 3, None, closed="left")],
         "columns": [None, Columns],
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
@@ -43,12 +47,12 @@ class SumRegressor(Regressor):
     def _value(self) -> FittedGaussian:
         return cast(FittedGaussian, super()._value)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Learn from rows with a number as target; a previous fit is discarded.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, groups
             As in `GenerativeRegressor.fit`.
 
         Returns
@@ -61,7 +65,7 @@ class SumRegressor(Regressor):
             As in `GenerativeRegressor.fit`; or no column has two different values; or the scale is "log" and the
             target is negative.
         """
-        self.fitted_ = fit(self.recipe, self._features, Data(X, y, sample_weight))
+        self.fitted_ = fit(self.recipe, self._features, Data(X, y, sample_weight, groups=groups))
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -104,6 +108,11 @@ class SumRegressor(Regressor):
         self.fitted_ = remove(self._value, Data(X, y, sample_weight))
         return self
 
+    def scorer(self) -> NumberScorer:
+        """Return a function from one row, a dict, to the mean and the 90 % interval, a dict: for services."""
+        value = self._value
+        return NumberScorer(value.found, value.of_columns, value.recipe.name)
+
     @property
     def scale_(self) -> str:
         """The scale of the target: "as_is", "log" or "rank"."""
@@ -135,6 +144,9 @@ class AdditiveRegressor(SumRegressor):
     scale : {"auto", "as_is", "log", "rank"}, default "auto"
         The scale t of the target: as it is, its logarithm, or its normal scores; "auto" takes the one of the least
         cross-validated CRPS.
+    folds : int, default 9
+        Number of folds of the cross-validation, which chooses the scale and scores the model; at most the number of
+        rows.
     .. shared:: columns
     random_state : int, default 0
         Seed of the folds and of the rows that are sampled.
@@ -147,6 +159,12 @@ class AdditiveRegressor(SumRegressor):
     noise_ : float
         σ, on the scale of the target.
     coefficients_ : ndarray (p,)
+    cv_results_ : dict
+        The scores of held-out rows, at most 10,000: a table of one line, with the columns of that of
+        `GenerativeRegressor`. `partial_fit` and `unlearn` drop it, as it is of the rows before.
+    out_of_fold_ : HeldOutNumbers
+        The densities of these rows, each from the sums without its fold; not kept in files, and dropped with the
+        scores.
     target_ : Column
     schema_ : Schema
     n_features_in_ : int
@@ -247,6 +265,8 @@ class KernelRegressor(SumRegressor):
     ----------
     scale : {"auto", "as_is", "log", "rank"}, default "auto"
         As in `AdditiveRegressor`.
+    folds : int, default 9
+        As in `AdditiveRegressor`.
     .. shared:: columns
     random_state : int, default 0
         Seed of the folds, of the landmarks, and of the rows that are sampled.
@@ -259,6 +279,12 @@ class KernelRegressor(SumRegressor):
     noise_ : float
         σ, on the scale of the target.
     coefficients_ : ndarray (p,)
+    cv_results_ : dict
+        The scores of held-out rows, at most 10,000: a table of one line, with the columns of that of
+        `GenerativeRegressor`. `partial_fit` and `unlearn` drop it, as it is of the rows before.
+    out_of_fold_ : HeldOutNumbers
+        The densities of these rows, each from the sums without its fold; not kept in files, and dropped with the
+        scores.
     target_ : Column
     schema_ : Schema
     n_features_in_ : int

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.messages import as_user_errors, progress_bar
+from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.named_columns import group_numbers, kept_and_text, parts_of_dates
+from posteriori.cli.number_fit import folds_of_number, refuse_of_classes
 from posteriori.cli.options import (
     AsJson,
     Categorical,
@@ -21,12 +22,14 @@ from posteriori.cli.options import (
     TargetIsClass,
     TextOrKeep,
     models_option,
+    refuse_misspelt_regressors,
     split_names,
 )
 from posteriori.cli.targets import read_labelled
-from posteriori.registry import CROSS_VALIDATED
+from posteriori.registry import CROSS_VALIDATED, REGRESSOR, REGRESSORS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from posteriori.cli.targets import LabelledTable
@@ -45,7 +48,7 @@ _SHOWN = {
 def cv(
     table: TablePath,
     target: Target = "",
-    models: Annotated[list[str] | None, models_option(CROSS_VALIDATED)] = None,
+    models: Annotated[list[str] | None, models_option(CROSS_VALIDATED, tuple(REGRESSORS))] = None,
     folds: Annotated[
         int | None, typer.Option(metavar="N", min=2, help="Number of folds. Default: 5; of a number 9.")
     ] = None,
@@ -70,12 +73,15 @@ def cv(
     """Compare models by k-fold cross-validation.
 
     Models are sorted by log-loss, in nats per row; 0 is perfect. Numbers after ± are standard errors. Of a target that
-    is a quantity, the members of a regressor are compared. Details: docs/command_line.md.
+    is a quantity, the members of a regressor are compared, or models of numbers, sorted by CRPS. Details:
+    docs/command_line.md.
 
     Example:
 
         posteriori cv penguins.csv --target species --models nb,tan,lda
     """
+    names = split_names(models)
+    of_numbers = _check_kind(names, {"--classes": classes is not None, "--target-is-class": target_is_class}, target)
     data = read_labelled(
         table,
         target,
@@ -84,14 +90,15 @@ def cv(
         classes=classes,
         target_is_class=target_is_class,
         groups=groups,
-        numbers=not models,
+        numbers=not names,
+        only_numbers=of_numbers,
     )
     if data.is_number:
-        _cross_validate_numbers(table, target, data, folds, columns, dates, seed, as_json)
+        _cross_validate_numbers(table, target, names, data, folds, columns, dates, seed, as_json)
         return
     folds = folds or _FOLDS
     frame = data.frame
-    names = split_names(models) or list(CROSS_VALIDATED)
+    names = names or list(CROSS_VALIDATED)
 
     from posteriori.comparison import cross_validate
     from posteriori.reading.target_cuts import numbers_as_classes
@@ -143,9 +150,25 @@ def cv(
     print_table(out, page)
 
 
+def _check_kind(names: Sequence[str], of_classes: Mapping[str, bool], target: str) -> bool:
+    """Return whether models predict numbers; UserError if only some do, or if options are of classes."""
+    refuse_misspelt_regressors("--models", names)
+    predict_number = [name for name in names if name in REGRESSORS]
+    others = [name for name in names if name not in REGRESSORS]
+    if predict_number and others:
+        raise UserError(
+            f"--models names {predict_number[0]}, which predicts a number, and {others[0]}, which does not; compare "
+            "models of one kind"
+        )
+    if predict_number:
+        refuse_of_classes(of_classes, target)
+    return bool(predict_number)
+
+
 def _cross_validate_numbers(
     table: Path,
     target: str,
+    names: Sequence[str],
     data: LabelledTable,
     folds: int | None,
     columns: list[str] | None,
@@ -153,25 +176,29 @@ def _cross_validate_numbers(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Print the cross-validated scores of the members of a regressor, and of their pool."""
+    """Print the cross-validated scores of models, or without names of the members of a regressor and of their pool."""
     from posteriori.cli import number_pages, tables
     from posteriori.facts.numbers import number_members
-    from posteriori.registry import REGRESSOR
     from posteriori.tables.polars import exactly
 
-    frame = data.frame
+    frame, folds = data.frame, folds_of_number(folds)
     settings = {f"columns__{name}": value for name, value in kept_and_text(columns, data.features).items() if value}
     settings |= {"columns__dates": parts_of_dates(dates), "columns__categorical_features": data.categorical or None}
     with as_user_errors():
-        estimator = REGRESSOR.make(random_state=seed, **({} if folds is None else {"folds": folds}), **settings)
         groups = None if data.groups is None else group_numbers(frame[data.groups])
-        estimator.fit(frame.select(exactly(*data.features, target)), target, groups=groups)
+        rows = frame.select(exactly(*data.features, target))
+        found = []
+        for name in names or [REGRESSOR.name]:
+            estimator = REGRESSORS[name].make(random_state=seed, folds=folds, **settings)
+            members = number_members(estimator.fit(rows, target, groups=groups))
+            scores = {key: value for key, value in members[-1].items() if key != "weight"}
+            found += [{**scores, "member": name}] if names else members
     facts = {
         "command": "cv",
         "table": str(table),
         "target": target,
         "rows": frame.height,
-        "folds": estimator.folds,
-        "models": number_members(estimator),
+        "folds": folds,
+        "models": sorted(found, key=lambda one: float(one["crps"])) if names else found,
     }
     (tables.print_json if as_json else number_pages.print_number_cv)(facts)

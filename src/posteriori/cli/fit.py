@@ -55,7 +55,7 @@ from posteriori.cli.targets import (
     cuts_of,
     note_dates,
 )
-from posteriori.registry import REGRESSOR, ModelSpec, names_with
+from posteriori.registry import REGRESSOR, REGRESSORS, ModelSpec, names_with
 
 if TYPE_CHECKING:
     from posteriori.classifiers.classifier import Classifier
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from posteriori.support.typing import Array
 
 
-_FEWEST_FOLDS = 3  # of a regressor
 _FOLDS = 5  # of classes; a regressor has its own default
 _BEYOND_POOL = {"feature_weights", "components_per_class", "label_noise"}  # parameters of nb that the pool has not
 _RECORDED = 1 << 18  # first rows that evaluate recognises
@@ -192,7 +191,7 @@ def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
     target = arguments.target
     check_column(target, scan.types, arguments.title)
     cuts = cuts_of(scan.frames([target]), target, arguments.classes, arguments.target_is_class)
-    if cuts is not None and arguments.model != REGRESSOR.name:
+    if cuts is not None and arguments.model not in REGRESSORS:
         scan = scan.with_target_cut(target, cuts)
     features, groups = features_left(scan.names, target, arguments.ignore, arguments.title), arguments.groups
     if groups is not None:
@@ -202,12 +201,12 @@ def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
     # After wrong names of columns, which are the more likely mistake.
     place = output_at(arguments.output, arguments.tables, arguments.force, origin=arguments.origin)
     try:
-        if arguments.model == REGRESSOR.name:
+        if arguments.model in REGRESSORS:
             check_numeric(target, scan.types, scan.remarks.get(target))
             raise QuantityError("")
         scan, description = _describe(scan, arguments, features, hold_out)
     except QuantityError:
-        if arguments.model not in (None, REGRESSOR.name):
+        if arguments.model is not None and arguments.model not in REGRESSORS:
             raise
         from posteriori.statistics.description import describe_scan
 
@@ -269,7 +268,7 @@ def _fit_number(arguments: FitArguments, data: _TrainingTable) -> dict[str, Any]
     """Fit and save a regressor; return the facts."""
     import polars as pl
 
-    from posteriori.cli.number_fit import fit_number, refuse_of_classes
+    from posteriori.cli.number_fit import fit_number, folds_of_number, refuse_of_classes
 
     target, seen = arguments.target, arguments.hold_out
     of_classes = {
@@ -282,14 +281,12 @@ def _fit_number(arguments: FitArguments, data: _TrainingTable) -> dict[str, Any]
         "--classes": data.cuts is not None,
     }
     refuse_of_classes(of_classes, target)
-    made = _make_estimator(REGRESSOR, arguments, data.chosen)
-    estimator, _ = apply_settings(made, REGRESSOR, arguments.settings, pl.Series([], dtype=pl.String))
-    if isinstance(estimator.members, str) and estimator.members != "auto":
+    spec = REGRESSORS[arguments.model or REGRESSOR.name]
+    made = _make_estimator(spec, arguments, data.chosen)
+    estimator, _ = apply_settings(made, spec, arguments.settings, pl.Series([], dtype=pl.String))
+    if spec is REGRESSOR and isinstance(estimator.members, str) and estimator.members != "auto":
         estimator.set_params(members=[estimator.members])  # one name
-    if arguments.folds is not None:
-        if arguments.folds < _FEWEST_FOLDS:
-            raise UserError(f"--folds is {arguments.folds}; a regressor needs {_FEWEST_FOLDS} at least")
-        estimator.set_params(folds=arguments.folds)
+    estimator.set_params(folds=folds_of_number(arguments.folds))
     if arguments.model is None:
         note(f"{target!r} holds numbers, so the model predicts a number; --classes 4 cuts it into classes")
     groups = None
@@ -301,7 +298,7 @@ def _fit_number(arguments: FitArguments, data: _TrainingTable) -> dict[str, Any]
     found = fit_number(estimator, data.scan, target, data.description, groups, _RECORDED)
     with as_user_errors():
         data.place.save(estimator)
-    about = {"command": "fit", "table": " ".join(arguments.tables), "model": REGRESSOR.name}
+    about = {"command": "fit", "table": " ".join(arguments.tables), "model": spec.name}
     return {**about, **found, "output": str(arguments.output)}
 
 
@@ -672,7 +669,7 @@ def fit(
 
     if as_json:
         tables.print_json(facts)
-    elif facts["model"] == REGRESSOR.name:
+    elif facts["model"] in REGRESSORS:
         number_pages.print_number_fit(facts, details)
     else:
         (fit_facts.print_fit if details else first_page.print_first_page)(facts)

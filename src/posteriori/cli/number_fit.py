@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from posteriori.statistics.description import ScannedTable
     from posteriori.support.typing import Array
 
+_FEWEST_FOLDS, _FOLDS = 3, 9
+
 
 def refuse_of_classes(given: Mapping[str, bool], target: str) -> None:
     """Raise UserError if an option that is given is one of classes."""
@@ -23,6 +25,13 @@ def refuse_of_classes(given: Mapping[str, bool], target: str) -> None:
                 f"{option} is for classes, and the model predicts {target!r} as a number; leave it out, or cut the "
                 "target into classes with --classes 4"
             )
+
+
+def folds_of_number(given: int | None) -> int:
+    """Return the number of folds of a regressor; UserError if there are too few."""
+    if given is not None and given < _FEWEST_FOLDS:
+        raise UserError(f"--folds is {given}; a regressor needs {_FEWEST_FOLDS} at least")
+    return _FOLDS if given is None else given
 
 
 def fit_number(

@@ -18,6 +18,7 @@ from posteriori.cli.tables import (
     print_sentences,
     print_table,
 )
+from posteriori.registry import REGRESSOR, REGRESSORS
 from posteriori.support.formatting import count, listed, number, plural
 
 if TYPE_CHECKING:
@@ -46,14 +47,16 @@ def print_number_fit(facts: Facts, details: bool) -> None:
     rows = f"{facts['table']}: {plural(facts['rows'], 'row')}, {plural(len(features), 'feature')}"
     out.print(f"{rows}; {label_text(facts['target'])}: {lowest} to {highest}")
     out.print()
-    print_sentences(out, [*facts["summary"], what_matters_to_number(facts["importance"])])
+    matters = [what_matters_to_number(facts["importance"])] if "importance" in facts else []
+    print_sentences(out, [*facts["summary"], *matters])
     out.print()
     if details:
         from posteriori.cli.fit_facts import print_columns
 
         print_columns(out, facts["columns"])
-        _print_members(out, facts["members"])
-        _print_importance(out, facts)
+        _print_scores(out, facts["members"])
+        if "importance" in facts:
+            _print_importance(out, facts)
     shown = facts["hints"] if details else facts["hints"][:_MOST_HINTS]
     for hint in shown:
         out.print(f"hint: {hint}")
@@ -61,11 +64,12 @@ def print_number_fit(facts: Facts, details: bool) -> None:
         out.print(f"and {plural(len(facts['hints']) - len(shown), 'more note')}")
     if shown:
         out.print()
-    members = plural(len(facts["members"]) - 1, "regression")
-    out.print(f"saved to {facts['output']}: a pool of {members}", soft_wrap=True)
+    spec, is_pool = REGRESSORS[facts["model"]], facts["model"] == REGRESSOR.name
+    what = f"pool of {plural(len(facts['members']) - 1, 'regression')}" if is_pool else spec.title
+    out.print(f"saved to {facts['output']}: a {what}", soft_wrap=True)
     out.print(f"new rows: posteriori predict {shlex.quote(facts['output'])} TABLE", soft_wrap=True)
     if not details:
-        out.print("columns, scores and members: --details")
+        out.print(f"columns{', scores and members' if is_pool else ' and scores'}: --details")
 
 
 def print_number_evaluation(facts: Facts) -> None:
@@ -84,9 +88,10 @@ def print_regressor(facts: Facts) -> None:
     out = console()
     out.print(f"{facts['model']} of {label_text(facts['target'])}, {count(facts['n_parameters'])} parameters")
     out.print()
-    print_sentences(out, facts["summary"])
-    out.print()
-    _print_members(out, facts["members"])
+    if facts["members"]:  # none after partial_fit and unlearn
+        print_sentences(out, facts["summary"])
+        out.print()
+        _print_scores(out, facts["members"])
     table = new_table("column", "kind", left=2)
     for column in facts["columns"]:
         categories = f" of {column['n_categories']}" if "n_categories" in column else ""
@@ -97,11 +102,11 @@ def print_regressor(facts: Facts) -> None:
 
 
 def print_number_cv(facts: Facts) -> None:
-    """Print the cross-validated scores of the members and of the pool."""
+    """Print the cross-validated scores of models, or of the members and of the pool."""
     out = console()
     folds = f"{facts['folds']}-fold cross-validation"
     out.print(f"{facts['table']}: {facts['rows']:,} rows, {folds} of {label_text(facts['target'])}\n")
-    _print_members(out, facts["models"])
+    _print_scores(out, facts["models"])
 
 
 def what_matters_to_number(importance: Sequence[Facts]) -> str:
@@ -129,10 +134,14 @@ def _print_importance(out: Console, facts: Facts) -> None:
     out.print(f"CRPS added when the column is unknown, on {facts['importance_rows']['rows']:,} held-out rows\n")
 
 
-def _print_members(out: Console, members: Sequence[Facts]) -> None:
-    table = new_table("member", "weight", *(_SHORT.get(key, name) for key, name in _SCORES.items()))
-    for one in members:
-        weight = "" if one["member"] == "pool" else f"{one['weight']:.2f}"
-        table.add_row(one["member"], weight, *(number(one[key]) for key in _SCORES))
+def _print_scores(out: Console, models: Sequence[Facts]) -> None:
+    """Print a line for each member of a pool, with its weight, and one for the pool; or one for each model."""
+    of_pool = any("weight" in one for one in models)
+    head = ["member", "weight"] if of_pool else ["model"]
+    table = new_table(*head, *(_SHORT.get(key, name) for key, name in _SCORES.items()))
+    for one in models:
+        name = one["member"]
+        weight = [] if not of_pool else [""] if name == "pool" else [f"{one['weight']:.2f}"]
+        table.add_row(name, *weight, *(number(one[key]) for key in _SCORES))
     print_table(out, table)
     out.print("CRPS, RMSE, MAE and width are in units of the target; coverage and width are of 90% intervals\n")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.messages import UserError
-from posteriori.registry import MODELS, REGRESSOR, ModelSpec, find_model, names_with
+from posteriori.registry import MODELS, REGRESSORS, ModelSpec, find_model, names_with
 from posteriori.support.suggestions import closest, similar
 
 if TYPE_CHECKING:
@@ -111,19 +111,25 @@ def base_models() -> list[ModelSpec]:
     return [spec for spec in MODELS.values() if spec.generative and " " not in spec.name]
 
 
+def settable_models() -> list[ModelSpec]:
+    """Return the models whose parameters --set sets, without variants: of classes, and of numbers."""
+    return [*base_models(), *REGRESSORS.values()]
+
+
 def model_help() -> str:
     """Return the help of --model: the names of all models, except variants."""
     pool, *others = base_models()
     names = ", ".join(spec.name for spec in others)
-    of_numbers = f"{REGRESSOR.name} predicts a number"
+    of_numbers = f"Of a number: {', '.join(REGRESSORS)}"
     return f"{pool.name} (default) combines all that suit. Or {names}; or a candidate of the pool. {of_numbers}."
 
 
-def models_option(default: Sequence[str]) -> Any:
-    """Return the option --models of a command that compares models, given its default."""
+def models_option(default: Sequence[str], of_numbers: Sequence[str] = ()) -> Any:
+    """Return the option --models of a command that compares models, given its default, and those of numbers."""
     generative = ", ".join(spec.name for spec in base_models())
     discriminative = ", ".join(name for name, spec in MODELS.items() if not spec.generative)
-    text = f"Generative: {generative}. Discriminative: {discriminative}. Default: {','.join(default)}."
+    numbers = f" Of a number: {', '.join(of_numbers)}." if of_numbers else ""
+    text = f"Generative: {generative}. Discriminative: {discriminative}. Default: {','.join(default)}.{numbers}"
     return typer.Option(metavar="A,B", help=text, show_default=False)
 
 
@@ -135,15 +141,24 @@ def model_named(option: str, name: str) -> ModelSpec:
     UserError
         There is none, or it is discriminative, and fit cannot save it.
     """
-    if name == REGRESSOR.name:
-        return REGRESSOR
+    if name in REGRESSORS:
+        return REGRESSORS[name]
+    refuse_misspelt_regressors(option, [name])
     try:
         spec = find_model(name)
     except ValueError as error:
-        raise UserError(f"{option!r}: {error}") from None
+        raise UserError(f"{option!r}: {error}; of a number {', '.join(map(repr, REGRESSORS))}") from None
     if not spec.generative:
         raise UserError(f"{option!r}: {name!r} is discriminative and only for comparison; use posteriori cv or compare")
     return spec
+
+
+def refuse_misspelt_regressors(option: str, names: Sequence[str]) -> None:
+    """Raise UserError if a name is none of a model, and most like that of a model of numbers."""
+    known = [*MODELS, *REGRESSORS]
+    for name in names:
+        if name not in known and (meant := similar(name, known)) in REGRESSORS:
+            raise UserError(f"{option!r}: there is no model {name!r}; is it {meant!r}?")
 
 
 def split_names(values: Sequence[str] | None) -> list[str]:
@@ -213,7 +228,7 @@ def apply_settings(
     known, stated = parameters_of(spec), dict(settings)
     for name in stated:
         if name not in known:
-            others = {one.name: parameters_of(one) for one in base_models() if not one.of_counts}
+            others = {one.name: parameters_of(one) for one in settable_models() if not one.of_counts}
             owners = [model for model, parameters in others.items() if name in parameters]
             meant = similar(name, known.keys() | set().union(*others.values()))
             hint = f"--model {spec.name} --set help lists these" if meant is None else f"did you mean {meant!r}?"

@@ -223,8 +223,11 @@ def read_labelled(
     target_is_class: bool,
     groups: str | None = None,
     numbers: bool = False,
+    only_numbers: bool = False,
 ) -> LabelledTable:
-    """Read a table whose target holds classes, or with `numbers` a quantity, and apply the options on its columns.
+    """Read a table whose target holds classes, and apply the options on its columns.
+
+    With `numbers` a quantity is a number, and with `only_numbers` each target.
 
     Raises
     ------
@@ -233,9 +236,12 @@ def read_labelled(
     """
     read, is_number = read_frame(path, labels=target), False
     try:
+        if only_numbers:
+            check_column(target, read.schema, path.name)
+            raise QuantityError("")
         frame = target_as_classes(read, target, path, classes, target_is_class)
     except QuantityError:
-        if not numbers:
+        if not (numbers or only_numbers):
             raise
         frame, is_number = rows_with_number(read, target), True
     features = features_left(frame.columns, target, ignore, path.name)

@@ -46,13 +46,13 @@ def _command_of(arguments: Sequence[str], command: Any) -> tuple[str, Any]:
 
 def _instead_of(option: str, words: str, command: Any) -> str:
     """Return the replacement of an option that a command lacks; empty if nothing is known to do the same."""
-    from posteriori.cli.options import base_models, parameters_of, settings_of
+    from posteriori.cli.options import parameters_of, settable_models, settings_of
 
     known = _options_of(command)
     if (instead := _INSTEAD.get(option, "")) and instead.partition(" ")[0] in known:
         return f"use {instead}"
     name = next(iter(settings_of([f"{option.removeprefix('--')}=x"])), "")
-    if option == "--set" or any(name in parameters_of(one) for one in base_models()):
+    if option == "--set" or any(name in parameters_of(one) for one in settable_models()):
         if words == _WITH_SETTINGS:
             return f"use --set {name}=VALUE (--set help lists what a model has)"
         if words in ("posteriori cv", "posteriori compare"):

@@ -14,7 +14,7 @@ from posteriori.model import Pool, clip_log_posteriors
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.pool.parameters import FEW_ROWS, Data
 from posteriori.pool.partial_rows import fit_partial_rows
-from posteriori.regression.held_out import HeldOutNumbers, scores_of_numbers
+from posteriori.regression.held_out import MOST_PREDICTED, HeldOutNumbers, scores_of_numbers
 from posteriori.regression.held_out_members import FoldMembers
 from posteriori.regression.importance import HeldOutRows, most_rows
 from posteriori.regression.locate import BLOCK, Located, locate
@@ -29,8 +29,7 @@ from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables.progress import Step, plan_steps, start_progress, step
 
-_PREDICTED = 10_000  # rows whose held-out densities are kept
-_JUDGED = 2000  # of them, by which smoothing and weights are chosen
+_JUDGED = 2000  # of the rows whose held-out densities are kept, by which smoothing and weights are chosen
 _PARTIAL = 500  # of them, of which cells are hidden
 _LOCATING, _GROWING, _JUDGING, _WEIGHING = "fitting sums", "growing trees", "predicting held-out rows", "weighing"
 _STEPS = [Step(_LOCATING, 2.0), Step(_GROWING, 1.0), Step(_JUDGING, 2.0), Step(_WEIGHING, 2.0)]
@@ -132,7 +131,7 @@ class _Judged:
 
 def _smoothed(rows: NumberRows, folds: FoldMembers) -> _Judged:
     """Return the members with the smoothing that predicts held-out rows best, and their predictions."""
-    chosen = rows.sample(_PREDICTED)
+    chosen = rows.sample(MOST_PREDICTED)
     raw = _held_out_raw(rows, folds, chosen)
     judged = np.sort(np.argsort(rows.sample_keys[chosen], kind="stable")[:_JUDGED])
     part, y, weight = raw.rows(judged), rows.y[chosen[judged]], rows.weight[chosen[judged]]

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtr
 
 from posteriori.fitting.recipe import Recipe
 from posteriori.model.predictive import NumberCells
 from posteriori.pool.parameters import Data
 from posteriori.reading import check_weights, read_labels
-from posteriori.regression.least_squares import LeastSquares
+from posteriori.regression.held_out import MOST_PREDICTED, HeldOutNumbers
+from posteriori.regression.least_squares import LeastSquares, Products
 from posteriori.regression.locate import locate
 from posteriori.regression.locations import Locations, Name
-from posteriori.regression.rows import numbers_of, read_number_rows, reject_missing
+from posteriori.regression.rows import NumberRows, numbers_of, read_number_rows, reject_missing
 from posteriori.regression.value import FittedNumbers
 from posteriori.support.checks import generator, require
 from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.user_warnings import warn
-
-_FOLDS = 9  # for the choice of the scale
 
 
 @dataclass(frozen=True)
@@ -62,21 +61,7 @@ class FittedGaussian(FittedNumbers):
     def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
         """Return the probability of each cell of the target, (n, G)."""
         del n_jobs
-        additive = self.found.additive
-        assert additive is not None
-        values, unknown = self.found.design.of_rows(batch, additive)
-        variance = self.noise * (1.0 + self.squares.leverages(values, np.ones(len(values)))) + unknown
-        if additive is not self.squares and unknown.any():
-            # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
-            variance = np.where(unknown > 0, np.maximum(variance, additive.noise + unknown), variance)
-        return self.of_locations(self.squares.predict(values), np.sqrt(variance)[:, np.newaxis])
-
-    def of_locations(self, location: Array, spread: Array) -> Array:
-        """Return the probability of each cell, (n, G), by the means and standard deviations, (n, 1), on the scale."""
-        below = ndtr((self.found.edges[1:-1] - location) / spread)
-        density = np.diff(below, axis=1, prepend=0.0, append=1.0)
-        of_atoms = np.broadcast_to(self.found.share[self.found.atoms], (len(location), int(self.found.atoms.sum())))
-        return self.found.with_floor(self.found.with_atoms(density, of_atoms))
+        return self.found.normal_probability(batch)
 
     @cached_property
     def usual_variance(self) -> float:
@@ -84,13 +69,9 @@ class FittedGaussian(FittedNumbers):
         squares = self.squares
         return self.noise * (1.0 + (1.0 + squares.used) / squares.products.weight)
 
-    def without_rows(self) -> Self:
-        """Return a value of the same predictions."""
-        return self
-
     def for_file(self) -> Self:
         """Return the value as a model file holds it."""
-        return replace(self, record=self.record.for_file())
+        return replace(self, record=self.record.for_file(), out_of_fold=None)
 
     def check(self) -> None:
         """Raise ValueError unless the parts, which may come from a file, agree with each other."""
@@ -102,12 +83,32 @@ class FittedGaussian(FittedNumbers):
 def fit(recipe: Recipe, name: Name, data: Data) -> FittedGaussian:
     """Return the joint Gaussian of a table: of the features of columns, or of the similarities to landmarks too."""
     seed = int(generator(recipe.parameters["random_state"]).integers(2**31))
-    rows = read_number_rows(recipe, data, _FOLDS, seed)
+    rows = read_number_rows(recipe, data, recipe.parameters["folds"], seed)
     with one_blas_thread():
-        found = locate(rows, [name], recipe.parameters["scale"]).whole
-    if not found.locations:
-        raise ValueError("no column of X has two different values; give the regressor a column to learn from")
-    return FittedGaussian(recipe, rows.target, rows.batch.schema, found)
+        located = locate(rows, [name], recipe.parameters["scale"])
+        if not located.whole.locations:
+            raise ValueError("no column of X has two different values; give the regressor a column to learn from")
+        found = FittedGaussian(recipe, rows.target, rows.batch.schema, located.whole)
+        return _with_held_out(found, rows, located.without)
+
+
+def _with_held_out(value: FittedGaussian, rows: NumberRows, without: Sequence[Products | None]) -> FittedGaussian:
+    """Return the value with predictions of training rows from the sums without their folds, and their scores."""
+    found, chosen = value.found, rows.sample(MOST_PREDICTED)
+    probability = np.empty((len(chosen), len(found.cells)))
+    for k, sums in enumerate(without):
+        of_fold, places = np.flatnonzero(rows.fold == k), np.flatnonzero(rows.fold[chosen] == k)
+        if len(places):
+            share = _share_with(found, rows.y[of_fold], rows.weight[of_fold], -1.0)
+            others = replace(found, sums=sums, share=share)
+            (squares,) = others.squares
+            noise = squares.noise_with(squares.used_by_factor())
+            probability[places] = others.normal_probability(rows.batch.rows(chosen[places]), noise)
+    density = value.density(probability)
+    held_out = HeldOutNumbers(density, rows.y[chosen], rows.weight[chosen], rows.folded.evaluated[chosen])
+    (one,) = found.locations
+    results: dict[str, list[Any]] = {"member": [one.name], **{name: [score] for name, score in held_out.scores.items()}}
+    return replace(value, results=results, out_of_fold=held_out)
 
 
 def add(value: FittedGaussian, data: Data) -> FittedGaussian:
@@ -154,6 +155,13 @@ def _with_sums(value: FittedGaussian, data: Data, sign: float) -> FittedGaussian
                 "the model cannot have learned from these rows, or none would be left; unlearn takes rows that fit or "
                 "partial_fit has seen"
             )
-    counts = found.share * found.sums.weight + sign * np.bincount(found.cells.nearest(y), weight, len(found.cells))
-    share = np.maximum(counts, 0.0) / np.maximum(counts, 0.0).sum()
-    return replace(value, found=replace(found, sums=sums, share=share))
+    share = _share_with(found, y, weight, sign)
+    # Held-out scores are of the rows before.
+    return replace(value, found=replace(found, sums=sums, share=share), results={}, out_of_fold=None)
+
+
+def _share_with(found: Locations, y: Array, weight: Array, sign: float) -> Array:
+    """Return the share of the training rows in each cell, (G,), with further ones, or without some."""
+    assert found.sums is not None
+    counts = found.share * found.sums.rows + sign * np.bincount(found.cells.nearest(y), weight, len(found.cells))
+    return np.asarray(np.maximum(counts, 0.0) / np.maximum(counts, 0.0).sum())

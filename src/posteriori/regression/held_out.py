@@ -11,6 +11,7 @@ from posteriori.model.predictive import PredictiveDensity
 from posteriori.support.typing import Array
 
 COVERAGE = 0.9  # of the intervals that are judged
+MOST_PREDICTED = 10_000  # rows whose held-out densities are kept
 
 
 @dataclass(frozen=True)

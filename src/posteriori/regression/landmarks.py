@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 
 from posteriori.regression.features import Features
 from posteriori.support.checks import check_numbers
+from posteriori.support.factors import Cholesky
 from posteriori.support.typing import Array
 
 _ROOT3 = np.sqrt(3.0)
@@ -76,10 +76,10 @@ class Landmarks:
         check_numbers("the weights of inputs", self.weight, shape[1:], 0.0)
 
     @cached_property
-    def _factor(self) -> Array:
+    def _factor(self) -> Cholesky:
         covariance = matern(squared_distances(self.inputs, self.inputs, self.weight))
         covariance[np.diag_indices_from(covariance)] += _JITTER
-        return np.asarray(cholesky(covariance, lower=True, check_finite=False))
+        return Cholesky.of(covariance)
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -87,4 +87,4 @@ class Landmarks:
     def of_rows(self, inputs: Array) -> Array:
         """Return the features of rows, (n, m), from their inputs (n, q)."""
         covariance = matern(squared_distances(self.inputs, inputs, self.weight))
-        return np.asarray(solve_triangular(self._factor, covariance, lower=True, check_finite=False).T)
+        return self._factor.half_solve(covariance).T

@@ -14,6 +14,7 @@ from posteriori.regression.landmarks import Inputs, Landmarks
 from posteriori.regression.least_squares import LeastSquares, Products
 from posteriori.regression.scales import Scale
 from posteriori.support.checks import check_equal, check_numbers, require
+from posteriori.support.factors import normal_cdf
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
@@ -112,6 +113,32 @@ class Locations:
         values, variance = self.design.of_rows(batch, self.additive)
         each = [one.predict(values[:, : len(one.penalty)])[:, 0] for one in self.squares]
         return np.stack(each, axis=1), np.sqrt(variance)
+
+    def normal_probability(self, batch: Batch, noise: float | None = None) -> Array:
+        """Return the probability of each cell, (n, G), by the one location with a normal density around it.
+
+        Parameters
+        ----------
+        batch : Batch
+        noise : float, optional
+            σ²; by default that of the least squares.
+        """
+        (squares,), additive = self.squares, self.additive
+        assert additive is not None
+        noise = squares.noise if noise is None else noise
+        values, unknown = self.design.of_rows(batch, additive)
+        variance = noise * (1.0 + squares.leverages(values, np.ones(len(values)))) + unknown
+        if additive is not squares and unknown.any():
+            # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
+            variance = np.where(unknown > 0, np.maximum(variance, additive.noise + unknown), variance)
+        return self.normal_around(squares.predict(values), np.sqrt(variance)[:, np.newaxis])
+
+    def normal_around(self, location: Array, spread: Array) -> Array:
+        """Return the probability of each cell, (n, G), by the means and standard deviations, (n, 1), on the scale."""
+        below = normal_cdf((self.edges[1:-1] - location) / spread)
+        density = np.diff(below, axis=1, prepend=0.0, append=1.0)
+        of_atoms = np.broadcast_to(self.share[self.atoms], (len(location), int(self.atoms.sum())))
+        return self.with_floor(self.with_atoms(density, of_atoms))
 
     def with_atoms(self, probability: Array, of_atoms: Array) -> Array:
         """Return probabilities of cells, (n, G), in which the atoms have given ones, and the others the rest."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtri
 
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
@@ -76,6 +75,8 @@ def scales_of(y: Array, weight: Array) -> tuple[Scale, ...]:
 
 def _knots_of_ranks(y: Array, weight: Array) -> tuple[Array, Array]:
     """Return quantiles of numbers, and the normal scores of their ranks."""
+    from scipy.special import ndtri  # imported here, because a scorer has no SciPy
+
     order = np.argsort(y, kind="stable")
     ordered, share = y[order], weight[order] / weight.sum()
     reached = np.concatenate([[0.0], np.cumsum(share)])

@@ -28,7 +28,7 @@ class FittedNumbers(FittedValue):
     """The result of a fit to a target of numbers: a density over the cells of the target."""
 
     of_columns: Schema
-    # cross-validated scores of the members of a pool, and of the pool; empty of others
+    # cross-validated scores of the members of a pool, and of the pool, or of one model; empty after updates
     results: dict[str, list[Any]] = field(default_factory=dict, kw_only=True)
     out_of_fold: HeldOutNumbers | None = field(default=None, kw_only=True)  # not in files
 
@@ -49,6 +49,10 @@ class FittedNumbers(FittedValue):
     def schema(self) -> Schema:
         """The columns."""
         return self.of_columns
+
+    def without_rows(self) -> Self:
+        """Return a value of the same predictions without held-out predictions."""
+        return replace(self, out_of_fold=None)
 
     @cached_property
     def rows(self) -> RowsToPredict:
@@ -97,7 +101,7 @@ class FittedRegression(FittedNumbers):
 
     def without_rows(self) -> Self:
         """Return a value of the same predictions without held-out predictions."""
-        return replace(self, out_of_fold=None, held_out=None)
+        return replace(super().without_rows(), held_out=None)
 
     def for_file(self) -> Self:
         """Return the value as a model file holds it."""

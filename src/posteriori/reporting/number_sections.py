@@ -51,6 +51,12 @@ _MEASURES = {
     "coverage": ("coverage", 3), "width": ("width", 4),
 }  # fmt: skip
 
+_OF_POOL = (
+    "The density is a pool of members: the product of their densities to the power of their weights, scaled to a total "
+    "of 1."
+)
+_OF_HELD_OUT = "The scores are those of training rows, each held out from the models that predicted it."
+
 WORDS = {
     "Interval": "A range that holds the true number with a stated probability, here 90 % unless said otherwise.",
     "CRPS": (
@@ -118,25 +124,26 @@ def _table_section(subject: NumberReport, facts: Sequence[ColumnFacts]) -> Secti
 
 
 def _members_section(subject: NumberReport) -> Section:
-    results, shown = subject.model.fitted_.results, []
-    lead = (
-        "The density is a pool of members: the product of their densities to the power of their weights, scaled to a "
-        "total of 1. The scores are those of training rows, each held out from the models that predicted it."
-    )
-    total = sum(results.get("weight", [])[:-1]) or 1.0
+    results = subject.model.fitted_.results
+    is_pool, scored = "weight" in results, results.get("member", [])
+    weights: list[float] = results["weight"] if is_pool else []
+    lead = [_OF_POOL] if is_pool else []
+    lead += [_OF_HELD_OUT] if scored else []
 
     def measures(scores: Mapping[str, float]) -> list[str]:
         return [number(scores[key], digits) for key, (_, digits) in _MEASURES.items()]
 
-    for m, name in enumerate(results.get("member", [])):
-        weight = results["weight"][m]
-        part = ["", ""] if name == "pool" else [number(weight, 3), bar(weight / total)]
-        shown.append([name, *part, *measures({key: results[key][m] for key in _MEASURES})])
+    total = sum(weights[:-1]) or 1.0
+    shown = []
+    for m, name in enumerate(scored):
+        weight = [number(weights[m], 3), bar(weights[m] / total)] if is_pool and name != "pool" else ["", ""]
+        shown.append([name, *weight[: 2 * is_pool], *measures({key: results[key][m] for key in _MEASURES})])
     if not subject.held_out:
-        lead += " The last line scores the predictions of the rows of this report."
-        shown.append(["rows of this report", "", "", *measures(subject.predicted.scores)])
-    head = ["member", "weight", "", *(title for title, _ in _MEASURES.values())]
-    return Section("members", "Members and scores", lead, (table("Members of the pool", head, shown),))
+        lead.append("The last line scores the predictions of the rows of this report.")
+        shown.append(["rows of this report", *[""] * 2 * is_pool, *measures(subject.predicted.scores)])
+    head = [*(["member", "weight", ""] if is_pool else ["model"]), *(title for title, _ in _MEASURES.values())]
+    title, caption = ("Members and scores", "Members of the pool") if is_pool else ("Scores", "Scores of the model")
+    return Section("members", title, " ".join(lead), (table(caption, head, shown),))
 
 
 def _predictions_section(subject: NumberReport) -> Section:

@@ -13,6 +13,7 @@ import numpy as np
 from posteriori.kernels.machine.compiling import use_numba
 from posteriori.model import GenerativeModel, PartialRows, Pool, Posterior
 from posteriori.model_files import Content, check_is_fitted_content, distinct, parse, read_file, refuse_unknown, unpack
+from posteriori.scoring.numbers import NumberScorer, number_scorer
 from posteriori.scoring.out_of_range import ranges_of
 from posteriori.scoring.posterior import ModelRows, Scorer
 from posteriori.scoring.rows import RowsToPredict
@@ -26,7 +27,7 @@ from posteriori.user_warnings import warn
 
 _NETWORK = "BayesianNetwork"
 _MIXTURE = "MixtureModel"
-_OF_NUMBERS = "FittedRegression"
+_OF_NUMBERS = ("FittedRegression", "FittedGaussian")
 
 
 @dataclass(frozen=True)
@@ -116,15 +117,15 @@ def load_posterior(path: Path) -> FittedPosterior | None:
         if content["model"] == _NETWORK:
             return None
         check_is_fitted_content(content)
-        if content["fitted"]["type"] != _OF_NUMBERS:
+        if content["fitted"]["type"] not in _OF_NUMBERS:
             fitted = _posterior_of(content["fitted"], arrays)
             fitted.check()
             return fitted
     raise NumberModelError(f"{str(path)!r} predicts a number, and has no classes: use posteriori.load(path).predict")
 
 
-def load_scorer(path: Any, *, compiled: bool = False) -> Scorer:
-    """Read a function from one row to the posterior out of a model file: for services.
+def load_scorer(path: Any, *, compiled: bool = False) -> Scorer | NumberScorer:
+    """Read a function from one row to the posterior, or to the predicted number, out of a model file: for services.
 
     Of the dependencies only NumPy and safetensors are imported, and no other needs to be installed: the process starts
     in about half a second.
@@ -139,8 +140,8 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer:
 
     Returns
     -------
-    Scorer
-        That of `model.scorer()`.
+    Scorer or NumberScorer
+        That of `model.scorer()`: of an `AdditiveRegressor` or a `KernelRegressor` a `NumberScorer`.
 
     Raises
     ------
@@ -150,7 +151,7 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer:
         `compiled` is true, and Numba is not installed.
     ValueError
         As `posteriori.load`; or the file holds a Bayesian network: use ``load(path).as_classifier(target).scorer()``;
-        or it holds a regressor.
+        or it holds a `GenerativeRegressor`.
 
     Examples
     --------
@@ -163,7 +164,10 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer:
     """
     if compiled:
         use_numba()
-    fitted = load_posterior(Path(path))
+    try:
+        fitted = load_posterior(Path(path))
+    except NumberModelError:
+        return number_scorer(Path(path))
     if fitted is None:
         raise ValueError(
             f"{str(path)!r} holds a Bayesian network; name the variable to predict: "

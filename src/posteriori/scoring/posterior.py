@@ -14,7 +14,7 @@ from posteriori.reading.opening import RecordTable, warn_of_unknown_keys
 from posteriori.sources.table_source import Labelling, RowReader, warn_of_unseen
 from posteriori.support.formatting import plural
 from posteriori.support.typing import Array
-from posteriori.tables import Schema
+from posteriori.tables import Batch, Schema
 from posteriori.user_warnings import warn
 
 _ROW = slice(0, 1)
@@ -30,6 +30,35 @@ class RowPosterior(Protocol):
 
     def log_posterior(self, row: Mapping[str, Any]) -> Array:
         """Return log p(y | x) in nats, (C,); NaN, with a warning, for a row that no class can produce."""
+
+
+@dataclass(frozen=True)
+class RowsOfDicts:
+    """Reads one row, a dict from column name to cell, without a table."""
+
+    schema: Schema
+    model: str  # the name of the model in messages
+    method: str  # that takes several rows
+
+    @cached_property
+    def _known(self) -> frozenset[str | None]:
+        return frozenset({*self.schema.given, self.schema.target})
+
+    def batch(self, row: Mapping[str, Any]) -> Batch:
+        """Return a row as a batch; warn of keys that are no columns, and of unseen categories."""
+        schema = self.schema
+        if type(row) is not dict and not isinstance(row, Mapping):
+            raise TypeError(
+                f"the row is a {type(row).__name__}; give one row as a dict from column name to cell, and several rows "
+                f"to {self.method}"
+            )
+        if not row.keys() <= self._known:
+            warn_of_unknown_keys([row], schema.given, self.model, schema.target)
+        reader = RowReader(RecordTable((row,), schema.given), schema, schema.places)
+        batch = reader.batch(_ROW, _NO_LABELS)
+        if batch.unseen:
+            warn_of_unseen(batch.unseen, reader.misspelt(batch.unseen))
+        return batch
 
 
 @dataclass(frozen=True)
@@ -50,24 +79,12 @@ class ModelRows:
         return self.schema.given
 
     @cached_property
-    def _known(self) -> frozenset[str | None]:
-        return frozenset({*self.names, self.schema.target})
+    def _rows(self) -> RowsOfDicts:
+        return RowsOfDicts(self.schema, self.model, "predict_proba")
 
     def log_posterior(self, row: Mapping[str, Any]) -> Array:
         """Return log p(y | x) in nats, (C,); NaN, with a warning, for a row that no class can produce."""
-        schema = self.schema
-        if type(row) is not dict and not isinstance(row, Mapping):
-            raise TypeError(
-                f"the row is a {type(row).__name__}; give one row as a dict from column name to cell, and several rows "
-                "to predict_proba"
-            )
-        if not row.keys() <= self._known:
-            warn_of_unknown_keys([row], schema.given, self.model, schema.target)
-        reader = RowReader(RecordTable((row,), schema.given), schema, schema.places)
-        batch = reader.batch(_ROW, _NO_LABELS)
-        if batch.unseen:
-            warn_of_unseen(batch.unseen, reader.misspelt(batch.unseen))
-        log_posterior: Array = self.posterior.log_posterior(batch)[0]
+        log_posterior: Array = self.posterior.log_posterior(self._rows.batch(row))[0]
         if np.isnan(log_posterior[0]):
             warn(
                 "no class can produce the row, so its posterior is undefined (NaN); set alpha > 0, or correct a number "

@@ -1,0 +1,69 @@
+"""Cholesky factors and the normal distribution: by SciPy where the process has loaded it, otherwise by NumPy alone.
+
+Estimators load SciPy with scikit-learn. A scorer runs without them, and SciPy would take most of its start.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from posteriori.support.typing import Array
+
+_ROOT2 = math.sqrt(2.0)
+
+
+def _loaded(module: str, name: str) -> Any:
+    """Return a function of SciPy; None if the process has not loaded it, or another thread is loading it now."""
+    return getattr(sys.modules.get(module), name, None)
+
+
+@dataclass(frozen=True)
+class Cholesky:
+    """The lower triangle L of a positive definite matrix L Lᵀ."""
+
+    lower: Array  # (p, p): what is above the diagonal is no part of it
+
+    @classmethod
+    def of(cls, matrix: Array) -> Cholesky:
+        """Return the factor of a matrix, which may be overwritten; LinAlgError if it is not positive definite."""
+        cho_factor = _loaded("scipy.linalg", "cho_factor")
+        if cho_factor is None:
+            return cls(np.linalg.cholesky(matrix))
+        return cls(cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)[0])
+
+    def solve(self, right: Array) -> Array:
+        """Return (L Lᵀ)⁻¹ times a matrix."""
+        cho_solve = _loaded("scipy.linalg", "cho_solve")
+        if cho_solve is None:
+            return np.asarray(self.inverse.T @ (self.inverse @ right))
+        return np.asarray(cho_solve((self.lower, True), right, check_finite=False))
+
+    def half_solve(self, right: Array) -> Array:
+        """Return L⁻¹ times a matrix."""
+        solve_triangular = _loaded("scipy.linalg", "solve_triangular")
+        if solve_triangular is None:
+            return np.asarray(self.inverse @ right)  # NumPy has no solver of triangles
+        return np.asarray(solve_triangular(self.lower, right, lower=True, check_finite=False))
+
+    @cached_property
+    def inverse(self) -> Array:
+        """L⁻¹, (p, p)."""
+        dtrtri = _loaded("scipy.linalg.lapack", "dtrtri")
+        if dtrtri is None:
+            return np.tril(np.linalg.inv(np.tril(self.lower)))
+        return np.tril(dtrtri(self.lower, lower=1)[0])
+
+
+def normal_cdf(z: Array) -> Array:
+    """Return the probability of standard normal numbers up to z."""
+    ndtr = _loaded("scipy.special", "ndtr")
+    if ndtr is not None:
+        return np.asarray(ndtr(z))
+    found = [0.5 * math.erfc(-one / _ROOT2) for one in z.ravel().tolist()]
+    return np.array(found).reshape(z.shape)
