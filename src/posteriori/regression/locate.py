@@ -23,7 +23,7 @@ _ROWS_OF_AMPLITUDES = 500
 _ROWS_OF_FILLER = 5000
 _ROWS_OF_NOISE = 500
 _DECADES, _GRID = 4, 100  # how far below the variance of all residuals that of whole rows may be
-_USUAL_SHARE = 0.1  # of these residuals, of whole rows: one row more, which counts where few rows are whole
+_USUAL_SHARE = 0.1  # of the variance of residuals: that of one row more, a weak prior where few rows are whole
 _LANDMARKS = 600
 _JUDGED = 2000  # rows, by which the scale is chosen
 BLOCK = 4096  # rows whose features are held at a time
@@ -89,7 +89,7 @@ def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") ->
         design = replace(design, landmarks=landmarks)
         of_landmarks = np.full(len(landmarks), kernel.penalty_of_kernel)
         penalties["kernel"] = np.concatenate([kernel.penalty(features), of_landmarks])
-    # The amplitudes are beside the noise of all rows, and the sums beside that of whole ones.
+    # Amplitudes are relative to the noise of all rows, and sums to that of rows without a gap.
     locations = tuple(Location(name, counted * penalties[name]) for name in wanted)
     return _cross_fitted(rows, Locations(cells, share, scale, design, None, locations))
 
@@ -97,8 +97,8 @@ def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") ->
 def _with_filler(rows: NumberRows, features: Features, penalty: Array, target: Array) -> tuple[Design, float]:
     """Return the design that expects unknown features by the joint normal distribution of all and of the target.
 
-    With it as how much of a row a row counts in its sums, on average. Each covariance is that of the rows in which both
-    features are known. The variance of the target in rows without a gap is the most probable one of a grid, by the
+    The second value is the mean weight of a row in its sums. Each covariance is that of the rows in which both features
+    are known. The variance of the target in rows without a gap is the most probable one of a grid, by the
     residuals of some rows.
     """
     sample = rows.sample(_ROWS_OF_FILLER, turn=2)
