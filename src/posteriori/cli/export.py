@@ -90,7 +90,7 @@ def sql(
     The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
     integrated out. In SQLite and DuckDB numbers may be text. The probabilities are those of predict --proba. The rows
     are in no order: name their key with --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode; and for
-    additive: the mean of a number and the ends of its interval, in rows without missing cells.
+    an AdditiveRegressor from Python: the mean of a number and the ends of its interval, in rows without missing cells.
     For JavaScript: posteriori export.
 
     Example:
@@ -104,10 +104,10 @@ def sql(
     estimator = load_classifier_or_regressor(model)
     if not isinstance(estimator, Classifier | AdditiveRegressor):
         of_numbers = isinstance(estimator, Regressor)
-        remedy = "additive" if of_numbers else "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"
+        models = "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"
+        remedy = "a po.AdditiveRegressor in Python, and po.save it" if of_numbers else f"--model {models}"
         raise UserError(
-            f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit --model "
-            f"{remedy}"
+            f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit {remedy}"
         )
     if isinstance(estimator, Classifier):
         refuse_given({"--coverage": coverage is not None}, "numbers", "predicts classes")

@@ -84,9 +84,10 @@ def print_regressor(facts: Facts) -> None:
     out = console()
     out.print(f"{facts['model']} of {label_text(facts['target'])}, {count(facts['n_parameters'])} parameters")
     out.print()
-    print_sentences(out, facts["summary"])
-    out.print()
-    _print_members(out, facts["members"])
+    if facts["members"]:
+        print_sentences(out, facts["summary"])
+        out.print()
+        _print_members(out, facts["members"])
     table = new_table("column", "kind", left=2)
     for column in facts["columns"]:
         categories = f" of {column['n_categories']}" if "n_categories" in column else ""

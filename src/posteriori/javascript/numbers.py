@@ -32,7 +32,7 @@ def written_regressor(model: Regressor) -> dict[str, Any]:
     if not isinstance(model, AdditiveRegressor):
         raise TypeError(
             f"a {type(model).__name__} has parts that a page or a script does not hold, such as similarities between "
-            "rows; fit an AdditiveRegressor (posteriori fit --model additive)"
+            "rows; fit a po.AdditiveRegressor in Python, and po.save it"
         )
     check_is_fitted(model)
     value, found = model._value, model._value.found

@@ -26,7 +26,7 @@ from posteriori.user_warnings import warn
 
 _NETWORK = "BayesianNetwork"
 _MIXTURE = "MixtureModel"
-_OF_NUMBERS = "FittedRegression"
+_OF_NUMBERS = ("FittedRegression", "FittedGaussian")
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def load_posterior(path: Path) -> FittedPosterior | None:
         if content["model"] == _NETWORK:
             return None
         check_is_fitted_content(content)
-        if content["fitted"]["type"] != _OF_NUMBERS:
+        if content["fitted"]["type"] not in _OF_NUMBERS:
             fitted = _posterior_of(content["fitted"], arrays)
             fitted.check()
             return fitted
