@@ -343,9 +343,25 @@ def test_commands_of_classifiers_refuse_the_model_in_one_sentence(words):
     assert "predicts a number, and this command needs a classifier" in refused(*words)
 
 
-@pytest.mark.parametrize("command", ["explore", "export", "sql"])
+@pytest.mark.parametrize("kind", [po.AdditiveRegressor, po.KernelRegressor])
+def test_commands_take_a_sum_that_python_saved(kind):
+    rows = load_penguins().drop_nulls("body_mass_g")
+    model = kind().fit(rows, "body_mass_g")
+    po.save(model, "sum.posteriori")
+    lines = succeeds("predict", "sum.posteriori", "penguins.csv", "--quantiles", "0.5").splitlines()
+    assert len(lines) == 1 + len(load_penguins())
+    assert float(lines[1].split(",")[1]) == pytest.approx(model.predict_density(rows.head(1)).median[0])
+    assert "Half of its predictions" in succeeds("evaluate", "sum.posteriori", "penguins.csv")
+    shown = succeeds("show", "sum.posteriori")
+    assert "flipper_length_mm" in shown
+    assert "CRPS" not in shown  # it has no scores of members
+
+
+@pytest.mark.parametrize("command", ["sql", "export", "explore"])
 def test_commands_that_write_sums_of_columns_name_the_model_that_is_one(command):
-    assert "additive" in refused(command, "mass.posteriori")
+    sentence = refused(command, "mass.posteriori")
+    assert "--model" not in sentence
+    assert "--model additive" in sentence
 
 
 def test_functions_of_classifiers_refuse_the_model_in_one_sentence():

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posteriori as po
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.regression.explanation import orders_of
-from posteriori.regression.importance import importance_of
+from posteriori.regression.importance import importance_of, most_rows
 from posteriori.tables.batch import joined
 
 
@@ -157,6 +157,22 @@ def test_importance_is_the_increase_of_the_score_without_the_column():
     assert found.standard_error[j] > 0
     assert repr(found).splitlines()[0].endswith("without each column (80 held-out rows)")
     found.check_against(len(found.names))
+
+
+@pytest.mark.filterwarnings("ignore:column 'same'")
+def test_columns_are_measured_together_as_one_by_one(monkeypatch):
+    model = po.GenerativeRegressor().fit(table().with_columns(gaps=pl.Series([None, 1.0, 2.0] * 100)), "y")
+    held_out = model.fitted_.held_out
+    together = held_out.importance()
+    monkeypatch.setattr("posteriori.regression.importance._AT_ONCE", 1)
+    one_by_one = held_out.importance()
+    assert_allclose(together.increase, one_by_one.increase, rtol=1e-9, atol=1e-12)
+    assert_allclose(together.standard_error, one_by_one.standard_error, rtol=1e-9, atol=1e-12)
+
+
+def test_wide_tables_are_measured_on_few_rows():
+    assert all(most_rows(n) * n <= 5000 for n in (5, 12, 41, 50))
+    assert most_rows(3) == 1000
 
 
 @pytest.mark.filterwarnings("ignore:column 'same'")

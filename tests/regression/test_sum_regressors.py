@@ -318,3 +318,18 @@ def test_factors_and_probabilities_without_scipy_are_those_of_scipy(monkeypatch)
     for one, other in zip(results(), by_scipy, strict=True):
         assert_allclose(one, other, rtol=1e-10, atol=1e-14)
     assert_allclose(results()[-1], by_scipy[-1], rtol=1e-12)  # z² times the rounding of z
+
+
+@pytest.mark.parametrize("kind", [*BOTH, po.GenerativeRegressor])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rows_are_predicted_if_most_cells_of_many_columns_are_missing(kind, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(900, 10)) + rng.normal(size=(900, 1))
+    y = rows @ np.linspace(-1.0, 2.0, 10) + rng.normal(size=len(rows))
+    gaps = np.where(rng.random(rows.shape) < 0.7, np.nan, rows)
+    model = kind().fit(gaps[:400], y[:400])
+    usual = np.abs(y[400:] - np.median(y[:400])).mean()
+    for fresh, least in ((rows[400:], 0.65), (gaps[400:], 0.8)):
+        low, high = model.predict_interval(fresh).T
+        assert np.mean((low <= y[400:]) & (y[400:] <= high)) > least
+        assert model.predict_density(fresh).crps(y[400:]).mean() < 0.6 * usual

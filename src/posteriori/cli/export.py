@@ -104,10 +104,10 @@ def sql(
     estimator = load_classifier_or_regressor(model)
     if not isinstance(estimator, Classifier | AdditiveRegressor):
         of_numbers = isinstance(estimator, Regressor)
-        remedy = "additive" if of_numbers else "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"
+        models = "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"
+        remedy = "--model additive" if of_numbers else f"--model {models}"
         raise UserError(
-            f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit --model "
-            f"{remedy}"
+            f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit {remedy}"
         )
     if isinstance(estimator, Classifier):
         refuse_given({"--coverage": coverage is not None}, "numbers", "predicts classes")

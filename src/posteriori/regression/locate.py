@@ -23,6 +23,7 @@ _ROWS_OF_AMPLITUDES = 500
 _ROWS_OF_FILLER = 5000
 _ROWS_OF_NOISE = 500
 _DECADES, _GRID = 4, 100  # how far below the variance of all residuals that of whole rows may be
+_USUAL_SHARE = 0.1  # of the variance of residuals: that of one row more, a weak prior where few rows are whole
 _LANDMARKS = 600
 _JUDGED = 2000  # rows, by which the scale is chosen
 BLOCK = 4096  # rows whose features are held at a time
@@ -65,9 +66,9 @@ def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") ->
     sample = rows.sample(_ROWS_OF_AMPLITUDES)
     few = rows.batch.rows(sample)
     additive = learn_amplitudes(features, features.of_rows(few), by_rank[sample])
-    design = Design(features, None, None)
+    design, counted = Design(features, None, None), 1.0
     if features.unknown(rows.batch).any():
-        design = _with_filler(rows, features, additive.penalty(features), by_rank)
+        design, counted = _with_filler(rows, features, additive.penalty(features), by_rank)
     if scale_name != "auto":
         scales = tuple(one for one in scales if one.name == scale_name)
         if not scales:
@@ -88,15 +89,17 @@ def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") ->
         design = replace(design, landmarks=landmarks)
         of_landmarks = np.full(len(landmarks), kernel.penalty_of_kernel)
         penalties["kernel"] = np.concatenate([kernel.penalty(features), of_landmarks])
-    locations = tuple(Location(name, penalties[name]) for name in wanted)
+    # Amplitudes are relative to the noise of all rows, and sums to that of rows without a gap.
+    locations = tuple(Location(name, counted * penalties[name]) for name in wanted)
     return _cross_fitted(rows, Locations(cells, share, scale, design, None, locations))
 
 
-def _with_filler(rows: NumberRows, features: Features, penalty: Array, target: Array) -> Design:
+def _with_filler(rows: NumberRows, features: Features, penalty: Array, target: Array) -> tuple[Design, float]:
     """Return the design that expects unknown features by the joint normal distribution of all and of the target.
 
-    Each covariance is that of the rows in which both features are known. The variance of the target in rows without a
-    gap is the most probable one of a grid, by the residuals of some rows.
+    The second value is the mean weight of a row in its sums. Each covariance is that of the rows in which both features
+    are known. The variance of the target in rows without a gap is the most probable one of a grid, by the
+    residuals of some rows.
     """
     sample = rows.sample(_ROWS_OF_FILLER, turn=2)
     batch, weight, targets = rows.batch.rows(sample), rows.weight[sample], target[sample, np.newaxis]
@@ -107,14 +110,18 @@ def _with_filler(rows: NumberRows, features: Features, penalty: Array, target: A
     mixed = _share((sums.mixed - sums.features[:, np.newaxis] * usual) * weight.sum(), known.features[:, np.newaxis])
     zero = np.zeros_like(sums.features)
     whole = replace(sums, squares=squares, mixed=mixed, features=zero)
-    found = LeastSquares(whole, penalty)
+    # The fewer rows a covariance is learned from, the more the prior counts.
+    pairs = np.maximum(known.squares.mean(axis=1) / known.weight, 1.0 / len(sample))
+    found = LeastSquares(whole, penalty / pairs)
     few = slice(0, _ROWS_OF_NOISE)
     filled, variance = found.filled(values[few], unknown[few])
     squared = (targets[few] - found.predict(filled)) ** 2
     grid = squared.mean() * np.logspace(-_DECADES, 0, _GRID)
     of_rows = grid + variance
-    noise = grid[np.argmin(weight[few] @ (np.log(of_rows) + squared / of_rows))]
-    return Design(features, found, None, float(noise))
+    prior = weight[few].mean() * _USUAL_SHARE * squared.mean() / grid
+    noise = float(grid[np.argmin(weight[few] @ (np.log(of_rows) + squared / of_rows) + prior)])
+    counted = np.average(1.0 / (1.0 + variance[:, 0] / noise), weights=weight[few])
+    return Design(features, found, None, noise), float(counted)
 
 
 def _share(sums: Array, known: Array) -> Array:
