@@ -188,7 +188,7 @@ class JointModel(DensityMixin, Estimator):
         j = self._column(target)
         if method == "pool":
             return np.asarray(self._pool(target).predict(self._named(X)))
-        if j in self._value.law.cells:
+        if j in self._value.law.grids:
             return self.predict_density(X, target, method).mean
         categories = write_column(self._value.schema.columns[j])
         return np.asarray(categories[self.predict_proba(X, target, method).argmax(axis=1)])
@@ -202,7 +202,7 @@ class JointModel(DensityMixin, Estimator):
             As in `predict`.
         """
         j = self._column(target)
-        if j in self._value.law.cells:
+        if j in self._value.law.grids:
             raise ValueError(f"{target!r} holds numbers; predict_density(X, {target!r}) has their density")
         if method == "pool":
             pool = self._pool(target)
@@ -221,7 +221,7 @@ class JointModel(DensityMixin, Estimator):
             As in `predict`.
         """
         j = self._column(target)
-        if j not in self._value.law.cells:
+        if j not in self._value.law.grids:
             raise ValueError(f"{target!r} holds categories; predict_proba(X, {target!r}) has their probabilities")
         if method == "pool":
             found: PredictiveDensity = self._pool(target).predict_density(self._named(X))
@@ -265,7 +265,7 @@ class JointModel(DensityMixin, Estimator):
             of_column = marginals[j]
             found[name] = (
                 law.density(j, of_column)
-                if j in law.cells
+                if j in law.grids
                 else dict(zip(self.categories(name), of_column[0].tolist(), strict=True))
             )
         return next(iter(found.values())) if len(found) == 1 else found
@@ -285,7 +285,7 @@ class JointModel(DensityMixin, Estimator):
             raise ValueError(f"{both[0]!r} is in the event and given; state it once")
         for name, finding in event.items():
             j = self._column(name)
-            if j in law.cells and not law.cells[j].step and not isinstance(finding, tuple):
+            if j in law.grids and not law.grids[j].cells.step and not isinstance(finding, tuple):
                 raise ValueError(
                     f"no single number of {name!r} has a probability; ask for a range, ({name!r}: (low, high))"
                 )
@@ -392,7 +392,7 @@ class JointModel(DensityMixin, Estimator):
         _, filled = self._filled(X, method, False, generator(0))
         law, lines = self._value.law, []
         for name, one in filled.items():
-            is_number = self._column(name) in law.cells
+            is_number = self._column(name) in law.grids
             for row, cell, sure in zip(one.rows.tolist(), one.values.tolist(), one.certainty.tolist(), strict=True):
                 lines.append(
                     (
@@ -433,7 +433,7 @@ class JointModel(DensityMixin, Estimator):
 
     def _by_pool(self, X: Any, target: str, rows: Array, draw: bool, rng: np.random.Generator) -> imputation.Filled:
         j = self._column(target)
-        if j in self._value.law.cells:
+        if j in self._value.law.grids:
             density = self.predict_density(X, target)
             numbers = density.sample(1, rng)[:, 0] if draw else density.mean
             return imputation.Filled(rows, imputation.on_grid(self._value, j, numbers), density.std)
@@ -479,7 +479,7 @@ class JointModel(DensityMixin, Estimator):
                 f'the model keeps no rows to fit a pool of {target!r} to; use method="joint", or fit with '
                 "keep_rows=True and ask before the model is saved"
             )
-        spec = REGRESSOR if j in value.law.cells else find_model("pool")
+        spec = REGRESSOR if j in value.law.grids else find_model("pool")
         made = spec.make(random_state=self.random_state, n_jobs=self.n_jobs, columns=self.columns)
         fitted: FittedValue = made.fit(self._rows_with(target, j), target).fitted_
         return fitted.without_rows()

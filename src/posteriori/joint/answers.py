@@ -81,14 +81,9 @@ def columns_of(
         n = len(next(iter(codes.values())))
         if j not in codes:
             found.append(np.full(n, np.nan) if column.kind != "categorical" else np.zeros(n, column.code_type))
-        elif j in law.cells:
+        elif j in law.grids:
             low, high = bounds.get(j, (-np.inf, np.inf))
-            cells, drawn = law.cells[j], codes[j]
-            below = cells.share_below(np.full(n, low), drawn, strictly=True) if low > -np.inf else np.zeros(n)
-            upto = cells.share_below(np.full(n, high), drawn) if high < np.inf else np.ones(n)
-            share = below + (upto - below) * (1.0 - rng.random(n))
-            numbers = cells.number_at(drawn, share)
-            found.append(np.full(n, low) if low == high else numbers)
+            found.append(np.full(n, low) if low == high else law.grids[j].draw(codes[j], rng, low, high))
         else:
             found.append((codes[j] + 1).astype(column.code_type))
     return found

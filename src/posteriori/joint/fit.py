@@ -19,13 +19,13 @@ from posteriori.fitting.recipe import Recipe
 from posteriori.fitting.rows import read_first_rows
 from posteriori.fitting.update import add as add_rows
 from posteriori.fitting.update import remove as remove_rows
+from posteriori.joint.grids import NumberGrid
 from posteriori.joint.value import FittedJoint
 from posteriori.learning.backoff import smoothing_in
 from posteriori.learning.fit import TrainingRows
 from posteriori.model.beliefs import Tables
 from posteriori.reading import read_table
 from posteriori.registry import find_model
-from posteriori.regression.target_cells import step_of
 from posteriori.sources import LabelledSource
 from posteriori.sources.sampled import sampled_source
 from posteriori.support.checks import generator
@@ -67,9 +67,9 @@ def fit(recipe: Recipe, X: Any, sample_weight: Any = None) -> FittedJoint:
     kept = {name: one for name, one in members.items() if name in recipe_members(recipe)}
     total = sum(weights[name] for name in kept)
     shares = {name: weights[name] / total for name in kept}
-    steps = _steps(members["tree"], few)
+    grids = _grids(members["tree"], few)
     table_kept = X if recipe.parameters["keep_rows"] else None
-    return FittedJoint(recipe, first.rows.target, kept, shares, steps, table=table_kept)
+    return FittedJoint(recipe, first.rows.target, kept, shares, grids, table=table_kept)
 
 
 def recipe_members(recipe: Recipe) -> tuple[str, ...]:
@@ -186,13 +186,16 @@ def _weights(members: Sequence[Fitted], source: LabelledSource, rng: np.random.G
     return np.asarray(np.exp(free - np.logaddexp.reduce(free)))
 
 
-def _steps(fitted: Fitted, rows: TrainingRows) -> dict[str, float]:
-    """Return of each column of numbers the greatest step of which all sampled values are multiples; 0 for none."""
-    schema = fitted.schema
-    cells = np.concatenate(list(rows.source.stream(lambda batch: batch.numbers.values, "reading")))
-    return {schema.names[j]: _step(cells[:, k]) for k, j in enumerate(schema.of_kind("continuous"))}
-
-
-def _step(cells: Array) -> float:
-    values = np.asarray(cells[~np.isnan(cells)], np.float64)
-    return step_of(values) if len(values) and values.min() < values.max() else 0.0
+def _grids(fitted: Fitted, rows: TrainingRows) -> dict[str, NumberGrid]:
+    """Return the numbers of the bins of each column, by sampled rows."""
+    schema, source = fitted.schema, rows.source
+    cells = np.concatenate(list(source.stream(lambda batch: batch.numbers.values, "reading")))
+    weight = np.ones(len(cells)) if source.weight is None else source.weight
+    found = {}
+    for k, j in enumerate(schema.of_kind("continuous")):
+        column = schema.columns[j]
+        if column.is_binned:
+            known = ~np.isnan(cells[:, k])
+            values = np.asarray(cells[known, k], np.float64)
+            found[column.name] = NumberGrid.of(values, weight[known], column.cuts or ())
+    return found
