@@ -41,11 +41,38 @@ from experiments.real_tables import data_folder, in_first_half, tables
 MOST_ROWS, MOST_COLUMNS = 1200, 6
 HIDDEN = (0.0, 0.3, 0.6)
 GAPS = 0.2
-TABLES = (
-    "adult anneal audiology autos car colic crx cylinder_bands diabetes_pima diamonds eucalyptus german "
-    "glass heart_cleveland hepatitis hmda iris lymph magic nursery penguins phoneme segment soybean "
-    "telco_churn titanic_1309 vehicle vote wine zoo"
-).split(" ")
+TABLES = [
+    "adult",
+    "anneal",
+    "audiology",
+    "autos",
+    "car",
+    "colic",
+    "crx",
+    "cylinder_bands",
+    "diabetes_pima",
+    "diamonds",
+    "eucalyptus",
+    "german",
+    "glass",
+    "heart_cleveland",
+    "hepatitis",
+    "hmda",
+    "iris",
+    "lymph",
+    "magic",
+    "nursery",
+    "penguins",
+    "phoneme",
+    "segment",
+    "soybean",
+    "telco_churn",
+    "titanic_1309",
+    "vehicle",
+    "vote",
+    "wine",
+    "zoo",
+]
 _FEW = 1e-6
 
 Line = dict[str, Any]
