@@ -146,6 +146,29 @@ def test_the_density_of_numbers_integrates_to_one():
         assert (drawn == 0).mean() == pytest.approx((column == 0).mean(), abs=0.05)
 
 
+def test_importance_is_mutual_information():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 3, 6000)
+    b = np.where(rng.random(6000) < 0.8, a, rng.integers(0, 3, 6000))
+    rows = pl.DataFrame({"a": a, "b": b, "c": rng.integers(0, 2, 6000)}).select(pl.all().cast(pl.String))
+    found = po.JointModel().fit(rows).importance_
+    share = np.histogram2d(a, b, bins=3)[0] / 6000
+    one, other = share.sum(axis=1), share.sum(axis=0)
+    wanted = (share * np.log(share / np.outer(one, other))).sum() / -(other * np.log(other)).sum()
+    assert found.filter(pl.col("known") == "a")["b"][0] == pytest.approx(wanted, abs=0.01)
+    assert found.filter(pl.col("known") == "a")["a"][0] == pytest.approx(1.0)
+    assert found.filter(pl.col("known") == "c")["a"][0] == pytest.approx(0.0, abs=0.01)
+
+
+def test_pools_can_be_fitted_at_once_without_keeping_rows():
+    model = po.JointModel(targets=["sex"], keep_rows=False, random_state=1).fit(PENGUINS)
+    assert set(model.predict(PENGUINS.head(3), "sex")) <= {"female", "male"}
+    with pytest.raises(ValueError, match="keeps no rows"):
+        model.predict(PENGUINS.head(3), "island")
+    with pytest.raises(ValueError, match="no column 'age'"):
+        po.JointModel(targets=["age"]).fit(PENGUINS)
+
+
 @pytest.mark.parametrize(
     ("question", "message"),
     [

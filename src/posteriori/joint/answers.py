@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from posteriori.joint.findings import bounds_of, likelihoods_of
 from posteriori.joint.law import Law
@@ -62,6 +63,27 @@ def cell_scores(law: Law, source: LabelledSource) -> Array:
         return np.concatenate(law.in_blocks(len(batch), of_rows))
 
     return source.with_width(n_columns).map(of_batch)
+
+
+def explained(law: Law) -> Array:
+    r"""Return the share of the entropy of each column that each column alone removes, (d, d), NaN where it has none.
+
+    .. math:: \frac{I(x_i; x_j)}{H(x_j)} = \frac{1}{H(x_j)} \sum_k p(x_i = k) \sum_l p(l \mid k)
+              \log \frac{p(x_j = l \mid x_i = k)}{p(x_j = l)}
+    """
+    columns, sizes = law.columns, law.sizes
+    alone = law.believe({j: np.ones((1, size)) for j, size in sizes.items()}).marginals()
+    found = np.full((len(columns), len(columns)), np.nan)
+    entropy = np.array([-(xlogy(alone[j], alone[j])).sum() for j in columns])
+    for a, i in enumerate(columns):
+        known = {j: np.ones((sizes[i], size)) for j, size in sizes.items()}
+        known[i] = np.eye(sizes[i])
+        given = law.believe(known).marginals()
+        for b, j in enumerate(columns):
+            if entropy[b] > 0:
+                gain = xlogy(given[j], given[j]) - xlogy(given[j], np.maximum(alone[j], _TINY))
+                found[a, b] = float(alone[i][0] @ gain.sum(axis=1)) / entropy[b]
+    return found
 
 
 def draw(value: FittedJoint, n: int, given: Mapping[str, Any] | None, rng: np.random.Generator) -> Any:

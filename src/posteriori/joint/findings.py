@@ -73,10 +73,16 @@ def _of_value(law: Law, j: int, name: str, value: Any) -> Array:
     categories = law.schema.columns[j].categories
     code = next((k for k, one in enumerate(categories) if one == value and type(one) is type(value)), None)
     if code is None:
-        code = next((k for k, one in enumerate(categories) if str(one) == str(value)), None)
+        code = next((k for k, one in enumerate(categories) if _text(one) == _text(value)), None)
     if code is None:
         raise ValueError(f"{name!r} is never {value!r}; {closest(str(value), [str(one) for one in categories])}")
     return np.asarray(np.arange(size) == code, np.float64)
+
+
+def _text(category: Any) -> str:
+    """Return a category as text; true and false are written as databases do, or as Python does."""
+    text = str(category)
+    return text.lower() if isinstance(category, bool) or text in ("True", "False") else text
 
 
 def _of_range(law: Law, j: int, name: str, low: Any, high: Any) -> Array:

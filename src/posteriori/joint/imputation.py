@@ -30,6 +30,8 @@ def missing_cells(X: Any, names: list[str]) -> dict[str, Array]:
     """Return which rows lack each column, (n,), of a data frame or an array."""
     if isinstance(X, np.ndarray):
         return {name: _is_missing(X[:, j]) for j, name in enumerate(names)}
+    if not nw.dependencies.is_into_dataframe(X):
+        raise TypeError(f"X is a {type(X).__name__}; give a data frame or an array, whose missing cells are filled")
     frame = nw.from_native(X, eager_only=True)
     found = {}
     for name in names:

@@ -89,7 +89,8 @@ class FittedJoint(FittedValue):
         for one in self.members.values():
             one.check()
             require(one.schema == self.schema, "the members are of different columns")
-        binned = {column.name: column.cardinality for column in self.schema.columns if column.is_binned}
+        columns = [column for column in self.schema.columns if column.is_binned and not column.valueless]
+        binned = {column.name: column.cardinality for column in columns}
         require(binned.keys() == self.grids.keys(), "the numbers of bins are missing")
         for name, n_bins in binned.items():
             self.grids[name].check_against(n_bins)
