@@ -18,9 +18,7 @@ from posteriori.classifiers.parameters import declares_parameters
 from posteriori.fitting.fitted import FittedValue
 from posteriori.fitting.parameter_groups import Columns
 from posteriori.joint import answers, imputation
-from posteriori.joint.findings import likelihoods_of
 from posteriori.joint.fit import add, fit, redrawn, remove
-from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.reading import Scan, scan
@@ -28,7 +26,6 @@ from posteriori.registry import REGRESSOR, find_model
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.keywords import Wanted
-from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import quote
 from posteriori.tables.arrays import write_column
@@ -273,21 +270,7 @@ class JointModel(DensityMixin, Estimator):
         ValueError
             The question cannot be read, or what is known is impossible.
         """
-        law = self._value.law
-        read = read_question(question, law)
-        if read.is_event:
-            return self.probability(read.asked, read.given)
-        marginals = law.believe(likelihoods_of(law, read.given)).marginals()
-        found: dict[str, Any] = {}
-        for name in read.asked:
-            j = self._column(name)
-            of_column = marginals[j]
-            found[name] = (
-                law.density(j, of_column)
-                if j in law.grids
-                else dict(zip(self.categories(name), of_column[0].tolist(), strict=True))
-            )
-        return next(iter(found.values())) if len(found) == 1 else found
+        return answers.answer(self._value.law, question)
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """Return p(event | given).
@@ -298,18 +281,7 @@ class JointModel(DensityMixin, Estimator):
             Findings by column: a value, a set of values, a range (low, high) with None for no end, or
             `posteriori.Not` of one.
         """
-        law = self._value.law
-        both = sorted(set(event) & set(given or {}))
-        if both:
-            raise ValueError(f"{both[0]!r} is in the event and given; state it once")
-        for name, finding in event.items():
-            j = self._column(name)
-            if j in law.grids and not law.grids[j].cells.step and not isinstance(finding, tuple):
-                raise ValueError(
-                    f"no single number of {name!r} has a probability; ask for a range, ({name!r}: (low, high))"
-                )
-        known = answers.log_probability(law, given or {})
-        return float(np.exp(min(answers.log_probability(law, {**(given or {}), **event}) - known, 0.0)))
+        return answers.probability(self._value.law, event, given or {})
 
     # Rows -------------------------------------------------------------------------------------------------------
 
@@ -495,11 +467,7 @@ class JointModel(DensityMixin, Estimator):
     # Pools ------------------------------------------------------------------------------------------------------
 
     def _column(self, name: str) -> int:
-        schema, columns = self._value.schema, self._value.law.columns
-        names = [schema.names[j] for j in columns]
-        if name not in names:
-            raise ValueError(f"there is no column {name!r} in the model; {closest(str(name), names)}")
-        return columns[names.index(name)]
+        return self._value.law.place(name)
 
     def _pool(self, target: str) -> Any:
         """Return the pool of a column, fitted to the rows that know it."""

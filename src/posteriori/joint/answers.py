@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from posteriori.joint.findings import bounds_of, likelihoods_of
+from posteriori.joint.findings import atoms_of, bounds_of, likelihoods_of
 from posteriori.joint.law import Law
+from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
 from posteriori.model.blocks import known_cells
 from posteriori.sources import LabelledSource
@@ -32,6 +33,39 @@ def given_others(law: Law, source: LabelledSource, column: int) -> Array:
         return np.concatenate(law.in_blocks(len(batch), of_rows))
 
     return source.with_width(law.sizes[column]).map(of_batch)
+
+
+def answer(law: Law, question: str) -> Any:
+    """Answer a question; see `JointModel.query`."""
+    read = read_question(question, law)
+    if read.is_event:
+        return probability(law, read.asked, read.given)
+    beliefs = law.believe(likelihoods_of(law, read.given))
+    if np.isneginf(beliefs.log_evidence[0]):
+        raise ValueError(f"what is known in {question!r} is impossible; state something else")
+    marginals, found = beliefs.marginals(), {}
+    for name in read.asked:
+        j = law.place(name)
+        of_column = marginals[j]
+        of_categories = {} if j in law.grids else dict(zip(law.categories(j), of_column[0].tolist(), strict=True))
+        found[name] = law.density(j, of_column) if j in law.grids else of_categories
+    return next(iter(found.values())) if len(found) == 1 else found
+
+
+def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) -> float:
+    """Return p(event | given); see `JointModel.probability`."""
+    both = sorted(set(event) & set(given))
+    if both:
+        raise ValueError(f"{both[0]!r} is in the event and given; state it once")
+    for name, finding in event.items():
+        j = law.place(name)
+        is_range = isinstance(finding, tuple) or j not in law.grids or law.grids[j].cells.step > 0
+        if not is_range and not (isinstance(finding, int | float) and float(finding) in atoms_of(law, j)):
+            raise ValueError(f"no single number of {name!r} has a probability; ask for a range (low, high)")
+    known = log_probability(law, given)
+    if np.isneginf(known):
+        raise ValueError("what is given is impossible; state something else")
+    return float(np.exp(min(log_probability(law, {**given, **event}) - known, 0.0)))
 
 
 def log_probability(law: Law, findings: Mapping[str, Any]) -> float:

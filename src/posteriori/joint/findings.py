@@ -37,10 +37,7 @@ def likelihood_of(law: Law, name: str, finding: Any) -> tuple[int, Array]:
     ValueError
         There is no such column, value or range, or nothing is left.
     """
-    names = [law.schema.names[j] for j in law.columns]
-    if name not in names:
-        raise ValueError(f"there is no column {name!r}; {closest(name, names)}")
-    j = law.columns[names.index(name)]
+    j = law.place(name)
     found = _likelihood(law, j, name, finding)
     if not found.any():
         raise ValueError(f"no cell of {name!r} can be {_words(finding)}; state another value or range")
@@ -66,7 +63,7 @@ def _of_value(law: Law, j: int, name: str, value: Any) -> Array:
     size = law.sizes[j]
     if j in law.grids:
         number = _number(name, value)
-        if law.grids[j].cells.step or number in _atoms(law, j):
+        if law.grids[j].cells.step or number in atoms_of(law, j):
             return law.grids[j].of_bins(law.grids[j].between(number, number))
         place = int(np.searchsorted(law.schema.columns[j].cuts or (), number, side="right"))
         return np.asarray(np.arange(size) == place, np.float64)  # as probable as any in its bin
@@ -93,7 +90,7 @@ def _of_range(law: Law, j: int, name: str, low: Any, high: Any) -> Array:
     return law.grids[j].of_bins(law.grids[j].between(*ends))
 
 
-def _atoms(law: Law, j: int) -> set[float]:
+def atoms_of(law: Law, j: int) -> set[float]:
     """Return the numbers of a column that have a probability of their own."""
     cells = law.grids[j].cells
     return set(cells.low[cells.width == 0].tolist())

@@ -13,8 +13,10 @@ from posteriori.joint.grids import NumberGrid
 from posteriori.model.beliefs import Beliefs, Tables
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.support.checks import check_equal, require
+from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
+from posteriori.tables.arrays import write_column
 
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -42,6 +44,22 @@ class Law:
     def columns(self) -> tuple[int, ...]:
         """The columns of the schema that have tables, ascending."""
         return tuple(sorted(self.members[0].columns))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns that have tables."""
+        return [self.schema.names[j] for j in self.columns]
+
+    def place(self, name: str) -> int:
+        """Return the position of a column in the schema; ValueError if it has no tables."""
+        if name not in self.names:
+            raise ValueError(f"there is no column {name!r}; {closest(str(name), self.names)}")
+        return self.columns[self.names.index(name)]
+
+    def categories(self, j: int) -> list[Any]:
+        """Return the categories of a column, in the order of their codes."""
+        found: list[Any] = write_column(self.schema.columns[j]).tolist()
+        return found
 
     def check(self) -> None:
         """Raise ValueError unless the members describe the same columns."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from posteriori.joint.findings import Not
 from posteriori.joint.law import Law
-from posteriori.support.suggestions import closest
 
 _WORD = r"""(?:"[^"]*"|'[^']*'|[^\s=<>!,|()\[\]{}"']+(?:[ \t]+[^\s=<>!,|()\[\]{}"']+)*)"""
 _TOKEN = re.compile(rf"\s*(?:(?P<sign><=|>=|!=|[=<>,|()\[\]{{}}])|(?P<word>{_WORD}))")
@@ -59,7 +58,7 @@ class _Reader:
 
     def __init__(self, text: str, law: Law) -> None:
         self.text, self.law, self.at = text, law, 0
-        self.names = [law.schema.names[j] for j in law.columns]
+        self.names = law.names
 
     def next(self) -> tuple[str, str] | None:
         """Return the kind and the text of the next part, without reading it."""
@@ -130,8 +129,7 @@ class _Reader:
         return self._known(word), ""
 
     def _known(self, name: str) -> str:
-        if name not in self.names:
-            raise ValueError(f"there is no column {name!r}; {closest(name, self.names)}")
+        self.law.place(name)
         return name
 
     def finding(self, name: str, rest: str) -> Any:
@@ -149,7 +147,7 @@ class _Reader:
         value = self.value(name)
         if sign in ("=", "!="):
             return Not(value) if sign == "!=" else value
-        j = self.law.columns[self.names.index(name)]
+        j = self.law.place(name)
         if j not in self.law.grids:
             self.refuse(f"{name!r} holds no numbers, and has no order; use = or in")
         if not isinstance(value, float):
@@ -168,7 +166,7 @@ class _Reader:
         if opening is None:
             self.refuse("give a range [low, high] or values (a, b)")
         found = self.values({"[": "]", "(": ")", "{": "}"}[opening or "("])
-        is_number = self.law.columns[self.names.index(name)] in self.law.grids
+        is_number = self.law.place(name) in self.law.grids
         if opening == "[" and is_number:
             if len(found) != 2:
                 self.refuse("a range has two ends, [low, high]")
@@ -194,7 +192,7 @@ class _Reader:
         ends = _RANGE.match(word)
         if ends is not None and (ends["low"] or ends["high"]):
             return tuple(None if end is None else float(end) for end in (ends["low"], ends["high"]))
-        if name and self.law.columns[self.names.index(name)] not in self.law.grids:
+        if name and self.law.place(name) not in self.law.grids:
             return word
         try:
             number = float(word)
