@@ -293,7 +293,7 @@ def of_rows(name: str, frame: pl.DataFrame, target: str) -> Iterator[Line]:
 
 
 def of_drawn(name: str, frame: pl.DataFrame) -> Iterator[Line]:
-    """Yield how well drawn rows are told from real ones."""
+    """Yield how well a classifier separates drawn rows from real ones."""
     train, test = split(frame)
     rng = np.random.default_rng(3)
     methods: dict[str, Callable[[], pl.DataFrame]] = {

@@ -77,8 +77,8 @@ class JointModel(DensityMixin, Estimator):
     The tree has the edges of the most mutual information, if they gain more than a nat per parameter (AIC). The three
     trees, which EM learns from at most 5,000 rows, share their edges. The weights are those that predict single columns
     of a fifth of these rows best, given random parts of the other columns. How much a member counts in an answer
-    follows from them by Bayes' rule: by how probable it makes what is known. Numbers are uniform within their bins, on
-    the grid of all training values (whole numbers, or tenths).
+    follows from them by Bayes' rule: by how probable it makes what is known. Within a bin, numbers
+    are spread as in the training rows, on the grid of all training values (whole numbers, or tenths).
 
     A pool is more precise about one column; the answers of the joint model agree with each other.
 
@@ -98,8 +98,8 @@ class JointModel(DensityMixin, Estimator):
     >>> model = po.JointModel().fit(penguins)
     >>> 0.4 < model.query("P(body_mass_g > 5000 | species = Gentoo)") < 0.6
     True
-    >>> model.predict(penguins.drop("species").tail(2), "species", method="joint").tolist()
-    ['Chinstrap', 'Chinstrap']
+    >>> model.predict({"island": "Biscoe", "bill_length_mm": 49.0}, "species", method="joint").tolist()
+    ['Gentoo']
     >>> set(model.sample(20, {"species": "Gentoo"}, random_state=0)["island"])
     {'Biscoe'}
     """
@@ -344,7 +344,7 @@ class JointModel(DensityMixin, Estimator):
         Raises
         ------
         TypeError
-            X is neither a data frame nor an array.
+            X is not a data frame, and not an array.
         ValueError
             As in `predict`.
 
@@ -365,7 +365,7 @@ class JointModel(DensityMixin, Estimator):
         return self._filled(X, method, draw, generator(random_state))[0]
 
     def missing(self, X: Any, method: Method = "pool") -> Any:
-        """Return what is known of each missing cell, as a polars table with a line per cell.
+        """Return the most probable value of each missing cell and how sure it is, as a polars table of a line per cell.
 
         Parameters
         ----------
