@@ -353,7 +353,7 @@ class JointModel(DensityMixin, Estimator):
         Raises
         ------
         TypeError
-            X is neither a data frame nor an array.
+            X is no data frame and no array.
         ValueError
             As in `predict`.
 
@@ -374,7 +374,7 @@ class JointModel(DensityMixin, Estimator):
         return self._filled(X, method, draw, generator(random_state))[0]
 
     def missing(self, X: Any, method: Method = "pool") -> Any:
-        """Return what is known of each missing cell, as a polars table with a line per cell.
+        """Return the best guess for each missing cell and its certainty, as a polars table with a line per cell.
 
         Parameters
         ----------
@@ -410,7 +410,7 @@ class JointModel(DensityMixin, Estimator):
     ) -> tuple[Any, dict[str, imputation.Filled]]:
         """Return a table without missing cells, and the cells that it was filled with."""
         value, law = self._value, self._value.law
-        names = [value.schema.names[j] for j in law.columns]
+        names = [value.schema.names[j] for j in law.columns if not value.schema.columns[j].has_no_kind]
         given = list(value.schema.given)
         lacks = {name: one for name, one in imputation.missing_cells(X, given).items() if name in names and one.any()}
         if method == "joint":
@@ -462,7 +462,10 @@ class JointModel(DensityMixin, Estimator):
         names = [schema.names[j] for j in columns]
         if name not in names:
             raise ValueError(f"there is no column {name!r} in the model; {closest(str(name), names)}")
-        return columns[names.index(name)]
+        j = columns[names.index(name)]
+        if schema.columns[j].has_no_kind:
+            raise ValueError(f"{name!r} had no value in the training rows, and none is known; choose another column")
+        return j
 
     def _pool(self, target: str) -> Any:
         """Return the pool of a column, fitted to the rows that know it."""
