@@ -29,6 +29,10 @@ _IN_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         r"\1, not a network; posteriori predict gives the number of a row, network learn makes a network of a table",
     ),
     (
+        r"a JointModel, not a network; read it by posteriori\.load",
+        "a joint model, not a network; posteriori query, show and sample take it",
+    ),
+    (
         r"not a network; read it by posteriori\.load",
         "not a network; posteriori predict --proba gives P(class | row), and network learn makes a network of a table",
     ),
