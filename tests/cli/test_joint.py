@@ -230,6 +230,8 @@ def test_query_refuses_by_one_sentence(model):
     assert "did you mean 'sex'?" in refused("query", model, "P(sexx)")
     assert "cannot read" in refused("query", model, "P(sex | )")
     assert "--mpe is for networks" in refused("query", model, "P(sex)", "--mpe")
+    po.save(po.JointModel().fit(pl.DataFrame({"a": np.random.default_rng(0).normal(size=50)})), "a.posteriori")
+    assert "ask for a range, a in [low, high]" in refused("query", "a.posteriori", "P(a = 0)")
 
 
 def test_sample_draws_rows_that_agree_with_what_is_given(model):

@@ -142,9 +142,9 @@ def print_answer(facts: Facts) -> None:
     """Print the answer to a question: a probability, or the distribution of each column asked for."""
     out = console()
     if "probability" in facts:
-        out.print(f"{facts['question']} = {number(facts['probability'], 6)}")
+        out.print(f"{facts['question']} = {number(facts['probability'], 6)}", soft_wrap=True)
         return
-    out.print(facts["question"])
+    out.print(facts["question"], soft_wrap=True)
     categories = {name: one for name, one in facts["marginals"].items() if "quantiles" not in one}
     if categories:
         table = new_table("column", "category", "probability", left=2)

@@ -75,6 +75,10 @@ def query(
     set from outside; P(* | c=yes) is a table of all marginals. Put names and states with spaces, commas or signs such
     as = into quotes.
 
+    Of a joint model, which fit makes without --target, a condition is =, !=, <, <=, >, >= and a value, a range (a in
+    [30, 40], or a = 30..40) or several values (c in (x, y)). Columns that stand alone have one table each. All options
+    except --json are for networks.
+
     Example:
 
         posteriori query penguins.bif "P(species | island=Dream, sex=male)"
