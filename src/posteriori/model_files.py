@@ -69,6 +69,7 @@ _DATACLASSES = {
     "Fitted": "posteriori.fitting.fitted",
     "FittedPool": "posteriori.pool.value",
     "FittedJoint": "posteriori.joint.value",
+    "NumberGrid": "posteriori.joint.grids",
     "FittedGaussian": "posteriori.regression.gaussian",
     "Locations": "posteriori.regression.locations",
     "FittedRegression": "posteriori.regression.value",

@@ -212,7 +212,7 @@ def test_what_fit_cannot_be_told_is_one_sentence(birds):
     assert "whole numbers" in refused(*common, "--set", "components_per_class=Gentoo=x")
     assert "a whole number, at least 1" in refused(*common, "--set", "components_per_class=0")
     birds.with_columns(species=pl.lit(None, pl.String)).write_csv("none.csv")
-    assert "every label" in refused("fit", "none.csv", "--target", "species")
+    assert "every cell of the target" in refused("fit", "none.csv", "--target", "species")
     labels = [None] * 343 + ["Adelie"]
     birds.with_columns(species=pl.Series(labels)).write_csv("one.csv")
     assert "only one row with a label" in refused("fit", "one.csv", "--target", "species")

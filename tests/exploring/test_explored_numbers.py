@@ -120,10 +120,10 @@ def test_what_a_page_of_a_regressor_does_not_show_is_refused_in_one_sentence(pag
 @pytest.mark.parametrize("kind", [po.GenerativeRegressor, po.KernelRegressor])
 def test_other_regressors_name_the_one_with_a_page(kind, tmp_path):
     model = kind().fit(rows_of_numbers(80), "price")
-    with pytest.raises(TypeError, match=f"a {kind.__name__} has .*; fit a po.AdditiveRegressor"):
+    with pytest.raises(TypeError, match=f"a {kind.__name__} has .*; fit an AdditiveRegressor"):
         po.explore(model)
     po.save(model, tmp_path / "price.posteriori")
-    assert "fit a po.AdditiveRegressor" in CommandLine().refused("explore", tmp_path / "price.posteriori")
+    assert "fit an AdditiveRegressor" in CommandLine().refused("explore", tmp_path / "price.posteriori")
 
 
 def test_ranges_and_logarithmic_axes_are_those_of_the_training_rows():

@@ -116,7 +116,57 @@ def test_the_density_is_that_of_a_tree_of_one_class():
     learned = po.JointModel(members=["tree"]).fit(PENGUINS).fitted_.first.recipe.parameters["backoff"]
     tree = po.TreeAugmentedNaiveBayes(bins=8, penalty="aic", backoff=learned).fit(PENGUINS, np.zeros(len(PENGUINS)))
     joint = po.JointModel(members=["tree"]).fit(PENGUINS)
-    assert_allclose(joint.score_samples(PENGUINS), tree.score_samples(PENGUINS), rtol=1e-9)
+    within = sum(
+        grid.log_within(PENGUINS[name].cast(pl.Float64).fill_null(np.nan).to_numpy())
+        for name, grid in joint.fitted_.grids.items()
+    )
+
+    def of_bins(batch):
+        block, parameters = tree.model_.blocks[1], tree.model_.parameters[1]
+        return tree.model_.log_evidence(batch) - block.density.log_density(parameters, block.tile(batch))[:, 0]
+
+    assert_allclose(joint.score_samples(PENGUINS) - within, tree._source(PENGUINS).map(of_bins), rtol=1e-9)
+
+
+def test_the_density_of_numbers_integrates_to_one():
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random(500) < 0.3, 0.0, rng.exponential(size=500))
+    for column in (values, np.round(values * 20.0)):
+        model = po.JointModel(members=["tree"]).fit(pl.DataFrame({"x": column, "y": rng.choice(["a", "b"], 500)}))
+        density = model.query("P(x)")
+        cells = density.cells
+        alone = pl.DataFrame(
+            {"x": cells.centre if not cells.step else cells.low, "y": pl.Series([None] * len(cells), dtype=pl.String)}
+        )
+        total = np.exp(model.score_samples(alone) + cells.log_size).sum()
+        assert total == pytest.approx(1.0, rel=1e-9)
+        assert_allclose(density.probability.sum(), 1.0, rtol=1e-9)
+        assert model.probability({"x": (0, 0)}) == pytest.approx((column == 0).mean(), abs=0.03)
+        drawn = model.sample(2000, random_state=0)["x"]
+        assert (drawn == 0).mean() == pytest.approx((column == 0).mean(), abs=0.05)
+
+
+def test_importance_is_mutual_information():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 3, 6000)
+    b = np.where(rng.random(6000) < 0.8, a, rng.integers(0, 3, 6000))
+    rows = pl.DataFrame({"a": a, "b": b, "c": rng.integers(0, 2, 6000)}).select(pl.all().cast(pl.String))
+    found = po.JointModel().fit(rows).importance_
+    share = np.histogram2d(a, b, bins=3)[0] / 6000
+    one, other = share.sum(axis=1), share.sum(axis=0)
+    wanted = (share * np.log(share / np.outer(one, other))).sum() / -(other * np.log(other)).sum()
+    assert found.filter(pl.col("known") == "a")["b"][0] == pytest.approx(wanted, abs=0.01)
+    assert found.filter(pl.col("known") == "a")["a"][0] == pytest.approx(1.0)
+    assert found.filter(pl.col("known") == "c")["a"][0] == pytest.approx(0.0, abs=0.01)
+
+
+def test_pools_can_be_fitted_at_once_without_keeping_rows():
+    model = po.JointModel(targets=["sex"], keep_rows=False, random_state=1).fit(PENGUINS)
+    assert set(model.predict(PENGUINS.head(3), "sex")) <= {"female", "male"}
+    with pytest.raises(ValueError, match="keeps no rows"):
+        model.predict(PENGUINS.head(3), "island")
+    with pytest.raises(ValueError, match="no column 'age'"):
+        po.JointModel(targets=["age"]).fit(PENGUINS)
 
 
 @pytest.mark.parametrize(

@@ -241,12 +241,12 @@ def test_a_candidate_beyond_the_memory_is_not_offered_by_name(monkeypatch):
 
 
 def test_an_export_in_javascript_that_is_too_large_is_refused_before_it_is_written(monkeypatch):
-    from posteriori.javascript import export
+    from posteriori.javascript import export, values
 
     pool = po.GenerativeClassifier(members=["nb", "lda"]).fit(load_penguins(), "species")
     written = export._classifier(pool)
     n_written = sum(len(one["values"]) for one in _objects(written["models"]))
-    counted = sum(export._n_numbers(one) for m in pool._posterior.models for one in m.posterior_parameters)
+    counted = sum(values.n_numbers(one) for m in pool._posterior.models for one in m.posterior_parameters)
     assert n_written / 3 < counted < 3 * n_written
     monkeypatch.setattr(export, "MOST_NUMBERS", counted)
     export.to_javascript(pool)

@@ -30,8 +30,10 @@ from posteriori.support.constraints import N_JOBS
 from posteriori.support.keywords import Wanted
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
+from posteriori.tables import quote
 from posteriori.tables.arrays import write_column
 from posteriori.tables.rows import take_rows
+from posteriori.user_warnings import warn
 
 Method = Literal["pool", "joint"]
 
@@ -52,6 +54,8 @@ class JointModel(DensityMixin, Estimator):
         Some of "tree", the Chow-Liu tree, and "trees", a mixture of three trees; "auto" takes both.
     bins : int, default 8
         Number of bins of equal weight into which columns of numbers are cut.
+    targets : list of str or "all", default ()
+        Columns whose pools are fitted at once, and not when they are first asked for.
     keep_rows : bool, default True
         Whether the training table is kept in memory, so that a pool can be fitted to any column later. A model file
         does not hold it, and holds the pools that were fitted.
@@ -65,6 +69,8 @@ class JointModel(DensityMixin, Estimator):
     ----------
     member_weights_ : dict
         w_m of each member, by name.
+    importance_ : polars DataFrame
+        The share of the entropy of each column that each column alone removes.
     schema_ : Schema
     n_parameters_, n_features_in_ : int
     .. shared:: feature_names_in_
@@ -95,14 +101,15 @@ class JointModel(DensityMixin, Estimator):
     >>> model = po.JointModel().fit(penguins)
     >>> 0.4 < model.query("P(body_mass_g > 5000 | species = Gentoo)") < 0.6
     True
-    >>> model.predict({"island": ["Biscoe"], "bill_length_mm": [49.0]}, "species", method="joint").tolist()
-    ['Gentoo']
+    >>> model.predict(penguins.drop("species").tail(2), "species", method="joint").tolist()
+    ['Chinstrap', 'Chinstrap']
     >>> set(model.sample(20, {"species": "Gentoo"}, random_state=0)["island"])
     {'Biscoe'}
     """
 
     members: Any = "auto"
     bins: Any = 8
+    targets: Any = ()
     keep_rows: bool = True
     columns: Columns | None = None
     random_state: Any = 0
@@ -111,6 +118,7 @@ class JointModel(DensityMixin, Estimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "members": [StrOptions({"auto"}), list, tuple],
         "bins": [Interval(Integral, 2, None, closed="left")],
+        "targets": [StrOptions({"all"}), list, tuple],
         "keep_rows": ["boolean"],
         "columns": [None, Columns],
         "random_state": ["random_state"],
@@ -146,7 +154,13 @@ class JointModel(DensityMixin, Estimator):
             No column can be modelled; or as in `NaiveBayes.fit`.
         """
         self._validate_params()
-        self.fitted_ = fit(self.recipe, X, sample_weight)
+        value = fit(self.recipe, X, sample_weight)
+        self.fitted_ = replace(value, table=X)
+        law = value.law
+        for name in [law.schema.names[j] for j in law.columns] if isinstance(self.targets, str) else self.targets:
+            self._pool(name)
+        if not self.keep_rows:
+            self.fitted_ = replace(self._value, table=None)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -154,7 +168,9 @@ class JointModel(DensityMixin, Estimator):
 
         The bins and the weights stay those of the first call, and pools are fitted again when they are asked for.
         """
-        self.fitted_ = add(self._value, X, sample_weight) if self._is_fitted else fit(self.recipe, X, sample_weight)
+        if not self._is_fitted:
+            return self.fit(X, y, sample_weight)
+        self.fitted_ = add(self._value, X, sample_weight)
         return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -186,9 +202,10 @@ class JointModel(DensityMixin, Estimator):
             There is no such column, it is of another kind, or no rows are kept to fit a pool to.
         """
         j = self._column(target)
+        _check_method(method)
         if method == "pool":
             return np.asarray(self._pool(target).predict(self._named(X)))
-        if j in self._value.law.cells:
+        if j in self._value.law.grids:
             return self.predict_density(X, target, method).mean
         categories = write_column(self._value.schema.columns[j])
         return np.asarray(categories[self.predict_proba(X, target, method).argmax(axis=1)])
@@ -202,8 +219,9 @@ class JointModel(DensityMixin, Estimator):
             As in `predict`.
         """
         j = self._column(target)
-        if j in self._value.law.cells:
+        if j in self._value.law.grids:
             raise ValueError(f"{target!r} holds numbers; predict_density(X, {target!r}) has their density")
+        _check_method(method)
         if method == "pool":
             pool = self._pool(target)
             place = [self.categories(target).index(label) for label in pool.classes_.tolist()]
@@ -221,8 +239,9 @@ class JointModel(DensityMixin, Estimator):
             As in `predict`.
         """
         j = self._column(target)
-        if j not in self._value.law.cells:
+        if j not in self._value.law.grids:
             raise ValueError(f"{target!r} holds categories; predict_proba(X, {target!r}) has their probabilities")
+        _check_method(method)
         if method == "pool":
             found: PredictiveDensity = self._pool(target).predict_density(self._named(X))
             return found
@@ -265,7 +284,7 @@ class JointModel(DensityMixin, Estimator):
             of_column = marginals[j]
             found[name] = (
                 law.density(j, of_column)
-                if j in law.cells
+                if j in law.grids
                 else dict(zip(self.categories(name), of_column[0].tolist(), strict=True))
             )
         return next(iter(found.values())) if len(found) == 1 else found
@@ -285,7 +304,7 @@ class JointModel(DensityMixin, Estimator):
             raise ValueError(f"{both[0]!r} is in the event and given; state it once")
         for name, finding in event.items():
             j = self._column(name)
-            if j in law.cells and not law.cells[j].step and not isinstance(finding, tuple):
+            if j in law.grids and not law.grids[j].cells.step and not isinstance(finding, tuple):
                 raise ValueError(
                     f"no single number of {name!r} has a probability; ask for a range, ({name!r}: (low, high))"
                 )
@@ -392,7 +411,7 @@ class JointModel(DensityMixin, Estimator):
         _, filled = self._filled(X, method, False, generator(0))
         law, lines = self._value.law, []
         for name, one in filled.items():
-            is_number = self._column(name) in law.cells
+            is_number = self._column(name) in law.grids
             for row, cell, sure in zip(one.rows.tolist(), one.values.tolist(), one.certainty.tolist(), strict=True):
                 lines.append(
                     (
@@ -412,7 +431,11 @@ class JointModel(DensityMixin, Estimator):
         value, law = self._value, self._value.law
         names = [value.schema.names[j] for j in law.columns if not value.schema.columns[j].has_no_kind]
         given = list(value.schema.given)
-        lacks = {name: one for name, one in imputation.missing_cells(X, given).items() if name in names and one.any()}
+        _check_method(method)
+        gaps = {name: one for name, one in imputation.missing_cells(X, given).items() if one.any()}
+        lacks = {name: one for name, one in gaps.items() if name in names}
+        if left := [name for name in gaps if name not in names]:
+            warn(f"the missing cells of {quote(left)} stay: the model does not predict dates, text or empty columns")
         if method == "joint":
             places = {self._column(name): one for name, one in lacks.items()}
             if draw:
@@ -433,7 +456,7 @@ class JointModel(DensityMixin, Estimator):
 
     def _by_pool(self, X: Any, target: str, rows: Array, draw: bool, rng: np.random.Generator) -> imputation.Filled:
         j = self._column(target)
-        if j in self._value.law.cells:
+        if j in self._value.law.grids:
             density = self.predict_density(X, target)
             numbers = density.sample(1, rng)[:, 0] if draw else density.mean
             return imputation.Filled(rows, imputation.on_grid(self._value, j, numbers), density.std)
@@ -443,6 +466,20 @@ class JointModel(DensityMixin, Estimator):
         code = drawn if draw else probability.argmax(axis=1)
         categories = write_column(self._value.schema.columns[j])
         return imputation.Filled(rows, np.asarray(categories[code]), probability[np.arange(len(rows)), code])
+
+    @property
+    def importance_(self) -> Any:
+        """The share of the entropy of each column that each column alone removes, as a polars table.
+
+        A line per column that is known, ``known``, and a column per column that it tells about; 1 where the one is a
+        function of the other, and 0 where they are independent. Numbers count by their bins.
+        """
+        import polars as pl
+
+        law = self._value.law
+        names = [law.schema.names[j] for j in law.columns]
+        cells = answers.explained(law)
+        return pl.DataFrame({"known": names} | {name: cells[:, k] for k, name in enumerate(names)})
 
     @property
     def member_weights_(self) -> dict[str, float]:
@@ -482,7 +519,7 @@ class JointModel(DensityMixin, Estimator):
                 f'the model keeps no rows to fit a pool of {target!r} to; use method="joint", or fit with '
                 "keep_rows=True and ask before the model is saved"
             )
-        spec = REGRESSOR if j in value.law.cells else find_model("pool")
+        spec = REGRESSOR if j in value.law.grids else find_model("pool")
         made = spec.make(random_state=self.random_state, n_jobs=self.n_jobs, columns=self.columns)
         fitted: FittedValue = made.fit(self._rows_with(target, j), target).fitted_
         return fitted.without_rows()
@@ -505,6 +542,11 @@ class JointModel(DensityMixin, Estimator):
         import polars as pl
 
         return pl.DataFrame(np.asarray(X), schema=list(schema.names), orient="row", strict=False)
+
+
+def _check_method(method: str) -> None:
+    if method not in ("pool", "joint"):
+        raise ValueError(f'method is {method!r}; it is "pool" or "joint"')
 
 
 @declares_parameters
@@ -555,8 +597,6 @@ class GenerativeImputer(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Return a copy of a table with a value in place of each missing cell."""
         check_is_fitted(self)
-        if self.method not in ("pool", "joint"):
-            raise ValueError(f'method is {self.method!r}; it is "pool" or "joint"')
         return self.model_.impute(X, cast(Method, self.method), draw=self.draw, random_state=self.random_state)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

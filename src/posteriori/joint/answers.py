@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from posteriori.joint.findings import bounds_of, likelihoods_of
 from posteriori.joint.law import Law
@@ -96,6 +97,27 @@ def cell_scores(law: Law, source: LabelledSource) -> Array:
     return source.with_width(n_columns).map(of_batch)
 
 
+def explained(law: Law) -> Array:
+    r"""Return the share of the entropy of each column that each column alone removes, (d, d), NaN where it has none.
+
+    .. math:: \frac{I(x_i; x_j)}{H(x_j)} = \frac{1}{H(x_j)} \sum_k p(x_i = k) \sum_l p(l \mid k)
+              \log \frac{p(x_j = l \mid x_i = k)}{p(x_j = l)}
+    """
+    columns, sizes = law.columns, law.sizes
+    alone = law.believe({j: np.ones((1, size)) for j, size in sizes.items()}).marginals()
+    found = np.full((len(columns), len(columns)), np.nan)
+    entropy = np.array([-(xlogy(alone[j], alone[j])).sum() for j in columns])
+    for a, i in enumerate(columns):
+        known = {j: np.ones((sizes[i], size)) for j, size in sizes.items()}
+        known[i] = np.eye(sizes[i])
+        given = law.believe(known).marginals()
+        for b, j in enumerate(columns):
+            if entropy[b] > 0:
+                gain = xlogy(given[j], given[j]) - xlogy(given[j], np.maximum(alone[j], _TINY))
+                found[a, b] = float(alone[i][0] @ gain.sum(axis=1)) / entropy[b]
+    return found
+
+
 def draw(value: FittedJoint, n: int, given: Mapping[str, Any] | None, rng: np.random.Generator) -> Any:
     """Draw n rows given findings, as a table like that of training; nothing is rejected."""
     law = value.law
@@ -113,14 +135,9 @@ def columns_of(
         n = len(next(iter(codes.values())))
         if j not in codes or column.has_no_kind:
             found.append(np.full(n, np.nan) if column.kind != "categorical" else np.zeros(n, column.code_type))
-        elif j in law.cells:
+        elif j in law.grids:
             low, high = bounds.get(j, (-np.inf, np.inf))
-            cells, drawn = law.cells[j], codes[j]
-            below = cells.share_below(np.full(n, low), drawn, strictly=True) if low > -np.inf else np.zeros(n)
-            upto = cells.share_below(np.full(n, high), drawn) if high < np.inf else np.ones(n)
-            share = below + (upto - below) * (1.0 - rng.random(n))
-            numbers = cells.number_at(drawn, share)
-            found.append(np.full(n, low) if low == high else numbers)
+            found.append(np.full(n, low) if low == high else law.grids[j].draw(codes[j], rng, low, high))
         else:
             found.append((codes[j] + 1).astype(column.code_type))
     return found

@@ -50,7 +50,7 @@ def likelihood_of(law: Law, name: str, finding: Any) -> tuple[int, Array]:
 def _likelihood(law: Law, j: int, name: str, finding: Any) -> Array:
     if isinstance(finding, Not):
         return np.asarray(1.0 - _likelihood(law, j, name, finding.finding))
-    is_number = j in law.cells
+    is_number = j in law.grids
     if isinstance(finding, tuple) and len(finding) == 2 and is_number:
         return _of_range(law, j, name, *finding)
     if isinstance(finding, set | frozenset | list | tuple):
@@ -64,18 +64,25 @@ def _likelihood(law: Law, j: int, name: str, finding: Any) -> Array:
 def _of_value(law: Law, j: int, name: str, value: Any) -> Array:
     """Return which codes a value has; of a number its bin."""
     size = law.sizes[j]
-    if j in law.cells:
+    if j in law.grids:
         number = _number(name, value)
+        if law.grids[j].cells.step or number in _atoms(law, j):
+            return law.grids[j].of_bins(law.grids[j].between(number, number))
         place = int(np.searchsorted(law.schema.columns[j].cuts or (), number, side="right"))
-        # Of whole numbers it is one of those in the bin; of others a number is as probable as any in its bin.
-        return np.asarray((np.arange(size) == place) / law.cells[j].count[place])
+        return np.asarray(np.arange(size) == place, np.float64)  # as probable as any in its bin
     categories = law.schema.columns[j].categories
     code = next((k for k, one in enumerate(categories) if one == value and type(one) is type(value)), None)
     if code is None:
-        code = next((k for k, one in enumerate(categories) if str(one) == str(value)), None)
+        code = next((k for k, one in enumerate(categories) if _text(one) == _text(value)), None)
     if code is None:
         raise ValueError(f"{name!r} is never {value!r}; {closest(str(value), [str(one) for one in categories])}")
     return np.asarray(np.arange(size) == code, np.float64)
+
+
+def _text(category: Any) -> str:
+    """Return a category as text; true and false are written as databases do, or as Python does."""
+    text = str(category)
+    return text.lower() if isinstance(category, bool) or text in ("True", "False") else text
 
 
 def _of_range(law: Law, j: int, name: str, low: Any, high: Any) -> Array:
@@ -83,10 +90,13 @@ def _of_range(law: Law, j: int, name: str, low: Any, high: Any) -> Array:
     ends = -math.inf if low is None else _number(name, low), math.inf if high is None else _number(name, high)
     if ends[0] > ends[1]:
         raise ValueError(f"the range of {name!r} is from {low!r} to {high!r}; exchange its ends")
-    cells, every = law.cells[j], np.arange(law.sizes[j])
-    upto = cells.share_below(np.full(len(every), ends[1]), every)
-    before = cells.share_below(np.full(len(every), ends[0]), every, strictly=True)
-    return np.asarray(np.maximum(np.nan_to_num(upto - before), 0.0))
+    return law.grids[j].of_bins(law.grids[j].between(*ends))
+
+
+def _atoms(law: Law, j: int) -> set[float]:
+    """Return the numbers of a column that have a probability of their own."""
+    cells = law.grids[j].cells
+    return set(cells.low[cells.width == 0].tolist())
 
 
 def _number(name: str, value: Any) -> float:
@@ -119,7 +129,7 @@ def bounds_of(law: Law, given: Mapping[str, Any] | None) -> dict[int, tuple[floa
     found = {}
     for name, finding in (given or {}).items():
         j, _ = likelihood_of(law, name, finding)
-        if j not in law.cells or isinstance(finding, Not | set | frozenset | list):
+        if j not in law.grids or isinstance(finding, Not | set | frozenset | list):
             continue
         low, high = finding if isinstance(finding, tuple) else (finding, finding)
         found[j] = (-math.inf if low is None else float(low), math.inf if high is None else float(high))

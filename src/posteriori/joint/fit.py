@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.densities.label_model import LabelModel
 from posteriori.fitting.fitted import Fitted
@@ -19,13 +18,13 @@ from posteriori.fitting.recipe import Recipe
 from posteriori.fitting.rows import read_first_rows
 from posteriori.fitting.update import add as add_rows
 from posteriori.fitting.update import remove as remove_rows
+from posteriori.joint.grids import NumberGrid
 from posteriori.joint.value import FittedJoint
 from posteriori.learning.backoff import smoothing_in
 from posteriori.learning.fit import TrainingRows
 from posteriori.model.beliefs import Tables
 from posteriori.reading import read_table
 from posteriori.registry import find_model
-from posteriori.regression.target_cells import step_of
 from posteriori.sources import LabelledSource
 from posteriori.sources.sampled import sampled_source
 from posteriori.support.checks import generator
@@ -56,7 +55,7 @@ def fit(recipe: Recipe, X: Any, sample_weight: Any = None) -> FittedJoint:
     # The strengths of its smoothing were learned from these rows, and stay when rows are added.
     tree = replace(tree, recipe=tree.recipe.with_(backoff=smoothing_in(tree.model.blocks)))
     members, weights = {"tree": tree}, {"tree": 1.0}
-    if "trees" in recipes:
+    if "trees" in recipes and (n >= _FEWEST_ROWS or recipe.parameters["members"] != "auto"):
         members["trees"] = _learn(recipes["trees"], few, schema)
         weights = {name: 1.0 / len(members) for name in members}
     if len(members) > 1 and few.source.table.n_rows >= _FEWEST_ROWS:
@@ -65,11 +64,12 @@ def fit(recipe: Recipe, X: Any, sample_weight: Any = None) -> FittedJoint:
         without = [_learn(one, learning, schema) for one in recipes.values()]
         weights = dict(zip(members, _weights(without, judging.source.with_schema(schema), rng).tolist(), strict=True))
     kept = {name: one for name, one in members.items() if name in recipe_members(recipe)}
+    if not Tables.of(members["tree"].model).columns:
+        raise ValueError("no column of X has a value that a joint model reads; give it categories or numbers")
     total = sum(weights[name] for name in kept)
     shares = {name: weights[name] / total for name in kept}
-    steps = _steps(members["tree"], few)
-    table_kept = X if recipe.parameters["keep_rows"] else None
-    return FittedJoint(recipe, first.rows.target, kept, shares, steps, table=table_kept)
+    grids = _grids(members["tree"], few)
+    return FittedJoint(recipe, first.rows.target, kept, shares, grids)
 
 
 def recipe_members(recipe: Recipe) -> tuple[str, ...]:
@@ -100,7 +100,8 @@ def _learn(recipe: Recipe, rows: TrainingRows, schema: Schema) -> Fitted:
     if of_class:  # it is not known from which tree each row is
         rows = replace(rows, source=rows.source.with_label_model(LabelModel(of_class)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of steps is a choice of this module
+        # The tree has warned of the rows already, and the number of steps and of trees is a choice of this module.
+        warnings.simplefilter("ignore")
         return learned(recipe, collected(recipe, rows, binned=lambda source: schema))
 
 
@@ -119,13 +120,23 @@ def redrawn(value: FittedJoint, rng: np.random.Generator) -> FittedJoint:
 
 def add(value: FittedJoint, X: Any, sample_weight: Any = None) -> FittedJoint:
     """Return the joint model of its rows and of further ones; weights and cut points stay."""
+    _require_sums(value, "partial_fit")
     return _updated(value, {name: add_rows(one, X, _labels(X), sample_weight) for name, one in value.members.items()})
 
 
 def remove(value: FittedJoint, X: Any, sample_weight: Any = None) -> FittedJoint:
     """Return the joint model without some of its rows."""
+    _require_sums(value, "unlearn")
     members = {name: remove_rows(one, X, _labels(X), sample_weight) for name, one in value.members.items()}
     return _updated(value, members)
+
+
+def _require_sums(value: FittedJoint, method: str) -> None:
+    if "trees" in value.members:
+        raise ValueError(
+            f'the member "trees" is learned by EM, which takes all rows at once, and {method} sees sums; fit with '
+            'members=["tree"]'
+        )
 
 
 def _updated(value: FittedJoint, members: Mapping[str, Fitted]) -> FittedJoint:
@@ -186,13 +197,16 @@ def _weights(members: Sequence[Fitted], source: LabelledSource, rng: np.random.G
     return np.asarray(np.exp(free - np.logaddexp.reduce(free)))
 
 
-def _steps(fitted: Fitted, rows: TrainingRows) -> dict[str, float]:
-    """Return of each column of numbers the greatest step of which all sampled values are multiples; 0 for none."""
-    schema = fitted.schema
-    cells = np.concatenate(list(rows.source.stream(lambda batch: batch.numbers.values, "reading")))
-    return {schema.names[j]: _step(cells[:, k]) for k, j in enumerate(schema.of_kind("continuous"))}
-
-
-def _step(cells: Array) -> float:
-    values = np.asarray(cells[~np.isnan(cells)], np.float64)
-    return step_of(values) if len(values) and values.min() < values.max() else 0.0
+def _grids(fitted: Fitted, rows: TrainingRows) -> dict[str, NumberGrid]:
+    """Return the numbers of the bins of each column, by sampled rows."""
+    schema, source = fitted.schema, rows.source
+    cells = np.concatenate(list(source.stream(lambda batch: batch.numbers.values, "reading")))
+    weight = np.ones(len(cells)) if source.weight is None else source.weight
+    found = {}
+    for k, j in enumerate(schema.of_kind("continuous")):
+        column = schema.columns[j]
+        if column.is_binned and not column.valueless:
+            known = ~np.isnan(cells[:, k])
+            values = np.asarray(cells[known, k], np.float64)
+            found[column.name] = NumberGrid.of(values, weight[known], column.cuts or ())
+    return found

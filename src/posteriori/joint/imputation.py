@@ -30,6 +30,8 @@ def missing_cells(X: Any, names: list[str]) -> dict[str, Array]:
     """Return which rows lack each column, (n,), of a data frame or an array."""
     if isinstance(X, np.ndarray):
         return {name: _is_missing(X[:, j]) for j, name in enumerate(names)}
+    if not nw.dependencies.is_into_dataframe(X):
+        raise TypeError(f"X is a {type(X).__name__}; give a data frame or an array, whose missing cells are filled")
     frame = nw.from_native(X, eager_only=True)
     found = {}
     for name in names:
@@ -103,7 +105,7 @@ def by_law(value: FittedJoint, source: LabelledSource, lacks: Mapping[int, Array
 
 def _best(value: FittedJoint, j: int, probability: Array) -> Array:
     """Return the best cell of each row, a number or a code from 0 on, and how sure it is, (n, 2)."""
-    if j in value.law.cells:
+    if j in value.law.grids:
         density = value.law.density(j, probability)
         return np.column_stack([density.mean, density.std])
     return np.column_stack([probability.argmax(axis=1), probability.max(axis=1)])
@@ -123,7 +125,7 @@ def draws_by_law(
         def of_rows(rows: slice) -> Array:
             codes = law.believe(law.likelihoods(batch.rows(rows))).draw(own)
             columns = columns_of(value, codes, own, {})
-            return np.column_stack([columns[j] - (j not in law.cells) for j in places])
+            return np.column_stack([columns[j] - (j not in law.grids) for j in places])
 
         return np.concatenate(law.in_blocks(len(batch), of_rows))
 
@@ -137,14 +139,14 @@ def draws_by_law(
 
 def _written(value: FittedJoint, j: int, cells: Array) -> Array:
     """Return numbers on the grid of the column, or categories."""
-    if j not in value.law.cells:
+    if j not in value.law.grids:
         return np.asarray(write_column(value.schema.columns[j])[cells.astype(np.int64)])
     return on_grid(value, j, cells)
 
 
 def on_grid(value: FittedJoint, j: int, numbers: Array) -> Array:
     """Return numbers as near as the step of the column allows: whole numbers stay whole."""
-    cells = value.law.cells[j]
+    cells = value.law.grids[j].cells
     if not cells.step:
         return numbers
     decimals = max(0, -int(np.floor(np.log10(cells.step) + 1e-9)))

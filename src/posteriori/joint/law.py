@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.joint.grids import NumberGrid
 from posteriori.model.beliefs import Beliefs, Tables
-from posteriori.model.predictive import NumberCells, PredictiveDensity
+from posteriori.model.predictive import PredictiveDensity
 from posteriori.support.checks import check_equal, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
@@ -29,7 +30,7 @@ class Law:
     schema: Schema  # with cut points
     members: tuple[Tables, ...]
     weight: Array  # (M,)
-    cells: Mapping[int, NumberCells]  # of each column of numbers, by its position: what its codes stand for
+    grids: Mapping[int, NumberGrid]  # of each column of numbers, by its position: what its codes stand for
 
     @cached_property
     def log_weight(self) -> Array:
@@ -80,7 +81,8 @@ class Law:
 
     def density(self, column: int, probability: Array) -> PredictiveDensity:
         """Return the density of a column of numbers, from the probabilities of its codes."""
-        return PredictiveDensity(self.cells[column], probability, self.schema.names[column])
+        grid = self.grids[column]
+        return PredictiveDensity(grid.cells, grid.probability(probability), self.schema.names[column])
 
 
 @dataclass(frozen=True)

@@ -156,12 +156,12 @@ class _Reader:
         if sign in ("=", "!="):
             return Not(value) if sign == "!=" else value
         j = self.law.columns[self.names.index(name)]
-        if j not in self.law.cells:
+        if j not in self.law.grids:
             self.refuse(f"{name!r} holds no numbers, and has no order; use = or in")
         if not isinstance(value, float):
             self.refuse(f"{value!r} is no number")
         # Without the end itself: half a step before it; of continuous numbers the end has no weight.
-        beside = self.law.cells[j].step / 2.0
+        beside = self.law.grids[j].cells.step / 2.0
         return {
             "<": (None, value - beside),
             "<=": (None, value),
@@ -174,7 +174,7 @@ class _Reader:
         if opening is None:
             self.refuse("give a range [low, high] or values (a, b)")
         found = self.values({"[": "]", "(": ")", "{": "}"}[opening or "("])
-        is_number = self.law.columns[self.names.index(name)] in self.law.cells
+        is_number = self.law.columns[self.names.index(name)] in self.law.grids
         if opening == "[" and is_number:
             if len(found) != 2:
                 self.refuse("a range has two ends, [low, high]")
@@ -200,7 +200,7 @@ class _Reader:
         ends = _RANGE.match(word)
         if ends is not None and (ends["low"] or ends["high"]):
             return tuple(None if end is None else float(end) for end in (ends["low"], ends["high"]))
-        if name and self.law.columns[self.names.index(name)] not in self.law.cells:
+        if name and self.law.columns[self.names.index(name)] not in self.law.grids:
             return word
         try:
             number = float(word)

@@ -10,14 +10,13 @@ from typing import Any, Self
 import numpy as np
 
 from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.joint.grids import NumberGrid
 from posteriori.joint.law import Law
 from posteriori.model.beliefs import Tables
-from posteriori.model.predictive import NumberCells
 from posteriori.scoring.rows import RowsToPredict
-from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
-from posteriori.tables import Batch, Column, Schema
+from posteriori.tables import Batch, Schema
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class FittedJoint(FittedValue):
 
     members: Mapping[str, Fitted]
     weights: Mapping[str, float]
-    steps: Mapping[str, float]  # of each column of numbers: of which all are multiples; 0 for none
+    grids: Mapping[str, NumberGrid]  # of each column of numbers
     pools: Mapping[str, FittedValue] = field(default_factory=dict)  # by target: fitted for one column
     table: Any = None  # the rows, for pools that are asked for later; not in files
 
@@ -40,32 +39,15 @@ class FittedJoint(FittedValue):
         """The columns."""
         return self.first.schema
 
-    @property
-    def ranges(self) -> ColumnRanges:
-        """Ranges of the columns in the training rows."""
-        ranges = self.first.ranges
-        assert ranges is not None
-        return ranges
-
     @cached_property
     def law(self) -> Law:
         """The mixture of the members."""
         tables = tuple(Tables.of(one.model) for one in self.members.values())
         weight = np.array([self.weights[name] for name in self.members])
-        numbers = [j for j in tables[0].columns if self.schema.columns[j].kind == "continuous"]
-        cells = {j: self._cells(j, self.schema.columns[j]) for j in numbers}
-        return Law(self.schema, tables, weight, cells)
-
-    def _cells(self, j: int, column: Column) -> NumberCells:
-        """Return the numbers that each bin of a column holds, within the range of the training rows."""
-        assert column.cuts is not None
-        low, high, step = self.ranges.lowest[j], self.ranges.highest[j], self.steps[column.name]
-        edges = np.concatenate([[low], column.cuts, [high]])
-        if not step:
-            return NumberCells(edges[:-1], np.maximum(edges[1:], edges[:-1]))
-        lows = np.ceil(np.round(edges[:-1] / step, 6)) * step
-        highs = np.append((np.ceil(np.round(edges[1:-1] / step, 6)) - 1.0) * step, high)
-        return NumberCells(lows, np.maximum(highs, lows), step)
+        names = self.schema.names
+        return Law(
+            self.schema, tables, weight, {j: self.grids[names[j]] for j in tables[0].columns if names[j] in self.grids}
+        )
 
     @property
     def n_parameters(self) -> int:
@@ -85,9 +67,8 @@ class FittedJoint(FittedValue):
             return law.believe(law.likelihoods(batch.rows(rows))).log_evidence
 
         found = np.concatenate(law.in_blocks(len(batch), of_rows))
-        for block, parameters in zip(self.first.model.blocks, self.first.model.parameters, strict=True):
-            if block.shared:
-                found += block.density.log_density(parameters, block.tile(batch))[:, 0]
+        for j, grid in law.grids.items():
+            found += grid.log_within(np.asarray(batch.numbers.values[:, self.schema.of_kind("continuous").index(j)]))
         return found
 
     def without_rows(self) -> Self:
@@ -108,9 +89,11 @@ class FittedJoint(FittedValue):
         for one in self.members.values():
             one.check()
             require(one.schema == self.schema, "the members are of different columns")
-        require(self.first.ranges is not None, "the ranges of the columns are missing")
-        names = {column.name for column in self.schema.columns if column.is_binned}
-        require(names <= set(self.steps), "the steps of numbers are missing")
+        columns = [column for column in self.schema.columns if column.is_binned and not column.valueless]
+        binned = {column.name: column.cardinality for column in columns}
+        require(binned.keys() == self.grids.keys(), "the numbers of bins are missing")
+        for name, n_bins in binned.items():
+            self.grids[name].check_against(n_bins)
         self.law.check()
         for pool in self.pools.values():
             pool.check()

@@ -67,6 +67,8 @@ class Tables:
             ):
                 raise NoTablesError(f"{names} are no tables of categories or bins")
             for position, (above, table) in enumerate(density.conditional_tables(parameters)):
+                if model.schema.columns[block.columns[position]].valueless:
+                    continue
                 if len(above) > 1:
                     raise NoTablesError(f"{model.schema.names[block.columns[position]]!r} depends on several columns")
                 parent = block.columns[above[0]] if above else -1
