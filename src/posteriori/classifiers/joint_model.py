@@ -429,7 +429,7 @@ class JointModel(DensityMixin, Estimator):
     ) -> tuple[Any, dict[str, imputation.Filled]]:
         """Return a table without missing cells, and the cells that it was filled with."""
         value, law = self._value, self._value.law
-        names = [value.schema.names[j] for j in law.columns if not value.schema.columns[j].has_no_kind]
+        names = [value.schema.names[j] for j in law.columns]
         given = list(value.schema.given)
         _check_method(method)
         gaps = {name: one for name, one in imputation.missing_cells(X, given).items() if one.any()}
@@ -499,10 +499,7 @@ class JointModel(DensityMixin, Estimator):
         names = [schema.names[j] for j in columns]
         if name not in names:
             raise ValueError(f"there is no column {name!r} in the model; {closest(str(name), names)}")
-        j = columns[names.index(name)]
-        if schema.columns[j].has_no_kind:
-            raise ValueError(f"{name!r} had no value in the training rows, and none is known; choose another column")
-        return j
+        return columns[names.index(name)]
 
     def _pool(self, target: str) -> Any:
         """Return the pool of a column, fitted to the rows that know it."""

@@ -105,7 +105,8 @@ def _filled(
     from posteriori.tables import IgnoredColumnWarning
 
     with as_user_errors(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", IgnoredColumnWarning)  # a note names those with missing cells
+        warnings.simplefilter("ignore", IgnoredColumnWarning)
+        warnings.filterwarnings("ignore", "the missing cells of")  # notes name these columns, with the reason
         rows = model.fit(frame.select(names)).impute if names else model.impute
         known = frame.select(names) if names else align(frame, model.schema_)
         try:

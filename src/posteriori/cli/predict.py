@@ -208,7 +208,7 @@ def _joint_predictor(
         pool = estimator_of(value.pools[column])
         return _predictor_of(pool if isinstance(pool, Regressor) else pool.fitted_.predictor, asked)
     refuse_given({"--strangeness": asked.strangeness}, "models of one column", "is a joint model")
-    is_number = column in [value.schema.names[j] for j in value.law.cells]
+    is_number = column in [value.schema.names[j] for j in value.law.grids]
     (asked.refuse_of_classes if is_number else asked.refuse_of_numbers)()
     decision = None if is_number else asked.decision(model.categories(column))
     levels = _levels(asked.coverage, asked.quantiles) if is_number else {}

@@ -36,7 +36,7 @@ def value_of(model: JointModel) -> FittedJoint:
 def columns_of(model: JointModel) -> list[str]:
     """Return the names of the columns that can be asked for: those that have values."""
     value = value_of(model)
-    return [value.schema.names[j] for j in value.law.columns if not value.schema.columns[j].has_no_kind]
+    return [value.schema.names[j] for j in value.law.columns]
 
 
 def links(model: JointModel) -> list[Facts]:
@@ -66,9 +66,9 @@ def joint_facts(model: JointModel) -> Facts:
             found["reason"] = column.reason
         elif column.kind == "categorical":
             found["n_categories"] = len(column.categories)
-        elif column.kind == "continuous" and not column.has_no_kind:
-            found |= {"min": float(value.ranges.lowest[j]), "max": float(value.ranges.highest[j])}
-            found["step"] = value.steps.get(column.name, 0.0)
+        elif (ranges := value.first.ranges) is not None and j in value.law.grids:
+            found |= {"min": float(ranges.lowest[j]), "max": float(ranges.highest[j])}
+            found["step"] = float(value.law.grids[j].cells.step)
         columns.append(found)
     return {
         "model": "joint",
@@ -114,7 +114,7 @@ def explained(model: JointModel, rows: Any) -> Facts:
 def _explained(value: FittedJoint, j: int, of_column: CellFigures) -> Facts:
     alone, given = of_column.loss_alone, of_column.loss_given_others
     found: Facts = {"column": value.schema.names[j], "share": max(0.0, 1.0 - given / alone) if alone > 0 else 0.0}
-    if j not in value.law.cells:
+    if j not in value.law.grids:
         found |= {"accuracy": of_column.accuracy, "most_frequent": of_column.accuracy_alone}
     return found
 
@@ -171,7 +171,7 @@ def joint_predictor(
     """
     value, law = value_of(model), value_of(model).law
     j = value.schema.names.index(target)
-    is_number = j in law.cells
+    is_number = j in law.grids
     labels: list[Any] = [] if is_number else model.categories(target)
     classes = None if is_number else label_series("prediction", labels)
     names = [probability_column(label) for label in labels] if proba else []

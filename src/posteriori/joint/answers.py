@@ -133,7 +133,7 @@ def columns_of(
     law, found = value.law, []
     for j, column in enumerate(value.schema.columns):
         n = len(next(iter(codes.values())))
-        if j not in codes or column.has_no_kind:
+        if j not in codes:
             found.append(np.full(n, np.nan) if column.kind != "categorical" else np.zeros(n, column.code_type))
         elif j in law.grids:
             low, high = bounds.get(j, (-np.inf, np.inf))

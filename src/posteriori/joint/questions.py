@@ -99,8 +99,7 @@ class _Reader:
         if self.next() is not None:
             self.refuse("nothing may follow the closing parenthesis")
         if everything:
-            empty = {column.name for column in self.law.schema.columns if column.has_no_kind}
-            asked = {name: None for name in self.names if name not in given and name not in empty}
+            asked = {name: None for name in self.names if name not in given}
         twice = next((name for name in asked if name in given), None)
         if twice is not None:
             raise ValueError(f"{twice!r} is both asked for and given in {self.text!r}; remove it from one side")
