@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from posteriori.cli import main
 
-WRITING = ("fit", "predict", "sample", "explore", "report", "export", "compare", "cluster", "merge")
+WRITING = ("fit", "predict", "impute", "sample", "explore", "report", "export", "compare", "cluster", "merge")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from posteriori.cli.explore import explore
 from posteriori.cli.export import export, sql
 from posteriori.cli.files import with_text_options
 from posteriori.cli.fit import fit
+from posteriori.cli.impute import impute
 from posteriori.cli.merging import merge
 from posteriori.cli.predict import predict
 from posteriori.cli.query import query
@@ -90,6 +91,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     predict,
     evaluate,
     explain,
+    impute,
     sample,
     show,
     compare,
@@ -104,7 +106,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     warm_up,
 )
 
-_READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, report, explore, network.learn}
+_READ_TABLES = {fit, predict, impute, evaluate, explain, compare, cluster, cv, report, explore, network.learn}
 
 app = typer.Typer(
     name="posteriori",

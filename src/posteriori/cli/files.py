@@ -279,6 +279,14 @@ def names_table(path: Path) -> bool:
     return True
 
 
+def writes_text(path: Path | None) -> bool:
+    """Return whether an output is CSV or TSV, whose cells are text as they are written."""
+    from posteriori.reading.dialects import SEPARATORS
+    from posteriori.reading.scanning import format_of
+
+    return path is None or format_of(path) in SEPARATORS
+
+
 def stem_of(tables: Sequence[str]) -> str:
     """Return the name of a table's file without its suffixes, or that of the common folder of several files."""
     from posteriori.reading.scanning import format_of

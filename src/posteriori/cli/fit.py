@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -15,6 +15,7 @@ import typer
 
 from posteriori.cli import options as label_options
 from posteriori.cli.files import merge_spellings, open_and_summarise, stem_of, title_of
+from posteriori.cli.joint_fit import JointColumns, fit_joint
 from posteriori.cli.messages import UserError, as_user_errors, note, warn, work_progress
 from posteriori.cli.named_columns import (
     NOT_OF_DENSITIES,
@@ -33,10 +34,10 @@ from posteriori.cli.options import (
     Dates,
     Force,
     Ignore,
+    OptionalTarget,
     Positive,
     Quiet,
     TablePaths,
-    Target,
     TargetIsClass,
     apply_settings,
     model_help,
@@ -547,7 +548,12 @@ Set = Annotated[
 ]
 ModelFile = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Where to save the model. Default: TABLE.posteriori."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to save the model. Default: TABLE.posteriori, without --target TABLE.joint.posteriori.",
+    ),
 ]
 ReportFile = Annotated[
     Path | None,
@@ -609,7 +615,7 @@ def _hold_out_options(share: float | None, by: str | None) -> HoldOutOptions | N
 
 def fit(
     table: TablePaths,
-    target: Target = "",
+    target: OptionalTarget = None,
     categorical: Categorical = None,
     columns: Column = None,
     ignore: Ignore = None,
@@ -633,6 +639,9 @@ def fit(
 ) -> None:
     """Fit a model to a table, score it by cross-validation, save it.
 
+    Without --target it is a joint model of all columns: predict answers for any of them, and impute, query and sample
+    take it.
+
     Strings and true/false become categories; numbers and dates are read as such. Empty cells, NA, N/A, NaN, nan and
     null are missing, and among numbers marks such as - and ?. Columns that identify rows are ignored. Files may be
     larger than memory, except with --report.
@@ -642,6 +651,24 @@ def fit(
 
         posteriori fit penguins.csv --target species --categorical year -o years.posteriori
     """
+    if target is None:
+        refused = {
+            "--model": model is not None,
+            "--set": settings is not None,
+            "--report": report is not None,
+            "--folds": folds is not None,
+            "--groups": groups is not None,
+            "--holdout": holdout is not None,
+            "--holdout-by": holdout_by is not None,
+            "--positive": positive is not None,
+            "--classes": classes is not None,
+            "--target-is-class": target_is_class,
+            "--for": language is not None,
+        }
+        _fit_all(
+            table, JointColumns(ignore, categorical, columns, dates), output, force, refused, details, quiet, as_json
+        )
+        return
     arguments = FitArguments(
         tables=table,
         target=target,
@@ -673,3 +700,27 @@ def fit(
         number_pages.print_number_fit(facts, details)
     else:
         (fit_facts.print_fit if details else first_page.print_first_page)(facts)
+
+
+def _fit_all(
+    tables: list[str],
+    columns: JointColumns,
+    output: Path | None,
+    force: bool,
+    refused: Mapping[str, bool],
+    details: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Fit a joint model of all columns, and print its page."""
+    destination = output or Path(f"{stem_of(tables)}.joint.posteriori")
+    with work_progress(not quiet):
+        facts = fit_joint(tables, columns, destination, force, refused)
+
+    from posteriori.cli import joint_pages
+    from posteriori.cli import tables as printed
+
+    if as_json:
+        printed.print_json(facts)
+    else:
+        joint_pages.print_joint_fit(facts, details)

@@ -100,7 +100,7 @@ def hints(
         if column.is_ignored:
             kind = "text" if _is_text(scan, column) else "keep"
             if kind == "text" and not reads_text:
-                yield f"{quote([column.name])} is ignored: {column.reason}; a model of numbers reads no text"
+                yield f"{quote([column.name])} is ignored: {column.reason}; such a model reads no text"
                 continue
             option = f"--column {shlex.quote(f'{column.name}={kind}')}"
             yield f"{quote([column.name])} is ignored: {column.reason}; to use it, add {option}"

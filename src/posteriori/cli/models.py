@@ -15,7 +15,7 @@ from posteriori.cli.messages import UserError, as_user_errors, warn
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers import GenerativeEstimator, JointModel
     from posteriori.classifiers.generative_regressor import Regressor
     from posteriori.reading import Scan
     from posteriori.scoring.fitted import FittedPosterior
@@ -31,6 +31,21 @@ AnyModelPath = Annotated[
         show_default=False,
     ),
 ]
+
+
+def joint_model_in(path: Path) -> JointModel | None:
+    """Return the joint model in a file; None if it holds another model, or none."""
+    from posteriori.model_files import is_model_file, parse, read_file
+
+    if not path.is_file() or not is_model_file(path):
+        return None
+    with as_user_errors():
+        if parse(read_file(path)[0]["content"])["model"] != "JointModel":
+            return None
+        from posteriori.persistence import load
+
+        loaded: JointModel = load(path)
+    return loaded
 
 
 def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
@@ -80,6 +95,8 @@ def load_of_any_target(path: Path) -> Any:
         There is no such file, or it holds a network.
     """
     _require_no_network(path)
+    if joint_model_in(path) is not None:
+        raise _joint_instead(path)
     from posteriori.networks import BayesianNetwork
     from posteriori.persistence import load
 
@@ -173,6 +190,13 @@ def _mixture_instead(path: Path) -> UserError:
     return UserError(f"{str(path)!r} holds a mixture, which has no classes; this command needs a classifier")
 
 
+def _joint_instead(path: Path) -> UserError:
+    return UserError(
+        f"{str(path)!r} holds a joint model of all columns, and this command needs a model of one: fit TABLE --target "
+        "NAME makes it (predict --target, impute, query, sample and show take a joint model)"
+    )
+
+
 def _number_instead(path: Path) -> UserError:
     return UserError(
         f"{str(path)!r} predicts a number, and this command needs a classifier; posteriori predict, explain, "
@@ -251,14 +275,15 @@ def known_columns(names: Sequence[str], schema: Schema) -> tuple[list[str], list
     from posteriori.tables import quote
 
     if absent:
-        if pair := misspelt(absent, extra):
+        needed = [name for name in absent if name != schema.target]  # a joint model predicts one of its columns
+        if pair := misspelt(needed, extra):
             raise UserError(
                 f"the table lacks {quote(pair[:1])}, which the model was trained on; is it {pair[1]!r}? "
                 "Rename one, or remove the other column"
             )
         if is_another_table(absent, schema):
             raise UserError("the table has no column of the model; is it another table?")
-        if used := without_unused(absent, schema):
+        if used := without_unused(needed, schema):
             warn(f"the table lacks {quote(used)}, which the model was trained on: unknown in every row")
     if extra:
         warn(f"ignored, because the model does not have it: {quote(extra)}")

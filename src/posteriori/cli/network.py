@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from posteriori.networks import BayesianNetwork
 
-_ENDINGS = ".bif, .xmlbif, .bifxml, .xml, .net, .dne, .xdsl, .uai, .json or .posteriori"
+ENDINGS = ".bif, .xmlbif, .bifxml, .xml, .net, .dne, .xdsl, .uai, .json or .posteriori"
 _BINS = 4
 _MOST_SHOWN = 1000  # variables; terminals keep about as many lines
 
 NetworkPath = Annotated[
     Path,
-    typer.Argument(metavar="NET", help=f"A network: {_ENDINGS}.", show_default=False),
+    typer.Argument(metavar="NET", help=f"A network: {ENDINGS}.", show_default=False),
 ]
 Tolerance = Annotated[
     float | None,
@@ -148,7 +148,7 @@ def learn(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table.", show_default=False)],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help=f"Where to write: {_ENDINGS}."),
+        typer.Option("--output", "-o", metavar="FILE", help=f"Where to write: {ENDINGS}."),
     ],
     method: Annotated[SearchName, typer.Option(help="Algorithm of structure learning.")] = SearchName.hill_climbing,
     score: Annotated[ScoreName, typer.Option(help="Score that hill climbing maximises.")] = ScoreName.bic,
@@ -253,7 +253,7 @@ def convert(
     network: NetworkPath,
     output: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help=f"Where to write: {_ENDINGS}, or .dot (the graph).", show_default=False),
+        typer.Argument(metavar="OUT", help=f"Where to write: {ENDINGS}, or .dot (the graph).", show_default=False),
     ],
     tolerance: Tolerance = None,
     max_table_size: MaxTableSize = None,

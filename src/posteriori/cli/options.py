@@ -6,6 +6,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +40,16 @@ Target = Annotated[
         "-t",
         metavar="NAME",
         help="The column to predict: classes, or numbers.  [required]",
+        show_default=False,
+    ),
+]
+OptionalTarget = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="NAME",
+        help="The column to predict: classes, or numbers. Default: a joint model of all columns.",
         show_default=False,
     ),
 ]
@@ -104,6 +115,13 @@ WithColumns = Annotated[
 ]
 SplitSeed = Annotated[int, typer.Option(min=0, help="Seed of the random split of the rows.")]
 DrawSeed = Annotated[int | None, typer.Option(min=0, help="Seed; makes the draw repeatable.", show_default=False)]
+
+
+class Method(StrEnum):
+    """The model that answers for a column: that of all columns, or a pool of this one."""
+
+    joint = "joint"
+    pool = "pool"
 
 
 def base_models() -> list[ModelSpec]:

@@ -198,10 +198,15 @@ def _model_in(path: Path) -> Any:
 
 def _named(found: Any) -> str:
     """Return the kind of a model, and the target of a classifier."""
-    from posteriori.classifiers import ChowLiuTree, MixtureModel
+    from posteriori.classifiers import ChowLiuTree, JointModel, MixtureModel
     from posteriori.networks import BayesianNetwork
 
-    kinds = {BayesianNetwork: "a Bayesian network", MixtureModel: "a mixture of clusters", ChowLiuTree: "a tree"}
+    kinds = {
+        BayesianNetwork: "a Bayesian network",
+        MixtureModel: "a mixture of clusters",
+        ChowLiuTree: "a tree",
+        JointModel: "a joint model of all columns",
+    }
     for kind, name in kinds.items():
         if isinstance(found, kind):
             return name

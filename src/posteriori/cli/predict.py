@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,14 +13,27 @@ import typer
 
 from posteriori.cli.files import open_as_written, write_out, writer_of
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar, refuse_given
-from posteriori.cli.models import load_posterior_or_regressor, scan_for
-from posteriori.cli.options import Force, ModelPath, OutputTable, Quiet, TablePaths, WithColumns, spellings, split_names
+from posteriori.cli.models import joint_model_in, load_posterior_or_regressor, scan_for
+from posteriori.cli.options import (
+    Force,
+    Method,
+    ModelPath,
+    OutputTable,
+    Quiet,
+    TablePaths,
+    WithColumns,
+    spellings,
+    split_names,
+)
 from posteriori.cli.outputs import output_at
 
 if TYPE_CHECKING:
+    from posteriori.classifiers import JointModel
     from posteriori.classifiers.generative_regressor import Regressor
     from posteriori.scoring.decisions import Decision
     from posteriori.scoring.files import RowPredictor
+    from posteriori.scoring.fitted import FittedPosterior
+    from posteriori.tables import Column, Schema
 
 
 def thresholds_in(given: Sequence[str] | None, classes: Sequence[Any]) -> Decision | None:
@@ -95,8 +109,8 @@ def _table_costs(path: Path) -> dict[str, dict[str, float]]:
     return {true: {column.name: float(column[row]) for column in others} for row, true in enumerate(names)}
 
 
-def _number_predictor(fitted: Regressor, coverage: float | None, quantiles: str | None) -> RowPredictor:
-    """Return the predictor of a number: its mean, and the ends of an interval or quantiles.
+def _levels(coverage: float | None, quantiles: str | None) -> dict[str, float]:
+    """Return the quantiles beside a predicted number, by their columns: the ends of an interval, or those asked for.
 
     Raises
     ------
@@ -108,18 +122,98 @@ def _number_predictor(fitted: Regressor, coverage: float | None, quantiles: str 
     coverage = 0.9 if coverage is None else coverage
     if not 0.0 < coverage < 1.0:
         raise UserError(f"--coverage is {coverage:g}; give a share between 0 and 1, such as 0.9")
-    levels = {"prediction_low": (1.0 - coverage) / 2.0, "prediction_high": (1.0 + coverage) / 2.0}
-    if quantiles is not None:
-        try:
-            shares = [float(part) for part in quantiles.split(",")]
-        except ValueError:
-            shares = []
-        if not shares or not all(0.0 <= share <= 1.0 for share in shares) or len(set(shares)) < len(shares):
-            raise UserError(f"--quantiles is {quantiles!r}; give different shares from 0 to 1, such as 0.1,0.5,0.9")
-        levels = {f"quantile_{share:g}": share for share in shares}
+    if quantiles is None:
+        return {"prediction_low": (1.0 - coverage) / 2.0, "prediction_high": (1.0 + coverage) / 2.0}
+    try:
+        shares = [float(part) for part in quantiles.split(",")]
+    except ValueError:
+        shares = []
+    if not shares or not all(0.0 <= share <= 1.0 for share in shares) or len(set(shares)) < len(shares):
+        raise UserError(f"--quantiles is {quantiles!r}; give different shares from 0 to 1, such as 0.1,0.5,0.9")
+    return {f"quantile_{share:g}": share for share in shares}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options on what is predicted."""
+
+    proba: bool
+    strangeness: bool
+    threshold: list[str] | None
+    costs: Path | None
+    coverage: float | None
+    quantiles: str | None
+
+    def decision(self, labels: Sequence[Any]) -> Decision | None:
+        """Return the rule that predicts a class."""
+        return costs_in(self.costs, labels) if self.costs is not None else thresholds_in(self.threshold, labels)
+
+    def refuse_of_numbers(self) -> None:
+        """Raise UserError if an option for numbers is given."""
+        given = {"--coverage": self.coverage is not None, "--quantiles": self.quantiles is not None}
+        refuse_given(given, "numbers", "predicts classes")
+
+    def refuse_of_classes(self) -> None:
+        """Raise UserError if an option for classes is given."""
+        given = {"--proba": self.proba, "--threshold": bool(self.threshold), "--costs": self.costs is not None}
+        refuse_given(given | {"--strangeness": self.strangeness}, "classes", "predicts a number")
+
+
+def _predictor_of(fitted: FittedPosterior | Regressor, asked: _Asked) -> tuple[RowPredictor, Schema, Column | None]:
+    """Return the predictor of a model of one column, and the columns that it reads; of a class also that of classes."""
+    from posteriori.scoring.files import RowPredictor, Wanted
+    from posteriori.scoring.fitted import FittedPosterior
+
+    if isinstance(fitted, FittedPosterior):
+        asked.refuse_of_numbers()
+        labels: list[Any] = fitted.labels  # type: ignore[assignment]  # a regressor with labels does not exist
+        wanted = Wanted(asked.proba, asked.strangeness, asked.decision(labels))
+        return RowPredictor.of_classes(fitted, wanted), fitted.schema, fitted.target
+    asked.refuse_of_classes()
     from posteriori.facts.numbers import number_predictor
 
-    return number_predictor(fitted, levels)
+    # Odd cells of a target that is known do not matter.
+    return number_predictor(fitted, _levels(asked.coverage, asked.quantiles)), fitted.schema_, None
+
+
+def _joint_predictor(
+    model: JointModel, column: str | None, method: Method | None, asked: _Asked, path: Path
+) -> tuple[RowPredictor, Schema, Column | None]:
+    """Return the predictor of one column by a joint model, or by a pool that its file holds.
+
+    Raises
+    ------
+    UserError
+        No column is named, or one that the model does not have, or there is no pool of it.
+    """
+    from posteriori.classifiers.estimator import estimator_of
+    from posteriori.classifiers.generative_regressor import Regressor
+    from posteriori.facts.joint import columns_of, joint_predictor, value_of
+    from posteriori.support.formatting import listed
+    from posteriori.support.suggestions import closest
+
+    value, names = value_of(model), columns_of(model)
+    if column is None:
+        raise UserError(
+            f"{str(path)!r} holds a joint model; name the column to predict: --target NAME; it has "
+            f"{listed([repr(name) for name in names], len(names))}"
+        )
+    if column not in names:
+        raise UserError(f"--target is {column!r}, which the model does not have; {closest(column, names, 'columns')}")
+    if method is Method.pool:
+        if column not in value.pools:
+            raise UserError(
+                f"{str(path)!r} holds no pool of {column!r}; leave out --method pool, or fit TABLE --target makes one"
+            )
+        pool = estimator_of(value.pools[column])
+        return _predictor_of(pool if isinstance(pool, Regressor) else pool.fitted_.predictor, asked)
+    refuse_given({"--strangeness": asked.strangeness}, "models of one column", "is a joint model")
+    is_number = column in [value.schema.names[j] for j in value.law.grids]
+    (asked.refuse_of_classes if is_number else asked.refuse_of_numbers)()
+    decision = None if is_number else asked.decision(model.categories(column))
+    levels = _levels(asked.coverage, asked.quantiles) if is_number else {}
+    predictor = joint_predictor(model, column, levels, asked.proba, decision)
+    return predictor, predictor.schema, None
 
 
 def predict(
@@ -155,6 +249,18 @@ def predict(
         str | None,
         typer.Option(metavar="Q,Q", help="Of a number: quantiles in place of an interval.", show_default=False),
     ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--target", "-t", metavar="NAME", help="Of a joint model: the column to predict.", show_default=False
+        ),
+    ] = None,
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            help="Of a joint model: by the joint model (default), or by a pool in its file.", show_default=False
+        ),
+    ] = None,
     escape_formulas: Annotated[
         bool,
         typer.Option("--escape-formulas", help="Put ' before text that a spreadsheet would run (=…, @…)."),
@@ -165,10 +271,10 @@ def predict(
     """Predict the class, or the number, of each row of a table.
 
     The output has one row per row of the table, in the same order, with the column prediction. Of a number that is its
-    mean, beside the ends of its interval, prediction_low and prediction_high. A model saved by cluster
-    predicts the component. A category unseen in training counts as missing. log_density is log p(row) in nats;
-    strangeness is the share of rows drawn from the model that are more probable: 0.999 is strange. Details:
-    docs/command_line.md.
+    mean, beside the ends of its interval, prediction_low and prediction_high. A model saved by cluster predicts the
+    component, and a joint model the column of --target. A category unseen in training counts as missing. log_density is
+    log p(row) in nats; strangeness is the share of rows drawn from the model that are more probable: 0.999 is strange.
+    Details: docs/command_line.md.
 
     Example:
 
@@ -182,28 +288,23 @@ def predict(
         raise UserError("--threshold and --costs are two rules for one prediction; remove one of them")
     if append and with_columns:
         raise UserError("--append writes all columns, and --with some of them; remove one of the options")
-    fitted = load_posterior_or_regressor(model)
+    asked = _Asked(proba, strangeness, threshold, costs, coverage, quantiles)
+    joint = joint_model_in(model)
+    if joint is not None:
+        predictor, schema, target = _joint_predictor(joint, column, method, asked, model)
+    else:
+        refuse_given(
+            {"--target": column is not None, "--method": method is not None}, "joint models", "is of one column"
+        )
+        predictor, schema, target = _predictor_of(load_posterior_or_regressor(model), asked)
     written = open_as_written(table) if append or with_columns else None
     names = [] if written is None else list(written.names) if append else split_names(with_columns)
-    from posteriori.scoring.files import RowPredictor, Wanted, columns_beside, predictions, write_predictions
-    from posteriori.scoring.fitted import FittedPosterior
+    from posteriori.scoring.files import columns_beside, predictions, write_predictions
     from posteriori.tables.formulas import without_formulas
     from posteriori.tables.writing import csv_text
 
     with as_user_errors():
         beside = columns_beside(written, names)
-    if isinstance(fitted, FittedPosterior):
-        of_numbers = {"--coverage": coverage is not None, "--quantiles": quantiles is not None}
-        refuse_given(of_numbers, "numbers", "predicts classes")
-        labels: list[Any] = fitted.labels  # type: ignore[assignment]  # a regressor with labels does not exist
-        decision = costs_in(costs, labels) if costs is not None else thresholds_in(threshold, labels)
-        schema, target = fitted.schema, fitted.target
-        predictor = RowPredictor.of_classes(fitted, Wanted(proba, strangeness, decision))
-    else:
-        of_classes = {"--proba": proba, "--threshold": bool(threshold), "--costs": costs is not None}
-        refuse_given(of_classes | {"--strangeness": strangeness}, "classes", "predicts a number")
-        schema, target = fitted.schema_, None  # odd cells of a target that is known do not matter
-        predictor = _number_predictor(fitted, coverage, quantiles)
     scan = scan_for(schema, target, table, names)
     apart = output is not None or not sys.stdout.isatty()
     with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart and not quiet) as progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,15 +12,18 @@ import typer
 
 from posteriori.cli.comparison import picture_at
 from posteriori.cli.expressions import parse_question
-from posteriori.cli.messages import UserError
-from posteriori.cli.network import MaxTableSize, NetworkPath, Tolerance, asking, load_network, state_of
+from posteriori.cli.messages import UserError, as_user_errors, refuse_given
+from posteriori.cli.models import joint_model_in
+from posteriori.cli.network import ENDINGS, MaxTableSize, Tolerance, asking, load_network, state_of
 from posteriori.cli.options import AsJson, DrawSeed, Force
 
 if TYPE_CHECKING:
+    from posteriori.classifiers import JointModel
     from posteriori.networks import BayesianNetwork, MostProbable
     from posteriori.networks.inference.distributions import Distribution
 
 _ALL = "P(*)"
+_SAMPLES = 10_000
 
 
 class Method(StrEnum):
@@ -32,7 +35,10 @@ class Method(StrEnum):
 
 
 def query(
-    network: NetworkPath,
+    network: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", help=f"A network, {ENDINGS}; or a joint model.", show_default=False),
+    ],
     question: Annotated[
         str,
         typer.Argument(metavar="[EXPRESSION]", help='For example "P(lung | smoke=yes)". Default: P(*), all marginals.'),
@@ -56,25 +62,45 @@ def query(
     ] = Method.exact,
     samples: Annotated[
         int, typer.Option(metavar="N", min=1, help="Number of samples of likelihood weighting.")
-    ] = 10_000,
+    ] = _SAMPLES,
     seed: DrawSeed = None,
     tolerance: Tolerance = None,
     max_table_size: MaxTableSize = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question about a network.
+    """Answer a question about a network, or a joint model.
 
     P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number; in P(a | do(c=yes)) c is
     set from outside; P(* | c=yes) is a table of all marginals. Put names and states with spaces, commas or signs such
     as = into quotes.
+
+    Of a joint model, which fit makes without --target, a condition is =, !=, <, <=, >, >= and a value, a range (a in
+    [30, 40], or a = 30..40) or several values (c in (x, y)). Columns that stand alone have one table each. All options
+    except --json are for networks.
 
     Example:
 
         posteriori query penguins.bif "P(species | island=Dream, sex=male)"
 
         posteriori query penguins.bif "P(* | island=Dream)" --mpe --picture penguins.png
+
+        posteriori query penguins.joint.posteriori "P(sex | species = Adelie, body_mass_g > 4000)"
     """
+    of_networks = {
+        "--mpe": mpe,
+        "--why": why,
+        "--picture": picture is not None,
+        "--method": method is not Method.exact,
+        "--samples": samples != _SAMPLES,
+        "--seed": seed is not None,
+        "--tolerance": tolerance is not None,
+        "--max-table-size": max_table_size is not None,
+    }
+    if (joint := joint_model_in(network)) is not None:
+        refuse_given(of_networks, "networks", "is a joint model")
+        _answer_jointly(joint, network, question, as_json)
+        return
     asked = parse_question(question)
     everything = list(asked.asked) == ["*"]
     if everything and asked.is_event:
@@ -92,14 +118,7 @@ def query(
         net = net.do(done) if done else net
         answer = net.query(*wanted, evidence=given, method=method.value, n_samples=samples, random_state=seed)
         best = net.most_probable(given) if mpe else None
-        trails = []
-        if why:
-            (target,) = wanted
-            # In the graph that do() leaves; a variable that was set blocks trails like one that was seen.
-            known = [*given, *done]
-            trails = [
-                str(net.active_trails(target, name, [other for other in known if other != name])) for name in known
-            ]
+        trails = _trails(net, next(iter(wanted)), [*given, *done]) if why else []
         if place is not None:
             with place.writing() as path:
                 _draw(net, given, path)
@@ -126,6 +145,22 @@ def query(
         return
     _print_answer(found, asked.is_event)
     _print_more(best, trails, picture)
+
+
+def _answer_jointly(model: JointModel, path: Path, question: str, as_json: bool) -> None:
+    """Print the answer of a joint model."""
+    from posteriori.cli import joint_pages, tables
+    from posteriori.facts.joint import joint_answer
+
+    with as_user_errors():
+        answer = joint_answer(model, question)
+    found = {"command": "query", "model": str(path), "question": question, **answer}
+    (tables.print_json if as_json else joint_pages.print_answer)(found)
+
+
+def _trails(net: BayesianNetwork, target: str, known: Sequence[str]) -> list[str]:
+    """Return the trails to each variable that was seen or set, in the graph that do() leaves; both block trails."""
+    return [str(net.active_trails(target, name, [other for other in known if other != name])) for name in known]
 
 
 def _answered(answer: Any, event: dict[str, Any] | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posteriori.cli.models import load_of_any_target
+from posteriori.cli.models import joint_model_in, load_of_any_target
 from posteriori.cli.options import AsJson, ModelPath
 
 
@@ -13,6 +13,14 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 
         posteriori show penguins.posteriori
     """
+    joint = joint_model_in(model)
+    if joint is not None:
+        from posteriori.cli import joint_pages, tables
+        from posteriori.facts.joint import joint_facts
+
+        of_joint = {"command": "show", **joint_facts(joint)}
+        (tables.print_json if as_json else joint_pages.print_joint)(of_joint)
+        return
     loaded = load_of_any_target(model)
 
     from posteriori.classifiers.generative_regressor import Regressor

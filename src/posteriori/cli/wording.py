@@ -22,11 +22,16 @@ _IN_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(name (?:it|them) in )categorical_features", r"\1--categorical"),
     (r"; see skipped_(, or name it in members=\[…\] to try it)?", "; --json lists all that are left out"),
     (r'fit with language="(\w+)"', r"fit with --for \1"),
+    (r"ask for a range, \('(.*?)': \(low, high\)\)", r"ask for a range, \1 in [low, high]"),
     (r"score by predict_to or to_javascript", "score by posteriori predict, or posteriori export,"),
     (r"posteriori\.reading\.quantile_classes\(\w+, (\d+)\)", r"--classes \1"),
     (
         r"(Regressor), not a network; read it by posteriori\.load",
         r"\1, not a network; posteriori predict gives the number of a row, network learn makes a network of a table",
+    ),
+    (
+        r"a JointModel, not a network; read it by posteriori\.load",
+        "a joint model, not a network; posteriori query, show and sample take it",
     ),
     (
         r"not a network; read it by posteriori\.load",

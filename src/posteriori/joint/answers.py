@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,47 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 def given_others(law: Law, source: LabelledSource, column: int) -> Array:
     """Return p(x_j | the other cells) of the codes of a column, (n, K), by its position in the schema."""
+    return source.with_width(law.sizes[column]).map(lambda batch: law.of_others(batch, column))
+
+
+@dataclass(frozen=True)
+class CellFigures:
+    """How well one column of some rows is predicted by the other cells, and without them; losses in nats per cell."""
+
+    n: int  # known cells
+    loss_given_others: float
+    loss_alone: float
+    accuracy: float
+    accuracy_alone: float
+
+
+def cell_figures(law: Law, source: LabelledSource) -> dict[int, CellFigures]:
+    """Return for each column how well its codes are predicted, by its position."""
+    alone = law.believe(likelihoods_of(law, {})).marginals()
 
     def of_batch(batch: Batch) -> Array:
+        known = known_cells(batch)
+
         def of_rows(rows: slice) -> Array:
             likelihoods = law.likelihoods(batch.rows(rows))
-            likelihoods[column][:] = 1.0  # so that not even the rounding depends on the cell
-            return law.believe(likelihoods).given_others()[column]
+            found = []
+            for j, given in law.believe(likelihoods).given_others().items():
+                own = likelihoods[j]
+                for probability in (given, np.tile(alone[j], (len(own), 1))):
+                    loss = -np.log(np.maximum((probability * own).sum(axis=1), _TINY))
+                    right = own[np.arange(len(own)), probability.argmax(axis=1)]
+                    found += [np.where(known[rows, j], one, np.nan) for one in (loss, right)]
+            return np.column_stack(found)
 
         return np.concatenate(law.in_blocks(len(batch), of_rows))
 
-    return source.with_width(law.sizes[column]).map(of_batch)
+    found = source.with_width(4 * len(law.columns)).map(of_batch)
+    n_known = (~np.isnan(found)).sum(axis=0)
+    mean = np.nansum(found, axis=0) / np.maximum(n_known, 1)
+    return {
+        j: CellFigures(int(n_known[4 * k]), *(float(mean[4 * k + place]) for place in (0, 2, 1, 3)))
+        for k, j in enumerate(law.columns)
+    }
 
 
 def answer(law: Law, question: str) -> Any:
@@ -61,7 +93,7 @@ def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) ->
         j = law.place(name)
         is_range = isinstance(finding, tuple) or j not in law.grids or law.grids[j].cells.step > 0
         if not is_range and not (isinstance(finding, int | float) and float(finding) in atoms_of(law, j)):
-            raise ValueError(f"no single number of {name!r} has a probability; ask for a range (low, high)")
+            raise ValueError(f"no single number of {name!r} has a probability; ask for a range, {name} in [low, high]")
     known = log_probability(law, given)
     if np.isneginf(known):
         raise ValueError("what is given is impossible; state something else")

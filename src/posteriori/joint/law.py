@@ -87,6 +87,16 @@ class Law:
         size = min(one.rows_per_block() for one in self.members)
         return [of_rows(slice(start, min(start + size, n))) for start in range(0, n, size)]
 
+    def of_others(self, batch: Batch, column: int) -> Array:
+        """Return p(x_j | the other cells) of the codes of a column in rows, (n, K)."""
+
+        def of_rows(rows: slice) -> Array:
+            likelihoods = self.likelihoods(batch.rows(rows))
+            likelihoods[column][:] = 1.0  # so that not even the rounding depends on the cell
+            return self.believe(likelihoods).given_others()[column]
+
+        return np.concatenate(self.in_blocks(len(batch), of_rows))
+
     def density(self, column: int, probability: Array) -> PredictiveDensity:
         """Return the density of a column of numbers, from the probabilities of its codes."""
         grid = self.grids[column]

@@ -34,7 +34,7 @@ def read_question(text: str, law: Law) -> Question:
     """Read P(a = 1, b in (u, v) | c < 12, d != x).
 
     A finding is =, !=, <, <=, >, >= and a value; ``in`` with a range [low, high] or values (u, v); or = and a range
-    low..high. Names and values with signs in them are quoted.
+    low..high. P(* | …) asks for all columns that are not known. Names and values with signs in them are quoted.
 
     Raises
     ------
@@ -88,12 +88,17 @@ class _Reader:
             self.refuse("begin with P(")
         assert begin is not None
         self.at = begin.end()
-        asked = self.findings(stated=False)
+        everything = self.next() == ("word", "*")
+        if everything:
+            self.read()
+        asked = {} if everything else self.findings(stated=False)
         given = self.findings(stated=True) if self.takes("|") else {}
         if self.takes(")") is None:
             self.refuse(") is missing")
         if self.next() is not None:
             self.refuse("nothing may follow the closing parenthesis")
+        if everything:
+            asked = {name: None for name in self.names if name not in given}
         twice = next((name for name in asked if name in given), None)
         if twice is not None:
             raise ValueError(f"{twice!r} is both asked for and given in {self.text!r}; remove it from one side")

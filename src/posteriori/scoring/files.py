@@ -79,7 +79,7 @@ class RowPredictor:
     @classmethod
     def of_classes(cls, fitted: FittedPosterior, wanted: Wanted = _CLASS_ONLY) -> RowPredictor:
         """Return the predictor of classes."""
-        columns = ["prediction", *(map(_column, fitted.labels) if wanted.proba else ())]
+        columns = ["prediction", *(map(probability_column, fitted.labels) if wanted.proba else ())]
         columns += ["log_density", "strangeness"] if wanted.strangeness else []
         of_batch = _of_batch(fitted, wanted)
         classes = "component" if fitted.is_mixture else "class"
@@ -163,7 +163,7 @@ def predictions(
 def _of_batch(fitted: FittedPosterior, wanted: Wanted) -> Callable[[Batch], Part]:
     """Return a function from a batch to its predicted classes."""
     classes = label_series("prediction", fitted.labels)
-    names = [_column(label) for label in fitted.labels] if wanted.proba else []
+    names = [probability_column(label) for label in fitted.labels] if wanted.proba else []
     fallback, scores_of = fitted.fallback, fitted.posterior.scores
     strangeness = Strangeness.of(fitted.posterior) if wanted.strangeness else None
 
@@ -237,7 +237,8 @@ class _Beside:
             self._frames.close()  # type: ignore[attr-defined]  # a generator
 
 
-def _column(label: Any) -> str:
+def probability_column(label: Any) -> str:
+    """Return the name of the column of the probability of a class."""
     return f"p_{str(label).lower() if isinstance(label, bool) else label}"
 
 

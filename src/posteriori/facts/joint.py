@@ -1,0 +1,193 @@
+"""Facts about a joint model: its columns and links, how far each column follows from the others, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+
+from posteriori.classifiers import JointModel
+from posteriori.classifiers.trees import edge_information_in
+from posteriori.facts.model import Facts
+from posteriori.joint.answers import CellFigures, cell_figures
+from posteriori.joint.questions import read_question
+from posteriori.joint.value import FittedJoint
+from posteriori.model.predictive import PredictiveDensity
+from posteriori.scoring.decisions import Decision
+from posteriori.scoring.files import Part, RowPredictor, probability_column
+from posteriori.support.checks import generator
+from posteriori.tables import Batch
+from posteriori.tables.writing import label_series
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+_MOST_JUDGED = 5000  # rows, of which a part is held out
+_SHARE_HELD_OUT = 0.2
+_FEWEST_HELD_OUT = 10
+
+
+def value_of(model: JointModel) -> FittedJoint:
+    """Return the fitted value of a joint model."""
+    return cast(FittedJoint, model.fitted_)
+
+
+def columns_of(model: JointModel) -> list[str]:
+    """Return the names of the columns that can be asked for: those that have values."""
+    value = value_of(model)
+    return [value.schema.names[j] for j in value.law.columns]
+
+
+def links(model: JointModel) -> list[Facts]:
+    """Return the pairs of columns that the tree links, the one with the most mutual information first.
+
+    Parts of one date, which follow from each other, are no pair.
+    """
+    member = value_of(model).members.get("tree")
+    if member is None:
+        return []
+    source = {column.name: column.source for column in member.schema.columns}
+    found = edge_information_in(member.model, 0)
+    return [
+        {"columns": [one, other], "nats": nats}
+        for (one, other), nats in sorted(found.items(), key=lambda edge: -edge[1])
+        if nats > 0.0 and source[one] != source[other]
+    ]
+
+
+def joint_facts(model: JointModel) -> Facts:
+    """Return the members with their weights, the columns and the links."""
+    value = value_of(model)
+    columns: list[Facts] = []
+    for j, column in enumerate(value.schema.columns):
+        found: Facts = {"name": column.name, "kind": column.shown_kind}
+        if column.is_ignored:
+            found["reason"] = column.reason
+        elif column.kind == "categorical":
+            found["n_categories"] = len(column.categories)
+        elif (ranges := value.first.ranges) is not None and j in value.law.grids:
+            found |= {"min": float(ranges.lowest[j]), "max": float(ranges.highest[j])}
+            found["step"] = float(value.law.grids[j].cells.step)
+        columns.append(found)
+    return {
+        "model": "joint",
+        "n_parameters": value.n_parameters,
+        "members": [{"member": name, "weight": weight} for name, weight in value.weights.items()],
+        "pools": sorted(value.pools),
+        "columns": columns,
+        "links": links(model),
+    }
+
+
+def explained(model: JointModel, rows: Any) -> Facts:
+    """Return how far each column follows from the others, in held-out rows, by a model of other rows.
+
+    Parameters
+    ----------
+    model : JointModel
+        Its parameters are used, and its fit is not.
+    rows : Scan
+        The training rows; at most 5,000 of them are read.
+
+    Returns
+    -------
+    dict
+        ``explained`` has for each column the share of its entropy (of the bins of numbers) that the other cells of a
+        row explain, 0 if they do not help; of categories also the accuracy, and that of the most frequent category.
+        Parts of dates, which follow from each other, are left out. It is empty if there are too few rows.
+    """
+    rng = generator(0)
+    places = np.sort(rng.permutation(rows.n_rows)[:_MOST_JUDGED])
+    held_out = rng.random(len(places)) < _SHARE_HELD_OUT
+    n_judged = int(held_out.sum())
+    if n_judged < _FEWEST_HELD_OUT:
+        return {"explained": [], "explained_rows": 0}
+    judge = JointModel(**{**model.get_params(deep=False), "keep_rows": False}).fit(rows.at(places[~held_out]))
+    value = value_of(judge)
+    figures = cell_figures(value.law, value.rows.source(rows.at(places[held_out]), model.n_jobs))
+    known = {name for name in columns_of(model) if value.schema.columns[value.schema.names.index(name)].part is None}
+    found = [_explained(value, j, one) for j, one in figures.items() if value.schema.names[j] in known and one.n]
+    return {"explained": sorted(found, key=lambda one: -one["share"]), "explained_rows": n_judged}
+
+
+def _explained(value: FittedJoint, j: int, of_column: CellFigures) -> Facts:
+    alone, given = of_column.loss_alone, of_column.loss_given_others
+    found: Facts = {"column": value.schema.names[j], "share": max(0.0, 1.0 - given / alone) if alone > 0 else 0.0}
+    if j not in value.law.grids:
+        found |= {"accuracy": of_column.accuracy, "most_frequent": of_column.accuracy_alone}
+    return found
+
+
+def joint_answer(model: JointModel, question: str) -> Facts:
+    """Return the probability that a question asks for, or the distribution of each of its columns.
+
+    Raises
+    ------
+    ValueError
+        The question cannot be read, or what is known is impossible.
+    """
+    asked = read_question(question, value_of(model).law).asked
+    answer = model.query(question)
+    if isinstance(answer, float):
+        return {"probability": answer}
+    each = answer if len(asked) > 1 else {next(iter(asked)): answer}
+    return {
+        "marginals": {
+            name: density_facts(one)
+            if isinstance(one, PredictiveDensity)
+            else {probability_column(state).removeprefix("p_"): p for state, p in one.items()}
+            for name, one in each.items()
+        }
+    }
+
+
+def density_facts(density: PredictiveDensity) -> Facts:
+    """Return mean, standard deviation and quantiles of the density of one number."""
+    quantiles = density.quantile(LEVELS)[0]
+    return {
+        "mean": float(density.mean[0]),
+        "sd": float(density.std[0]),
+        "quantiles": dict(zip(map(str, LEVELS), quantiles.tolist(), strict=True)),
+    }
+
+
+def joint_predictor(
+    model: JointModel, target: str, levels: Mapping[str, float], proba: bool, decision: Decision | None
+) -> RowPredictor:
+    """Return the predictor of one column of rows of files, given their other columns.
+
+    Parameters
+    ----------
+    model : JointModel
+    target : str
+        A column of categories or of numbers.
+    levels : mapping from str to float
+        Of numbers: the names of columns of quantiles, and their levels.
+    proba : bool
+        Of categories: whether the probability of each is a column.
+    decision : Decision or None
+        Of categories: the rule that predicts; default the most probable one.
+    """
+    value, law = value_of(model), value_of(model).law
+    j = value.schema.names.index(target)
+    is_number = j in law.grids
+    labels: list[Any] = [] if is_number else model.categories(target)
+    classes = None if is_number else label_series("prediction", labels)
+    names = [probability_column(label) for label in labels] if proba else []
+
+    def of_batch(batch: Batch) -> Part:
+        given = law.of_others(batch, j)
+        if classes is None:
+            density = law.density(j, given)
+            quantiles = density.quantile(list(levels.values())).T
+            columns: Any = {"prediction": density.mean, **dict(zip(levels, quantiles, strict=True))}
+            return Part(pl.DataFrame(columns), batch.unseen)
+        chosen = given.argmax(axis=1) if decision is None else decision.choose(given)
+        columns = [classes.gather(chosen)]
+        columns += [pl.Series(name, given[:, position]) for position, name in enumerate(names)]
+        return Part(pl.DataFrame(columns), batch.unseen)
+
+    reader = replace(value.rows, schema=replace(value.schema, target=target))
+    results = ["prediction", *(levels if is_number else names)]
+    return RowPredictor(results, lambda X: reader.source(X, model.n_jobs), of_batch, reader.schema)

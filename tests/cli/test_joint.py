@@ -1,0 +1,355 @@
+"""From the command line: a joint model of all columns, its answers about any of them, and filled cells."""
+
+import io
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from tests.cli.command_line import CommandLine
+
+COMMAND_LINE = CommandLine(replaces=True, details=False)
+run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """Return the facts that fit printed of the penguins, and the joint model it saved."""
+    path = tmp_path_factory.mktemp("joint") / "birds.posteriori"
+    return json.loads(succeeds("fit", "penguins.csv", "--output", path, "--json")), path
+
+
+@pytest.fixture
+def model(fitted):
+    return fitted[1]
+
+
+def frame_of(text):
+    return pl.read_csv(io.StringIO(text))
+
+
+# fit ------------------------------------------------------------------------------------------------------------
+
+
+def test_fit_without_a_target_saves_the_joint_model_of_the_library(fitted):
+    facts, path = fitted
+    expected = po.JointModel().fit(load_penguins())
+    loaded = po.load(path)
+    assert (facts["model"], facts["target"], facts["rows"]) == ("joint", None, 344)
+    assert loaded.member_weights_ == expected.member_weights_
+    assert {one["member"]: one["weight"] for one in facts["members"]} == expected.member_weights_
+    assert_allclose(loaded.score_samples(load_penguins()), expected.score_samples(load_penguins()))
+
+
+def test_fit_lists_links_by_information_and_what_the_others_explain(fitted):
+    facts, _ = fitted
+    nats = [one["nats"] for one in facts["links"]]
+    assert nats == sorted(nats, reverse=True)
+    assert nats[0] > 0.3
+    by_column = {one["column"]: one for one in facts["explained"]}
+    assert set(by_column) == set(load_penguins().columns)
+    assert by_column["species"]["share"] > 0.8
+    assert by_column["year"]["share"] < 0.1  # the year of a visit follows from nothing
+    assert by_column["species"]["accuracy"] > by_column["species"]["most_frequent"] + 0.3
+    assert "accuracy" not in by_column["body_mass_g"]
+
+
+def test_noise_is_not_explained():
+    rng = np.random.default_rng(0)
+    noise = pl.DataFrame({"a": rng.integers(0, 30, 400).astype(str), "b": rng.normal(size=400)})
+    noise.with_columns(pl.Series("c", rng.choice(["u", "v"], 400))).write_csv("noise.csv")
+    facts = json.loads(succeeds("fit", "noise.csv", "--json"))
+    assert max(one["share"] for one in facts["explained"]) < 0.05
+    assert facts["links"] == []
+
+
+def test_the_first_page_names_the_target_and_commands_that_run():
+    page = succeeds("fit", "penguins.csv")
+    words = " ".join(page.split())
+    assert words.startswith("penguins.csv: 344 rows, 8 columns Without --target, this is a joint model")
+    assert "--target NAME fits a model" in words
+    commands = [line.partition(": posteriori ")[2] for line in page.splitlines() if ": posteriori " in line]
+    assert [one.split()[0] for one in commands] == ["predict", "impute", "query", "sample", "fit"]
+    import shlex
+
+    for one in commands[:-1]:
+        succeeds(*shlex.split(one.replace("TABLE", "penguins.csv").replace("FILE", "filled.csv")))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    ["a\n1\n2\n1\n", "a,b\n1,x\n2,y\n3,\n", "a,b,c\n1,,x\n2,,\n3,,y\n4,,y\n", '"a, in",b = c\n1,x y\n2,"u,v"\n5,x y\n'],
+)
+def test_the_question_of_the_first_page_can_be_asked_of_small_and_odd_tables(folder, rows):
+    import shlex
+
+    (folder / "odd.csv").write_text(rows)
+    page = succeeds("fit", "odd.csv")
+    question = next(line for line in page.splitlines() if line.startswith("a question: posteriori "))
+    succeeds(*shlex.split(question.partition(": posteriori ")[2]))
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--model", "nb"),
+        ("--set", "bins=4"),
+        ("--report", "page.html"),
+        ("--folds", "4"),
+        ("--groups", "year"),
+        ("--holdout", "0.2"),
+        ("--holdout-by", "year"),
+        ("--positive", "male"),
+        ("--classes", "3"),
+        ("--target-is-class",),
+        ("--for", "sql"),
+    ],
+)
+def test_options_of_a_target_are_refused_without_one(option):
+    error = refused("fit", "penguins.csv", *option)
+    assert error.startswith(f"{option[0]} is for a model of one column; name that with --target")
+
+
+def test_options_on_columns_are_those_of_fit():
+    arguments = ("--ignore", "island,sex", "--categorical", "year", "--column", "species=categorical", "-o", "m")
+    facts = json.loads(succeeds("fit", "penguins.csv", *arguments, "--json"))
+    kinds = {one["name"]: one["kind"] for one in facts["columns"]}
+    assert kinds["year"] == "categorical"
+    assert not {"island", "sex"} & set(kinds)
+    assert "not poisson" in refused("fit", "penguins.csv", "--column", "year=poisson")
+    assert "--ignore names 'islnd'" in refused("fit", "penguins.csv", "--ignore", "islnd")
+
+
+def test_parts_of_one_date_do_not_explain_each_other():
+    days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 12, 30), eager=True).alias("when")
+    rng = np.random.default_rng(0)
+    pl.DataFrame([days]).with_columns(a=pl.Series(rng.choice(["u", "v"], len(days)))).write_csv("days.csv")
+    facts = json.loads(succeeds("fit", "days.csv", "--json"))
+    assert [one["column"] for one in facts["explained"]] == ["a"]
+    assert facts["links"] == []
+
+
+def test_a_model_is_replaced_by_force_only(model):
+    error = CommandLine().refused("fit", "penguins.csv", "--target", "sex", "-o", model)
+    assert "holds a joint model of all columns" in error
+
+
+# predict --------------------------------------------------------------------------------------------------------
+
+
+def test_predict_writes_what_the_library_says_of_each_kind_of_column(model):
+    table, loaded = load_penguins(), po.load(model)
+    found = frame_of(succeeds("predict", model, "penguins.csv", "--target", "species", "--proba"))
+    assert found.columns == ["prediction", "p_Adelie", "p_Chinstrap", "p_Gentoo"]
+    assert found["prediction"].to_list() == loaded.predict(table, "species", "joint").tolist()
+    assert_allclose(found.drop("prediction").to_numpy(), loaded.predict_proba(table, "species", "joint"))
+    numbers = frame_of(succeeds("predict", model, "penguins.csv", "--target", "body_mass_g", "--coverage", "0.5"))
+    density = loaded.predict_density(table, "body_mass_g", "joint")
+    assert numbers.columns == ["prediction", "prediction_low", "prediction_high"]
+    assert_allclose(numbers["prediction"].to_numpy(), density.mean)
+    assert_allclose(numbers[:, 1:].to_numpy(), density.quantile([0.25, 0.75]))
+
+
+def test_predict_needs_no_cells_of_the_target_and_decides_by_threshold(model):
+    load_penguins().drop("sex").write_csv("without.csv")
+    code, out, err = run(
+        "predict", model, "without.csv", "--target", "sex", "--threshold", "female=0", "--with", "year"
+    )
+    assert (code, err) == (0, "")
+    assert set(frame_of(out)["prediction"]) == {"female"}
+    assert frame_of(out).columns == ["year", "prediction"]
+
+
+def test_predict_by_the_pool_that_a_file_holds(folder):
+    table = load_penguins().select("species", "sex", "body_mass_g")
+    made = po.JointModel(random_state=0).fit(table)
+    expected = made.predict_proba(table, "sex")
+    po.save(made, "pooled.posteriori")
+    table.write_csv("birds.csv")
+    arguments = ("predict", "pooled.posteriori", "birds.csv", "--proba", "--method", "pool", "--target")
+    found = frame_of(succeeds(*arguments, "sex"))
+    assert_allclose(found.select("p_female", "p_male").to_numpy(), expected, atol=1e-9)
+    assert "holds no pool of 'species'" in refused(*arguments, "species")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "name the column to predict: --target NAME; it has 'island', 'bill_length_mm'"),
+        (("--target", "specis"), "did you mean 'species'?"),
+        (("--target", "year", "--proba"), "--proba is for classes"),
+        (("--target", "sex", "--quantiles", "0.5"), "--quantiles is for numbers"),
+        (("--target", "sex", "--strangeness"), "--strangeness is for models of one column"),
+    ],
+)
+def test_predict_refuses_by_one_sentence(model, arguments, words):
+    assert words in refused("predict", model, "penguins.csv", *arguments)
+
+
+def test_a_target_is_for_joint_models_alone(tmp_path):
+    succeeds("fit", "penguins.csv", "--target", "species", "--model", "nb", "-o", "nb.posteriori")
+    assert "--target is for joint models" in refused("predict", "nb.posteriori", "penguins.csv", "--target", "sex")
+    assert "--given is for joint models" in refused("sample", "nb.posteriori", "--given", "sex=male")
+    assert "holds no joint model" in refused("impute", "penguins.csv", "--model", "nb.posteriori")
+
+
+# query, sample, show ----------------------------------------------------------------------------------------------
+
+
+def test_query_answers_as_the_library_does(model):
+    loaded = po.load(model)
+    event = "P(species = Gentoo | body_mass_g > 5000, island in (Biscoe, Dream))"
+    assert json.loads(succeeds("query", model, event, "--json"))["probability"] == loaded.query(event)
+    assert succeeds("query", model, event).startswith(f"{event} = {loaded.query(event):.3f}"[:-1])
+    both = json.loads(succeeds("query", model, "P(sex, body_mass_g | species = Gentoo)", "--json"))["marginals"]
+    expected = loaded.query("P(sex, body_mass_g | species = Gentoo)")
+    assert both["sex"] == expected["sex"]
+    assert both["body_mass_g"]["mean"] == expected["body_mass_g"].mean[0]
+    assert both["body_mass_g"]["quantiles"]["0.5"] == expected["body_mass_g"].median[0]
+    assert "mean" in succeeds("query", model, "P(sex, body_mass_g | species = Gentoo)")
+
+
+def test_query_of_all_columns_leaves_out_what_is_known(model):
+    found = json.loads(succeeds("query", model, "P(* | sex = male)", "--json"))["marginals"]
+    assert set(found) == set(load_penguins().columns) - {"sex"}
+    assert set(json.loads(succeeds("query", model, "--json"))["marginals"]) == set(load_penguins().columns)
+
+
+def test_query_refuses_by_one_sentence(model):
+    assert "did you mean 'sex'?" in refused("query", model, "P(sexx)")
+    assert "cannot read" in refused("query", model, "P(sex | )")
+    assert "--mpe is for networks" in refused("query", model, "P(sex)", "--mpe")
+    po.save(po.JointModel().fit(pl.DataFrame({"a": np.random.default_rng(0).normal(size=50)})), "a.posteriori")
+    assert "ask for a range, a in [low, high]" in refused("query", "a.posteriori", "P(a = 0)")
+
+
+def test_sample_draws_rows_that_agree_with_what_is_given(model):
+    given = "body_mass_g=3000..3500, sex=female, species in (Adelie, Chinstrap)"
+    found = frame_of(succeeds("sample", model, "--given", given, "-n", "40", "--seed", "1"))
+    assert found.columns == load_penguins().columns
+    assert found["body_mass_g"].is_between(3000, 3500).all()
+    assert set(found["sex"]) == {"female"}
+    assert set(found["species"]) == {"Adelie", "Chinstrap"}
+    assert "'sex' is never 'x'" in refused("sample", model, "--given", "sex=x")
+    assert "--ignore-ranges is for" in refused("sample", model, "--ignore-ranges")
+
+
+def test_show_lists_columns_links_and_weights(model, fitted):
+    facts = json.loads(succeeds("show", model, "--json"))
+    assert [one["name"] for one in facts["columns"]] == load_penguins().columns
+    assert facts["links"] == fitted[0]["links"]
+    page = succeeds("show", model)
+    assert "weights of the members: tree 0." in page
+    assert "3 categories" in page
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["evaluate M T", "explain M T", "report M T", "explore M", "export M", "sql M", "merge M M -o x", "network show M"],
+)
+def test_other_commands_say_what_to_use_instead(model, words):
+    arguments = [{"M": model, "T": "penguins.csv"}.get(word, word) for word in words.split()]
+    error = CommandLine().refused(*arguments)
+    assert "joint model" in error
+    assert "posteriori query" in error or "--target NAME" in error or "posteriori fit" in error
+
+
+# impute -----------------------------------------------------------------------------------------------------------
+
+
+def test_impute_fills_cells_and_leaves_others_as_they_are_written(folder):
+    load_penguins().write_csv("birds.csv")
+    code, _, err = run("impute", "birds.csv", "--output", "filled.csv")
+    assert code == 0
+    assert "note: filled 19 missing cells: bill_length_mm 2, bill_depth_mm 2, flipper_length_mm 2, body_mass_g 2" in err
+    before, after = ((folder / name).read_text().splitlines() for name in ("birds.csv", "filled.csv"))
+    changed = [one for one, other in zip(before, after, strict=True) if one != other]
+    assert len(changed) == load_penguins().height - load_penguins().drop_nulls().height
+    expected = po.JointModel().fit(load_penguins()).impute(load_penguins(), "joint")
+    filled = pl.read_csv("filled.csv")
+    assert filled.null_count().sum_horizontal()[0] == 0
+    assert filled["sex"].to_list() == expected["sex"].to_list()
+    assert filled["body_mass_g"].dtype == pl.Int64
+
+
+def test_impute_by_a_saved_model_reads_no_other_rows(model):
+    load_penguins().head(20).drop("year").write_csv("few.csv")
+    found = frame_of(succeeds("impute", "few.csv", "--model", model))
+    expected = po.load(model).impute(load_penguins().head(20).with_columns(year=None), "joint")
+    assert found["sex"].to_list() == expected["sex"].to_list()
+    assert found.columns == [name for name in load_penguins().columns if name != "year"]
+    assert "holds no rows to fit pools" in refused("impute", "few.csv", "--model", model, "--method", "pool")
+    assert "--ignore is for the fit" in refused("impute", "few.csv", "--model", model, "--ignore", "sex")
+
+
+def test_impute_draws_repeatably(model):
+    drawn = [succeeds("impute", "penguins.csv", "--model", model, "--draw", "--seed", seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert "add --draw" in refused("impute", "penguins.csv", "--seed", "1")
+
+
+def odd_table():
+    """Return text of all kinds of columns: codes, money, true and false, dates, text, identifiers; some are missing."""
+    rng = np.random.default_rng(3)
+    lines = ["id,when,price,qty,flag,grade,code"]
+    for i in range(120):
+        grade = rng.choice(list("ABC"))
+        many = int(rng.integers(1, 9)) + 10 * (grade == "A")
+        price = f'"$1,{rng.integers(100, 999)}"' if grade == "A" else f"${rng.integers(10, 99)}"
+        flag = "TRUE" if many > 9 else "FALSE"
+        cells = [f"u{i}", f"2024-{1 + i % 12:02}-{1 + i % 28:02}", price, str(many), flag, grade, f"00{many % 3}"]
+        lines.append(",".join(cells[:1] + ["" if rng.random() < 0.1 else cell for cell in cells[1:]]))
+    return "\n".join(lines) + "\n"
+
+
+def test_impute_keeps_the_spelling_of_each_kind_and_names_what_it_leaves(folder):
+    (folder / "odd.csv").write_text(odd_table())
+    code, out, err = run("impute", "odd.csv")
+    assert code == 0
+    before, after = (pl.read_csv(io.StringIO(text), infer_schema=False) for text in (odd_table(), out))
+    for name in ("qty", "flag", "grade", "code"):
+        known = before[name].is_not_null()
+        assert after.filter(known)[name].to_list() == before.filter(known)[name].to_list()
+        assert set(after[name]) <= {*before[name].drop_nulls(), *(str(one) for one in range(20) if name == "qty")}
+    assert after["price"].cast(pl.Float64).is_not_null().all()  # money is written as plain numbers
+    n_dates = before["when"].null_count()
+    assert after["when"].to_list() == before["when"].to_list()
+    assert f"note: column 'when' keeps {n_dates} missing cells: dates are not filled" in err
+
+
+def test_impute_writes_other_formats_with_their_types(folder):
+    (folder / "odd.csv").write_text(odd_table())
+    succeeds("impute", "odd.csv", "--output", "odd.parquet")
+    types = dict(pl.read_parquet("odd.parquet").schema)
+    assert (types["qty"], types["flag"], types["when"]) == (pl.Int64, pl.Boolean, pl.Date)
+
+
+def test_impute_leaves_a_column_without_any_value(folder):
+    (folder / "empty.csv").write_text("a,b,c\n1,,x\n2,,\n3,,y\n4,,y\n")
+    code, out, err = run("impute", "empty.csv")
+    assert (code, out) == (0, "a,b,c\n1,,x\n2,,y\n3,,y\n4,,y\n")
+    assert "column 'b' keeps 4 missing cells: no row has a value" in err
+    assert "invalid value" not in err
+
+
+def test_impute_of_a_full_table_writes_it_as_it_is(folder):
+    (folder / "full.csv").write_text("a,b\n1.50,x\n02,y\n")
+    code, out, err = run("impute", "full.csv")
+    assert (code, out) == (0, "a,b\n1.50,x\n02,y\n")
+    assert "no cell is missing" in err
+
+
+def test_impute_takes_the_table_first(model):
+    assert "the table comes first" in refused("impute", model)
+    assert "there is no file" in refused("impute", "penguins.csv", "--model", "none.posteriori")
