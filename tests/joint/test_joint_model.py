@@ -160,6 +160,14 @@ def test_importance_is_mutual_information():
     assert found.filter(pl.col("known") == "c")["a"][0] == pytest.approx(0.0, abs=0.01)
 
 
+def test_columns_of_one_value_are_predicted_without_a_pool():
+    rows = PENGUINS.head(60).with_columns(k=pl.lit(9.0), s=pl.lit("x"))
+    model = po.JointModel().fit(rows)
+    assert_array_equal(model.predict(rows, "k"), np.full(60, 9.0))
+    assert_array_equal(model.predict(rows, "s"), np.full(60, "x"))
+    assert model.impute(rows.with_columns(k=pl.lit(None, pl.Float64)), "pool")["k"].to_list() == [9.0] * 60
+
+
 def test_pools_can_be_fitted_at_once_without_keeping_rows():
     model = po.JointModel(targets=["sex"], keep_rows=False, random_state=1).fit(PENGUINS)
     assert set(model.predict(PENGUINS.head(3), "sex")) <= {"female", "male"}

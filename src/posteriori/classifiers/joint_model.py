@@ -199,8 +199,7 @@ class JointModel(DensityMixin, Estimator):
             There is no such column, it is of another kind, or no rows are kept to fit a pool to.
         """
         j = self._column(target)
-        _check_method(method)
-        if method == "pool":
+        if self._asks_pool(j, method):
             return np.asarray(self._pool(target).predict(self._named(X)))
         if j in self._value.law.grids:
             return self.predict_density(X, target, method).mean
@@ -218,8 +217,7 @@ class JointModel(DensityMixin, Estimator):
         j = self._column(target)
         if j in self._value.law.grids:
             raise ValueError(f"{target!r} holds numbers; predict_density(X, {target!r}) has their density")
-        _check_method(method)
-        if method == "pool":
+        if self._asks_pool(j, method):
             pool = self._pool(target)
             place = [self.categories(target).index(label) for label in pool.classes_.tolist()]
             found = np.zeros((self._value.rows.source(X).table.n_rows, len(self.categories(target))))
@@ -238,8 +236,7 @@ class JointModel(DensityMixin, Estimator):
         j = self._column(target)
         if j not in self._value.law.grids:
             raise ValueError(f"{target!r} holds categories; predict_proba(X, {target!r}) has their probabilities")
-        _check_method(method)
-        if method == "pool":
+        if self._asks_pool(j, method):
             found: PredictiveDensity = self._pool(target).predict_density(self._named(X))
             return found
         law = self._value.law
@@ -468,6 +465,11 @@ class JointModel(DensityMixin, Estimator):
 
     def _column(self, name: str) -> int:
         return self._value.law.place(name)
+
+    def _asks_pool(self, j: int, method: str) -> bool:
+        """Return whether a pool answers; a column of one value needs none."""
+        _check_method(method)
+        return method == "pool" and self._value.law.sizes[j] > 1
 
     def _pool(self, target: str) -> Any:
         """Return the pool of a column, fitted to the rows that know it."""

@@ -30,7 +30,9 @@ class NumberGrid:
 
     @classmethod
     def of(cls, values: Array, weight: Array, cuts: tuple[float, ...]) -> NumberGrid:
-        """Return the grid of some numbers, of which some are different, with the cut points of bins."""
+        """Return the grid of some numbers with the cut points of bins."""
+        if values.min() == values.max():
+            return cls(NumberCells(values[:1], values[:1]), np.zeros(1, np.int64), np.ones(1))
         cells = _split(cells_of(values, weight), np.asarray(cuts, np.float64))
         code = np.searchsorted(cuts, cells.centre, side="right")
         counts = np.bincount(cells.nearest(values), weight, len(cells))
