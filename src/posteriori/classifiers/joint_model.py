@@ -49,8 +49,8 @@ class JointModel(DensityMixin, Estimator):
     ----------
     members : "auto" or list, default "auto"
         Some of "tree", the Chow-Liu tree, and "trees", a mixture of three trees; "auto" takes both.
-    bins : int, default 8
-        Number of bins of equal weight into which columns of numbers are cut.
+    bins : int or "auto", default "auto"
+        Number of bins of equal weight into which columns of numbers are cut; "auto": 8, and 16 from 500 rows on.
     targets : list of str or "all", default ()
         Columns whose pools are fitted at once, and not when they are first asked for.
     keep_rows : bool, default True
@@ -105,7 +105,7 @@ class JointModel(DensityMixin, Estimator):
     """
 
     members: Any = "auto"
-    bins: Any = 8
+    bins: Any = "auto"
     targets: Any = ()
     keep_rows: bool = True
     columns: Columns | None = None
@@ -114,7 +114,7 @@ class JointModel(DensityMixin, Estimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "members": [StrOptions({"auto"}), list, tuple],
-        "bins": [Interval(Integral, 2, None, closed="left")],
+        "bins": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "targets": [StrOptions({"all"}), list, tuple],
         "keep_rows": ["boolean"],
         "columns": [None, Columns],

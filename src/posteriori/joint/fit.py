@@ -32,6 +32,7 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
 MEMBERS = ("tree", "trees")
+_FEW_BINS, _MANY_BINS, _MANY_ROWS = 8, 16, 500  # of a column of numbers, by rows
 _COMPONENTS = 3  # of the member of several trees
 _STEPS_OF_EM = 30
 _FEWEST_ROWS = 30  # from which weights are learned
@@ -45,7 +46,8 @@ def fit(recipe: Recipe, X: Any, sample_weight: Any = None) -> FittedJoint:
     """Return the joint model of a table."""
     table = read_table(X)
     reject_target(table, recipe.name)
-    n, recipes = table.n_rows, _recipes(recipe)
+    n = table.n_rows
+    recipes = _recipes(recipe, n)
     rng = generator(recipe.parameters["random_state"])
     rows = read_first_rows(next(iter(recipes.values())), X, np.zeros(n, np.int8), sample_weight)
     first = collected(recipes["tree"], rows)
@@ -143,10 +145,11 @@ def _updated(value: FittedJoint, members: Mapping[str, Fitted]) -> FittedJoint:
     return replace(value, members=members, pools={}, table=None, record=value.record.of_other_model())
 
 
-def _recipes(recipe: Recipe) -> dict[str, Recipe]:
+def _recipes(recipe: Recipe, n_rows: int) -> dict[str, Recipe]:
     """Return the recipes of the members: trees of tables, as classifiers of a single class."""
     asked, spec = recipe.parameters, find_model("tan")
-    options = {"bins": asked["bins"], "penalty": "aic", "columns": asked["columns"], "n_jobs": asked["n_jobs"]}
+    bins = asked["bins"] if asked["bins"] != "auto" else _FEW_BINS if n_rows < _MANY_ROWS else _MANY_BINS
+    options = {"bins": bins, "penalty": "aic", "columns": asked["columns"], "n_jobs": asked["n_jobs"]}
     found = {"tree": Recipe.of(spec.make(**options, backoff="learned"))}
     if "trees" in recipe_members(recipe):
         of_em = {"em__components_per_class": _COMPONENTS, "em__max_iter": _STEPS_OF_EM}
