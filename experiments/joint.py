@@ -279,7 +279,7 @@ def of_rows(name: str, frame: pl.DataFrame, target: str) -> Iterator[Line]:
         return
     both, places = encoded(pl.concat([train, test]))
     del places
-    both = np.nan_to_num(both)
+    both = np.nan_to_num(both, posinf=0.0, neginf=0.0)
     a, b = both[: len(train)], both[len(train) :]
     methods: dict[str, Callable[[], np.ndarray]] = {
         "joint": lambda: -po.JointModel(keep_rows=False).fit(train).score_samples(test),

@@ -18,6 +18,8 @@ from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
+_FLOOR = 1e-6  # the weight of equal probabilities: learned tables may hold zeros, and new rows cells that contradict
+
 
 @dataclass(frozen=True)
 class FittedJoint(FittedValue):
@@ -42,7 +44,7 @@ class FittedJoint(FittedValue):
     @cached_property
     def law(self) -> Law:
         """The mixture of the members."""
-        tables = tuple(Tables.of(one.model) for one in self.members.values())
+        tables = tuple(Tables.of(one.model).with_floor(_FLOOR) for one in self.members.values())
         weight = np.array([self.weights[name] for name in self.members])
         names = self.schema.names
         return Law(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -79,6 +79,10 @@ class Tables:
         place = {j: k for k, j in enumerate(order)} | {-1: -1}
         parents = tuple(place[found[j][0]] for j in order)
         return cls(model.log_prior, tuple(order), parents, tuple(found[j][1] for j in order))
+
+    def with_floor(self, floor: float) -> Tables:
+        """Return the tables mixed with a little of equal probabilities, so that no evidence is impossible."""
+        return replace(self, tables=tuple((1.0 - floor) * one + floor / one.shape[-1] for one in self.tables))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
