@@ -552,7 +552,7 @@ ModelFile = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to save the model. Default: TABLE.posteriori, without --target TABLE.joint.posteriori.",
+        help="Where to save. Default: TABLE[.joint].posteriori.",
     ),
 ]
 ReportFile = Annotated[
@@ -638,9 +638,6 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Fit a model to a table, score it by cross-validation, save it.
-
-    Without --target it is a joint model of all columns: predict answers for any of them, and impute, query and sample
-    take it.
 
     Strings and true/false become categories; numbers and dates are read as such. Empty cells, NA, N/A, NaN, nan and
     null are missing, and among numbers marks such as - and ?. Columns that identify rows are ignored. Files may be

@@ -49,7 +49,7 @@ OptionalTarget = Annotated[
         "--target",
         "-t",
         metavar="NAME",
-        help="The column to predict: classes, or numbers. Default: a joint model of all columns.",
+        help="Column to predict. Default: all, by a joint model.",
         show_default=False,
     ),
 ]
