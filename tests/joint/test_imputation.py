@@ -110,3 +110,14 @@ def test_arrays_without_names():
 def test_a_method_that_does_not_exist_is_named():
     with pytest.raises(ValueError, match="method is 'mean'"):
         po.GenerativeImputer(method="mean").fit(GAPS).transform(GAPS)
+
+
+@pytest.mark.parametrize("draw", [False, True])
+@pytest.mark.parametrize("method", ["joint", "pool"])
+def test_a_table_without_gaps_is_copied(method, draw):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = po.JointModel(members=["tree"]).fit(X)
+    filled = model.impute(X, method, draw=draw)
+    assert filled is not X
+    assert_array_equal(filled, X)
+    assert len(model.missing(X, method)) == 0

@@ -218,3 +218,131 @@ def test_wrong_kinds_and_members_are_named(model):
         model.predict_density(PENGUINS, "species")
     with pytest.raises(ValueError, match="'forest' is no member"):
         po.JointModel(members=["forest"]).fit(PENGUINS)
+
+
+def _small_table(step):
+    """Return a table with whole numbers, or with decimals of which 0 is frequent."""
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["x", "y", "z"], 300, p=[0.5, 0.3, 0.2])
+    size = np.where(kind == "x", rng.integers(0, 5, 300), rng.integers(3, 9, 300))
+    if not step:
+        size = np.where(size == 3, 0.0, size + rng.normal(size=300))
+    return pl.DataFrame({"kind": kind, "size": size})
+
+
+@pytest.fixture(scope="module")
+def small():
+    return {step: po.JointModel(members=["tree"], bins=5).fit(_small_table(step)) for step in (0, 1)}
+
+
+FINDINGS = [
+    {3.0, 7.0},
+    po.Not((3, 5)),
+    po.Not(4),
+    po.Not({2, 5}),
+    po.Not((None, 2)),
+    po.Not(po.Not((2, 3))),
+    {1, (3, 4)},
+    (2.3, 5.6),
+]
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=str)
+@pytest.mark.parametrize("step", [0, 1])
+def test_drawn_numbers_meet_findings_that_cut_bins(small, step, finding):
+    def holds(numbers, one):
+        if isinstance(one, po.Not):
+            return ~holds(numbers, one.finding)
+        if isinstance(one, set):
+            return np.logical_or.reduce([holds(numbers, each) for each in one])
+        low, high = one if isinstance(one, tuple) else (one, one)
+        return (numbers >= (-np.inf if low is None else low)) & (numbers <= (np.inf if high is None else high))
+
+    drawn = small[step].sample(4000, {"size": finding}, random_state=0)
+    assert holds(drawn["size"].to_numpy(), finding).all()
+    for kind in "xyz":
+        wanted = small[step].probability({"kind": kind}, {"size": finding})
+        assert abs((drawn["kind"] == kind).mean() - wanted) < 0.04
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_finding_and_its_complement_sum_to_one(small, step):
+    points = [2, 0.0] if step else [0.0]
+    for finding in [*points, (2.3, 5.6), (None, 3.4), {0.0, (3, 4)}]:
+        both = small[step].probability({"size": finding}) + small[step].probability({"size": po.Not(finding)})
+        assert_allclose(both, 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("end", [-1, 0, 3.0, 3.4, 3.5, 3.7])
+@pytest.mark.parametrize("step", [0, 1])
+def test_strict_inequalities_leave_out_the_end_alone(small, step, end):
+    less, more, at_most, at_least = (small[step].query(f"P(size {s} {end})") for s in ("<", ">", "<=", ">="))
+    assert_allclose([less + at_least, at_most + more], 1.0, rtol=1e-12)
+    has_point = end == 0 or (step and end == 3)
+    assert_allclose(at_most - less, small[step].query(f"P(size = {end})") if has_point else 0.0, atol=1e-12)
+
+
+def test_one_number_of_many_tells_nothing_when_it_is_left_out(small):
+    alone, given = (small[0].query(f"P(kind{known})") for known in ("", " | size != 2.5"))
+    assert_allclose(list(given.values()), list(alone.values()), rtol=1e-12)
+    assert_allclose(small[0].probability({"size": po.Not(2.5)}), 1.0, rtol=1e-12)
+    with pytest.raises(ValueError, match="no single number of 'size' has a probability"):
+        small[0].probability({"size": {2.5, 3.25}})
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_numbers_beyond_all_cells_are_as_rare_as_the_rarest(small, step):
+    rows = pl.DataFrame({"kind": ["x"] * 4, "size": [0.0, 3.0, -1e5, 1e5]})
+    scores = small[step].score_samples(rows)
+    assert np.isfinite(scores).all()
+    assert scores[2:].max() < scores[:2].min() - 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_density_is_finite_at_cut_points(seed):
+    table = pl.DataFrame({"x": np.random.default_rng(seed).normal(size=60)})
+    model = po.JointModel(members=["tree"]).fit(table)
+    assert np.isfinite(model.score_samples(pl.DataFrame({"x": model.schema_.columns[0].cuts}))).all()
+
+
+def test_rows_of_no_weight_count_as_absent():
+    table = _small_table(0).with_columns(size=pl.col("size").round(1) + pl.int_range(300) % 2 * 0.05)
+    weighted = po.JointModel(members=["tree"]).fit(table, sample_weight=np.arange(300) % 2 == 0)
+    assert_allclose(
+        weighted.score_samples(table), po.JointModel(members=["tree"]).fit(table[::2]).score_samples(table), rtol=1e-9
+    )
+
+
+def test_all_other_columns_of_a_full_row_are_none(small):
+    with pytest.raises(ValueError, match="states every column"):
+        small[1].query("P(* | kind = x, size = 3)")
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_what_no_row_can_be_has_probability_zero_and_is_no_evidence(small, step):
+    for event in ({"size": (1e6, None)}, {"kind": po.Not({"x", "y", "z"})}):
+        assert small[step].probability(event, {"kind": "x"} if "size" in event else None) == 0.0
+    with pytest.raises(ValueError, match="no cell of 'size' can be above 1000000"):
+        small[step].query("P(kind | size > 1e6)")
+
+
+@pytest.mark.filterwarnings("ignore:column 'none' has no cell with a value")
+@pytest.mark.parametrize("empty", [pl.String, pl.Float64, pl.Boolean])
+def test_a_column_without_values_leaves_the_others_as_they_are(empty):
+    table = _small_table(1)
+    alone, model = (
+        po.JointModel(members=["tree"]).fit(one) for one in (table, table.with_columns(none=pl.lit(None, empty)))
+    )
+    assert_allclose(*(one.query("P(kind = x | size > 3)") for one in (model, alone)), rtol=1e-9)
+    assert np.isfinite(model.score_samples(table.with_columns(none=pl.lit(None, empty)))).all()
+    drawn = model.sample(5, {"size": {3, 4}}, random_state=0)
+    assert drawn["none"].null_count() == 5
+
+
+@pytest.mark.parametrize(("value", "decimals"), [(3, 0), (1000, 0), (2.5, 1)])
+def test_a_constant_column_keeps_its_decimals(value, decimals):
+    model = po.JointModel().fit(pl.DataFrame({"kind": ["a", "b"] * 30, "same": [value] * 60}))
+    drawn = model.sample(500, random_state=0)["same"].to_numpy()
+    assert_allclose(drawn, drawn.round(decimals), rtol=1e-12)
+    assert np.mean(drawn == value) > 0.8
+    assert model.predict({"kind": "a"}, "same", method="joint").round(decimals).tolist() == [value]

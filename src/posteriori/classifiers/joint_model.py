@@ -283,7 +283,10 @@ class JointModel(DensityMixin, Estimator):
     # Rows -------------------------------------------------------------------------------------------------------
 
     def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,): lower for more unusual rows; missing cells are integrated out."""
+        """Return log p(x) in nats, (n,): lower for more unusual rows; missing cells are integrated out.
+
+        A number beyond the tails of its column, which has no probability, counts as the rarest numbers of the column do.
+        """
         return self._source(X).with_width(1).map(self._value.log_density)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -405,6 +408,8 @@ class JointModel(DensityMixin, Estimator):
         lacks = {name: one for name, one in gaps.items() if name in names}
         if left := [name for name in gaps if name not in names]:
             warn(f"the missing cells of {quote(left)} stay: the model does not predict dates, text or empty columns")
+        if not lacks:
+            return imputation.filled_table(X, given, {}), {}
         if method == "joint":
             places = {self._column(name): one for name, one in lacks.items()}
             if draw:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from posteriori.joint.findings import atoms_of, bounds_of, likelihoods_of
+from posteriori.joint.findings import bounds_of, has_probability, likelihood_if_any, likelihoods_of
 from posteriori.joint.law import Law
 from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
@@ -90,13 +90,13 @@ def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) ->
     if both:
         raise ValueError(f"{both[0]!r} is in the event and given; state it once")
     for name, finding in event.items():
-        j = law.place(name)
-        is_range = isinstance(finding, tuple) or j not in law.grids or law.grids[j].cells.step > 0
-        if not is_range and not (isinstance(finding, int | float) and float(finding) in atoms_of(law, j)):
+        if not has_probability(law, name, finding):
             raise ValueError(f"no single number of {name!r} has a probability; ask for a range, {name} in [low, high]")
     known = log_probability(law, given)
     if np.isneginf(known):
         raise ValueError("what is given is impossible; state something else")
+    if not all(likelihood_if_any(law, name, finding).any() for name, finding in event.items()):
+        return 0.0
     return float(np.exp(min(log_probability(law, {**given, **event}) - known, 0.0)))
 
 
@@ -161,17 +161,19 @@ def draw(value: FittedJoint, n: int, given: Mapping[str, Any] | None, rng: np.ra
 
 
 def columns_of(
-    value: FittedJoint, codes: Mapping[int, Array], rng: np.random.Generator, bounds: Mapping[int, tuple[float, float]]
+    value: FittedJoint,
+    codes: Mapping[int, Array],
+    rng: np.random.Generator,
+    bounds: Mapping[int, list[tuple[float, float]]],
 ) -> list[Array]:
-    """Return columns with drawn codes, from 0 on, as numbers and codes of the schema; numbers within bounds."""
+    """Return columns with drawn codes, from 0 on, as numbers and codes of the schema; numbers within some intervals."""
     law, found = value.law, []
     for j, column in enumerate(value.schema.columns):
         n = len(next(iter(codes.values())))
         if j not in codes:
             found.append(np.full(n, np.nan) if column.kind != "categorical" else np.zeros(n, column.code_type))
         elif j in law.grids:
-            low, high = bounds.get(j, (-np.inf, np.inf))
-            found.append(np.full(n, low) if low == high else law.grids[j].draw(codes[j], rng, low, high))
+            found.append(law.grids[j].draw(codes[j], rng, bounds.get(j, [(-np.inf, np.inf)])))
         else:
             found.append((codes[j] + 1).astype(column.code_type))
     return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from posteriori.joint.law import Law
+from posteriori.model.predictive import NumberCells
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 
@@ -37,43 +38,71 @@ def likelihood_of(law: Law, name: str, finding: Any) -> tuple[int, Array]:
     ValueError
         There is no such column, value or range, or nothing is left.
     """
-    j = law.place(name)
-    found = _likelihood(law, j, name, finding)
+    j, found = law.place(name), likelihood_if_any(law, name, finding)
     if not found.any():
         raise ValueError(f"no cell of {name!r} can be {_words(finding)}; state another value or range")
     return j, found
 
 
-def _likelihood(law: Law, j: int, name: str, finding: Any) -> Array:
+def likelihood_if_any(law: Law, name: str, finding: Any) -> Array:
+    """Return the same likelihood, of zeros where nothing is left, (K,)."""
+    j = law.place(name)
+    if j in law.grids:
+        grid, intervals = law.grids[j], intervals_of(law, name, finding)
+        return grid.of_bins(grid.of_intervals(intervals).sum(axis=0)) if intervals else np.zeros(law.sizes[j])
     if isinstance(finding, Not):
-        return np.asarray(1.0 - _likelihood(law, j, name, finding.finding))
-    is_number = j in law.grids
-    if isinstance(finding, tuple) and len(finding) == 2 and is_number:
-        return _of_range(law, j, name, *finding)
+        return np.asarray(1.0 - likelihood_if_any(law, name, finding.finding))
     if isinstance(finding, set | frozenset | list | tuple):
-        values = list(finding)
-        if not values:
-            raise ValueError(f"the values of {name!r} are none; give one at least")
-        return np.asarray(np.minimum(np.sum([_of_value(law, j, name, one) for one in values], axis=0), 1.0))
+        return np.asarray(np.max([_of_value(law, j, name, one) for one in _some(name, finding)], axis=0))
     return _of_value(law, j, name, finding)
 
 
+def intervals_of(law: Law, name: str, finding: Any) -> list[tuple[float, float]]:
+    """Return the numbers that a finding leaves, as intervals that ascend and do not overlap, both ends included."""
+    if isinstance(finding, Not):
+        if isinstance(finding.finding, Not):
+            return intervals_of(law, name, finding.finding.finding)
+        return _others(law.grids[law.place(name)].cells, intervals_of(law, name, finding.finding))
+    if isinstance(finding, tuple) and len(finding) == 2:
+        return [_range(name, *finding)]
+    if not isinstance(finding, set | frozenset | list | tuple):
+        return [(_number(name, finding),) * 2]
+    found: list[tuple[float, float]] = []
+    for low, high in sorted(one for part in _some(name, finding) for one in intervals_of(law, name, part)):
+        if found and low <= found[-1][1]:
+            found[-1] = found[-1][0], max(high, found[-1][1])
+        else:
+            found.append((low, high))
+    return found
+
+
+def _others(cells: NumberCells, intervals: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the numbers between some intervals, and outside of them."""
+    near = 2.0 * cells.tolerance * cells.step if cells.step else 0.0  # a number that is nearer counts as the point
+    ends = [float(np.nextafter(low - near, -np.inf)) for low, _ in intervals]
+    begins = [float(np.nextafter(high + near, np.inf)) for _, high in intervals]
+    return [
+        (low, high)
+        for low, high in zip([-math.inf, *begins], [*ends, math.inf], strict=True)
+        if low <= high and (low < high or math.isfinite(low))
+    ]
+
+
+def _some(name: str, values: Collection[Any]) -> Collection[Any]:
+    if not values:
+        raise ValueError(f"the values of {name!r} are none; give one at least")
+    return values
+
+
 def _of_value(law: Law, j: int, name: str, value: Any) -> Array:
-    """Return which codes a value has; of a number its bin."""
-    size = law.sizes[j]
-    if j in law.grids:
-        number = _number(name, value)
-        if law.grids[j].cells.step or number in atoms_of(law, j):
-            return law.grids[j].of_bins(law.grids[j].between(number, number))
-        place = int(np.searchsorted(law.schema.columns[j].cuts or (), number, side="right"))
-        return np.asarray(np.arange(size) == place, np.float64)  # as probable as any in its bin
+    """Return which codes a category has."""
     categories = law.schema.columns[j].categories
     code = next((k for k, one in enumerate(categories) if one == value and type(one) is type(value)), None)
     if code is None:
         code = next((k for k, one in enumerate(categories) if _text(one) == _text(value)), None)
     if code is None:
         raise ValueError(f"{name!r} is never {value!r}; {closest(str(value), [str(one) for one in categories])}")
-    return np.asarray(np.arange(size) == code, np.float64)
+    return np.asarray(np.arange(law.sizes[j]) == code, np.float64)
 
 
 def _text(category: Any) -> str:
@@ -82,18 +111,21 @@ def _text(category: Any) -> str:
     return text.lower() if isinstance(category, bool) or text in ("True", "False") else text
 
 
-def _of_range(law: Law, j: int, name: str, low: Any, high: Any) -> Array:
-    """Return the share of each bin that is between two numbers."""
+def _range(name: str, low: Any, high: Any) -> tuple[float, float]:
     ends = -math.inf if low is None else _number(name, low), math.inf if high is None else _number(name, high)
     if ends[0] > ends[1]:
         raise ValueError(f"the range of {name!r} is from {low!r} to {high!r}; exchange its ends")
-    return law.grids[j].of_bins(law.grids[j].between(*ends))
+    return ends
 
 
-def atoms_of(law: Law, j: int) -> set[float]:
-    """Return the numbers of a column that have a probability of their own."""
+def has_probability(law: Law, name: str, finding: Any) -> bool:
+    """Return whether a finding is more than single numbers of a continuous column, whose probability is 0."""
+    j = law.place(name)
+    if j not in law.grids or law.grids[j].cells.step:
+        return True
     cells = law.grids[j].cells
-    return set(cells.low[cells.width == 0].tolist())
+    atoms = set(cells.low[cells.width == 0].tolist())
+    return any(low < high or low in atoms for low, high in intervals_of(law, name, finding))
 
 
 def _number(name: str, value: Any) -> float:
@@ -109,7 +141,12 @@ def _number(name: str, value: Any) -> float:
 
 
 def _words(finding: Any) -> str:
-    return f"other than {_words(finding.finding)}" if isinstance(finding, Not) else repr(finding)
+    if not isinstance(finding, Not):
+        return repr(finding)
+    one = finding.finding
+    if isinstance(one, tuple) and len(one) == 2 and (one[0] is None) != (one[1] is None):
+        return f"below {one[0]!r}" if one[1] is None else f"above {one[1]!r}"
+    return f"other than {_words(one)}"
 
 
 def likelihoods_of(law: Law, given: Mapping[str, Any] | None, n: int = 1) -> dict[int, Array]:
@@ -121,13 +158,7 @@ def likelihoods_of(law: Law, given: Mapping[str, Any] | None, n: int = 1) -> dic
     return found
 
 
-def bounds_of(law: Law, given: Mapping[str, Any] | None) -> dict[int, tuple[float, float]]:
-    """Return the ends of the ranges, and the numbers, that findings state about columns of numbers."""
-    found = {}
-    for name, finding in (given or {}).items():
-        j, _ = likelihood_of(law, name, finding)
-        if j not in law.grids or isinstance(finding, Not | set | frozenset | list):
-            continue
-        low, high = finding if isinstance(finding, tuple) else (finding, finding)
-        found[j] = (-math.inf if low is None else float(low), math.inf if high is None else float(high))
-    return found
+def bounds_of(law: Law, given: Mapping[str, Any] | None) -> dict[int, list[tuple[float, float]]]:
+    """Return the intervals that findings leave of columns of numbers."""
+    found = {law.place(name): (name, finding) for name, finding in (given or {}).items()}
+    return {j: intervals_of(law, *one) for j, one in found.items() if j in law.grids}

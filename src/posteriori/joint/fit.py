@@ -209,7 +209,7 @@ def _grids(fitted: Fitted, rows: TrainingRows) -> dict[str, NumberGrid]:
     for k, j in enumerate(schema.of_kind("continuous")):
         column = schema.columns[j]
         if column.is_binned and not column.valueless:
-            known = ~np.isnan(cells[:, k])
+            known = ~np.isnan(cells[:, k]) & (weight > 0)
             values = np.asarray(cells[known, k], np.float64)
             found[column.name] = NumberGrid.of(values, weight[known], column.cuts or ())
     return found

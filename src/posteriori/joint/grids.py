@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,8 @@ from posteriori.support.checks import check_numbers, check_places, require
 from posteriori.support.typing import Array
 
 _PSEUDO = 1.0  # rows for each cell of a bin, which are spread over its cells by their width
+
+_LEAST = float(np.log(np.finfo(np.float64).tiny))
 
 _BEYOND = 0.01  # of the width of a usual cell: that of the cells outside of all training rows, in this spreading
 
@@ -57,9 +60,14 @@ class NumberGrid:
             return np.asarray(np.log(self.share) - self.cells.log_size)
 
     def log_within(self, values: Array) -> Array:
-        """Return log p(x | its bin) of numbers, (n,); 0 of NaN."""
+        """Return log p(x | its bin) of numbers, (n,); 0 of NaN. A number beyond all cells is as rare as the rarest."""
         place = self.cells.nearest(values)
-        return np.asarray(np.where(place < 0, 0.0, self.log_density[np.maximum(place, 0)]))
+        known = np.isfinite(self.log_density)
+        least = self.log_density[known].min()
+        half = self.cells.step / 2.0
+        is_beyond = (values < self.cells.low[0] - half) | (values > self.cells.high[-1] + half)
+        found = np.where(is_beyond, least, self.log_density[np.maximum(place, 0)])
+        return np.asarray(np.where(place < 0, 0.0, found))
 
     def probability(self, of_bins: Array) -> Array:
         """Return the probability of each cell, (n, G), by that of each bin, (n, K)."""
@@ -72,18 +80,42 @@ class NumberGrid:
         before = self.cells.share_below(np.full(len(every), low), every, strictly=True)
         return np.asarray(np.clip(upto - before, 0.0, 1.0))
 
-    def of_bins(self, of_cells: Array) -> Array:
-        """Return the share of each bin, (K,), by that of each cell."""
-        return np.asarray(np.bincount(self.code, self.share * of_cells))
+    def of_intervals(self, intervals: Sequence[tuple[float, float]]) -> Array:
+        """Return p(number is in the cell and the interval | bin), (I, G), of intervals that do not overlap.
 
-    def draw(self, code: Array, rng: np.random.Generator, low: float, high: float) -> Array:
-        """Draw a number of each bin, (n,), between two numbers."""
-        inside = self.between(low, high)
-        weight = np.where(self.code == np.arange(self.code[-1] + 1)[:, np.newaxis], self.share * inside, 0.0)
-        reached = np.cumsum(weight, axis=1)[code]
-        place = (rng.random(len(code))[:, np.newaxis] * reached[:, -1:] >= reached).sum(axis=1)
-        first = self.cells.share_below(np.full(len(code), low), place, strictly=True) if low > -np.inf else 0.0
-        return np.asarray(self.cells.number_at(place, first + inside[place] * (1.0 - rng.random(len(code)))))
+        If they are single continuous numbers, which have no probability, their densities, of which the greatest is 1.
+        """
+        found = np.stack([self.share * self.between(*one) for one in intervals])
+        if found.any() or self.cells.step:
+            return np.asarray(found)
+        which = [i for i, (low, high) in enumerate(intervals) if low == high]
+        if which:
+            place = self.cells.nearest([intervals[i][0] for i in which])
+            log_density = self.log_density[place]
+            found[which, place] = np.exp(log_density - np.maximum(log_density.max(), _LEAST))
+        return np.asarray(found)
+
+    def of_bins(self, of_cells: Array) -> Array:
+        """Return the sum over the cells of each bin, (K,)."""
+        return np.asarray(np.bincount(self.code, of_cells))
+
+    def draw(self, code: Array, rng: np.random.Generator, intervals: Sequence[tuple[float, float]]) -> Array:
+        """Draw a number of each bin, (n,), that is in one of some intervals."""
+        weight = self.of_intervals(intervals).ravel()
+        of_bins = np.where(np.tile(self.code, len(intervals)) == np.arange(self.code[-1] + 1)[:, np.newaxis], weight, 0)
+        reached = np.cumsum(of_bins, axis=1)
+        drawn = np.empty(len(code))
+        ends = np.array(intervals, np.float64)
+        for one in np.unique(code).tolist():  # bins are few, and intervals may be many
+            rows = np.flatnonzero(code == one)
+            found = np.searchsorted(reached[one], rng.random(len(rows)) * reached[one, -1], side="right")
+            i, place = np.divmod(found, len(self.cells))
+            low, high = ends[i, 0], ends[i, 1]
+            first = self.cells.share_below(low, place, strictly=True)
+            inside = np.clip(self.cells.share_below(high, place) - first, 0.0, 1.0)
+            numbers = self.cells.number_at(place, first + inside * (1.0 - rng.random(len(rows))))
+            drawn[rows] = numbers if self.cells.step else np.clip(numbers, low, high)
+        return drawn
 
 
 def _split(cells: NumberCells, cuts: Array) -> NumberCells:
@@ -91,7 +123,7 @@ def _split(cells: NumberCells, cuts: Array) -> NumberCells:
     low, high, step = cells.low, cells.high, cells.step
     for cut in cuts.tolist():
         g = int(np.searchsorted(high, cut))
-        if g == len(high) or not low[g] < cut <= high[g]:
+        if g == len(high) or not low[g] < cut <= high[g] or (not step and cut == high[g]):
             continue
         if step:
             first = float(cells.number_at(np.array([g]), np.zeros(1))[0])

@@ -99,6 +99,8 @@ class _Reader:
             self.refuse("nothing may follow the closing parenthesis")
         if everything:
             asked = {name: None for name in self.names if name not in given}
+            if not asked:
+                raise ValueError(f"{self.text!r} states every column; leave one out of what is known")
         twice = next((name for name in asked if name in given), None)
         if twice is not None:
             raise ValueError(f"{twice!r} is both asked for and given in {self.text!r}; remove it from one side")
@@ -157,12 +159,11 @@ class _Reader:
             self.refuse(f"{name!r} holds no numbers, and has no order; use = or in")
         if not isinstance(value, float):
             self.refuse(f"{value!r} is no number")
-        # Without the end itself: half a step before it; of continuous numbers the end has no weight.
-        beside = self.law.grids[j].cells.step / 2.0
+        # Of the strict ones the end itself does not belong to the range, and it may be a point with a probability.
         return {
-            "<": (None, value - beside),
+            "<": Not((value, None)),
             "<=": (None, value),
-            ">": (value + beside, None),
+            ">": Not((None, value)),
             ">=": (value, None),
         }[sign]
 

@@ -23,7 +23,7 @@ _EXCESS = 3.0  # times the mean share of the cells beside it
 def step_of(values: Array) -> float:
     """Return the greatest step of which all values are multiples, a whole number of times a power of ten; 0 if none is.
 
-    Of few values, several times a power of ten might divide all by chance, and only that power counts.
+    Of few values, or a single one, several times a power of ten might divide all by chance, and only that power counts.
     """
     span = float(values.max() - values.min())
     for decimals in range(_DECIMALS + 1):
@@ -35,8 +35,9 @@ def step_of(values: Array) -> float:
         rounding = 8.0 * np.finfo(np.float64).eps * float(np.abs(multiples).max())
         if rounding > _COARSE:
             return 0.0
-        if span >= step and np.abs(multiples - whole).max() <= max(_NEAR, rounding):
-            divisor = int(np.gcd.reduce(whole.astype(np.int64))) if len(values) >= _ENOUGH else 1
+        if (span >= step or span == 0.0) and np.abs(multiples - whole).max() <= max(_NEAR, rounding):
+            is_chance = len(values) < _ENOUGH or span == 0.0
+            divisor = 1 if is_chance else int(np.gcd.reduce(whole.astype(np.int64)))
             return step * max(divisor, 1)
     return 0.0
 
