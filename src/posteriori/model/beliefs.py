@@ -67,7 +67,7 @@ class Tables:
             ):
                 raise NoTablesError(f"{names} are no tables of categories or bins")
             for position, (above, table) in enumerate(density.conditional_tables(parameters)):
-                if model.schema.columns[block.columns[position]].has_no_kind:
+                if model.schema.columns[block.columns[position]].has_no_kind or not table.shape[-1]:
                     continue
                 if len(above) > 1:
                     raise NoTablesError(f"{model.schema.names[block.columns[position]]!r} depends on several columns")
