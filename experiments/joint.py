@@ -355,6 +355,7 @@ def write_page(path: Path) -> None:
     columns = lines.filter(pl.col("part") == "columns").with_columns(
         half=pl.col("table").map_elements(lambda one: "first" if in_first_half(one) else "second", pl.String)
     )
+    columns = columns.filter(pl.col("score").is_finite() & (pl.col("usual") > _FEW))  # others know one value only
     rows = []
     for (kind, half), group in columns.group_by("number", "half", maintain_order=True):
         n = group.filter((pl.col("method") == "pool") & (pl.col("hidden") == 0)).height

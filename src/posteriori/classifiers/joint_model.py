@@ -285,7 +285,7 @@ class JointModel(DensityMixin, Estimator):
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,): lower for more unusual rows; missing cells are integrated out.
 
-        A number beyond the tails of its column, which has no probability, counts as the rarest numbers of the column do.
+        A number beyond the tails of its column, which has no probability, counts as the rarest numbers of the column.
         """
         return self._source(X).with_width(1).map(self._value.log_density)
 
