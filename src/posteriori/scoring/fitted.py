@@ -28,6 +28,7 @@ from posteriori.user_warnings import warn
 _NETWORK = "BayesianNetwork"
 _MIXTURE = "MixtureModel"
 _OF_NUMBERS = ("FittedRegression", "FittedGaussian")
+_JOINT = "FittedJoint"
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,13 @@ def load_posterior(path: Path) -> FittedPosterior | None:
         if content["model"] == _NETWORK:
             return None
         check_is_fitted_content(content)
-        if content["fitted"]["type"] not in _OF_NUMBERS:
+        kind = content["fitted"]["type"]
+        if kind not in (*_OF_NUMBERS, _JOINT):
             fitted = _posterior_of(content["fitted"], arrays)
             fitted.check()
             return fitted
+    if kind == _JOINT:
+        raise ValueError(f"{str(path)!r} holds a joint model: use posteriori.load(path).predict(rows, column)")
     raise NumberModelError(f"{str(path)!r} predicts a number, and has no classes: use posteriori.load(path).predict")
 
 
