@@ -101,7 +101,7 @@ def test_pools_answer_for_one_column_and_are_kept_in_files(model, tmp_path):
     assert_array_equal(loaded.score_samples(rows), model.score_samples(rows))
     with pytest.raises(ValueError, match="keeps no rows to fit a pool of 'sex'"):
         loaded.predict(rows, "sex")
-    with pytest.raises(ValueError, match="holds a joint model: use posteriori.load"):
+    with pytest.raises(ValueError, match="holds a joint model"):
         po.scoring.load_scorer(tmp_path / "joint.posteriori")
 
 
