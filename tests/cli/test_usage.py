@@ -50,7 +50,7 @@ def test_rows_without_labels_are_compared_with_earlier_ones(penguins, model):
 def test_a_classifier_that_is_asked_a_joint_question(penguins, model):
     error = LINE.refused("query", model, "P(species)")
     assert error.endswith(
-        "posteriori predict --proba gives P(class | row), and network learn makes a network of a table"
+        "predict --proba gives P(class | row); fit without --target makes a model that answers questions"
     )
     assert "posteriori.load" not in error
 

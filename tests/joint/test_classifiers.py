@@ -44,17 +44,3 @@ def test_numbers_are_asked_for_by_range():
     assert_allclose(below + above, 1.0, rtol=1e-9)
     assert model.query("P(body_mass_g | species = Gentoo)").mean[0] == pytest.approx(5076, rel=0.02)
     assert 0 < np.sum(list(model.query("P(species | body_mass_g > 5000)").values())) <= 1 + 1e-9
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        po.NaiveBayes(),
-        po.GaussianDiscriminant(),
-        po.KDependenceBayes(),
-        po.TreeAugmentedNaiveBayes(feature_weights="conditional"),
-    ],
-)
-def test_models_without_tables_say_what_has_them(model):
-    with pytest.raises(ValueError, match=r"does not answer questions about any column: .*; fit a JointModel"):
-        model.fit(PENGUINS.drop_nulls(), "species").query("P(species)")

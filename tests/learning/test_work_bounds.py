@@ -293,13 +293,13 @@ def test_long_predictions_are_announced_after_some_rows_and_done(monkeypatch):
 
 def test_predictions_are_timed_on_rows_spread_over_the_table(monkeypatch):
     seen = []
-    log_joint = GenerativeModel._log_joint
+    log_joint = GenerativeModel.log_joint_of_components
 
     def noted(model, batch, **given):
         seen.append((batch.start, len(batch)))
         return log_joint(model, batch, **given)
 
-    monkeypatch.setattr(GenerativeModel, "_log_joint", noted)
+    monkeypatch.setattr(GenerativeModel, "log_joint_of_components", noted)
     X = np.random.default_rng(0).normal(size=(20_001, 2))
     po.NaiveBayes(n_jobs=1).fit(X[:60], np.arange(60) % 3).predict(X)
     timed = [start for start, length in seen if length == 128]

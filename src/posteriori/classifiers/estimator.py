@@ -201,6 +201,75 @@ class OneModel(OfClasses):
         """Number of passes over the rows in training: EM steps, or 1."""
         return max(1, len(self.log_likelihood_trace_))
 
+    # Any column --------------------------------------------------------------------------------------------------
+
+    def query(self, question: str) -> Any:
+        """Answer a question about any columns, the class among them: ``P(species = Gentoo | island = Biscoe)``.
+
+        Parameters
+        ----------
+        question : str
+            As in `JointModel.query`; the class is called by the name of its column, or "class", and the component of a
+            mixture "component".
+
+        Returns
+        -------
+        float, dict or PredictiveDensity
+            As of `JointModel.query`.
+
+        Raises
+        ------
+        ValueError
+            As of `JointModel.query`. The model has no joint distribution, as its factors are weighted or learned for
+            the class alone. Or a range or a set is known of a column of numbers that shares a density with others.
+        """
+        from posteriori.joint.of_classifier import answer
+
+        return answer(self._value, question)
+
+    def conditional(self, X: Any, target: str, y: Any = None) -> Any:
+        r"""Return the distribution of one feature in each row, given the other cells and the class, if known.
+
+        .. math:: p(x_j \mid x_O) \propto \sum_y p(y) \, p(x_j, x_O \mid y)
+
+        Parameters
+        ----------
+        X : array-like, data frame or path
+            Rows; cells that are missing are integrated out, and those of the target are not read.
+        target : str
+            The name of a feature.
+        y : array-like (n,), optional
+            The class of each row; None and NaN are unknown.
+
+        Returns
+        -------
+        ndarray (n, K) or PredictiveDensity
+            The probability of each category, in the order of ``schema_``; or the density of numbers, in cells of at
+            most 1/256 of the column. NaN in a row that no class can produce.
+
+        Raises
+        ------
+        ValueError
+            There is no such feature, or the model has no joint distribution.
+
+        See Also
+        --------
+        JointModel : Models that have no target, and more exact answers about one column.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> penguins = load_penguins()
+        >>> model = po.GaussianDiscriminant().fit(penguins, "species")
+        >>> rows = penguins.select("flipper_length_mm").head(2)
+        >>> model.conditional(rows, "body_mass_g", y=["Adelie", None]).mean.round(-1).tolist()
+        [3430.0, 3510.0]
+        """
+        from posteriori.joint.of_classifier import AskedModel
+
+        return AskedModel(self._value).conditionals(self._source(X), target, y)
+
 
 def estimator_of(value: FittedValue) -> Any:
     """Return an estimator of a fitted value, with the parameters of its recipe."""

@@ -175,38 +175,6 @@ class GenerativeEstimator(Classifier, OneModel):
         """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
         return self._source(X).map(self.model_.log_joint)
 
-    def query(self, question: str) -> Any:
-        """Answer a question about any columns, the class among them: ``P(species = Gentoo | island = Biscoe)``.
-
-        Parameters
-        ----------
-        question : str
-            As in `JointModel.query`; the class is called by the name of its column, or "class".
-
-        Returns
-        -------
-        float, dict or PredictiveDensity
-            As of `JointModel.query`.
-
-        Raises
-        ------
-        ValueError
-            As of `JointModel.query`; or the model has no table of some column: naive Bayes with numbers that are not
-            cut into bins, discriminant analysis, and models of several parents. `JointModel` has tables of all.
-        """
-        from posteriori.joint.answers import answer
-        from posteriori.joint.of_classifier import law_of
-        from posteriori.model.beliefs import NoTablesError
-
-        try:
-            law = law_of(self._value)
-        except NoTablesError as error:
-            raise ValueError(
-                f"this {type(self).__name__} does not answer questions about any column: {error}; fit a JointModel, or "
-                "cut numbers into bins"
-            ) from None
-        return answer(law, question)
-
     def to_network(self) -> BayesianNetwork:
         """Return the joint distribution as a Bayesian network, in which the class is a parent of every feature.
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import GenerativeEstimator, JointModel
+    from posteriori.classifiers.estimator import OneModel
     from posteriori.classifiers.generative_regressor import Regressor
     from posteriori.reading import Scan
     from posteriori.scoring.fitted import FittedPosterior
@@ -46,6 +47,21 @@ def joint_model_in(path: Path) -> JointModel | None:
 
         loaded: JointModel = load(path)
     return loaded
+
+
+def askable_model_in(path: Path) -> JointModel | OneModel | None:
+    """Return the model in a file that answers about any column; None if it holds a network, or no such model."""
+    from posteriori.model_files import is_model_file
+
+    if not path.is_file() or not is_model_file(path):
+        return None
+    from posteriori.classifiers import JointModel
+    from posteriori.classifiers.estimator import OneModel
+    from posteriori.persistence import load
+
+    with as_user_errors():
+        loaded = load(path)
+    return loaded if isinstance(loaded, JointModel | OneModel) else None
 
 
 def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:

@@ -13,12 +13,13 @@ import typer
 from posteriori.cli.comparison import picture_at
 from posteriori.cli.expressions import parse_question
 from posteriori.cli.messages import UserError, as_user_errors, refuse_given
-from posteriori.cli.models import joint_model_in
+from posteriori.cli.models import askable_model_in
 from posteriori.cli.network import ENDINGS, MaxTableSize, Tolerance, asking, load_network, state_of
 from posteriori.cli.options import AsJson, DrawSeed, Force
 
 if TYPE_CHECKING:
     from posteriori.classifiers import JointModel
+    from posteriori.classifiers.estimator import OneModel
     from posteriori.networks import BayesianNetwork, MostProbable
     from posteriori.networks.inference.distributions import Distribution
 
@@ -37,7 +38,7 @@ class Method(StrEnum):
 def query(
     network: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help=f"A network, {ENDINGS}; or a joint model.", show_default=False),
+        typer.Argument(metavar="MODEL", help=f"A network, {ENDINGS}; or a model that fit saved.", show_default=False),
     ],
     question: Annotated[
         str,
@@ -69,15 +70,15 @@ def query(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question about a network, or a joint model.
+    """Answer a question about a network, a joint model, or any column of a classifier.
 
     P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number; in P(a | do(c=yes)) c is
     set from outside; P(* | c=yes) is a table of all marginals. Put names and states with spaces, commas or signs such
     as = into quotes.
 
-    Of a joint model, which fit makes without --target, a condition is =, !=, <, <=, >, >= and a value, a range (a in
-    [30, 40], or a = 30..40) or several values (c in (x, y)). Columns that stand alone have one table each. All options
-    except --json are for networks.
+    Of a joint model, which fit makes without --target, and of a classifier that is one model, a condition is =, !=, <,
+    <=, >, >= and a value, a range (a in [30, 40], or a = 30..40) or several values (c in (x, y)). Columns that stand
+    alone have one table each. All options except --json are for networks.
 
     Example:
 
@@ -97,8 +98,8 @@ def query(
         "--tolerance": tolerance is not None,
         "--max-table-size": max_table_size is not None,
     }
-    if (joint := joint_model_in(network)) is not None:
-        refuse_given(of_networks, "networks", "is a joint model")
+    if (joint := askable_model_in(network)) is not None:
+        refuse_given(of_networks, "networks", "is a model of rows")
         _answer_jointly(joint, network, question, as_json)
         return
     asked = parse_question(question)
@@ -147,8 +148,8 @@ def query(
     _print_more(best, trails, picture)
 
 
-def _answer_jointly(model: JointModel, path: Path, question: str, as_json: bool) -> None:
-    """Print the answer of a joint model."""
+def _answer_jointly(model: JointModel | OneModel, path: Path, question: str, as_json: bool) -> None:
+    """Print the answer of a joint model, a classifier or a mixture."""
     from posteriori.cli import joint_pages, tables
     from posteriori.facts.joint import joint_answer
 

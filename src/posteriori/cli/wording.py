@@ -35,7 +35,7 @@ _IN_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (
         r"not a network; read it by posteriori\.load",
-        "not a network; posteriori predict --proba gives P(class | row), and network learn makes a network of a table",
+        "not a network; predict --proba gives P(class | row); fit without --target makes a model that answers questions",
     ),
     (r'(?<![\w.])distributions="(\w+)"', r"--column NAME=\1"),
     (r'(?<![\w.])(backoff|feature_weights|label_noise|missing|pooling|shrinkage)="(\w+)"', r"--set \1=\2"),

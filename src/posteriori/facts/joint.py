@@ -10,9 +10,12 @@ import numpy as np
 import polars as pl
 
 from posteriori.classifiers import JointModel
+from posteriori.classifiers.estimator import OneModel
 from posteriori.classifiers.trees import edge_information_in
 from posteriori.facts.model import Facts
+from posteriori.fitting.fitted import Fitted
 from posteriori.joint.answers import CellFigures, cell_figures
+from posteriori.joint.of_classifier import askable
 from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
 from posteriori.model.predictive import PredictiveDensity
@@ -119,7 +122,7 @@ def _explained(value: FittedJoint, j: int, of_column: CellFigures) -> Facts:
     return found
 
 
-def joint_answer(model: JointModel, question: str) -> Facts:
+def joint_answer(model: JointModel | OneModel, question: str) -> Facts:
     """Return the probability that a question asks for, or the distribution of each of its columns.
 
     Raises
@@ -127,7 +130,8 @@ def joint_answer(model: JointModel, question: str) -> Facts:
     ValueError
         The question cannot be read, or what is known is impossible.
     """
-    asked = read_question(question, value_of(model).law).asked
+    columns = value_of(model).law if isinstance(model, JointModel) else askable(cast(Fitted, model.fitted_))
+    asked = read_question(question, columns).asked
     answer = model.query(question)
     if isinstance(answer, float):
         return {"probability": answer}

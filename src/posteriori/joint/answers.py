@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from posteriori.joint.findings import bounds_of, has_probability, likelihood_if_any, likelihoods_of
+from posteriori.joint.findings import bounds_of, likelihood_if_any, likelihoods_of, require_probability
 from posteriori.joint.law import Law
 from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
@@ -90,8 +90,7 @@ def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) ->
     if both:
         raise ValueError(f"{both[0]!r} is in the event and given; state it once")
     for name, finding in event.items():
-        if not has_probability(law, name, finding):
-            raise ValueError(f"no single number of {name!r} has a probability; ask for a range, {name} in [low, high]")
+        require_probability(law, name, finding)
     known = log_probability(law, given)
     if np.isneginf(known):
         raise ValueError("what is given is impossible; state something else")

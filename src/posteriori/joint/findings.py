@@ -5,14 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from posteriori.joint.law import Law
+from posteriori.joint.grids import NumberGrid
 from posteriori.model.predictive import NumberCells
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
+from posteriori.tables import Schema
+
+
+class Findable(Protocol):
+    """Columns of which something may be known: a law, or a classifier."""
+
+    @property
+    def schema(self) -> Schema: ...  # noqa: D102
+    @property
+    def names(self) -> list[str]: ...  # noqa: D102
+    @property
+    def grids(self) -> Mapping[int, NumberGrid]: ...  # noqa: D102
+    @property
+    def sizes(self) -> dict[int, int]: ...  # noqa: D102
+    def place(self, name: str) -> int:
+        """Return the position of a column in the schema; ValueError if there is none."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +38,12 @@ class Not:
     finding: Any
 
 
-def likelihood_of(law: Law, name: str, finding: Any) -> tuple[int, Array]:
+def likelihood_of(law: Findable, name: str, finding: Any) -> tuple[int, Array]:
     """Return a column by its position, and the probability of a finding given each code of the column, (K,).
 
     Parameters
     ----------
-    law : Law
+    law : Findable
     name : str
         Of the column.
     finding : value, set or list of values, (low, high) of numbers, or `Not`
@@ -44,7 +60,7 @@ def likelihood_of(law: Law, name: str, finding: Any) -> tuple[int, Array]:
     return j, found
 
 
-def likelihood_if_any(law: Law, name: str, finding: Any) -> Array:
+def likelihood_if_any(law: Findable, name: str, finding: Any) -> Array:
     """Return the same likelihood, of zeros where nothing is left, (K,)."""
     j = law.place(name)
     if j in law.grids:
@@ -57,7 +73,7 @@ def likelihood_if_any(law: Law, name: str, finding: Any) -> Array:
     return _of_value(law, j, name, finding)
 
 
-def intervals_of(law: Law, name: str, finding: Any) -> list[tuple[float, float]]:
+def intervals_of(law: Findable, name: str, finding: Any) -> list[tuple[float, float]]:
     """Return the numbers that a finding leaves, as intervals that ascend and do not overlap, both ends included."""
     if isinstance(finding, Not):
         if isinstance(finding.finding, Not):
@@ -94,7 +110,7 @@ def _some(name: str, values: Collection[Any]) -> Collection[Any]:
     return values
 
 
-def _of_value(law: Law, j: int, name: str, value: Any) -> Array:
+def _of_value(law: Findable, j: int, name: str, value: Any) -> Array:
     """Return which codes a category has."""
     categories = law.schema.columns[j].categories
     code = next((k for k, one in enumerate(categories) if one == value and type(one) is type(value)), None)
@@ -118,8 +134,13 @@ def _range(name: str, low: Any, high: Any) -> tuple[float, float]:
     return ends
 
 
-def has_probability(law: Law, name: str, finding: Any) -> bool:
-    """Return whether a finding is more than single numbers of a continuous column, whose probability is 0."""
+def require_probability(law: Findable, name: str, finding: Any) -> None:
+    """Raise ValueError if a finding is no more than single numbers of a continuous column, whose probability is 0."""
+    if not _has_probability(law, name, finding):
+        raise ValueError(f"no single number of {name!r} has a probability; ask for a range, {name} in [low, high]")
+
+
+def _has_probability(law: Findable, name: str, finding: Any) -> bool:
     j = law.place(name)
     if j not in law.grids or law.grids[j].cells.step:
         return True
@@ -149,7 +170,7 @@ def _words(finding: Any) -> str:
     return f"other than {_words(one)}"
 
 
-def likelihoods_of(law: Law, given: Mapping[str, Any] | None, n: int = 1) -> dict[int, Array]:
+def likelihoods_of(law: Findable, given: Mapping[str, Any] | None, n: int = 1) -> dict[int, Array]:
     """Return the likelihoods of n equal rows of which findings are known: of each column, (n, K)."""
     found = {j: np.ones((n, size)) for j, size in law.sizes.items()}
     for name, finding in (given or {}).items():
@@ -158,7 +179,7 @@ def likelihoods_of(law: Law, given: Mapping[str, Any] | None, n: int = 1) -> dic
     return found
 
 
-def bounds_of(law: Law, given: Mapping[str, Any] | None) -> dict[int, list[tuple[float, float]]]:
+def bounds_of(law: Findable, given: Mapping[str, Any] | None) -> dict[int, list[tuple[float, float]]]:
     """Return the intervals that findings leave of columns of numbers."""
     found = {law.place(name): (name, finding) for name, finding in (given or {}).items()}
     return {j: intervals_of(law, *one) for j, one in found.items() if j in law.grids}

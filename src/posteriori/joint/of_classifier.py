@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from posteriori.fitting.fitted import Fitted
+from posteriori.joint import answers
+from posteriori.joint.findings import Not, likelihood_if_any, likelihood_of, require_probability
 from posteriori.joint.grids import NumberGrid
 from posteriori.joint.law import Law
+from posteriori.joint.questions import read_question
 from posteriori.model.beliefs import NoTablesError, Tables
-from posteriori.model.predictive import NumberCells
-from posteriori.tables import Column
+from posteriori.model.conditional import Conditional, cells_of_column, require_joint
+from posteriori.model.generative_model import log_normalised
+from posteriori.model.predictive import NumberCells, PredictiveDensity
+from posteriori.scoring.posterior import RowsOfDicts
+from posteriori.sources import LabelledSource
+from posteriori.support.suggestions import closest
+from posteriori.support.typing import Array
+from posteriori.tables import Batch, Column, Schema
+from posteriori.tables.arrays import write_column
+
+_IMPOSSIBLE = "what is known is impossible; state something else"
 
 
 def law_of(fitted: Fitted) -> Law:
@@ -37,12 +52,215 @@ def law_of(fitted: Fitted) -> Law:
 
 def _grid(fitted: Fitted, j: int, column: Column) -> NumberGrid:
     """Return the bins of a column, each of one cell, within the range of the training rows."""
-    cuts, ranges = np.array(column.cuts or ()), fitted.ranges
-    if ranges is None or not np.isfinite(ranges.lowest[j]):
-        raise NoTablesError(f"the range of {column.name!r} is unknown")
-    low, high = float(ranges.lowest[j]), float(ranges.highest[j])
+    cuts = np.array(column.cuts or ())
+    low, high, whole = _range(fitted, j, column)
     edges = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
-    if not ranges.whole[j]:
+    if not whole:
         return NumberGrid(NumberCells(edges[:-1], edges[1:]), np.arange(len(cuts) + 1), np.ones(len(cuts) + 1))
     lows, highs = np.ceil(edges[:-1]), np.append(np.ceil(cuts) - 1.0, np.floor(edges[-1]))
     return NumberGrid(NumberCells(lows, np.maximum(highs, lows), 1.0), np.arange(len(cuts) + 1), np.ones(len(cuts) + 1))
+
+
+def _range(fitted: Fitted, j: int, column: Column) -> tuple[float, float, bool]:
+    """Return the smallest and the largest number of a column, and whether all are whole."""
+    ranges = fitted.ranges
+    if ranges is None or not np.isfinite(ranges.lowest[j]):
+        raise NoTablesError(f"the range of {column.name!r} is unknown")
+    return float(ranges.lowest[j]), float(ranges.highest[j]), bool(ranges.whole[j])
+
+
+def answer(fitted: Fitted, question: str) -> Any:
+    """Answer a question; see `OneModel.query`."""
+    asked = askable(fitted)
+    return asked.answer(question) if isinstance(asked, AskedModel) else answers.answer(asked, question)
+
+
+def askable(fitted: Fitted) -> Law | AskedModel:
+    """Return the law of a model, if it is one of tables, and the model with its columns elsewhere."""
+    try:
+        return law_of(fitted)
+    except NoTablesError:
+        return AskedModel(fitted)
+
+
+@dataclass(frozen=True)
+class AskedModel:
+    """A fitted classifier of any densities, whose columns and class answer questions about each other.
+
+    Of a column that shares no density with others, all findings can be known, as p(finding | z); of the others, single
+    values. It has the columns and the steps of numbers as a `Law` has them, for whatever reads findings.
+    """
+
+    fitted: Fitted
+
+    def __post_init__(self) -> None:
+        require_joint(self.fitted.model)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns, and the class as the last one."""
+        label = replace(self.fitted.target, name=self.fitted.target.name or "class")
+        return replace(self.fitted.model.schema, columns=(*self.fitted.model.schema.columns, label))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, and of the class."""
+        return list(self.schema.names)
+
+    def place(self, name: str) -> int:
+        """Return the position of a column; ValueError if there is none."""
+        if name not in self.names:
+            raise ValueError(f"there is no column {name!r}; {closest(str(name), self.names)}")
+        return self.names.index(name)
+
+    @cached_property
+    def grids(self) -> Mapping[int, NumberGrid]:
+        """The cells of each column of numbers, by its position."""
+        model, found = self.fitted.model, {}
+        for j, column in enumerate(model.schema.columns):
+            if column.is_binned:
+                found[j] = _grid(self.fitted, j, column)
+            elif column.kind == "continuous" and j not in model.unread:
+                low, high, whole = _range(self.fitted, j, column)
+                cells = cells_of_column(model, j, low, high, whole)
+                found[j] = NumberGrid(cells, np.arange(len(cells)), np.ones(len(cells)))
+        return found
+
+    @cached_property
+    def sizes(self) -> dict[int, int]:
+        """The number of codes of each column: categories, bins, or cells of numbers."""
+        found = {j: column.cardinality for j, column in enumerate(self.schema.columns)}
+        return found | {j: len(grid.cells) for j, grid in self.grids.items() if not self.schema.columns[j].is_binned}
+
+    def conditional(self, name: str) -> Conditional:
+        """Return p(column | the others); ValueError if the model has no joint distribution, or no such column."""
+        j = self.place(name)
+        coded = j not in self.grids or self.schema.columns[j].is_binned
+        return Conditional(self.fitted.model, j, None if coded else self.grids[j].cells)
+
+    def probabilities(self, name: str, batch: Batch, also: Array | float = 0.0) -> Array:
+        """Return p(code | the other cells) of a column or of the class in rows, (n, K), and what else is known."""
+        model = self.fitted.model
+        if self.place(name) == len(model.schema.columns):
+            with np.errstate(invalid="ignore"):
+                log_joint = model.by_class(model.log_joint_of_components(batch) + also)
+            return np.asarray(np.exp(log_normalised(log_joint)))
+        one = self.conditional(name)
+        return one.of_codes(batch, also) if one.cells is None else one.of_cells(batch, also)
+
+    def log_likelihood(self, name: str, finding: Any) -> Array:
+        """Return log p(finding | z), (Z,), of the class, or of a column that shares no density with others."""
+        model, of_codes = self.fitted.model, likelihood_of(self, name, finding)[1]
+        if self.place(name) == len(model.schema.columns):
+            of_class = model.of_class or tuple(range(model.n_classes))
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(of_codes)[list(of_class)])
+        one = self.conditional(name)
+        if not one.is_independent:
+            raise ValueError(
+                f"{name!r} shares a density with other columns, so that a single value of it can be known, and no set "
+                "or range; fit a JointModel to ask that"
+            )
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(one.of_components() @ of_codes))
+
+    def known(self, given: Mapping[str, Any]) -> tuple[Batch, Array]:
+        """Return findings as a row, and log p(findings | z) of those that no row can hold, (1, Z)."""
+        cells, also = {}, np.zeros((1, self.fitted.model.n_components))
+        for name, finding in given.items():
+            is_class = self.place(name) == len(self.schema.columns) - 1
+            if is_class or _is_several(finding):
+                also = also + self.log_likelihood(name, finding)
+            else:
+                j, of_codes = likelihood_of(self, name, finding)
+                cells[name] = finding if j in self.grids else self.categories(j)[int(of_codes.argmax())]
+        return RowsOfDicts(self.fitted.schema, self.fitted.recipe.name, "conditional").batch(cells), also
+
+    def conditionals(self, source: LabelledSource, name: str, y: Any) -> Any:
+        """Return the distribution of a column in rows; see `GenerativeEstimator.conditional`."""
+        j = self.place(name)
+        if j == len(self.schema.columns) - 1:
+            raise ValueError(f"{name!r} is the class, not a feature; predict_proba(X) has its probabilities")
+        also = None if y is None else self._of_labels(y, source.table.n_rows)
+
+        def of_batch(batch: Batch) -> Array:
+            rows = slice(batch.start, batch.start + len(batch))
+            return self.probabilities(name, batch, 0.0 if also is None else also[rows])
+
+        found = source.with_width(self.sizes[j]).map(of_batch)
+        return self.density(j, found) if j in self.grids else found
+
+    def _of_labels(self, y: Any, n: int) -> Array:
+        """Return log p(label | z), (n, Z)."""
+        name, model = self.schema.names[-1], self.fitted.model
+        labels = list(y)
+        if len(labels) != n:
+            raise ValueError(f"y holds {len(labels)} labels, and X {n} rows; give one per row")
+        known = {
+            one: self.log_likelihood(name, one) for one in set(labels) if one is not None and one == one
+        }  # NaN is not itself
+        return np.stack([known.get(one, np.zeros(model.n_components)) for one in labels])
+
+    def answer(self, question: str) -> Any:
+        """Answer a question; see `JointModel.query`."""
+        read = read_question(question, self)
+        if read.is_event:
+            return self._probability(read.asked, read.given)
+        found = {name: self._distribution(name, read.given) for name in read.asked}
+        return next(iter(found.values())) if len(found) == 1 else found
+
+    def _distribution(self, name: str, given: Mapping[str, Any]) -> Any:
+        """Return the density of numbers, or a dict of categories."""
+        j = self.place(name)
+        if j in self.grids:
+            return self.density(j, _possible(self.probabilities(name, *self.known(given))))
+        categories = self.categories(j)
+        if any(self._needs_single(one, finding) for one, finding in given.items()):
+            return {one: self._probability({name: one}, given) for one in categories}
+        of_codes = _possible(self.probabilities(name, *self.known(given)))[0]
+        return dict(zip(categories, of_codes.tolist(), strict=True))
+
+    def _probability(self, event: Mapping[str, Any], given: Mapping[str, Any]) -> float:
+        """Return p(event | given), of one column after the other: p(a, b | c) = p(a | c) p(b | a, c).
+
+        A range r of a column that shares a density with others is asked for last, so that nothing is asked given it:
+        p(a | r, c) = p(a, r | c) / p(r | c).
+        """
+        ranges = {name: finding for name, finding in given.items() if self._needs_single(name, finding)}
+        if len(ranges) == 1:
+            known = {name: finding for name, finding in given.items() if name not in ranges}
+            of_range = self._probability(ranges, known)
+            if of_range == 0.0:
+                raise ValueError(_IMPOSSIBLE)
+            return min(self._probability({**event, **ranges}, known) / of_range, 1.0)
+        found, known = 1.0, dict(given)
+        for name in sorted(event, key=lambda one: self._needs_single(one, event[one])):
+            require_probability(self, name, event[name])
+            of_codes = likelihood_if_any(self, name, event[name])
+            found *= float(_possible(self.probabilities(name, *self.known(known)))[0] @ of_codes) if found else 0.0
+            known[name] = event[name]
+        return min(found, 1.0)
+
+    def _needs_single(self, name: str, finding: Any) -> bool:
+        """Return whether a finding is several values of a column that shares a density with others."""
+        is_class = self.place(name) == len(self.schema.columns) - 1
+        return _is_several(finding) and not is_class and not self.conditional(name).is_independent
+
+    def density(self, j: int, of_codes: Array) -> PredictiveDensity:
+        """Return the density of a column of numbers in rows, from the probabilities of its codes."""
+        return PredictiveDensity(self.grids[j].cells, self.grids[j].probability(of_codes), self.schema.names[j])
+
+    def categories(self, j: int) -> list[Any]:
+        """Return the categories of a column, in the order of their codes."""
+        found: list[Any] = write_column(self.schema.columns[j]).tolist()
+        return found
+
+
+def _is_several(finding: Any) -> bool:
+    return isinstance(finding, Not | set | frozenset | list | tuple)
+
+
+def _possible(probability: Array) -> Array:
+    if np.isnan(probability).any():
+        raise ValueError(_IMPOSSIBLE)
+    return probability

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.joint.findings import Not
-from posteriori.joint.law import Law
+from posteriori.joint.findings import Findable, Not
 
 _WORD = r"""(?:"[^"]*"|'[^']*'|[^\s=<>!,|()\[\]{}"']+(?:[ \t]+[^\s=<>!,|()\[\]{}"']+)*)"""
 _TOKEN = re.compile(rf"\s*(?:(?P<sign><=|>=|!=|[=<>,|()\[\]{{}}])|(?P<word>{_WORD}))")
@@ -30,7 +29,7 @@ class Question:
         return all(finding is not None for finding in self.asked.values())
 
 
-def read_question(text: str, law: Law) -> Question:
+def read_question(text: str, law: Findable) -> Question:
     """Read P(a = 1, b in (u, v) | c < 12, d != x).
 
     A finding is =, !=, <, <=, >, >= and a value; ``in`` with a range [low, high] or values (u, v); or = and a range
@@ -44,7 +43,7 @@ def read_question(text: str, law: Law) -> Question:
     return _Reader(text, law).question()
 
 
-def read_findings(text: str, law: Law) -> dict[str, Any]:
+def read_findings(text: str, law: Findable) -> dict[str, Any]:
     """Read findings: age = 30..40, sex = F."""
     reader = _Reader(text, law)
     found = reader.findings(stated=True)
@@ -56,7 +55,7 @@ def read_findings(text: str, law: Law) -> dict[str, Any]:
 class _Reader:
     """The parts of an expression, and how far it has been read."""
 
-    def __init__(self, text: str, law: Law) -> None:
+    def __init__(self, text: str, law: Findable) -> None:
         self.text, self.law, self.at = text, law, 0
         self.names = law.names
 

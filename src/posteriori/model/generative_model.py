@@ -227,7 +227,7 @@ class GenerativeModel:
         ValueError
             A cell is infinite or outside the support of its density. Correct it or choose another distribution.
         """
-        return self.by_class(self._log_joint(batch, with_shared=True))
+        return self.by_class(self.log_joint_of_components(batch))
 
     @cached_property
     def _scores_of_blocks(self) -> list[tuple[Callable[[Any, Any], Array], bool]]:
@@ -240,7 +240,8 @@ class GenerativeModel:
             found.append((scores, implements(density, ApproximatingDensity)))
         return found
 
-    def _log_joint(self, batch: Batch, with_shared: bool) -> Array:
+    def log_joint_of_components(self, batch: Batch, with_shared: bool = True) -> Array:
+        """Return log p(x, z) in nats, (n, Z), or without factors that all components share."""
         total = np.empty((len(batch), len(self.log_prior)))
         total[:] = self.log_prior
         every = zip(self.blocks, self.parameters, self._scores_of_blocks, strict=True)
@@ -270,7 +271,7 @@ class GenerativeModel:
 
     def component_posterior(self, batch: Batch) -> Array:
         """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
-        log_joint = self._log_joint(batch, with_shared=False)
+        log_joint = self.log_joint_of_components(batch, with_shared=False)
         kernels.normalise(log_joint)
         return log_joint
 
@@ -280,7 +281,7 @@ class GenerativeModel:
         `known` says which cells of the batch are known, (n, d), where that differs from what `known` returns.
         """
         if self.weights is None:
-            return self.by_class(self._log_joint(batch, with_shared=False))
+            return self.by_class(self.log_joint_of_components(batch, with_shared=False))
         scores = np.empty((len(batch), self.n_components))
         size = max(1, _BLOCK_FACTORS // (self.n_components * len(self.schema.columns)))
         for start in range(0, len(batch), size):
@@ -312,7 +313,7 @@ class GenerativeModel:
             correct an outlier.
         """
         assert batch.assignment is not None
-        log_joint = self._log_joint(batch, with_shared=False)
+        log_joint = self.log_joint_of_components(batch, with_shared=False)
         label_likelihood = batch.assignment.log_likelihood
         if label_likelihood is not None:
             log_joint += label_likelihood

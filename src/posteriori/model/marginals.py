@@ -24,7 +24,7 @@ def log_marginal(model: GenerativeModel, column: int, cells: Array) -> Array:
 def log_marginal_of_codes(model: GenerativeModel, column: int) -> Array:
     """Return log p(x_j = k | y) in nats, (K, C), of the categories or bins of one column, by its position."""
     k = model.schema.columns[column].cardinality
-    nothing = _batch_without_cells(model.schema, k)
+    nothing = batch_without_cells(model.schema, k)
     codes = nothing.codes.values.copy()
     codes[:, model.schema.coded.index(column)] = np.arange(1, k + 1)
     return _log_density(model, column, replace(nothing, codes=replace(nothing.codes, values=codes)))
@@ -56,7 +56,7 @@ def _log_density(model: GenerativeModel, column: int, batch: Batch) -> Array:
 
 def batch_of_column(schema: Schema, column: int, cells: Array) -> Batch:
     """Return rows in which all columns but one, by its position, are missing."""
-    nothing = _batch_without_cells(schema, len(cells))
+    nothing = batch_without_cells(schema, len(cells))
     if schema.columns[column].kind == "categorical":
         codes = nothing.codes.values.copy()
         codes[:, schema.coded.index(column)] = cells
@@ -67,7 +67,7 @@ def batch_of_column(schema: Schema, column: int, cells: Array) -> Batch:
     return Batch.of(schema, 0, numbers, categories, {})
 
 
-def _batch_without_cells(schema: Schema, n: int) -> Batch:
+def batch_without_cells(schema: Schema, n: int) -> Batch:
     """Return n rows in which every cell is missing."""
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     numbers, codes = np.full((n, len(continuous)), np.nan), np.zeros((n, len(categorical)), schema.code_dtype)
