@@ -1,5 +1,7 @@
 """Errors in the use of commands name what to write instead, in options and not in Python."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -48,10 +50,14 @@ def test_rows_without_labels_are_compared_with_earlier_ones(penguins, model):
 
 
 def test_a_classifier_that_is_asked_a_joint_question(penguins, model):
-    error = LINE.refused("query", model, "P(species)")
-    assert error.endswith(
-        "predict --proba gives P(class | row); fit without --target makes a model that answers questions"
+    assert (
+        json.loads(LINE.succeeds("query", model, "P(island = Dream | species = Gentoo)", "--json"))["probability"] < 0.1
     )
+    error = in_options("'a' holds a GenerativeClassifier, not a network; read it by posteriori.load")
+    assert error.endswith("predict --proba gives P(class | row); fit without --target makes a model of questions")
+    LINE.succeeds("fit", penguins, "-t", "species", "--model", "forest", "--output", "forest.posteriori")
+    error = LINE.refused("query", "forest.posteriori", "P(species)")
+    assert error.endswith("which is no joint distribution; fit without --target")
     assert "posteriori.load" not in error
 
 

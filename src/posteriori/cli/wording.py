@@ -25,6 +25,7 @@ _IN_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"ask for a range, \('(.*?)': \(low, high\)\)", r"ask for a range, \1 in [low, high]"),
     (r"score by predict_to or to_javascript", "score by posteriori predict, or posteriori export,"),
     (r"posteriori\.reading\.quantile_classes\(\w+, (\d+)\)", r"--classes \1"),
+    (r"fit a JointModel\b", "fit without --target"),
     (
         r"(Regressor), not a network; read it by posteriori\.load",
         r"\1, not a network; posteriori predict gives the number of a row, network learn makes a network of a table",
@@ -35,7 +36,7 @@ _IN_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (
         r"not a network; read it by posteriori\.load",
-        "not a network; predict --proba gives P(class | row); fit without --target makes a model that answers questions",
+        "not a network; predict --proba gives P(class | row); fit without --target makes a model of questions",
     ),
     (r'(?<![\w.])distributions="(\w+)"', r"--column NAME=\1"),
     (r'(?<![\w.])(backoff|feature_weights|label_noise|missing|pooling|shrinkage)="(\w+)"', r"--set \1=\2"),
