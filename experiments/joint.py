@@ -5,7 +5,8 @@ Usage: python -m experiments.joint --output FILE [--parts NAME …] [--tables NA
 
 Each table is split once into 70 % of at most 1,200 rows to learn from, and 30 % to test by; its class is a column like
 the others. --output names a file of JSON lines, one for each part, table, method and setting; what it has is not
-measured again. --page writes the tables of docs/joint.md from such a file. The parts:
+measured again. --page writes the tables of docs/joint.md from such a file. pyAgrum and miceforest are left out where
+they are not installed. The parts:
 
 columns   At most six columns of each table in turn, with 0, 30 or 60 % of the other cells of the test rows hidden:
           log-loss of categories, and of numbers the CRPS over that of their distribution in the training rows.
@@ -19,6 +20,7 @@ drawn     As many rows drawn as there are test rows: the AUC of gradient boostin
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import time
 import warnings
@@ -76,6 +78,12 @@ TABLES = [
 _FEW = 1e-6
 
 Line = dict[str, Any]
+MISSING = "missing"  # the state of a missing training cell in a network
+
+
+def methods_left(names: dict[str, str], done: set[str]) -> list[str]:
+    """Return the methods, given with the package of each, that are installed and not measured."""
+    return [one for one, package in names.items() if one not in done and importlib.util.find_spec(package) is not None]
 
 
 def hide(frame: pl.DataFrame, share: float, rng: np.random.Generator, kept: str = "") -> pl.DataFrame:
@@ -160,11 +168,65 @@ def score_of_neighbours(
     return float(-np.log(np.maximum(np.array(own)[known], _FEW)).mean())
 
 
-def of_columns(name: str, frame: pl.DataFrame) -> Iterator[Line]:
-    """Yield the scores of every method for some columns in turn."""
+class Network:
+    """A Bayesian network of pyAgrum, by hill climbing (BIC), of categories and of the bins of the joint model."""
+
+    def __init__(self, model: po.JointModel, train: pl.DataFrame) -> None:
+        import pyagrum
+
+        law = model.fitted_.law
+        self._columns = {law.schema.names[j]: law.schema.columns[j] for j in law.columns}
+        self._columns = {name: one for name, one in self._columns.items() if name in train.columns}
+        self._id = {name: f"c{k}" for k, name in enumerate(self._columns)}
+        states = pl.DataFrame({self._id[name]: self._states(train[name]) for name in self._columns})
+        table = states.fill_null(MISSING).to_pandas()
+        search = pyagrum.BNLearner(table)
+        search.useGreedyHillClimbing()
+        search.useScoreBIC()
+        parameters = pyagrum.BNLearner(table)
+        parameters.useSmoothingPrior(1.0)
+        self._network = parameters.learnParameters(search.learnDAG())
+
+    def _states(self, cells: pl.Series) -> pl.Series:
+        """Return cells as names of states: categories, or bins."""
+        column = self._columns[cells.name]
+        if not column.is_binned:
+            return cells.cast(pl.String)
+        bins = np.searchsorted(column.cuts or (), cells.cast(pl.Float64).fill_null(0.0).to_numpy(), side="right")
+        return pl.select(pl.when(cells.is_not_null()).then(pl.Series(bins).cast(pl.String))).to_series()
+
+    def score(self, rows: pl.DataFrame, target: str, truth: pl.Series) -> float:
+        """Return the mean log-loss of a column of categories, given the known cells of each row."""
+        import pyagrum
+
+        known = [
+            {"name": self._id[name], "cells": self._states(rows[name])} for name in self._columns if name != target
+        ]
+        labels = {one: self._network.variable(one).labels() for one in self._id.values()}
+        engine = pyagrum.LazyPropagation(self._network)
+        engine.addTarget(self._id[target])
+        places = {label: k for k, label in enumerate(labels[self._id[target]])}
+        found = []
+        for i, cell in enumerate(truth.cast(pl.String).to_list()):
+            if cell is None:
+                continue
+            row = {one["name"]: one["cells"][i] for one in known}
+            engine.setEvidence({one: state for one, state in row.items() if state in labels[one]})
+            engine.makeInference()
+            share = np.array(engine.posterior(self._id[target]).toarray())
+            total = 1.0 - (share[places[MISSING]] if MISSING in places else 0.0)
+            found.append(-np.log(max(share[places[cell]] / total if cell in places else 0.0, _FEW)))
+        return float(np.mean(found))
+
+
+def of_columns(name: str, frame: pl.DataFrame, done: set[str]) -> Iterator[Line]:
+    """Yield the scores of every method that is not done, for some columns in turn."""
     rng = np.random.default_rng(0)
     train, test = split(frame)
     model = po.JointModel().fit(train)
+    packages = dict.fromkeys(("pool", "joint", "nearest rows"), "posteriori") | {"network of pyAgrum": "pyagrum"}
+    methods = methods_left(packages, done)
+    network = Network(model, train) if "network of pyAgrum" in methods else None
     names = [column.name for column in model.schema_.columns if column.name in frame.columns]
     for target in rng.permutation(names)[:MOST_COLUMNS].tolist():
         truth, is_number = test[target], target not in categories_of(model)
@@ -173,9 +235,13 @@ def of_columns(name: str, frame: pl.DataFrame) -> Iterator[Line]:
         usual = score_of(model, blank, target, "joint", truth)
         for hidden in HIDDEN:
             rows = hide(test, hidden, np.random.default_rng(1), target)
-            for method in ("pool", "joint", "nearest rows"):
+            for method in methods:
                 started = time.process_time()
-                if method == "nearest rows":
+                if method == "network of pyAgrum":
+                    if is_number or network is None:
+                        continue
+                    score = network.score(rows, target, truth)
+                elif method == "nearest rows":
                     score = score_of_neighbours(train, rows, target, is_number, truth)
                 else:
                     score = score_of(model, rows, target, method, truth)
@@ -230,8 +296,39 @@ def filled_by(imputer: Any, frame: pl.DataFrame) -> dict[str, np.ndarray]:
     return result
 
 
-def of_cells(name: str, frame: pl.DataFrame) -> Iterator[Line]:
-    """Yield the accuracy and the error of filled cells."""
+def filled_by_miceforest(frame: pl.DataFrame, n_tables: int = 5) -> dict[str, np.ndarray]:
+    """Return the columns that miceforest filled: the mean of five tables, or the most frequent of their categories."""
+    import miceforest
+    import pandas
+
+    labels, cells = {}, {}
+    for k, name in enumerate(frame.columns):
+        if frame[name].dtype.is_numeric():
+            cells[f"c{k}"] = frame[name].cast(pl.Float64).to_numpy()
+        else:
+            labels[k] = sorted(frame[name].drop_nulls().unique().to_list(), key=str)
+            codes = [None if cell is None else labels[k].index(cell) for cell in frame[name].to_list()]
+            cells[f"c{k}"] = pandas.Categorical(codes, range(len(labels[k])))
+    # Without matching, a cell is the prediction itself; a matched value is a draw, which is further from the truth.
+    # Besides, miceforest 6.0.5 matches by a private method of LightGBM that version 4.7 has changed.
+    kernel = miceforest.ImputationKernel(
+        pandas.DataFrame(cells), num_datasets=n_tables, random_state=0, mean_match_candidates=0
+    )
+    kernel.mice(5, num_threads=1, verbosity=-1)
+    tables = [kernel.complete_data(m) for m in range(n_tables)]
+    result = {}
+    for k, name in enumerate(frame.columns):
+        found = np.stack([table[f"c{k}"].to_numpy(float) for table in tables])
+        if k not in labels:
+            result[name] = found.mean(axis=0)
+            continue
+        votes = (found[:, :, np.newaxis] == np.arange(len(labels[k]))).sum(axis=0)
+        result[name] = np.array(labels[k], dtype=object)[votes.argmax(axis=1)]
+    return result
+
+
+def of_cells(name: str, frame: pl.DataFrame, done: set[str]) -> Iterator[Line]:
+    """Yield the accuracy and the error of filled cells, by every method that is not done."""
     usable = [one for one in frame.columns if frame[one].n_unique() < 30 or frame[one].dtype.is_numeric()]
     frame = frame.select(usable)
     for kind, gaps in (("at random", hide), ("by a column", hide_by_first_number)):
@@ -241,8 +338,11 @@ def of_cells(name: str, frame: pl.DataFrame) -> Iterator[Line]:
             "joint": lambda table=table: po.JointModel().fit(table).impute(table, "joint"),
             "nearest rows": lambda table=table: filled_by(KNNImputer(n_neighbors=10), table),
             "iterative": lambda table=table: filled_by(IterativeImputer(max_iter=5, random_state=0), table),
+            "miceforest": lambda table=table: filled_by_miceforest(table),
         }
-        for method, fill in methods.items():
+        packages = dict.fromkeys(methods, "posteriori") | {"miceforest": "miceforest"}
+        for method in methods_left(packages, done):
+            fill = methods[method]
             started = time.process_time()
             found = fill()
             seconds = time.process_time() - started
@@ -327,18 +427,24 @@ def measure(output: Path, parts: list[str], names: list[str]) -> None:
     if folder is None:
         raise SystemExit("the tables are absent: set POSTERIORI_DATA")
     lines = [json.loads(line) for line in output.read_text().splitlines()] if output.exists() else []
-    done = {(line["part"], line["table"]) for line in lines}
+    done: dict[tuple[str, str], set[str]] = {}
+    for line in lines:
+        done.setdefault((line["part"], line["table"]), set()).add(line["method"])
     for table in tables(folder, names, MOST_ROWS):
         target = table.y.name or "class"
         frame = table.X.with_columns(table.y.alias(target))
         makers: dict[str, Callable[[], Iterator[Line]]] = {
-            "columns": lambda table=table, frame=frame: of_columns(table.name, frame),
-            "cells": lambda table=table, frame=frame: of_cells(table.name, frame),
+            "columns": lambda table=table, frame=frame: of_columns(
+                table.name, frame, done.get(("columns", table.name), set())
+            ),
+            "cells": lambda table=table, frame=frame: of_cells(
+                table.name, frame, done.get(("cells", table.name), set())
+            ),
             "rows": lambda table=table, frame=frame, target=target: of_rows(table.name, frame, target),
             "drawn": lambda table=table, frame=frame: of_drawn(table.name, frame),
         }
         for part in parts:
-            if (part, table.name) in done:
+            if part in ("rows", "drawn") and (part, table.name) in done:
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -359,7 +465,7 @@ def write_page(path: Path) -> None:
     rows = []
     for (kind, half), group in columns.group_by("number", "half", maintain_order=True):
         n = group.filter((pl.col("method") == "pool") & (pl.col("hidden") == 0)).height
-        for method in ("pool", "joint", "nearest rows"):
+        for method in group["method"].unique(maintain_order=True).to_list():
             cells = [f"{'numbers' if kind else 'categories'}, {half} half ({n} columns)", method]
             for hidden in HIDDEN:
                 own = group.filter((pl.col("method") == method) & (pl.col("hidden") == hidden))

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 import benchmarks
 import experiments
+import posteriori as po
 from experiments import ablation_candidates, importance, regression, regression_rivals, rivals
 from experiments.ablation_cells import Cells
 from experiments.ablations import CANDIDATES, pooled_loss, predicted
@@ -261,3 +262,36 @@ def test_the_tables_of_regression_have_numeric_targets_and_differ_by_half():
         assert 250 <= len(table.y) == table.X.height <= regression.MOST_ROWS
         assert np.isfinite(table.y).all()
         assert len(np.unique(table.y)) > 40
+
+
+def test_a_joint_method_that_is_measured_is_not_measured_again():
+    from experiments.joint import methods_left
+
+    packages = {"pool": "posteriori", "joint": "posteriori", "rival": "no_such_package"}
+    assert methods_left(packages, {"pool"}) == ["joint"]
+
+
+@pytest.mark.oracle
+def test_the_network_beside_joint_models_knows_a_function_of_a_column():
+    pytest.importorskip("pyagrum", reason="pyAgrum is absent: pip install -e '.[bench]'")
+    from experiments.joint import Network
+
+    cells = np.random.default_rng(0).choice(["u", "v", "w"], 300)
+    table = pl.DataFrame({"a": cells, "b": [f"{cell}!" for cell in cells]})
+    network = Network(po.JointModel().fit(table), table)
+    assert network.score(table, "b", table["b"]) < 0.05
+    nothing = table.with_columns(pl.lit(None, pl.String).alias("a"))
+    assert network.score(nothing, "b", table["b"]) == pytest.approx(np.log(3), abs=0.02)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the library
+@pytest.mark.oracle
+def test_miceforest_fills_missing_cells_with_what_is_true():
+    pytest.importorskip("miceforest", reason="miceforest is absent: pip install -e '.[bench]'")
+    from experiments.joint import filled_by_miceforest
+
+    rng = np.random.default_rng(0)
+    full = pl.DataFrame({"a": rng.choice(["u", "v"], 300)}).with_columns(b=(pl.col("a") == "u").cast(pl.Float64) * 9)
+    lacks = pl.Series(rng.random(300) < 0.1)
+    table = full.with_columns(pl.when(lacks).then(None).otherwise("a").alias("a"))
+    assert (filled_by_miceforest(table)["a"] == full["a"].to_numpy()).all()

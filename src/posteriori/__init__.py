@@ -15,7 +15,7 @@ _NAMES_OF = {
     "classifiers.merging": "merge",
     "classifiers.prediction_files": "predict_to",
     "fitting.parameter_groups": "Columns EM Labels",
-    "comparison": "compare cross_validate",
+    "comparison": "compare compare_tables cross_validate",
     "densities": "Binned Categorical Complement Compound Gaussian Multinomial Poisson PoissonRate Presence "
     "ScaledMultinomial",
     "exploring": "explore",
@@ -54,6 +54,7 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.classifiers.merging import merge as merge
     from posteriori.classifiers.prediction_files import predict_to as predict_to
     from posteriori.comparison import compare as compare
+    from posteriori.comparison import compare_tables as compare_tables
     from posteriori.comparison import cross_validate as cross_validate
     from posteriori.densities import Binned as Binned
     from posteriori.densities import Categorical as Categorical

@@ -353,3 +353,29 @@ def test_impute_of_a_full_table_writes_it_as_it_is(folder):
 def test_impute_takes_the_table_first(model):
     assert "the table comes first" in refused("impute", model)
     assert "there is no file" in refused("impute", "penguins.csv", "--model", "none.posteriori")
+
+
+def test_sample_draws_no_copies_and_compares_as_the_library_does(folder):
+    few = load_penguins().select("species", "island", "sex", "year")
+    few.write_csv("few.csv")
+    succeeds("fit", "few.csv", "-o", "few.posteriori")
+    drawn = succeeds("sample", "few.posteriori", "-n", 200, "--seed", 0, "--no-copies", "few.csv")
+    assert not set(frame_of(drawn).rows()) & set(few.rows())
+    _, out, err = run("sample", "few.posteriori", "-n", 200, "--seed", 0, "--compare", "few.csv")
+    expected = po.compare_tables(few, frame_of(out))
+    assert expected.copies > 0.5
+    assert err.strip().endswith(str(expected))
+    few.select("sex").drop_nulls().write_csv("sex.csv")
+    succeeds("fit", "sex.csv", "-o", "sex.posteriori")
+    assert "5 of 5 drawn rows are copies" in refused("sample", "sex.posteriori", "-n", 5, "--no-copies", "sex.csv")
+    assert "reads" in refused("sample", "few.posteriori", "--compare", "few.csv", "-o", "few.csv")
+
+
+def test_sample_compares_rows_of_a_classifier(folder):
+    succeeds("fit", "penguins.csv", "--target", "species", "--model", "nb", "-o", "nb.posteriori")
+    code, out, err = run(
+        "sample", "nb.posteriori", "-n", 100, "--seed", 0, "--compare", "penguins.csv", "-o", "drawn.csv"
+    )
+    assert (code, out) == (0, "")
+    assert str(po.compare_tables(load_penguins(), pl.read_csv("drawn.csv"))) in err
+    assert "--no-copies is for joint models" in refused("sample", "nb.posteriori", "--no-copies", "penguins.csv")

@@ -18,6 +18,7 @@ from posteriori.classifiers.parameters import declares_parameters
 from posteriori.fitting.fitted import FittedValue
 from posteriori.fitting.parameter_groups import Columns
 from posteriori.joint import answers, imputation
+from posteriori.joint.copies import keys_of_table
 from posteriori.joint.fit import add, fit, redrawn, remove
 from posteriori.joint.value import FittedJoint
 from posteriori.model.predictive import PredictiveDensity
@@ -301,7 +302,14 @@ class JointModel(DensityMixin, Estimator):
         """
         return answers.cell_scores(self._value.law, self._source(X))
 
-    def sample(self, n: int = 1, given: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
+    def sample(
+        self,
+        n: int = 1,
+        given: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+        *,
+        no_copies: Any = False,
+    ) -> Any:
         """Draw n rows, as a table of the same kind as the training table.
 
         Parameters
@@ -310,9 +318,33 @@ class JointModel(DensityMixin, Estimator):
         given : mapping, optional
             Findings by column, as in `probability`; no row is rejected.
         random_state : int, optional
+        no_copies : bool, data frame, array or path, default False
+            Whether drawn rows that equal a training row in all columns of the model are drawn again. A model that keeps
+            no rows, such as one from a file, takes the table that holds them.
+
+        Returns
+        -------
+        table
+
+        Raises
+        ------
+        ValueError
+            What is given is impossible; the model keeps no rows, and no table is given; or the columns have so few
+            values that nearly every row that can be drawn is a copy.
+
+        See Also
+        --------
+        posteriori.compare_tables : How drawn rows differ from real ones.
         """
-        n = check_draw(n, len(self._value.schema.columns))
-        return answers.draw(self._value, n, given, generator(random_state))
+        value = self._value
+        n = check_draw(n, len(value.schema.columns))
+        copied: frozenset[bytes] = frozenset()
+        if not isinstance(no_copies, bool) or no_copies:
+            table = value.table if no_copies is True else no_copies
+            if table is None:
+                raise ValueError("the model keeps no rows to compare drawn rows with; give them: no_copies=TABLE")
+            copied = keys_of_table(value, table)
+        return answers.draw(value, n, given, generator(random_state), copied)
 
     # Missing cells ----------------------------------------------------------------------------------------------
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from posteriori.cli.files import read_frame
 from posteriori.cli.messages import UserError, as_user_errors, refuse_given
-from posteriori.cli.models import joint_model_in, load_model
+from posteriori.cli.models import align, joint_model_in, load_model
 from posteriori.cli.options import DrawSeed, Force, ModelPath, OutputTable, RowCount
 from posteriori.cli.outputs import table_at
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from posteriori.tables import Schema
 
 
 def sample(
@@ -35,18 +40,35 @@ def sample(
             help="Draw numbers also outside the range of the training rows.",
         ),
     ] = False,
+    no_copies: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Of a joint model: draw rows that equal a row of this table again.",
+            show_default=False,
+        ),
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Print on stderr how the drawn rows differ from this table.",
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Draw new rows, with their classes, from a model.
 
     Numbers stay within the range of their column in the training rows. They are whole if all training rows held whole
-    numbers. A joint model draws rows with given values, sets ("c in (a, b)") and ranges (b < 3).
+    numbers. A joint model draws rows with given values, sets ("c in (a, b)") and ranges (b < 3). --compare measures
+    columns, pairs of columns, copied rows, and how well a classifier tells drawn rows from those of a table.
 
     Example:
 
         posteriori sample penguins.posteriori -n 5 --seed 1
     """
-    write = table_at(output, [model], force)
+    write = table_at(output, [model, *(one for one in (no_copies, compare) if one is not None)], force)
     joint = joint_model_in(model)
     if joint is not None:
         refuse_given({"--ignore-ranges": ignore_ranges}, "models of one column", "is a joint model")
@@ -55,9 +77,13 @@ def sample(
 
         with as_user_errors():
             findings = read_findings(given, value_of(joint).law) if given.strip() else {}
-            drawn = joint.sample(rows, findings, random_state=seed)
-        write(_as_frame(drawn, value_of(joint).schema.given))
+            schema = value_of(joint).schema
+            known = False if no_copies is None else align(read_frame(no_copies, schema), schema)
+            drawn = _as_frame(joint.sample(rows, findings, random_state=seed, no_copies=known), schema.given)
+        write(drawn)
+        _compare(drawn, compare, schema)
         return
+    refuse_given({"--no-copies": no_copies is not None}, "joint models", "is none")
     if given:
         raise UserError("--given is for joint models, which fit makes without --target; leave it out, or fit one")
     estimator = load_model(model, mixtures=True)
@@ -71,7 +97,21 @@ def sample(
     schema = estimator.schema_
     unnamed = "class" if isinstance(estimator, Classifier) else "component"
     target = schema.target if schema.target is not None else unnamed
-    write(_as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist())))
+    drawn = _as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist()))
+    write(drawn)
+    _compare(drawn, compare, schema)
+
+
+def _compare(drawn: pl.DataFrame, path: Path | None, schema: Schema) -> None:
+    """Print on stderr how drawn rows differ from a table, if one is given."""
+    if path is None:
+        return
+    real = read_frame(path, schema)
+    from posteriori.comparison import compare_tables
+
+    with as_user_errors():
+        found = compare_tables(real, drawn)
+    print(found, file=sys.stderr)
 
 
 def _as_frame(X: Any, names: tuple[str, ...]) -> pl.DataFrame:

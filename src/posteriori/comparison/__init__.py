@@ -5,12 +5,15 @@ from posteriori.comparison.discriminative import DiscriminativeClassifier, discr
 from posteriori.comparison.models import training_sizes
 from posteriori.comparison.result import Comparison
 from posteriori.comparison.running import compare
+from posteriori.comparison.tables import TableComparison, compare_tables
 
 __all__ = [
     "Comparison",
     "CrossValidation",
     "DiscriminativeClassifier",
+    "TableComparison",
     "compare",
+    "compare_tables",
     "cross_validate",
     "discriminative",
     "training_sizes",

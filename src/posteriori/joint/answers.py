@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
 
+from posteriori.joint.copies import keys_of_drawn
 from posteriori.joint.findings import bounds_of, likelihood_if_any, likelihoods_of, require_probability
 from posteriori.joint.law import Law
 from posteriori.joint.questions import read_question
@@ -20,6 +21,9 @@ from posteriori.tables import Batch
 from posteriori.tables.writing import write_table
 
 _TINY = float(np.finfo(np.float64).tiny)
+_FEWEST_DRAWN = 1000  # rows at once, in place of copies
+_FRUITLESS = 20_000  # draws without a row that is no copy, after which no more are tried
+_DRAWS_PER_ROW = 100  # at most
 
 
 def given_others(law: Law, source: LabelledSource, column: int) -> Array:
@@ -151,12 +155,50 @@ def explained(law: Law) -> Array:
     return found
 
 
-def draw(value: FittedJoint, n: int, given: Mapping[str, Any] | None, rng: np.random.Generator) -> Any:
-    """Draw n rows given findings, as a table like that of training; nothing is rejected."""
-    law = value.law
-    bounds = bounds_of(law, given)
-    codes = law.believe(likelihoods_of(law, given, n)).draw(rng)
-    return write_table(value.schema, columns_of(value, codes, rng, bounds))
+def draw(
+    value: FittedJoint,
+    n: int,
+    given: Mapping[str, Any] | None,
+    rng: np.random.Generator,
+    copied: Collection[bytes] = frozenset(),
+) -> Any:
+    """Draw n rows given findings, as a table like that of training; rows whose keys are in `copied` are drawn again.
+
+    Raises
+    ------
+    ValueError
+        Findings are impossible; or nearly all rows that can be drawn are copies.
+    """
+    columns = _drawn_columns(value, n, given, rng)
+    left = np.flatnonzero(_are_copies(value, columns, copied))
+    draws, fruitless = n, 0
+    while len(left):
+        if fruitless >= _FRUITLESS or draws >= _DRAWS_PER_ROW * n + _FRUITLESS:
+            raise ValueError(
+                f"{len(left):,} of {n:,} drawn rows are copies of rows of the table, and {draws:,} draws found no "
+                "others: few values repeat by necessity; draw fewer rows, give fewer cells, or allow copies"
+            )
+        further = _drawn_columns(value, max(len(left), _FEWEST_DRAWN), given, rng)
+        new = np.flatnonzero(~_are_copies(value, further, copied))[: len(left)]
+        draws += len(further[0])
+        fruitless = 0 if len(new) else fruitless + len(further[0])
+        for column, others in zip(columns, further, strict=True):
+            column[left[: len(new)]] = others[new]
+        left = left[len(new) :]
+    return write_table(value.schema, columns)
+
+
+def _drawn_columns(
+    value: FittedJoint, n: int, given: Mapping[str, Any] | None, rng: np.random.Generator
+) -> list[Array]:
+    codes = value.law.believe(likelihoods_of(value.law, given, n)).draw(rng)
+    return columns_of(value, codes, rng, bounds_of(value.law, given))
+
+
+def _are_copies(value: FittedJoint, columns: list[Array], copied: Collection[bytes]) -> Array:
+    if not copied:
+        return np.zeros(len(columns[0]), np.bool_)
+    return np.array([key in copied for key in keys_of_drawn(value, columns)], np.bool_)
 
 
 def columns_of(
