@@ -111,7 +111,7 @@ def test_parts_of_a_date_do_not_derive_each_other():
     assert list(data.figures) == ["a"]
 
 
-@pytest.mark.parametrize("kind", ["polars", "pandas", "numpy", "file"])
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "numpy", "list", "file"])
 def test_rows_that_occur_several_times_are_found_in_each_kind_of_table(kind, tmp_path):
     pd = pytest.importorskip("pandas")
     a, b = [1.5, 2.0, 1.5, None, None, 1.5, 7.0], [1.0, 2.0, 1.0, 3.0, 3.0, 1.0, 2.0]
@@ -119,6 +119,8 @@ def test_rows_that_occur_several_times_are_found_in_each_kind_of_table(kind, tmp
     table.write_csv(tmp_path / "t.csv")
     made = {
         "polars": table,
+        "lazy": table.lazy(),
+        "list": [list(row) for row in table.rows()],
         "pandas": pd.DataFrame({"a": a, "b": b}),
         "numpy": table.to_numpy(),
         "file": tmp_path / "t.csv",

@@ -52,10 +52,11 @@ class JointReport:
 
     @classmethod
     def of(cls, model: JointModel, X: Any) -> JointReport:
-        """Open the rows; files are read into memory."""
+        """Open the rows; files and lazy tables are read into memory."""
         check_is_fitted(model)
         table = read_table(X, KnownColumns.of_model(model.schema_, None))
-        return cls(model, table.frame.collect() if isinstance(table, Scan) else X)
+        rows: Any = table.frame if isinstance(table, Scan) else X
+        return cls(model, rows.collect() if hasattr(rows, "collect") else rows)
 
     @property
     def law(self) -> Law:
@@ -115,7 +116,7 @@ class JointReport:
         return found
 
     def _determines(self, i: int, k: int) -> bool:
-        """Whether one column alone determines another one: nearly all of its entropy, or much of it and in every row."""
+        """Whether one column determines another: it removes nearly all entropy, or much of it and no row disagrees."""
         share = np.nan_to_num(self.importance[i, k])
         if not _ENOUGH <= share < _FOLLOWS:
             return bool(share >= _FOLLOWS)

@@ -27,7 +27,7 @@ from posteriori.support.typing import Array
 
 _MOST_DRAWN = 40  # columns of the map
 _STEP, _LINE = 30.0, 22.0  # pixels, of a cell of the map
-_DARK = 0.5  # shares on dark cells are in the colour of the paper
+_DARK = 0.6  # shares on dark cells are in the colour of the paper
 _STRANGE_CELLS, _STRANGE_ROWS, _CELLS_OF_ROW = 15, 10, 3
 _MOST_REPEATED = 10
 _MOST_POSITIONS, _MOST_CELLS = 5, 6
