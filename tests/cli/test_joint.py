@@ -80,7 +80,7 @@ def test_the_first_page_names_the_target_and_commands_that_run():
     assert words.startswith("penguins.csv: 344 rows, 8 columns Without --target, this is a joint model")
     assert "--target NAME fits a model" in words
     commands = [line.partition(": posteriori ")[2] for line in page.splitlines() if ": posteriori " in line]
-    assert [one.split()[0] for one in commands] == ["predict", "impute", "query", "sample", "fit"]
+    assert [one.split()[0] for one in commands] == ["predict", "report", "impute", "query", "sample", "fit"]
     import shlex
 
     for one in commands[:-1]:
@@ -183,6 +183,60 @@ def test_predict_by_the_pool_that_a_file_holds(folder):
     assert "holds no pool of 'species'" in refused(*arguments, "species")
 
 
+def test_fit_stores_the_pools_of_targets(folder):
+    table = load_penguins().select("species", "sex", "body_mass_g").with_columns(same=pl.lit("x"))
+    table.write_csv("birds.csv")
+    facts = json.loads(succeeds("fit", "birds.csv", "--targets", "sex,species", "--json"))
+    assert facts["pools"] == ["sex", "species"]
+    expected = po.JointModel(targets=["sex"]).fit(table).predict_proba(table, "sex")
+    arguments = ("predict", "birds.joint.posteriori", "birds.csv", "--method", "pool", "--target")
+    found = frame_of(succeeds(*arguments, "sex", "--proba"))
+    assert_allclose(found.select("p_female", "p_male").to_numpy(), expected, atol=1e-9)
+    assert "fit the model again with --targets body_mass_g" in refused(*arguments, "body_mass_g")
+    assert set(frame_of(succeeds(*arguments, "same"))["prediction"]) == {"x"}  # one value needs no pool
+
+
+def test_fit_stores_the_pools_of_all_columns_and_names_them(folder):
+    load_penguins().select("sex", "island").write_csv("birds.csv")
+    page = succeeds("fit", "birds.csv", "--targets", "all")
+    assert "with pools of single columns: island, sex" in page
+    assert "--target island --method pool" in page
+    found = frame_of(succeeds("impute", "birds.csv", "--model", "birds.joint.posteriori", "--method", "pool"))
+    assert found.null_count().sum_horizontal()[0] == 0
+
+
+def test_targets_that_no_pool_can_have_are_refused_by_one_sentence(folder):
+    rows = "".join(f"u{i},{i % 3},{'xy'[i % 2]}\n" for i in range(60))
+    (folder / "t.csv").write_text("id,a,b\n" + rows)
+    assert "--targets names 'bb', which is not" in refused("fit", "t.csv", "--targets", "bb")
+    assert "--targets names 'a', which is not" in refused("fit", "t.csv", "--targets", "a", "--ignore", "a")
+    assert "the model ignores the column 'id': its values hardly repeat" in refused("fit", "t.csv", "--targets", "b,id")
+    assert "--targets is for a joint model" in refused("fit", "t.csv", "--targets", "b", "--target", "b")
+
+
+# report ---------------------------------------------------------------------------------------------------------
+
+
+def test_report_writes_the_page_of_the_library(model, folder):
+    succeeds("report", model, "penguins.csv", "-o", "page.html")
+    expected = po.report(po.load(model), load_penguins(), title="The columns of penguins.csv")
+    assert (folder / "page.html").read_text(encoding="utf-8") == expected.html
+
+
+def test_report_takes_rows_with_other_columns(model, folder):
+    load_penguins().head(9).drop("year").with_columns(more=pl.lit(1)).write_csv("few.csv")
+    code, _, err = run("report", model, "few.csv", "-o", "page.html", "--title", "Few <rows>")
+    assert code == 0
+    assert "the table lacks column 'year'" in err
+    assert "ignored, because the model does not have it: column 'more'" in err
+    assert "<h1>Few &lt;rows&gt;</h1>" in (folder / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("option", [("--target", "sex"), ("--against", "penguins.csv"), ("--positive", "male")])
+def test_report_refuses_options_of_targets(model, option):
+    assert f"{option[0]} is for models of one column" in refused("report", model, "penguins.csv", *option)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -256,7 +310,7 @@ def test_show_lists_columns_links_and_weights(model, fitted):
 
 @pytest.mark.parametrize(
     "words",
-    ["evaluate M T", "explain M T", "report M T", "explore M", "export M", "sql M", "merge M M -o x", "network show M"],
+    ["evaluate M T", "explain M T", "explore M", "export M", "sql M", "merge M M -o x", "network show M"],
 )
 def test_other_commands_say_what_to_use_instead(model, words):
     arguments = [{"M": model, "T": "penguins.csv"}.get(word, word) for word in words.split()]
@@ -289,7 +343,9 @@ def test_impute_by_a_saved_model_reads_no_other_rows(model):
     expected = po.load(model).impute(load_penguins().head(20).with_columns(year=None), "joint")
     assert found["sex"].to_list() == expected["sex"].to_list()
     assert found.columns == [name for name in load_penguins().columns if name != "year"]
-    assert "holds no rows to fit pools" in refused("impute", "few.csv", "--model", model, "--method", "pool")
+    assert "holds no pools of these columns, and no rows" in refused(
+        "impute", "few.csv", "--model", model, "--method", "pool"
+    )
     assert "--ignore is for the fit" in refused("impute", "few.csv", "--model", model, "--ignore", "sex")
 
 

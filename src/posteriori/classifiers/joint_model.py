@@ -53,7 +53,7 @@ class JointModel(DensityMixin, Estimator):
     bins : int or "auto", default "auto"
         Number of bins of equal weight into which columns of numbers are cut; "auto": 8, and 16 from 500 rows on.
     targets : list of str or "all", default ()
-        Columns whose pools are fitted at once, and not when they are first asked for.
+        Columns whose pools are fitted at once, and not when they are first asked for; model files hold them.
     keep_rows : bool, default True
         Whether the training table is kept in memory, so that a pool can be fitted to any column later. A model file
         does not hold it, and holds the pools that were fitted.
@@ -154,9 +154,12 @@ class JointModel(DensityMixin, Estimator):
         self._validate_params()
         value = fit(self.recipe, X, sample_weight)
         self.fitted_ = replace(value, table=X)
-        law = value.law
-        for name in [law.schema.names[j] for j in law.columns] if isinstance(self.targets, str) else self.targets:
-            self._pool(name)
+        chosen = value.law.names if isinstance(self.targets, str) else self.targets
+        for name in chosen:  # an error before the first pool, which takes longer
+            self._column(name)
+        for name in chosen:
+            if value.law.sizes[self._column(name)] > 1:  # a column of one value needs none
+                self._pool(name)
         if not self.keep_rows:
             self.fitted_ = replace(self._value, table=None)
         return self
@@ -521,7 +524,7 @@ class JointModel(DensityMixin, Estimator):
         if value.table is None:
             raise ValueError(
                 f'the model keeps no rows to fit a pool of {target!r} to; use method="joint", or fit with '
-                "keep_rows=True and ask before the model is saved"
+                f"targets=[{target!r}], whose pools are saved"
             )
         spec = REGRESSOR if j in value.law.grids else find_model("pool")
         made = spec.make(random_state=self.random_state, n_jobs=self.n_jobs, columns=self.columns)

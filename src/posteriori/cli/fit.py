@@ -39,6 +39,7 @@ from posteriori.cli.options import (
     Quiet,
     TablePaths,
     TargetIsClass,
+    Targets,
     apply_settings,
     model_help,
     model_named,
@@ -616,6 +617,7 @@ def _hold_out_options(share: float | None, by: str | None) -> HoldOutOptions | N
 def fit(
     table: TablePaths,
     target: OptionalTarget = None,
+    targets: Targets = None,
     categorical: Categorical = None,
     columns: Column = None,
     ignore: Ignore = None,
@@ -663,9 +665,18 @@ def fit(
             "--for": language is not None,
         }
         _fit_all(
-            table, JointColumns(ignore, categorical, columns, dates), output, force, refused, details, quiet, as_json
+            table,
+            JointColumns(ignore, categorical, columns, dates, targets),
+            output,
+            force,
+            refused,
+            details,
+            quiet,
+            as_json,
         )
         return
+    if targets is not None:
+        raise UserError("--targets is for a joint model of all columns; leave out --target, or --targets")
     arguments = FitArguments(
         tables=table,
         target=target,

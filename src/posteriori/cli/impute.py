@@ -115,7 +115,8 @@ def _filled(
             if names or method is not Method.pool:
                 raise
             raise UserError(
-                "the file of the model holds no rows to fit pools to; leave out --method pool, or leave out --model"
+                "the file of the model holds no pools of these columns, and no rows to fit them to; leave out --method "
+                "pool or --model, or fit the model again with --targets all"
             ) from error
     return frame.with_columns(found[name] for name in found.columns if name in frame.columns)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from posteriori.cli.files import open_and_summarise, title_of
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.named_columns import columns_named, columns_of_kinds, parts_of_dates
+from posteriori.cli.options import split_names
 from posteriori.cli.outputs import Origin, check_model_name, check_place, output_at
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class JointColumns:
     categorical: list[str] | None = None
     columns: list[str] | None = None
     dates: list[str] | None = None
+    targets: list[str] | None = None
 
     def estimator(self, names: list[str], title: str) -> tuple[JointModel, list[str]]:
         """Return the estimator that reads columns as the options say, and the names of the columns to read.
@@ -59,7 +61,9 @@ class JointColumns:
             keep="all" if keep == ["all"] else keep,
             dates=parts_of_dates(self.dates),
         )
-        return JointModel(columns=read), left
+        is_all = split_names(self.targets) == ["all"]
+        targets = "all" if is_all else columns_named(self.targets, left, "--targets")
+        return JointModel(columns=read, targets=targets), left
 
 
 def fit_joint(

@@ -87,9 +87,11 @@ def _print_next(out: Console, facts: Facts) -> None:
     missing = any(column["missing"] for column in facts["columns"])
     table = shlex.quote(facts["table"])
     out.print(f"saved to {facts['output']}", soft_wrap=True)
-    out.print(
-        f"one column of new rows: posteriori predict {model} TABLE --target {shlex.quote(names[0])}", soft_wrap=True
-    )
+    if facts["pools"]:
+        out.print(f"with {_pools(facts)}", soft_wrap=True)
+    one = f"{shlex.quote(facts['pools'][0])} --method pool" if facts["pools"] else shlex.quote(names[0])
+    out.print(f"one column of new rows: posteriori predict {model} TABLE --target {one}", soft_wrap=True)
+    out.print(f"a page about the table: posteriori report {model} {table}", soft_wrap=True)
     if missing:
         out.print(f"missing cells: posteriori impute {table} --model {model} --output FILE", soft_wrap=True)
     finding = _finding(facts["columns"], names[0])
@@ -100,6 +102,10 @@ def _print_next(out: Console, facts: Facts) -> None:
         out.print(
             f"the best model of one column: posteriori fit {table} --target {shlex.quote(names[0])}", soft_wrap=True
         )
+
+
+def _pools(facts: Facts) -> str:
+    return f"pools of single columns: {', '.join(map(label_text, facts['pools']))}"
 
 
 def _quoted(name: str) -> str:
@@ -123,7 +129,7 @@ def print_joint(facts: Facts) -> None:
     out.print(f"weights of the members: {members}")
     out.print("tree: one Chow-Liu tree; trees: a mixture of three trees")
     if facts["pools"]:
-        out.print(f"pools of single columns: {', '.join(map(label_text, facts['pools']))}")
+        out.print(_pools(facts))
     out.print()
     table = new_table("column", "kind", "values", left=3)
     for column in facts["columns"]:

@@ -209,7 +209,7 @@ def _mixture_instead(path: Path) -> UserError:
 def _joint_instead(path: Path) -> UserError:
     return UserError(
         f"{str(path)!r} holds a joint model of all columns, and this command needs a model of one: fit TABLE --target "
-        "NAME makes it (predict --target, impute, query, sample and show take a joint model)"
+        "NAME makes it (predict --target, report, impute, query, sample and show take a joint model)"
     )
 
 

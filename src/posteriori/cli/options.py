@@ -53,6 +53,10 @@ OptionalTarget = Annotated[
         show_default=False,
     ),
 ]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option(metavar="A,B", help="Of a joint model: columns (or all) to fit pools of.", show_default=False),
+]
 Categorical = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B", help="Columns of codes: numbers that are categories."),
@@ -63,7 +67,7 @@ Column = Annotated[
     typer.Option(
         "--column",
         metavar="A,B=KIND",
-        help="How to read columns: text, keep (though they identify rows), or a density, such as poisson.",
+        help="Read as text, keep (identifiers), or a density: poisson.",
     ),
 ]
 TextOrKeep = Annotated[

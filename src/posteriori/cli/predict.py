@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -200,10 +201,11 @@ def _joint_predictor(
         )
     if column not in names:
         raise UserError(f"--target is {column!r}, which the model does not have; {closest(column, names, 'columns')}")
-    if method is Method.pool:
+    if method is Method.pool and value.law.sizes[value.law.place(column)] > 1:  # a column of one value needs none
         if column not in value.pools:
             raise UserError(
-                f"{str(path)!r} holds no pool of {column!r}; leave out --method pool, or fit TABLE --target makes one"
+                f"{str(path)!r} holds no pool of {column!r}; leave out --method pool, or fit the model again with "
+                f"--targets {shlex.quote(column)}"
             )
         pool = estimator_of(value.pools[column])
         return _predictor_of(pool if isinstance(pool, Regressor) else pool.fitted_.predictor, asked)

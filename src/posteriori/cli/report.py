@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.files import STDIN, names_table, page_beside
+from posteriori.cli.files import STDIN, names_table, page_beside, read_frame
 from posteriori.cli.messages import UserError, as_user_errors, refuse_given, warn
-from posteriori.cli.models import align, load_classifier_or_regressor, load_model, read_for, with_cut_target
+from posteriori.cli.models import (
+    align,
+    joint_model_in,
+    load_classifier_or_regressor,
+    load_model,
+    read_for,
+    with_cut_target,
+)
 from posteriori.cli.options import Force, ModelPath, Positive, TablePath
 from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.targets import check_column, labelled_rows
@@ -18,7 +25,7 @@ from posteriori.cli.targets import check_column, labelled_rows
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers import GenerativeEstimator, JointModel
     from posteriori.classifiers.generative_regressor import Regressor
     from posteriori.model_selection import HeldOut
 
@@ -78,7 +85,8 @@ def report(
     Without --against the page is that of fit --report, with scores of the predictions for the labelled rows of TABLE.
     With --against it is about drift: which columns changed and by how much, log p(x), the class shares, and the
     scores if both tables have labels. Labels are not needed then. With another model as --against, both are compared
-    on the labelled rows of TABLE.
+    on the labelled rows of TABLE. Of a joint model, the page shows what columns tell about each other, strange cells
+    and rows, and equal rows.
 
     Example:
 
@@ -86,15 +94,20 @@ def report(
     """
     path = page_beside(model, ".report.html") if output is None else output
     place = report_at(path, [table, *([] if against is None else [against])], model, force)
+    of_classes = {
+        "--against": against is not None,
+        "--explorer": explorer is not None,
+        "--positive": positive is not None,
+    }
+    if (joint := joint_model_in(model)) is not None:
+        refuse_given({"--target": target is not None, **of_classes}, "models of one column", "is a joint model")
+        _report_on_all(joint, table, path, place, title)
+        return
     estimator = load_classifier_or_regressor(model)
     from posteriori.classifiers.generative_regressor import Regressor
 
     if isinstance(estimator, Regressor):
-        refuse_given(
-            {"--against": against is not None, "--explorer": explorer is not None, "--positive": positive is not None},
-            "classes",
-            "predicts a number",
-        )
+        refuse_given(of_classes, "classes", "predicts a number")
         _report_on_numbers(estimator, table, target, path, place, title)
         return
     other = load_model(against) if against is not None and _holds_model(against) else None
@@ -147,6 +160,15 @@ def _report_on_numbers(
     check_column(name, frame.schema, table.name, "a report compares predictions with the true numbers")
     with as_user_errors(), place.writing():
         reporting.report(estimator, frame, name, path, title=title or f"{name} in {table.name}")
+    print(f"wrote {path}")
+
+
+def _report_on_all(model: JointModel, table: Path, path: Path, place: Output, title: str | None) -> None:
+    from posteriori import reporting
+
+    frame = align(read_frame(table, model.schema_), model.schema_)
+    with as_user_errors(), place.writing():
+        reporting.report(model, frame, None, path, title=title or f"The columns of {table.name}")
     print(f"wrote {path}")
 
 

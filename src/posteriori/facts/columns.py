@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.estimator import Estimator, OfClasses
+from posteriori.classifiers.estimator import Estimator
 from posteriori.fitting.fitted import Fitted
 from posteriori.reading import Scan
 from posteriori.statistics import Counts
@@ -64,7 +64,7 @@ class _ColumnTally:
         return _ColumnTally(self.numbers + other.numbers, self.counts + other.counts)
 
 
-def facts_of_rows(estimator: OfClasses, X: Any) -> list[ColumnFacts]:
+def facts_of_rows(estimator: Estimator, X: Any) -> list[ColumnFacts]:
     """Return the facts about the features of a fitted estimator in a table, in one pass.
 
     The cells of ignored columns and of columns of counts or text are not counted.

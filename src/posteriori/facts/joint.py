@@ -106,7 +106,9 @@ def explained(model: JointModel, rows: Any) -> Facts:
     n_judged = int(held_out.sum())
     if n_judged < _FEWEST_HELD_OUT:
         return {"explained": [], "explained_rows": 0}
-    judge = JointModel(**{**model.get_params(deep=False), "keep_rows": False}).fit(rows.at(places[~held_out]))
+    judge = JointModel(**{**model.get_params(deep=False), "keep_rows": False, "targets": ()}).fit(
+        rows.at(places[~held_out])
+    )
     value = value_of(judge)
     figures = cell_figures(value.law, value.rows.source(rows.at(places[held_out]), model.n_jobs))
     known = {name for name in columns_of(model) if value.schema.columns[value.schema.names.index(name)].part is None}

@@ -52,6 +52,9 @@ class Law:
 
     def place(self, name: str) -> int:
         """Return the position of a column in the schema; ValueError if it has no tables."""
+        ignored = {one.name: one.reason for one in self.schema.columns if one.is_ignored}
+        if name in ignored:
+            raise ValueError(f"the model ignores the column {name!r}: {ignored[name]}; choose another column")
         if name not in self.names:
             raise ValueError(f"there is no column {name!r}; {closest(str(name), self.names)}")
         return self.columns[self.names.index(name)]

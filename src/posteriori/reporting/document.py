@@ -1,4 +1,4 @@
-"""HTML report on a fitted classifier or regressor: what it learned, how well it predicts, and how it gets there."""
+"""HTML report on a fitted classifier, regressor or joint model: what it learned, and how well it predicts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import Estimator
 from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.classifiers.joint_model import JointModel
 from posteriori.classifiers.training_record import chosen_class
 from posteriori.facts.columns import ColumnFacts, facts_of_rows
 from posteriori.model_selection import HeldOut
@@ -24,6 +25,8 @@ from posteriori.reporting.drift import TableRows
 from posteriori.reporting.drift_page import Drift, drift_sections, drift_summary
 from posteriori.reporting.features import features_section
 from posteriori.reporting.held_out import importance_of, predict_held_out
+from posteriori.reporting.joint_data import JointReport
+from posteriori.reporting.joint_sections import JOINT_WORDS, joint_sections, joint_summary
 from posteriori.reporting.markup import HtmlPage, Section, page, paragraph
 from posteriori.reporting.number_data import NumberReport
 from posteriori.reporting.number_sections import WORDS, number_sections, number_summary
@@ -86,7 +89,7 @@ _DRIFT_WORDS = {
 
 
 class Report(HtmlPage):
-    """HTML report on a fitted classifier or regressor.
+    """HTML report on a fitted classifier, regressor or joint model.
 
     Attributes
     ----------
@@ -107,7 +110,7 @@ class Report(HtmlPage):
 
 
 def report(
-    estimator: Classifier | Regressor,
+    estimator: Classifier | Regressor | JointModel,
     X: Any,
     y: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -118,7 +121,7 @@ def report(
     positive: Any = None,
     title: str | None = None,
 ) -> Report:
-    """Write an HTML report on a fitted classifier or regressor, for readers who do not know Bayes' rule.
+    """Write an HTML report on a fitted classifier, regressor or joint model, for readers who do not know Bayes' rule.
 
     The report has these sections: overview of the table with alerts on columns, scores compared with the class prior,
     candidates and weights of a pool, calibration, confusion matrix, ROC, precision-recall and lift curves with a table
@@ -136,9 +139,13 @@ def report(
     importance and effects of the columns. Training rows are shown with the held-out predictions of the fit; other rows
     are predicted. `out_of_fold`, `against`, `explorer` and `positive` are for classifiers.
 
+    The report on a joint model has a map of the dependences between columns, the columns that follow from others, how
+    well the other cells of a row predict each column, the strangest cells and rows, and rows that occur several times.
+    It has no target, so that `y` is not used either.
+
     Parameters
     ----------
-    estimator : fitted classifier or regressor of posteriori
+    estimator : fitted classifier, regressor or joint model of posteriori
     X : array-like or data frame (n, d)
         The training rows; with `against`, the new rows.
     y : array-like (n,) or str, optional
@@ -174,9 +181,9 @@ def report(
     ValueError
         out_of_fold belongs to other rows, or it or `positive` is given with `against`; or labels are needed and not
         given; or a label or `positive` is not one of the classes, or the classes of two models differ; or a parameter
-        for classifiers is given with a regressor.
+        for classifiers is given with a regressor or a joint model.
     TypeError
-        The estimator is not a classifier or regressor of posteriori.
+        The estimator is not a classifier, regressor or joint model of posteriori.
     OSError
         The path is not writable.
 
@@ -208,8 +215,11 @@ def report(
         raise FileNotFoundError(
             f"there is no folder {str(Path(path).parent)!r} to write the report in; create it first"
         )
+    of_classes = {"out_of_fold": out_of_fold, "against": against, "explorer": explorer, "positive": positive}
     if isinstance(estimator, Regressor):
-        _refuse_for_regressors(out_of_fold=out_of_fold, against=against, explorer=explorer, positive=positive)
+        _refuse_given("a regressor", of_classes)
+    if isinstance(estimator, JointModel):
+        _refuse_given("a joint model", {"y": y, **of_classes})
     if explorer is not None:
         check_address(explorer)
     if against is not None:
@@ -220,7 +230,9 @@ def report(
     with each_once():
         if isinstance(y, str):  # is no feature, as X shows
             warnings.filterwarnings("ignore", re.escape(f"X has {quote([y])}, which "))
-        if isinstance(estimator, Regressor):
+        if isinstance(estimator, JointModel):
+            written = _joint_report(estimator, X, title)
+        elif isinstance(estimator, Regressor):
             written = _number_report(estimator, X, y, title)
         elif against is None:
             written = _model_report(estimator, X, y, out_of_fold, explorer, positive, title)
@@ -251,10 +263,18 @@ def _model_report(
     return Report(title, str(page(title, header, sections, _footer(estimator, _WORDS), explorer)))
 
 
-def _refuse_for_regressors(**given: Any) -> None:
+def _refuse_given(kind: str, given: Mapping[str, Any]) -> None:
     for name, one in given.items():
         if one is not None:
-            raise ValueError(f"{name} is not used in a report on a regressor; remove it")
+            raise ValueError(f"{name} is not used in a report on {kind}; remove it")
+
+
+def _joint_report(estimator: JointModel, X: Any, title: str | None) -> Report:
+    subject = JointReport.of(estimator, X)
+    facts = facts_of_rows(estimator, subject.X)
+    title = title or f"{type(estimator).__name__}: what columns tell about each other"
+    sections = list(joint_sections(subject, facts))
+    return Report(title, str(page(title, joint_summary(subject, facts), sections, _footer(estimator, JOINT_WORDS))))
 
 
 def _number_report(estimator: Regressor, X: Any, y: Any, title: str | None) -> Report:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.estimator import Estimator
 from posteriori.classifiers.generative_regressor import GenerativeRegressor, Regressor
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.plotting.reading import cells_of
@@ -233,7 +234,7 @@ def pit_shares(predicted: HeldOutNumbers, n_bins: int) -> Array:
     return np.asarray(share @ np.diff(below, axis=1))
 
 
-def read_rows(model: Regressor, X: Any) -> Batch:
+def read_rows(model: Estimator, X: Any) -> Batch:
     """Return rows as one batch; warn of categories unseen in training."""
     batch = joined(list(model._source(X).stream(lambda batch: batch, "reading")))
     if batch.unseen:
