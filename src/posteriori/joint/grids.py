@@ -131,8 +131,10 @@ def _split(cells: NumberCells, cuts: Array) -> NumberCells:
             ends = (upper - step, upper)
         else:
             ends = (cut, cut)
-        if ends[0] < low[g] or ends[1] > high[g]:
+        near = step / 4.0  # sums of steps are rounded
+        if ends[0] < low[g] - near or ends[1] > high[g] + near:
             continue
-        low, high = np.insert(low, g + 1, ends[1]), np.insert(high, g, ends[0])
+        low = np.insert(low, g + 1, min(ends[1], float(high[g])))
+        high = np.insert(high, g, max(ends[0], float(low[g])))
         cells = NumberCells(low, high, step)
     return cells
