@@ -102,7 +102,7 @@ def test_a_class_is_the_sum_of_its_components():
     model = model_of("naive", em__components_per_class={"outer": 2}).fit(table, y)
     batch = model._source(table).batch(slice(0, table.height))
     z = [0, 1, 1]
-    parts = model.model_._log_joint(batch, with_shared=True)
+    parts = model.model_.log_joint_of_components(batch)
     whole = np.column_stack([logsumexp(parts[:, [k for k in range(3) if z[k] == c]], axis=1) for c in range(2)])
     assert_allclose(model.predict_joint_log_proba(table), whole)
     assert_allclose(model.score_samples(table), logsumexp(parts, axis=1))

@@ -10,7 +10,7 @@ from posteriori.classifiers import kept_predictions as kept
 from posteriori.classifiers.training_record import record_rows
 from posteriori.datasets import load_penguins
 from posteriori.exploring.document import sampled_rows
-from posteriori.model_selection import out_of_fold
+from posteriori.model_selection import held_out_predictions, out_of_fold
 from posteriori.statistics import RowPosteriors
 
 PENGUINS = load_penguins()
@@ -71,7 +71,7 @@ def test_a_row_whose_label_was_changed_is_predicted_by_the_model():
 
 
 def test_of_many_rows_a_subsample_is_kept_and_only_it_is_judged(monkeypatch):
-    monkeypatch.setattr(kept, "MOST_KEPT", 100)
+    monkeypatch.setattr(held_out_predictions, "MOST_KEPT", 100)
     model, held_out = fitted()
     found = judged(model, PENGUINS)
     assert found.n_kept == len(found.held_out.y_true) == np.count_nonzero(found.judged) == 100
@@ -135,6 +135,7 @@ def test_a_record_does_not_fit_together():
     good = {
         "hashes": np.array([1, 2], np.uint64),
         "log_posterior": np.log(np.full((2, 2), 0.5)).astype(np.float16),
+        "component": np.array([1, 0], np.uint8),
         "fold": np.array([0, 1], np.uint8),
         "class_prior": np.full((2, 2), 0.5),
     }
@@ -144,6 +145,7 @@ def test_a_record_does_not_fit_together():
         ("hashes", np.array([1, 2]), "not 64 bits"),
         ("log_posterior", np.ones((2, 2), np.float16), "above 1"),
         ("log_posterior", np.zeros((2, 3), np.float16), "one number per row and class"),
+        ("component", np.array([0, 2], np.uint8), "the classes of rows"),
         ("fold", np.array([0, 2], np.uint8), "no class prior"),
         ("fold", np.array([0, 1]), "one number per row"),
         ("class_prior", np.full((2, 2), 1.5), "class priors"),

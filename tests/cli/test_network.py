@@ -131,7 +131,8 @@ def test_a_network_of_many_variables_is_cut_short_on_screen_and_whole_in_json(fo
 def test_files_that_are_no_networks(folder, capsys):
     assert "there is no file" in run(capsys, "query", folder / "none.bif", "P(a)")[2]
     po.save(po.NaiveBayes().fit([["a"], ["b"]], [0, 1]), folder / "naive.posteriori")
-    assert "holds a NaiveBayes, not a network" in run(capsys, "query", folder / "naive.posteriori", "P(a)")[2]
+    assert "no column 'a'" in run(capsys, "query", folder / "naive.posteriori", "P(a)")[2]  # it answers about its own
+    assert "holds a NaiveBayes, not a network" in run(capsys, "network", "show", folder / "naive.posteriori")[2]
 
 
 def test_parsing():

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.estimator import OfClasses
+from posteriori.classifiers.deciding import Decides
 from posteriori.classifiers.keywords import OF_SAMPLING
 from posteriori.classifiers.notebooks import priors_html
 from posteriori.classifiers.partitions import require_in_memory, supports_partitions
@@ -93,7 +93,7 @@ def accuracy_of(
     return source.with_labels(labels, known).with_weight(weight).reduce(judge)
 
 
-class Classifier(ClassifierMixin, OfClasses):
+class Classifier(ClassifierMixin, Decides):
     """Classifies, explains and draws rows of the tables that posteriori reads, by the posterior of a fitted value."""
 
     @property
@@ -115,13 +115,18 @@ class Classifier(ClassifierMixin, OfClasses):
         return labels
 
     @supports_partitions("probability")
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, priors: Any = None) -> Array:
         """Return p(y | x), (n, C), classes in the order of `classes_`; each row sums to 1.
+
+        `priors`, if given, are the class shares of these rows, or "estimate" for those that the rows themselves show
+        (`with_priors`, `estimate_priors`); default: those of the model.
 
         Missing cells are integrated out. So is a column that a table with names lacks, with a warning that names it.
         If no class can produce a row, it is NaN, with a warning: p(x) is 0, which needs ``alpha=0`` or a number so far
         from all others that log p(x | y) overflows.
         """
+        if priors is not None:
+            return self._with_priors_of(X, priors).predict_proba(X)
         posterior = self._source(X).map(self._posterior.posterior)
         self._warn_of_impossible(np.isnan(posterior[:, 0]))
         return posterior

@@ -262,9 +262,9 @@ class OneModel(OfClasses):
         >>> from posteriori.datasets import load_penguins
         >>> penguins = load_penguins()
         >>> model = po.GaussianDiscriminant().fit(penguins, "species")
-        >>> rows = penguins.select("flipper_length_mm").head(2)
+        >>> rows = [{"flipper_length_mm": 181}, {"flipper_length_mm": 186}]
         >>> model.conditional(rows, "body_mass_g", y=["Adelie", None]).mean.round(-1).tolist()
-        [3430.0, 3510.0]
+        [3340.0, 3510.0]
         """
         from posteriori.joint.of_classifier import AskedModel
 

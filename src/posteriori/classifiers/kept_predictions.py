@@ -10,15 +10,12 @@ import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.training_record import record_of, share_of_seen_rows
-from posteriori.learning.folds import stratified_subsample
 from posteriori.model import log_normalised
 from posteriori.model_selection import HeldOut
-from posteriori.statistics import RowPosteriors
 from posteriori.statistics.row_posteriors import with_labels
 from posteriori.statistics.row_records import hash_rows
 from posteriori.support.typing import Array
 
-MOST_KEPT = 20_000  # rows: with two classes 0.25 MB of a model file, of which the hashes are two thirds
 _MOSTLY = 0.5  # share of the rows without a kept prediction from which they count as training rows
 
 
@@ -36,16 +33,10 @@ def keep_predictions(estimator: Classifier, held_out: HeldOut, cells_of: Callabl
     cells_of : callable
         Returns the features of the rows at these positions, which are ascending.
     """
+    place = held_out.place
     assert held_out.fold is not None  # the caller has cross-validated
-    assert held_out.place is not None
-    chosen = np.arange(len(held_out.y_true))
-    if len(chosen) > MOST_KEPT:
-        chosen = stratified_subsample(held_out.y_true, MOST_KEPT)
-    hashes = _hashes(estimator, cells_of(held_out.place[chosen]), held_out.y_true[chosen])
-    first = np.unique(held_out.fold, return_index=True)[1]
-    record = RowPosteriors.of(
-        hashes, held_out.log_posterior[chosen], held_out.fold[chosen], np.asarray(held_out.prior[first], np.float64)
-    )
+    assert place is not None
+    record = held_out.record(lambda chosen: _hashes(estimator, cells_of(place[chosen]), held_out.y_true[chosen]))
     estimator.fitted_ = estimator.fitted_.with_record(posteriors=record)
 
 
@@ -65,7 +56,7 @@ def kept_predictions(estimator: Classifier, X: Any, components: Array) -> tuple[
         C). Rows without a prediction are NaN.
     """
     record = record_of(estimator).posteriors
-    if record is None:
+    if record is None or not len(record.hashes):
         return None
     labelled = np.flatnonzero(components >= 0)
     position = np.full(len(components), -1)

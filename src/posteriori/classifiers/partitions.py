@@ -31,7 +31,9 @@ def supports_partitions(title: str) -> Callable[[Method], Method]:
 
     def decorate(method: Method) -> Method:
         @functools.wraps(method)
-        def evaluate(self: Any, X: Any) -> Any:
+        def evaluate(self: Any, X: Any, **options: Any) -> Any:
+            if options:  # the method asks another model, without options
+                return method(self, X, **options)
             engine = None if isinstance(X, np.ndarray) or is_polars_frame(X) else engine_of(X)
             if engine is None or not engine.predicts_lazily:
                 return method(self, X)

@@ -16,6 +16,7 @@ import numpy as np
 
 from posteriori.densities import ungrouped
 from posteriori.fitting.held_out_figures import HeldOutFigures
+from posteriori.fitting.label_parameters import check_priors
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.importance import HeldOutRows, Importance
 from posteriori.model import GenerativeModel, Posterior
@@ -47,6 +48,11 @@ class TrainingRecord:
     def of_other_model(self) -> TrainingRecord:
         """Return the parts that stay true of the rows when the model has changed."""
         return TrainingRecord(self.target_cuts, self.fingerprints, self.alerts)
+
+    def of_other_shares(self, log_ratio: Array) -> TrainingRecord:
+        """Return the record under class shares whose log ratio to the former ones is (C,), in nats."""
+        moved = None if self.posteriors is None else self.posteriors.moved(log_ratio)
+        return replace(self.of_other_model(), posteriors=moved)
 
     def of_other_rows(self) -> TrainingRecord:
         """Return the parts that stay true when rows are removed."""
@@ -131,6 +137,10 @@ class FittedClasses(FittedValue):
     def training_posterior(self) -> Posterior:
         """The posterior under the class prior of the training rows."""
         return self.posterior
+
+    @abstractmethod
+    def with_priors(self, priors: Any) -> Self:
+        """Return the value under other class shares; see `Decides.with_priors`."""
 
     @property
     @abstractmethod
@@ -233,6 +243,19 @@ class Fitted(FittedClasses):
         """Class of each component, (Z,)."""
         of_component: Array = self.classes[list(self.model.of_class or range(len(self.classes)))]
         return of_component
+
+    def with_priors(self, priors: Any) -> Self:
+        """Return the model with another class prior."""
+        with np.errstate(divide="ignore"):
+            log_prior, former = np.log(check_priors(priors, self.target)), self.model.class_log_prior
+        if (unknown := np.flatnonzero(np.isneginf(former) & ~np.isneginf(log_prior))).size:
+            label = self.target.categories[unknown[0]]
+            raise ValueError(f"priors names class {label!r}, which no training row with a weight has; give it 0")
+        shares = tuple(np.exp(log_prior).tolist())
+        record = self.record.of_other_shares(np.where(np.isneginf(former), 0.0, log_prior - former))
+        return replace(
+            self, recipe=self.recipe.with_(priors=shares), model=self.model.with_class_prior(log_prior), record=record
+        )
 
     def without_rows(self) -> Self:
         """Return a value of the same predictions, without sums, trace and labels, which may be large."""

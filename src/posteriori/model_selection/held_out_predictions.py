@@ -25,13 +25,16 @@ from posteriori.learning.folded_data import (
     judge_and_sample,
     sample_of,
 )
+from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.weights import check_closed_form, left_out_factors, left_out_prior, unseen_as_missing
 from posteriori.model import log_normalised
 from posteriori.model_selection import in_words, metrics
-from posteriori.statistics import ColumnRanges, JointStatistics
+from posteriori.statistics import ColumnRanges, JointStatistics, RowPosteriors
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.tables.arrays import write_column
+
+MOST_KEPT = 20_000  # rows: with two classes 0.25 MB of a model file, of which the hashes are two thirds
 
 
 class Learner(Protocol):
@@ -120,6 +123,18 @@ class HeldOut:
             by_folds=self.fold is not None,
             positive=self.positive,
         )
+
+    def record(self, hashes: Callable[[Array], Array] | None = None) -> RowPosteriors | None:
+        """Return the predictions as a model keeps them, of at most 20,000 rows; None if the rows have no folds.
+
+        `hashes` returns the hashes of rows by their positions, ascending; without it, the record finds no row.
+        """
+        if self.fold is None:
+            return None
+        chosen = stratified_subsample(self.y_true, MOST_KEPT)
+        prior = np.asarray(self.prior[np.unique(self.fold, return_index=True)[1]], np.float64)
+        of_rows = None if hashes is None else hashes(chosen)
+        return RowPosteriors.of(of_rows, self.log_posterior[chosen], self.y_true[chosen], self.fold[chosen], prior)
 
     def summary(self) -> str:
         """Return how good the predictions are in sentences, one per line: those that ``posteriori fit`` prints.

@@ -327,7 +327,9 @@ def _value(recipe: Recipe, read: PoolRows, weights: _Weights, evaluated: _Evalua
     unlabelled = read.rows.source.unlabelled_weight
     assert pool.partial is not None
     # Figures of a copy, which does not keep the posteriors beside their logs.
-    record = TrainingRecord(figures=replace(evaluated.out_of_fold).figures).with_held_out(
+    record = TrainingRecord(
+        figures=replace(evaluated.out_of_fold).figures, posteriors=evaluated.out_of_fold.record()
+    ).with_held_out(
         held_out_rows(
             weights.fitter.folded, weights.fitter.sampled, fits.batch, _posteriors(fits.fitted, weights.of_folds)
         )

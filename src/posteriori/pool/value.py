@@ -75,6 +75,20 @@ class FittedPool(FittedClasses):
         """Log of p(y) under `priors` over p(y) of the training rows, (C,), in nats; part of the biases."""
         return log_prior_ratio(self.recipe.parameters["priors"], self.target, self.training_prior)
 
+    def with_priors(self, priors: Any) -> Self:
+        """Return the pool whose biases are those of other class shares."""
+        shares = check_priors(priors, self.target)
+        change = log_prior_ratio(shares, self.target, self.training_prior) - self.log_prior_ratio
+        return replace(
+            self,
+            recipe=self.recipe.with_(priors=shares),
+            bias=self.bias + change,
+            partial_bias=self.partial_bias + change,
+            nothing_bias=self.nothing_bias + change,
+            record=self.record.of_other_shares(change),
+            out_of_fold=None,
+        )
+
     def without_rows(self) -> Self:
         """Return a value of the same predictions: members without their sums, and no held-out predictions."""
         members = {name: one.without_rows() for name, one in self.members.items()}

@@ -64,7 +64,8 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOut:
 
 def _kept(subject: ReportData) -> HeldOut | None:
     """Return the out-of-fold predictions that the model keeps of the labelled rows; None unless it has all of them."""
-    if record_of(subject.estimator).posteriors is None:
+    record = record_of(subject.estimator).posteriors
+    if record is None or not len(record.hashes):
         return None
     rows = subject.labelled
     found = judge_rows(subject.estimator, subject.X[rows], subject.components[rows])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,14 +20,17 @@ class RowPosteriors:
     """Log p(y | x) of training rows by models that were not trained on them, without the cells of the rows.
 
     A row is found by a hash of its cells and its label, in whatever order the rows of a table are, and if some of them
-    are gone. Rows with equal cells and equal labels are interchangeable.
+    are gone. Rows with equal cells and equal labels are interchangeable. A record without hashes, as a fit in Python
+    keeps it, finds no row, and is what decisions are judged by.
 
     Attributes
     ----------
-    hashes : ndarray of uint64 (m,)
+    hashes : ndarray of uint64 (m,), or (0,)
         Ascending; equal rows have equal hashes.
     log_posterior : ndarray of float16 (m, C)
         In nats, to three digits; NaN if no class can produce the row.
+    component : ndarray of unsigned int (m,)
+        The class of each row.
     fold : ndarray of unsigned int (m,)
         The fold of each row.
     class_prior : ndarray (K, C)
@@ -36,22 +39,27 @@ class RowPosteriors:
 
     hashes: Array
     log_posterior: Array
+    component: Array
     fold: Array
     class_prior: Array
 
     @classmethod
-    def of(cls, hashes: Array, log_posterior: Array, fold: Array, class_prior: Array) -> RowPosteriors:
-        """Return the record of rows with these hashes (m,), log posteriors (m, C) and folds (m,)."""
-        order = np.argsort(hashes, kind="stable")
+    def of(
+        cls, hashes: Array | None, log_posterior: Array, component: Array, fold: Array, class_prior: Array
+    ) -> RowPosteriors:
+        """Return the record of rows with these hashes (m,), log posteriors (m, C), classes (m,) and folds (m,)."""
+        order = np.arange(len(fold)) if hashes is None else np.argsort(hashes, kind="stable")
         with np.errstate(over="ignore"):  # exp(−65,505) is 0
             rounded = log_posterior[order].astype(np.float16)
-        smallest = np.min_scalar_type(max(len(class_prior) - 1, 0))
-        return cls(hashes[order], rounded, fold[order].astype(smallest), class_prior)
+        of_rows = np.zeros(0, np.uint64) if hashes is None else hashes[order]
+        of_class, of_fold = (np.min_scalar_type(max(n - 1, 0)) for n in class_prior.shape[::-1])
+        return cls(of_rows, rounded, component[order].astype(of_class), fold[order].astype(of_fold), class_prior)
 
     def check(self) -> None:
         """Raise ValueError unless the fields, which may come from a file, fit together."""
-        n_rows = len(self.hashes)
-        require(self.hashes.dtype == np.uint64 and self.hashes.shape == (n_rows,), "the hashes of rows are not 64 bits")
+        n_rows = len(self.fold)
+        of_rows = self.hashes.shape in ((0,), (n_rows,))
+        require(self.hashes.dtype == np.uint64 and of_rows, "the hashes of rows are not 64 bits")
         require(bool((self.hashes[1:] >= self.hashes[:-1]).all()), "the hashes of rows are not ascending")
         require(self.class_prior.ndim == 2 and len(self.class_prior) > 0, "the class priors of folds are not a table")
         n_folds, n_classes = self.class_prior.shape
@@ -61,8 +69,21 @@ class RowPosteriors:
             "the out-of-fold predictions are not one number per row and class",
         )
         require(not (self.log_posterior > 0).any(), "an out-of-fold prediction is above 1")
+        of_classes = self.component.dtype.kind == "u" and self.component.shape == (n_rows,)
+        require(
+            of_classes and bool((self.component < n_classes).all()), "the classes of rows are not one number per row"
+        )
         require(self.fold.dtype.kind == "u" and self.fold.shape == (n_rows,), "the folds are not one number per row")
         require(bool((self.fold < n_folds).all()), "the fold of a row has no class prior")
+
+    def moved(self, log_ratio: Array) -> RowPosteriors:
+        """Return the record under class shares whose log ratio to the former ones is (C,), in nats."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            score = self.log_posterior.astype(np.float64) + log_ratio
+            moved = score - np.logaddexp.reduce(score, axis=1, keepdims=True)
+            prior = self.class_prior * np.exp(log_ratio)
+            prior = prior / prior.sum(axis=1, keepdims=True)
+        return replace(self, log_posterior=np.minimum(moved, 0.0).astype(np.float16), class_prior=prior)
 
     def find(self, hashes: Array) -> Array:
         """Return the position in the record of each of these rows, (n,), −1 where it has none.

@@ -1,0 +1,292 @@
+"""Answers of a classifier beyond probabilities: other class shares, expectations without labels, sets of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from posteriori.classifiers.estimator import OfClasses, estimator_of
+from posteriori.model import GenerativeModel
+from posteriori.model_selection.held_out_predictions import HeldOut
+from posteriori.scoring.class_shares import PriorEstimate, compare_densities, estimate_shares, weights_to
+from posteriori.scoring.decisions import decision_of
+from posteriori.scoring.expected_performance import ExpectedPerformance, expected_performance
+from posteriori.scoring.prediction_sets import SCORES, PredictionSets, Score, limits, scores_of
+from posteriori.scoring.strangeness import Strangeness
+from posteriori.support.typing import Array
+from posteriori.tables import Batch
+
+_LEAST = 1e-6  # the share of a class that estimates find in no row
+
+
+class Decides(OfClasses):
+    """Answers about rows of another place, and about rows without labels, by calibrated posteriors."""
+
+    def with_priors(self, priors: Any) -> Self:
+        r"""Return the model for rows in which classes have other shares, and p(x | y) is the same.
+
+        .. math:: p_{\mathrm{new}}(y \mid x) \propto p(y \mid x) \frac{p_{\mathrm{new}}(y)}{p(y)}
+
+        Predictions, explanations, files, SQL and JavaScript of the new model are those of the new shares.
+
+        Parameters
+        ----------
+        priors : mapping of class to float, array-like (C,), or "uniform"
+            Above 0 and in total 1; as `estimate_priors` returns them in ``.priors``.
+
+        Returns
+        -------
+        estimator
+            A copy of the same class; this model does not change.
+
+        Raises
+        ------
+        ValueError
+            The priors do not fit the classes.
+
+        References
+        ----------
+        Saerens, Latinne & Decaestecker (2002), equation 2.4.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> here = po.NaiveBayes().fit(load_penguins().select("species", "body_mass_g"), "species")
+        >>> there = here.with_priors({"Adelie": 0.1, "Chinstrap": 0.8, "Gentoo": 0.1})
+        >>> here.predict([{"body_mass_g": 3700}]).tolist(), there.predict([{"body_mass_g": 3700}]).tolist()
+        (['Adelie'], ['Chinstrap'])
+        """
+        made: Self = estimator_of(self._value.with_priors(priors))
+        return made
+
+    def estimate_priors(self, X: Any, against: Any = None) -> PriorEstimate:
+        """Estimate the class shares of unlabelled rows, if only the mix of classes differs from training.
+
+        Parameters
+        ----------
+        X : array-like, data frame or path
+            Rows without labels.
+        against : array-like, data frame or path, optional
+            Earlier rows, which the model has not learned from: then it is said whether the columns changed, too.
+
+        Returns
+        -------
+        PriorEstimate
+            ``shares``, ``standard_error``, ``interval()``, ``p_value`` and ``sentences``.
+
+        Raises
+        ------
+        ValueError
+            There are no rows, or none that a class can produce.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> penguins = load_penguins()
+        >>> model = po.NaiveBayes().fit(penguins, "species")
+        >>> found = model.estimate_priors(penguins.filter(penguins["species"] != "Adelie"))
+        >>> found.mix_changed, found.priors["Adelie"] < 0.01
+        (True, True)
+        """
+        posterior = self._posterior
+        prior = np.exp(posterior.class_log_prior)
+        found = estimate_shares(self._source(X).map(posterior.posterior), prior, self._value.classes)
+        if against is None or not posterior.has_density:
+            return found
+        moved = self._with_priors_of(X, found.shares)
+        weight = weights_to(self._source(against).map(posterior.posterior), prior, found.shares)
+        new, earlier = (np.nan_to_num(moved.score_samples(rows), neginf=-1e300) for rows in (X, against))
+        less, p_value = compare_densities(new, earlier, weight)
+        return replace(found, less_probable=less, columns_p_value=p_value)
+
+    def expected_performance(
+        self,
+        X: Any,
+        *,
+        priors: Any = None,
+        costs: Mapping[Any, Mapping[Any, float]] | None = None,
+        thresholds: Mapping[Any, float] | None = None,
+    ) -> ExpectedPerformance:
+        """Return how well predictions of unlabelled rows are expected to be, by the probabilities themselves.
+
+        Parameters
+        ----------
+        X : array-like, data frame or path
+            Rows without labels.
+        priors : mapping, array-like or "estimate", optional
+            The class shares of these rows, or "estimate" for those of `estimate_priors`. The predictions judged are
+            those of a model with these shares (`with_priors`). Default: the shares of the model.
+        costs, thresholds : mapping, optional
+            Of the decision, as of `decide`; default: the most probable class.
+
+        Returns
+        -------
+        ExpectedPerformance
+            ``accuracy``, ``log_loss``, ``auc``, ``cost``, ``confusion``, ``standard_error`` and ``sentences``. It is as
+            good as the probabilities are calibrated on such rows; ``can_be_trusted`` says whether the rows are like
+            those of the model.
+
+        Raises
+        ------
+        ValueError
+            There are no rows, or as of `decide` and `with_priors`.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> penguins = load_penguins().select("bill_depth_mm", "sex", "body_mass_g", "species")
+        >>> model = po.GenerativeClassifier(members=["nb", "lda"]).fit(penguins[::2], "species")
+        >>> found = model.expected_performance(penguins[1::2])
+        >>> abs(found.accuracy - model.score(penguins[1::2], "species")) < 0.05
+        True
+        """
+        model = self if priors is None else self._with_priors_of(X, priors)
+        posterior, source = model._posterior, model._source(X)
+        decision = None
+        if costs is not None or thresholds is not None:
+            decision = decision_of(self._value.classes.tolist(), costs, thresholds)
+        strangeness = Strangeness.of(posterior).of_rows(source)[1] if _has_strangeness(model) else None
+        shares = np.exp(posterior.class_log_prior)
+        return expected_performance(source.map(posterior.posterior), self._value.classes, decision, strangeness, shares)
+
+    def predict_set(
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        *,
+        score: Score = "probability",
+        per_class: bool = False,
+        held_out: HeldOut | None = None,
+    ) -> PredictionSets:
+        r"""Return a set of classes per row, which holds the true class in a promised share of rows.
+
+        .. math:: C(x) = \{ y : s(x, y) \le q \}
+
+        with q from the scores of held-out training rows. A set of one class is a prediction; a larger one says between
+        which classes the row is; an empty one, which only densities give, that it is none of them.
+
+        Parameters
+        ----------
+        X : array-like, data frame or path
+        coverage : float, default 0.9
+            The share of rows whose set holds their class.
+        score : {"probability", "cumulative", "density"}, default "probability"
+            How badly a class fits. "probability": 1 − p(y | x), which gives the smallest sets. "cumulative": the
+            probability of all more probable classes and half of its own, whose coverage depends less on how hard a row
+            is. "density": −log p(x | y), of single models.
+        per_class : bool, default False
+            Whether the promise is for each class by itself, and not for all rows together.
+        held_out : HeldOut, optional
+            Predictions of training rows, from `model_selection.out_of_fold` or `leave_one_out`. Default: those that the
+            fit kept: of a pool, and of every model that the command line fits.
+
+        Returns
+        -------
+        PredictionSets
+            ``sets``, ``included``, ``size``.
+
+        Raises
+        ------
+        ValueError
+            The model keeps no held-out predictions; rows are too few for the coverage, or it is not between 0 and 1; or
+            the score needs densities.
+
+        Notes
+        -----
+        Held-out rows were predicted by models of the other folds, and new rows by the model of all rows, which is a
+        little better. So the coverage is that of the promise, or a little more, if the rows are exchangeable; the proof
+        for predictions by the models of the folds (CV+) has 2c − 1 as the least. ``priors`` of the model move the
+        held-out predictions, too, but not how often each class occurs among them: for another mix use `per_class`.
+
+        References
+        ----------
+        Vovk, Gammerman & Shafer, Algorithmic Learning in a Random World (2005). Romano, Sesia & Candès, Classification
+        with valid and adaptive coverage, NeurIPS 2020. Sadinle, Lei & Wasserman, Least ambiguous set-valued
+        classifiers, JASA 114 (2019).
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> birds = load_penguins().select("island", "bill_length_mm", "sex", "species")
+        >>> model = po.NaiveBayes().fit(birds, "species")
+        >>> held_out = po.model_selection.out_of_fold(po.NaiveBayes(), birds, "species")
+        >>> model.predict_set([{"bill_length_mm": 48.0}, {"island": "Torgersen"}], 0.98, held_out=held_out).sets
+        [('Chinstrap', 'Gentoo'), ('Adelie',)]
+        """
+        if score not in SCORES:
+            raise ValueError(f"score is {score!r}; it is one of {', '.join(map(repr, SCORES))}")
+        posterior, classes = self._posterior, self._value.classes
+        if score == "density":
+            known, y_true = self._held_out_densities(held_out)
+        else:
+            known, y_true = self._held_out_posteriors(held_out)
+            known = scores_of(known, score)
+        limit = limits(known[np.arange(len(y_true)), y_true], y_true, coverage, classes, per_class)
+        if score == "density":
+            model = posterior.models[0]
+            new = self._source(X).map(lambda batch: _densities(model, batch))
+            return PredictionSets(classes, -new <= limit, coverage, len(y_true))
+        probability = self._source(X).map(posterior.posterior)
+        included = scores_of(probability, score) <= limit
+        with np.errstate(invalid="ignore"):
+            included |= probability >= probability.max(axis=1, keepdims=True)  # the most probable class
+        return PredictionSets(classes, included, coverage, len(y_true))
+
+    def _held_out_posteriors(self, held_out: HeldOut | None) -> tuple[Array, Array]:
+        """Return p(y | x) of held-out rows, (m, C), and their classes, (m,)."""
+        if held_out is not None:
+            self._require_own(held_out)
+            return held_out.posterior, held_out.y_true
+        record = self._value.record.posteriors
+        if record is None:
+            raise ValueError(
+                f"this {type(self).__name__} keeps no held-out predictions; give held_out="
+                "po.model_selection.out_of_fold(model, X, y) of its training rows"
+            )
+        return np.exp(record.log_posterior.astype(np.float64)), record.component.astype(np.int64)
+
+    def _held_out_densities(self, held_out: HeldOut | None) -> tuple[Array, Array]:
+        """Return −log p(x | y) of held-out rows, (m, C), and their classes, (m,)."""
+        if held_out is None or held_out.log_joint is None or self._posterior.pool is not None:
+            raise ValueError(
+                'score="density" needs log p(x | y) of held-out rows; give held_out='
+                "po.model_selection.leave_one_out(model, X, y) of a single model"
+            )
+        self._require_own(held_out)
+        with np.errstate(divide="ignore"):
+            return np.log(held_out.prior) - held_out.log_joint, held_out.y_true
+
+    def _require_own(self, held_out: HeldOut) -> None:
+        if held_out.classes.tolist() != self._value.classes.tolist():
+            raise ValueError(
+                f"held_out is of the classes {held_out.classes.tolist()}, and the model of "
+                f"{self._value.classes.tolist()}; give that of its training rows"
+            )
+
+    def _with_priors_of(self, X: Any, priors: Any) -> Self:
+        """Return the model with the priors of some rows; of "estimate", and of shares of 0, with a little more."""
+        if isinstance(priors, str) and priors == "estimate":
+            priors = self.estimate_priors(X).shares
+        if isinstance(priors, np.ndarray):  # a share of 0 would leave rows of its class without a density
+            priors = np.where(np.exp(self._posterior.class_log_prior) > 0, np.maximum(priors, _LEAST), 0.0)
+            priors = priors / priors.sum()
+        return self.with_priors(priors)
+
+
+def _densities(model: GenerativeModel, batch: Batch) -> Array:
+    """Return log p(x | y) in nats, (n, C), without what all classes share."""
+    log_joint = model.by_class(model.log_joint_of_components(batch, with_shared=False))
+    return np.asarray(log_joint - model.class_log_prior)
+
+
+def _has_strangeness(model: Decides) -> bool:
+    """Return whether rows can be drawn and have a density, which strangeness compares."""
+    posterior = model._posterior
+    return posterior.has_density and not any(one.unread for one in posterior.models) and model._value.is_trained

@@ -1,0 +1,67 @@
+"""Expectations of unlabelled rows against labels drawn from the posteriors."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics import log_loss, roc_auc_score
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.scoring.decisions import decision_of
+from posteriori.scoring.expected_performance import expected_performance
+
+PENGUINS = load_penguins()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_expectations_are_means_over_drawn_labels(n_classes):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(n_classes), size=400)
+    classes = np.arange(n_classes)
+    costs = {a: {b: float(1 + a + 2 * b) for b in range(n_classes) if b != a} for a in range(n_classes)}
+    decision = decision_of(classes.tolist(), costs=costs)
+    found = expected_performance(p, classes, decision, None, np.ones(n_classes) / n_classes)
+    decided, drawn = decision.choose(p), []
+    for _ in range(800):
+        y = (rng.random((400, 1)) > p.cumsum(axis=1)).sum(axis=1)
+        confusion = np.zeros((n_classes, n_classes))
+        np.add.at(confusion, (y, decided), 1)
+        auc = roc_auc_score(y, p[:, 1]) if n_classes == 2 else 0.0
+        drawn.append([(y == decided).mean(), log_loss(y, p), decision.cost[y, decided].mean(), auc, *confusion.ravel()])
+    mean, error = np.mean(drawn, axis=0), np.std(drawn, axis=0) / np.sqrt(800)
+    wanted = [found.accuracy, found.log_loss, found.cost, found.auc if n_classes == 2 else 0.0]
+    assert (np.abs(np.array([*wanted, *found.confusion.ravel()]) - mean) < 4.5 * error + 1e-3).all()
+    assert_allclose(found.confusion.sum(), 400)
+    for place, name in enumerate(("accuracy", "log_loss", "cost")):  # that of rows is on top
+        assert found.standard_error[name] >= np.std(drawn, axis=0)[place] * 0.9
+
+
+def test_the_expectation_is_that_of_labels_where_the_model_is_right():
+    rng = np.random.default_rng(1)
+    half = rng.random(len(PENGUINS)) < 0.5
+    columns = ["island", "sex", "bill_depth_mm", "species"]
+    model = po.NaiveBayes().fit(PENGUINS.select(columns).filter(half), "species")
+    others = PENGUINS.select(columns).filter(~half)
+    found = model.expected_performance(others)
+    assert abs(found.accuracy - model.score(others, "species")) < 3 * found.standard_error["accuracy"]
+    assert found.can_be_trusted
+    assert found.n == len(others)
+    assert str(found).startswith("Of 100 rows, it is expected to predict")
+
+
+def test_shares_of_the_rows_are_used_where_they_are_asked_for():
+    model = po.NaiveBayes().fit(PENGUINS, "species")
+    gentoo = PENGUINS.filter(PENGUINS["species"] == "Gentoo")
+    found = model.expected_performance(gentoo, priors="estimate")
+    assert found.priors["Gentoo"] > 0.99
+    given = model.expected_performance(gentoo, priors={"Adelie": 0.2, "Chinstrap": 0.2, "Gentoo": 0.6})
+    assert_allclose(list(given.priors.values()), [0.2, 0.2, 0.6])
+
+
+def test_strange_rows_are_not_to_be_trusted():
+    model = po.NaiveBayes().fit(PENGUINS, "species")
+    found = model.expected_performance(PENGUINS.with_columns(body_mass_g=PENGUINS["body_mass_g"] * 3))
+    assert not found.can_be_trusted
+    assert "Do not trust this: " in str(found)
+    with pytest.raises(ValueError, match="a minimum of 1 is required"):
+        model.expected_performance(PENGUINS.head(0))
