@@ -11,7 +11,15 @@ import pytest
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide"
 QUESTIONS = {
-    "tasks/label_shift": ["imbalance", "class weight", "class_weight", "balanced", "rare class", "priors uniform", "quantification"],
+    "tasks/label_shift": [
+        "imbalance",
+        "class weight",
+        "class_weight",
+        "balanced",
+        "rare class",
+        "priors uniform",
+        "quantification",
+    ],
     "tasks/prediction_sets": ["conformal prediction"],
     "tasks/costs": ["cost-sensitive", "threshold", "false positive"],
     "tasks/strange_rows": ["outlier", "anomaly", "novelty"],

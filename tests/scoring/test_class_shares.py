@@ -45,6 +45,20 @@ def test_the_estimate_is_that_of_em_run_for_long(seed, n_classes):
     assert_allclose(gradient[found.shares > 1e-6], 1.0, atol=1e-5)
 
 
+def test_classes_that_rows_cannot_tell_apart_keep_their_ratio():
+    rng = np.random.default_rng(0)
+    two = posterior_of(rng, 200, (0.9, 0.1), np.array([0.5, 0.5]), [0.0, 3.0])
+    posterior = np.stack([two[:, 0], two[:, 1] * 0.4, two[:, 1] * 0.6], axis=1)  # the last two have one density
+    prior = np.array([0.5, 0.2, 0.3])
+    found = estimate_shares(posterior, prior, np.arange(3))
+    assert_allclose(found.cautious[1] / found.cautious[2], 2 / 3, rtol=1e-4)
+    assert_allclose(found.cautious[0], found.shares[0], atol=0.02)
+    assert_allclose(list(found.priors.values()), found.cautious)
+    drawn = np.array(found.draws(50))
+    assert_allclose(drawn.sum(axis=1), 1.0)
+    assert (drawn > 0).all()
+
+
 def test_labels_that_are_known_give_shares_and_errors_of_counts():
     posterior = np.eye(3)[np.repeat([0, 1, 2], [50, 30, 20])]
     found = estimate_shares(posterior, np.full(3, 1 / 3), np.array(list("abc")))

@@ -126,7 +126,9 @@ class Classifier(ClassifierMixin, Decides):
         from all others that log p(x | y) overflows.
         """
         if priors is not None:
-            return self._with_priors_of(X, priors).predict_proba(X)
+            if isinstance(priors, str) and priors == "estimate":
+                priors = self.estimate_priors(X).cautious
+            return self.with_priors(priors).predict_proba(X)
         posterior = self._source(X).map(self._posterior.posterior)
         self._warn_of_impossible(np.isnan(posterior[:, 0]))
         return posterior

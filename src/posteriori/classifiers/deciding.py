@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from posteriori.scoring.class_shares import PriorEstimate, compare_densities, es
 from posteriori.scoring.decisions import decision_of
 from posteriori.scoring.expected_performance import ExpectedPerformance, expected_performance
 from posteriori.scoring.prediction_sets import SCORES, PredictionSets, Score, limits, scores_of
-from posteriori.scoring.strangeness import Strangeness
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
-_LEAST = 1e-6  # the share of a class that estimates find in no row
+_NEVER = -1e300  # log p(x) of a row that no class can produce
+_MIXES = 100  # class shares that are as possible as the estimated ones
+_Compared = TypeVar("_Compared", PriorEstimate, ExpectedPerformance)
 
 
 class Decides(OfClasses):
@@ -90,19 +91,13 @@ class Decides(OfClasses):
         >>> penguins = load_penguins()
         >>> model = po.NaiveBayes().fit(penguins, "species")
         >>> found = model.estimate_priors(penguins.filter(penguins["species"] != "Adelie"))
-        >>> found.mix_changed, found.priors["Adelie"] < 0.01
+        >>> found.mix_changed, found.priors["Adelie"] < 0.05
         (True, True)
         """
         posterior = self._posterior
         prior = np.exp(posterior.class_log_prior)
         found = estimate_shares(self._source(X).map(posterior.posterior), prior, self._value.classes)
-        if against is None or not posterior.has_density:
-            return found
-        moved = self._with_priors_of(X, found.shares)
-        weight = weights_to(self._source(against).map(posterior.posterior), prior, found.shares)
-        new, earlier = (np.nan_to_num(moved.score_samples(rows), neginf=-1e300) for rows in (X, against))
-        less, p_value = compare_densities(new, earlier, weight)
-        return replace(found, less_probable=less, columns_p_value=p_value)
+        return self._compared(found, X, against, self.with_priors(found.cautious))
 
     def expected_performance(
         self,
@@ -111,6 +106,7 @@ class Decides(OfClasses):
         priors: Any = None,
         costs: Mapping[Any, Mapping[Any, float]] | None = None,
         thresholds: Mapping[Any, float] | None = None,
+        against: Any = None,
     ) -> ExpectedPerformance:
         """Return how well predictions of unlabelled rows are expected to be, by the probabilities themselves.
 
@@ -123,13 +119,15 @@ class Decides(OfClasses):
             those of a model with these shares (`with_priors`). Default: the shares of the model.
         costs, thresholds : mapping, optional
             Of the decision, as of `decide`; default: the most probable class.
+        against : array-like, data frame or path, optional
+            Earlier rows, which the model has not learned from: then ``can_be_trusted`` says whether new ones are about
+            as probable, weighted to the same class shares.
 
         Returns
         -------
         ExpectedPerformance
             ``accuracy``, ``log_loss``, ``auc``, ``cost``, ``confusion``, ``standard_error`` and ``sentences``. It is as
-            good as the probabilities are calibrated on such rows; ``can_be_trusted`` says whether the rows are like
-            those of the model.
+            good as the probabilities are calibrated on such rows.
 
         Raises
         ------
@@ -146,14 +144,27 @@ class Decides(OfClasses):
         >>> abs(found.accuracy - model.score(penguins[1::2], "species")) < 0.05
         True
         """
-        model = self if priors is None else self._with_priors_of(X, priors)
+        found = self.estimate_priors(X) if isinstance(priors, str) and priors == "estimate" else None
+        model = self if priors is None else self.with_priors(priors if found is None else found.cautious)
         posterior, source = model._posterior, model._source(X)
         decision = None
         if costs is not None or thresholds is not None:
             decision = decision_of(self._value.classes.tolist(), costs, thresholds)
-        strangeness = Strangeness.of(posterior).of_rows(source)[1] if _has_strangeness(model) else None
         shares = np.exp(posterior.class_log_prior)
-        return expected_performance(source.map(posterior.posterior), self._value.classes, decision, strangeness, shares)
+        mixes = [] if found is None else found.draws(_MIXES)
+        result = expected_performance(source.map(posterior.posterior), self._value.classes, decision, shares, mixes)
+        return self._compared(result, X, against, model)
+
+    def _compared(self, found: _Compared, X: Any, against: Any, model: Self) -> _Compared:
+        """Return figures of new rows with how probable these are beside earlier ones, under the shares of a model."""
+        posterior, moved = self._posterior, model._posterior
+        if against is None or not posterior.has_density:
+            return found
+        prior, shares = np.exp(posterior.class_log_prior), np.exp(moved.class_log_prior)
+        weight = weights_to(self._source(against).map(posterior.posterior), prior, shares)
+        new, earlier = (np.nan_to_num(model.score_samples(rows), neginf=_NEVER) for rows in (X, against))
+        less, p_value = compare_densities(new, earlier, weight)
+        return replace(found, less_probable=less, columns_p_value=p_value)
 
     def predict_set(
         self,
@@ -270,23 +281,8 @@ class Decides(OfClasses):
                 f"{self._value.classes.tolist()}; give that of its training rows"
             )
 
-    def _with_priors_of(self, X: Any, priors: Any) -> Self:
-        """Return the model with the priors of some rows; of "estimate", and of shares of 0, with a little more."""
-        if isinstance(priors, str) and priors == "estimate":
-            priors = self.estimate_priors(X).shares
-        if isinstance(priors, np.ndarray):  # a share of 0 would leave rows of its class without a density
-            priors = np.where(np.exp(self._posterior.class_log_prior) > 0, np.maximum(priors, _LEAST), 0.0)
-            priors = priors / priors.sum()
-        return self.with_priors(priors)
-
 
 def _densities(model: GenerativeModel, batch: Batch) -> Array:
     """Return log p(x | y) in nats, (n, C), without what all classes share."""
     log_joint = model.by_class(model.log_joint_of_components(batch, with_shared=False))
     return np.asarray(log_joint - model.class_log_prior)
-
-
-def _has_strangeness(model: Decides) -> bool:
-    """Return whether rows can be drawn and have a density, which strangeness compares."""
-    posterior = model._posterior
-    return posterior.has_density and not any(one.unread for one in posterior.models) and model._value.is_trained

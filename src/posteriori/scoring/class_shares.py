@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 from scipy.stats import chi2, norm
 
 from posteriori.support.typing import Array
 
 _MOST_STEPS = 200
 _NEAR = 1e-9
+_LEAST = 1e-6
 _PINNED = 1e-12  # a share that is 0
 _WITHIN = 0.95  # of the way to a share of 0, which no later step would raise
 _CHANGED = 0.01  # the probability that a change is said although there is none
@@ -35,6 +37,10 @@ class PriorEstimate:
         π.
     covariance : ndarray (C, C)
         Of the shares; its rows sum to 0.
+    cautious : ndarray (C,)
+        The same with C more rows of the mix of the model: Σ_y C p(y) log π_y is added to the log-likelihood. Classes
+        that the rows cannot tell apart keep their ratio, and no share is 0. Predictions are made with these.
+    cautious_covariance : ndarray (C, C)
     prior : ndarray (C,)
         p(y) of the model.
     p_value : float
@@ -57,6 +63,8 @@ class PriorEstimate:
     classes: Array
     shares: Array
     covariance: Array
+    cautious: Array
+    cautious_covariance: Array
     prior: Array
     p_value: float
     n: int
@@ -65,8 +73,8 @@ class PriorEstimate:
 
     @property
     def priors(self) -> dict[Any, float]:
-        """The shares by class, as `priors=` of a model and `with_priors` take them."""
-        return dict(zip(self.classes.tolist(), self.shares.tolist(), strict=True))
+        """The cautious shares by class, as `priors=` of a model and `with_priors` take them."""
+        return dict(zip(self.classes.tolist(), self.cautious.tolist(), strict=True))
 
     @property
     def standard_error(self) -> Array:
@@ -86,6 +94,14 @@ class PriorEstimate:
         half = norm.ppf(0.5 + level / 2.0) * self.standard_error
         return np.asarray(np.clip(np.stack([self.shares - half, self.shares + half], axis=1), 0.0, 1.0))
 
+    def draws(self, n: int) -> list[Array]:
+        """Return n class shares as they are possible, each (C,): normal around the cautious ones, and at least 0."""
+        drawn = np.random.default_rng(0).multivariate_normal(
+            self.cautious, self.cautious_covariance, n, check_valid="ignore"
+        )
+        drawn = np.where(self.prior > 0, np.maximum(drawn, _LEAST), 0.0)
+        return list(drawn / drawn.sum(axis=1, keepdims=True))
+
     @property
     def mix_changed(self) -> bool:
         """Whether the shares differ from those of the model by more than chance."""
@@ -94,9 +110,7 @@ class PriorEstimate:
     @property
     def columns_changed(self) -> bool | None:
         """Whether new rows are less probable than the new mix explains; None without earlier rows."""
-        if self.less_probable is None or self.columns_p_value is None:
-            return None
-        return self.columns_p_value < _CHANGED and self.less_probable > _LESS_PROBABLE
+        return columns_changed(self.less_probable, self.columns_p_value)
 
     @property
     def sentences(self) -> list[str]:
@@ -135,30 +149,41 @@ def estimate_shares(posterior: Array, prior: Array, classes: Array) -> PriorEsti
     if not len(density):
         raise ValueError("there is no row from which class shares could be estimated; give some rows")
     density /= density.max(axis=1, keepdims=True)
-    shares = _maximum(density, prior)
+    none = np.zeros(len(prior))
+    shares, cautious = _maximum(density, prior, none), _maximum(density, prior, len(prior) * prior)
     ratio = 2.0 * float(np.log(density @ shares).sum() - np.log(density @ prior).sum())
     free = int(np.count_nonzero(prior > 0)) - 1
     p_value = float(chi2.sf(max(ratio, 0.0), free)) if free else 1.0
-    return PriorEstimate(classes, shares, _covariance(density, shares, prior > 0), prior, p_value, len(density))
+    errors = (
+        _covariance(density, one, prior > 0, rows) for one, rows in ((shares, none), (cautious, len(prior) * prior))
+    )
+    of_shares, of_cautious = errors
+    return PriorEstimate(classes, shares, of_shares, cautious, of_cautious, prior, p_value, len(density))
 
 
-def _maximum(density: Array, start: Array) -> Array:
-    """Return the shares of the greatest likelihood, (C,).
+def _maximum(density: Array, start: Array, rows: Array) -> Array:
+    """Return the shares of the greatest likelihood, (C,), with further rows of known classes, (C,).
 
     Steps of Newton's method within the simplex where they raise the likelihood, else of EM, which always do.
     """
     shares = np.maximum(start, 1e-3 * (start > 0))
     shares = shares / shares.sum()
-    value = float(np.log(density @ shares).sum())
+    n = len(density) + rows.sum()
+
+    def likelihood(of: Array) -> float:
+        return float(np.log(density @ of).sum() + xlogy(rows, of).sum())
+
+    value = likelihood(shares)
     for _ in range(_MOST_STEPS):
-        gradient = (density / (density @ shares)[:, np.newaxis]).mean(axis=0)
-        of_em = shares * gradient  # the mean of p(y | x) under the current shares
+        by_mix = density / (density @ shares)[:, np.newaxis]
+        of_em = (shares * by_mix.sum(axis=0) + rows) / n  # the mean of p(y | x) under the current shares
+        gradient = of_em / np.where(shares > 0, shares, 1.0)
         if gradient.max() < 1.0 + _NEAR and np.abs(of_em - shares).max() < _NEAR:  # Karush, Kuhn and Tucker
             break
-        newton = _newton(density, shares, gradient)
-        after = value if newton is None else float(np.log(density @ newton).sum())
+        newton = _newton(by_mix, shares, gradient, rows)
+        after = value if newton is None else likelihood(newton)
         if newton is None or not after > value:
-            newton, after = of_em, float(np.log(density @ of_em).sum())
+            newton, after = of_em, likelihood(of_em)
         if after <= value:  # by rounding
             break
         shares, value = newton, after
@@ -166,23 +191,27 @@ def _maximum(density: Array, start: Array) -> Array:
     return np.asarray(shares / shares.sum())
 
 
-def _newton(density: Array, shares: Array, gradient: Array) -> Array | None:
+def _newton(by_mix: Array, shares: Array, gradient: Array, rows: Array) -> Array | None:
     """Return the shares after a step of Newton's method among those that are not 0; None if there is none."""
     free = np.flatnonzero((shares > _PINNED) | (shares * (gradient > 1.0) > 0))
     if len(free) < 2:
         return None
-    score = density[:, free] / (density @ shares)[:, np.newaxis]
-    basis = _tangent(len(free))
-    information = basis.T @ (score.T @ score / len(score)) @ basis
+    basis, n = _tangent(len(free)), len(by_mix) + rows.sum()
     try:
-        step = basis @ np.linalg.solve(information, basis.T @ gradient[free])
+        step = n * basis @ np.linalg.solve(_information(by_mix, shares, rows, free, basis), basis.T @ gradient[free])
     except np.linalg.LinAlgError:  # classes of equal densities
         return None
-    falls = step < 0
+    moved, falls = shares.copy(), step < 0
     longest = min([1.0, *(-_WITHIN * shares[free][falls] / step[falls]).tolist()])
-    moved = shares.copy()
     moved[free] = np.maximum(shares[free] + longest * step, 0.0)
     return np.asarray(moved / moved.sum()) if np.isfinite(moved).all() and moved.sum() > 0 else None
+
+
+def _information(by_mix: Array, shares: Array, rows: Array, free: Array, basis: Array) -> Array:
+    """Return the Fisher information on the simplex: of rows, and of further rows of known classes."""
+    of_rows = by_mix[:, free].T @ by_mix[:, free]
+    of_known = np.diag(rows[free] / np.maximum(shares[free], _PINNED) ** 2)
+    return np.asarray(basis.T @ (of_rows + of_known) @ basis)
 
 
 def _tangent(n: int) -> Array:
@@ -190,14 +219,22 @@ def _tangent(n: int) -> Array:
     return np.asarray(np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:])
 
 
-def _covariance(density: Array, shares: Array, possible: Array) -> Array:
+def _covariance(density: Array, shares: Array, possible: Array, rows: Array) -> Array:
     """Return the inverse of the Fisher information on the simplex, (C, C)."""
     free = np.flatnonzero(possible)
     found = np.zeros((len(shares), len(shares)))
     if len(free) > 1:
-        score, basis = density[:, free] / (density @ shares)[:, np.newaxis], _tangent(len(free))
-        found[np.ix_(free, free)] = basis @ np.linalg.pinv(basis.T @ (score.T @ score) @ basis) @ basis.T
+        by_mix, basis = density / (density @ shares)[:, np.newaxis], _tangent(len(free))
+        information = _information(by_mix, shares, rows, free, basis)
+        found[np.ix_(free, free)] = basis @ np.linalg.pinv(information) @ basis.T
     return found
+
+
+def columns_changed(less_probable: float | None, p_value: float | None) -> bool | None:
+    """Return whether new rows are less probable than earlier ones, by the figures of `compare_densities`."""
+    if less_probable is None or p_value is None:
+        return None
+    return p_value < _CHANGED and less_probable > _LESS_PROBABLE
 
 
 def compare_densities(new: Array, earlier: Array, weight: Array) -> tuple[float, float]:

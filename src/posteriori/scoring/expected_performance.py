@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
 
+from posteriori.scoring.class_shares import columns_changed
 from posteriori.scoring.decisions import Decision
 from posteriori.support.typing import Array
-
-_STRANGE, _TOO_MANY = 0.99, 3.0  # a strangeness that one row in a hundred has, and how many times as many are too many
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,13 @@ class ExpectedPerformance:
     confusion : ndarray (C, C)
         Expected rows by true class and decision.
     standard_error : dict
-        Of accuracy, log_loss and cost: by the labels, which are drawn, and by the rows, which are a sample.
-    strange : float or None
-        The share of the rows that are more unusual than 99 % of the rows of the model; None without a density.
+        Of accuracy, log_loss and cost: by the labels, which are drawn, by the rows, which are a sample, and by the
+        class shares, if they were estimated.
+    less_probable : float or None
+        If earlier rows were given: the share of pairs of a new and an earlier row in which the new one has the smaller
+        p(x), under the same class shares.
+    columns_p_value : float or None
+        Of the test that it is one half.
     priors : dict
         The class shares under which the posteriors are.
     """
@@ -50,13 +54,15 @@ class ExpectedPerformance:
     cost: float | None
     confusion: Array
     standard_error: dict[str, float]
-    strange: float | None
     priors: dict[Any, float]
+    less_probable: float | None = None
+    columns_p_value: float | None = None
 
     @property
-    def can_be_trusted(self) -> bool:
-        """Whether the rows are no more unusual than those that the model knows; True without a density."""
-        return self.strange is None or self.strange <= _TOO_MANY * (1.0 - _STRANGE)
+    def can_be_trusted(self) -> bool | None:
+        """Whether new rows are about as probable as earlier ones; None if none were given."""
+        changed = columns_changed(self.less_probable, self.columns_p_value)
+        return None if changed is None else not changed
 
     @property
     def sentences(self) -> list[str]:
@@ -68,10 +74,10 @@ class ExpectedPerformance:
         ]
         if self.cost is not None:
             found.append(f"The expected cost is {self.cost:.4g} ± {error['cost']:.2g} per row.")
-        if not self.can_be_trusted:
+        if self.can_be_trusted is False:
             found.append(
-                f"Do not trust this: {self.strange:.0%} of the rows are more unusual than 99 % of those that the model "
-                "knows, and its probabilities were not checked on such rows."
+                f"Do not trust this: in {self.less_probable:.0%} of pairs a new row is less probable than an earlier "
+                "one, and the probabilities were not checked on such rows."
             )
         return found
 
@@ -80,9 +86,17 @@ class ExpectedPerformance:
 
 
 def expected_performance(
-    posterior: Array, classes: Array, decision: Decision | None, strangeness: Array | None, priors: Array
+    posterior: Array, classes: Array, decision: Decision | None, priors: Array, mixes: Sequence[Array] = ()
 ) -> ExpectedPerformance:
-    """Return the expectations from p(y | x) of rows, (n, C), and how strange they are, (n,).
+    """Return the expectations from p(y | x) of rows, (n, C).
+
+    Parameters
+    ----------
+    posterior, classes, decision
+    priors : ndarray (C,)
+        The class shares under which the posterior is.
+    mixes : sequence of ndarray (C,)
+        Other shares that are as possible; how far the expectations differ between them is in the errors.
 
     Raises
     ------
@@ -95,34 +109,42 @@ def expected_performance(
         raise ValueError("there is no row of which a performance could be expected; give some rows")
     n, n_classes = p.shape
     decided = p.argmax(axis=1) if decision is None else decision.choose(p)
-    right = p[np.arange(n), decided]
-    entropy = -xlogy(p, p).sum(axis=1)
-    # The variance of a loss that y draws, and of its expectation over rows.
-    with np.errstate(divide="ignore"):
-        of_labels = (xlogy(p, p) * np.where(p > 0, np.log(p), 0.0)).sum(axis=1) - entropy**2
-    errors = {
-        "accuracy": float(np.sqrt((right * (1 - right)).mean() + right.var()) / np.sqrt(n)),
-        "log_loss": float(np.sqrt(max(of_labels.mean(), 0.0) + entropy.var()) / np.sqrt(n)),
-    }
-    cost = None
-    if decision is not None and decision.cost is not None:
-        each = decision.cost[:, decided].T
-        of_row = (p * each).sum(axis=1)
-        cost = float(of_row.mean())
-        errors["cost"] = float(np.sqrt(((p * each**2).sum(axis=1) - of_row**2).mean() + of_row.var()) / np.sqrt(n))
+    cost = None if decision is None else decision.cost
+    means, errors = _expectations(p, decided, cost)
+    if mixes:
+        others = []
+        for mix in mixes:
+            q = p * (mix / np.where(priors > 0, priors, 1.0))
+            others.append(_expectations(q / q.sum(axis=1, keepdims=True), decided, cost)[0])
+        spread = {name: float(np.sqrt(np.mean([(one[name] - means[name]) ** 2 for one in others]))) for name in means}
+        errors = {name: float(np.hypot(error, spread[name])) for name, error in errors.items()}
     confusion = np.stack([np.bincount(decided, p[:, c], n_classes) for c in range(n_classes)])
     return ExpectedPerformance(
         classes,
         n,
-        float(right.mean()),
-        float(entropy.mean()),
+        means["accuracy"],
+        means["log_loss"],
         _expected_auc(p[:, 1]) if n_classes == 2 else float("nan"),
-        cost,
+        means.get("cost"),
         confusion,
         errors,
-        None if strangeness is None else float((strangeness > _STRANGE).mean()),
         dict(zip(classes.tolist(), priors.tolist(), strict=True)),
     )
+
+
+def _expectations(p: Array, decided: Array, cost: Array | None) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the expected figures and their standard errors, of labels that p draws, and of rows that are a sample."""
+    n = len(p)
+    right, entropy = p[np.arange(n), decided], -xlogy(p, p).sum(axis=1)
+    log_p = np.log(np.maximum(p, np.finfo(np.float64).tiny))
+    losses = {"accuracy": (right, right - right**2), "log_loss": (entropy, (p * log_p**2).sum(axis=1) - entropy**2)}
+    if cost is not None:
+        each = cost[:, decided].T
+        of_row = (p * each).sum(axis=1)
+        losses["cost"] = (of_row, (p * each**2).sum(axis=1) - of_row**2)
+    means = {name: float(mean.mean()) for name, (mean, _) in losses.items()}
+    errors = {name: float(np.sqrt((within.mean() + mean.var()) / n)) for name, (mean, within) in losses.items()}
+    return means, errors
 
 
 def _expected_auc(p: Array) -> float:
