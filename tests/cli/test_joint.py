@@ -80,7 +80,7 @@ def test_the_first_page_names_the_target_and_commands_that_run():
     assert words.startswith("penguins.csv: 344 rows, 8 columns Without --target, this is a joint model")
     assert "--target NAME fits a model" in words
     commands = [line.partition(": posteriori ")[2] for line in page.splitlines() if ": posteriori " in line]
-    assert [one.split()[0] for one in commands] == ["predict", "report", "impute", "query", "sample", "fit"]
+    assert [one.split()[0] for one in commands] == ["predict", "report", "impute", "query", "explore", "sample", "fit"]
     import shlex
 
     for one in commands[:-1]:
@@ -310,7 +310,7 @@ def test_show_lists_columns_links_and_weights(model, fitted):
 
 @pytest.mark.parametrize(
     "words",
-    ["evaluate M T", "explain M T", "explore M", "export M", "sql M", "merge M M -o x", "network show M"],
+    ["evaluate M T", "explain M T", "sql M", "merge M M -o x", "network show M"],
 )
 def test_other_commands_say_what_to_use_instead(model, words):
     arguments = [{"M": model, "T": "penguins.csv"}.get(word, word) for word in words.split()]

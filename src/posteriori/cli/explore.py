@@ -40,7 +40,8 @@ def explore(
 
     One HTML file, which works offline. It shows the posterior and its sum of log factors as inputs change, the next
     best question, and the smallest change of the prediction; of a network all marginals, with evidence by click; of an
-    AdditiveRegressor the density of the number. With a TABLE (at most 2,000 rows of it, drawn at random) it also shows
+    AdditiveRegressor the density of the number; of a joint model (fit without --target) every column given any others,
+    with values, sets and ranges known by click. With a TABLE (at most 2,000 rows of it, drawn at random) it also shows
     strange and wrong rows, and decisions by prevalence and costs.
 
     Example:
@@ -72,12 +73,13 @@ def explore(
 
 def _rows(loaded: Any, table: Path) -> Any:
     """Read the rows, with numeric targets as the classes that they were cut into."""
+    from posteriori.classifiers import JointModel
     from posteriori.classifiers.generative_regressor import Regressor
+    from posteriori.exploring.document import kind_of
     from posteriori.networks import BayesianNetwork
 
-    if isinstance(loaded, BayesianNetwork | Regressor):
-        kind = "network" if isinstance(loaded, BayesianNetwork) else "regressor"
-        raise UserError(f"rows are shown for classifiers; explore a {kind} without rows")
+    if isinstance(loaded, BayesianNetwork | Regressor | JointModel):
+        raise UserError(f"rows are shown for classifiers; explore a {kind_of(loaded)} without rows")
     target = loaded.schema_.target
     frame = with_cut_target(read_for(loaded, table), loaded, target)
     return align(frame, loaded.schema_, [target] if target in frame.columns else [])

@@ -35,8 +35,9 @@ def export(
 ) -> None:
     """Write a model for JavaScript: pages and services then score rows without Python.
 
-    The evaluator computes p(class | row), log p(row), each factor of the sum, the marginals of a network, and the
-    density of a number by an AdditiveRegressor, with any cells missing. Its numbers are those of Python up to rounding.
+    The evaluator computes p(class | row), log p(row), each factor of the sum, the marginals of a network, the
+    density of a number by an AdditiveRegressor, and any column of a joint model, with any cells missing. Its numbers
+    are those of Python up to rounding.
     For a database: posteriori sql.
 
     Example:

@@ -97,6 +97,7 @@ def _print_next(out: Console, facts: Facts) -> None:
     finding = _finding(facts["columns"], names[0])
     question = f"P({_quoted(names[1])} | {finding})" if len(names) > 1 else f"P({finding})"
     out.print(f"a question: posteriori query {model} {shlex.quote(question)}", soft_wrap=True)
+    out.print(f"any question by clicks: posteriori explore {model}", soft_wrap=True)
     out.print(f"drawn rows: posteriori sample {model} -n 10", soft_wrap=True)
     if facts["explained"] and facts["explained"][0]["share"] >= _WELL:
         out.print(

@@ -177,10 +177,10 @@ def load_any(path: Path) -> Any:
         with as_user_errors():
             return read_network(path)
     with as_user_errors():
-        holds_network = parse(read_file(path)[0]["content"])["model"] == "BayesianNetwork"
-        if holds_network:
+        kind = parse(read_file(path)[0]["content"])["model"]
+        if kind == "BayesianNetwork":
             return read_network(path)
-    return load_of_any_target(path)
+    return joint_model_in(path) if kind == "JointModel" else load_of_any_target(path)
 
 
 def _require_no_network(path: Path) -> None:
@@ -209,7 +209,7 @@ def _mixture_instead(path: Path) -> UserError:
 def _joint_instead(path: Path) -> UserError:
     return UserError(
         f"{str(path)!r} holds a joint model of all columns, and this command needs a model of one: fit TABLE --target "
-        "NAME makes it (predict --target, report, impute, query, sample and show take a joint model)"
+        "NAME makes it (predict --target, report, explore, impute, query, sample and show take a joint model)"
     )
 
 

@@ -32,7 +32,7 @@ _IN_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (
         r"a JointModel, not a network; read it by posteriori\.load",
-        "a joint model, not a network; posteriori query, show and sample take it",
+        "a joint model, not a network; posteriori query, explore, show and sample take it",
     ),
     (
         r"not a network; read it by posteriori\.load",

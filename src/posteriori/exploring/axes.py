@@ -1,4 +1,4 @@
-"""The axes of numbers on a page: whether they are logarithmic, and the ranges of a regressor."""
+"""The axes of numbers on a page: whether they are logarithmic, and the ranges of a regressor and a joint model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.joint_model import JointModel
 from posteriori.classifiers.sum_regressors import AdditiveRegressor
+from posteriori.joint.findings import likelihoods_of
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.plotting.reading import Scale
 from posteriori.support.typing import Array
@@ -40,8 +42,18 @@ def ranges_of_features(model: AdditiveRegressor) -> dict[str, list[Any]]:
 def axis_of_target(model: AdditiveRegressor) -> list[Any]:
     """Return the range that nearly all rows of the first fit have, as `ranges_of_features` has those of columns."""
     found = model._value.found
-    of_all = PredictiveDensity(found.cells, found.share[np.newaxis])
-    return _range(of_all.quantile(np.linspace(_ENDS, 1.0 - _ENDS, _POINTS))[0], found.cells.step == 1.0)
+    return _axis(PredictiveDensity(found.cells, found.share[np.newaxis]))
+
+
+def axes_of_columns(model: JointModel) -> dict[str, list[Any]]:
+    """Return the range that nearly all rows have of each column of numbers, in the same way."""
+    law = model._value.law
+    alone = law.believe(likelihoods_of(law, {})).marginals()
+    return {law.schema.names[j]: _axis(law.density(j, alone[j])) for j in law.grids}
+
+
+def _axis(of_all: PredictiveDensity) -> list[Any]:
+    return _range(of_all.quantile(np.linspace(_ENDS, 1.0 - _ENDS, _POINTS))[0], of_all.cells.step == 1.0)
 
 
 def _range(quantiles: Array, whole: bool) -> list[Any]:

@@ -18,10 +18,11 @@ import numpy as np
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import OfClasses, estimator_of
 from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.classifiers.joint_model import JointModel
 from posteriori.classifiers.kept_predictions import kept_predictions
 from posteriori.classifiers.sum_regressors import AdditiveRegressor
 from posteriori.classifiers.training_record import chosen_class, kept_sentences, share_of_seen_rows
-from posteriori.exploring.axes import axis_of_target, ranges_of_features, width_of_axis
+from posteriori.exploring.axes import axes_of_columns, axis_of_target, ranges_of_features, width_of_axis
 from posteriori.exploring.class_counts import class_counts
 from posteriori.exploring.drawn_rows import rows_to_compare
 from posteriori.facts.ranges import drawn_ranges, known_ranges, range_of
@@ -250,7 +251,7 @@ _FEWEST_PACKED = 1 << 19  # characters of data: fewer stay legible
 
 
 class Explorer(HtmlPage):
-    """Interactive page about a classifier, a mixture, a regressor or a network.
+    """Interactive page about a classifier, a mixture, a regressor, a joint model or a network.
 
     Attributes
     ----------
@@ -271,7 +272,7 @@ class Explorer(HtmlPage):
 
 
 def explore(
-    model: OfClasses | Regressor | BayesianNetwork,
+    model: OfClasses | Regressor | JointModel | BayesianNetwork,
     X: Any = None,
     y: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -289,11 +290,12 @@ def explore(
     with the largest log-loss and sliders for prevalence and costs. The page of a network has all variables with their
     marginals, evidence by click, the most probable states, the information of each arrow, and the trails that are
     active between two variables. The page of an `AdditiveRegressor` has the density of the number as columns become
-    known, its mean, median and interval, the probability of a range, and the sum of what each column adds.
+    known, its mean, median and interval, the probability of a range, and the sum of what each column adds. The page of
+    a `JointModel` has the distribution of every column, and a value, a set of values or a range of any can be known.
 
     Parameters
     ----------
-    model : fitted classifier, mixture or AdditiveRegressor of posteriori, or BayesianNetwork
+    model : fitted classifier, mixture, AdditiveRegressor or JointModel of posteriori, or BayesianNetwork
     X : array-like or data frame (n, d), optional
         Rows to look at. **The page contains their cells**, of at most 2,000 rows drawn at random, and of fewer if these
         have more than about a million cells and posteriors: leave X out if the page goes to readers who may not see
@@ -315,8 +317,8 @@ def explore(
     Raises
     ------
     TypeError, ValueError
-        As `to_javascript`; or rows are given with a network or a regressor, or `positive` with these or a mixture; or
-        a label or `positive` is not one of the classes.
+        As `to_javascript`; or rows are given with a network, a regressor or a joint model, or `positive` with these or
+        a mixture; or a label or `positive` is not one of the classes.
     OSError
         The path is not writable.
 
@@ -340,15 +342,17 @@ def explore(
     """
     classifies = isinstance(model, Classifier)
     if positive is not None and not classifies:
-        raise ValueError(f"positive is a class of a classifier; explore a {_kind(model)} without it")
-    if X is not None and isinstance(model, BayesianNetwork | Regressor):
-        raise ValueError(f"rows are shown for classifiers; explore a {_kind(model)} without rows")
+        raise ValueError(f"positive is a class of a classifier; explore a {kind_of(model)} without it")
+    if X is not None and isinstance(model, BayesianNetwork | Regressor | JointModel):
+        raise ValueError(f"rows are shown for classifiers; explore a {kind_of(model)} without rows")
     written = javascript_object(model)
     if isinstance(model, BayesianNetwork):
         shown: dict[str, Any] = {"model": written, "title": title or model.name or "Bayesian network"}
     elif isinstance(model, AdditiveRegressor):
         shown = {"model": written, "title": title or f"{type(model).__name__}: predicting {written['target']}"}
         shown |= {"ranges": ranges_of_features(model), "axis": axis_of_target(model)}
+    elif isinstance(model, JointModel):
+        shown = {"model": written, "title": title or "Joint model", "axes": axes_of_columns(model)}
     else:
         assert not isinstance(model, Regressor)  # it has not been written
         named = type(model).__name__
@@ -372,9 +376,12 @@ def explore(
     return explorer
 
 
-def _kind(model: OfClasses | Regressor | BayesianNetwork) -> str:
+def kind_of(model: OfClasses | Regressor | JointModel | BayesianNetwork) -> str:
+    """Return in a word what a model is that is no classifier."""
     if isinstance(model, BayesianNetwork):
         return "network"
+    if isinstance(model, JointModel):
+        return "joint model"
     return "regressor" if isinstance(model, Regressor) else "mixture"
 
 

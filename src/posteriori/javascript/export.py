@@ -16,7 +16,9 @@ from posteriori import densities
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import OfClasses
 from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.classifiers.joint_model import JointModel
 from posteriori.classifiers.mixture import MixtureModel
+from posteriori.javascript.joint import written_joint_model
 from posteriori.javascript.numbers import written_regressor
 from posteriori.javascript.values import MOST_NUMBERS, n_numbers, plain, written_array, written_cell, written_column
 from posteriori.model import FactorWeights, GenerativeModel, PairTables, Pool
@@ -105,7 +107,7 @@ UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
 UNREAD |= {"trees", "geometric", "counts", "strengths", "smoothing"}
 
 
-def to_javascript(model: OfClasses | Regressor | BayesianNetwork) -> str:
+def to_javascript(model: OfClasses | Regressor | JointModel | BayesianNetwork) -> str:
     """Return a model as JSON that the evaluator in JavaScript reads; see `javascript_evaluator`.
 
     Parameters
@@ -123,7 +125,7 @@ def to_javascript(model: OfClasses | Regressor | BayesianNetwork) -> str:
     Raises
     ------
     TypeError
-        The model is no classifier, mixture, `AdditiveRegressor` or network of posteriori.
+        The model is no classifier, mixture, `AdditiveRegressor`, `JointModel` or network of posteriori.
     ValueError
         The model has something that the evaluator does not read, or more than 10,000,000 numbers: the message names it
         and the remedy.
@@ -175,7 +177,7 @@ def page_json(content: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def javascript_object(model: OfClasses | Regressor | BayesianNetwork) -> dict[str, Any]:
+def javascript_object(model: OfClasses | Regressor | JointModel | BayesianNetwork) -> dict[str, Any]:
     """Return a model as the objects that `to_javascript` writes."""
     head = {"format": FORMAT, "posteriori": __version__}
     if isinstance(model, BayesianNetwork):
@@ -186,6 +188,8 @@ def javascript_object(model: OfClasses | Regressor | BayesianNetwork) -> dict[st
         )
     if isinstance(model, Regressor):
         return head | written_regressor(model)
+    if isinstance(model, JointModel):
+        return head | written_joint_model(model)
     if not isinstance(model, Classifier | MixtureModel):
         raise TypeError(f"a {type(model).__name__} cannot be written; give a fitted classifier or a BayesianNetwork")
     check_is_fitted(model)

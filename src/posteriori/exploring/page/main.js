@@ -2,6 +2,7 @@
 
 import { load } from "./posteriori.js";
 import { ClassifierPage } from "./classifier.js";
+import { JointPage } from "./joint_page.js";
 import { NetworkPage } from "./network_page.js";
 import { NumberPage } from "./number_page.js";
 
@@ -15,6 +16,6 @@ async function shownOf(element) {
 
 const shown = await shownOf(document.getElementById("shown"));
 const model = load(shown.model);
-const pages = { network: NetworkPage, regressor: NumberPage };
+const pages = { joint: JointPage, network: NetworkPage, regressor: NumberPage };
 const page = new (pages[shown.model.kind] ?? ClassifierPage)(model, shown);
 document.getElementById("page").append(...page.node);

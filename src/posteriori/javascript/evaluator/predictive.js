@@ -1,6 +1,6 @@
 // The density of a number, constant within each of a few cells.
 
-import { numbersOf } from "./arrays.js";
+import { binOf, numbersOf } from "./arrays.js";
 
 const NEAR_POINT = 1e-6; // of a step: a number that near to a point is this point
 const EPSILON = 2 ** -52;
@@ -36,6 +36,30 @@ export class NumberCells {
     }
     if (this.width[g] > 0) return inside(above, 0, this.width[g]) / this.width[g];
     return Number(strictly ? above > 0 : above >= 0);
+  }
+
+  /** Return the share of a cell that is between two numbers, both included. */
+  shareBetween(low, high, g) {
+    return Math.max(this.shareBelow(high, g, false) - this.shareBelow(low, g, true), 0);
+  }
+
+  /** Return the ends of the part of a cell that is between two numbers, both included, if there is one. */
+  within(low, high, g) {
+    const begin = this.low[g];
+    if (!this.step) return [Math.max(low, begin), Math.min(high, this.high[g])];
+    const first = Math.max(Math.ceil((low - begin) / this.step - this.tolerance), 0);
+    const last = Math.min(Math.floor((high - begin) / this.step + this.tolerance), this.count[g] - 1);
+    return [first, last].map((steps) => this.decimals(begin + steps * this.step));
+  }
+
+  /** Return the cell that holds a number, or the nearest one, the lower of two; of two that touch, an atom or the upper. */
+  nearest(y) {
+    const last = Math.max(binOf(this.low.map((one) => one - this.step / 2), y) - 1, 0);
+    if (y >= this.low[last] && y <= this.high[last]) {
+      return last > 0 && this.high[last - 1] === y && this.width[last - 1] === 0 ? last - 1 : last;
+    }
+    const above = Math.min(last + 1, this.low.length - 1);
+    return this.low[above] - y < y - this.high[last] ? above : last;
   }
 
   /** Return the smallest number of which a share of its cell is at or below it. */
@@ -123,7 +147,6 @@ export class PredictiveDensity {
 
   /** Return P(low ≤ Y ≤ high | x): both ends are included. */
   probability(low = -Infinity, high = Infinity) {
-    const share = (g) => Math.max(this.cells.shareBelow(high, g, false) - this.cells.shareBelow(low, g, true), 0);
-    return this.probabilities.reduce((sum, p, g) => sum + p * share(g), 0) / this.total;
+    return this.probabilities.reduce((sum, p, g) => sum + p * this.cells.shareBetween(low, high, g), 0) / this.total;
   }
 }

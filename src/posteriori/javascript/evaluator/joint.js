@@ -1,0 +1,236 @@
+// One distribution of all columns: a mixture of forests of tables, of which any column may be known in part.
+
+import { logSum, numbersOf } from "./arrays.js";
+import { NumberCells, PredictiveDensity } from "./predictive.js";
+
+const LOG_LEAST = Math.log(2 ** -1022);
+
+/** Divide numbers by the largest one, and return the log of it. */
+function scaleToPeak(values) {
+  const peak = Math.max(...values);
+  if (peak > 0) for (let k = 0; k < values.length; k++) values[k] /= peak;
+  return Math.log(peak);
+}
+
+function dividedBySum(values) {
+  const total = values.reduce((sum, one) => sum + one, 0);
+  return values.map((one) => one / total);
+}
+
+/** p(z) Π p(column | its parent, z), over the codes of columns; parents come before their children. */
+class Forest {
+  constructor({ columns, parents, log_prior: logPrior, tables }, logWeight, sizes) {
+    this.columns = columns; // by their places in the model
+    this.parents = parents; // places among these columns, −1 for none
+    this.sizes = columns.map((column) => sizes[column]);
+    this.logPrior = numbersOf(logPrior).map((one) => one + logWeight);
+    this.tables = tables.map(numbersOf); // by component, code of the parent, code
+  }
+
+  /**
+   * Return log p(z, what is known) of one component, and p(column | z, what is known) of each column: two sweeps of
+   * messages, to the roots and back (Pearl 1988, chapter 4).
+   */
+  ofComponent(z, likelihoods) {
+    const own = this.columns.map((column) => likelihoods[column]);
+    const below = this.sizes.map((size) => new Float64Array(size).fill(1));
+    const sent = [];
+    let log = this.logPrior[z];
+    for (let j = own.length - 1; j >= 0; j--) {
+      const parent = this.parents[j];
+      const message = new Float64Array(parent < 0 ? 1 : this.sizes[parent]);
+      const start = z * message.length * this.sizes[j];
+      for (let k = 0; k < message.length; k++) {
+        for (let l = 0; l < this.sizes[j]; l++) {
+          message[k] += this.tables[j][start + k * this.sizes[j] + l] * own[j][l] * below[j][l];
+        }
+      }
+      log += scaleToPeak(message);
+      sent[j] = message;
+      if (parent < 0) continue;
+      for (let k = 0; k < message.length; k++) below[parent][k] *= message[k];
+      log += scaleToPeak(below[parent]);
+    }
+    return { log, marginals: log === -Infinity ? null : this.marginals(z, own, below, sent) };
+  }
+
+  marginals(z, own, below, sent) {
+    const above = []; // p(code, what is known outside of the subtree), up to a factor
+    this.parents.forEach((parent, j) => {
+      const size = this.sizes[j];
+      const start = z * sent[j].length * size;
+      if (parent < 0) {
+        above.push(this.tables[j].slice(start, start + size));
+        return;
+      }
+      const reached = new Float64Array(size);
+      for (let k = 0; k < sent[j].length; k++) {
+        const around = above[parent][k] * own[parent][k] * this.ofSiblings(j, k, below, sent);
+        for (let l = 0; l < size; l++) reached[l] += around * this.tables[j][start + k * size + l];
+      }
+      scaleToPeak(reached);
+      above.push(reached);
+    });
+    return above.map((one, j) => dividedBySum(one.map((p, k) => p * own[j][k] * below[j][k])));
+  }
+
+  /** Return the product of the messages of the other children of a parent for one of its codes, up to a factor. */
+  ofSiblings(j, k, below, sent) {
+    const parent = this.parents[j];
+    if (sent[j][k] > 0) return below[parent][k] / sent[j][k];
+    return this.parents.reduce((product, one, i) => (one === parent && i !== j ? product * sent[i][k] : product), 1);
+  }
+}
+
+/** A column of the model: categories, or numbers in cells, of which each bin has some. */
+class JointColumn {
+  constructor({ name, kind, categories, grid }) {
+    this.name = name;
+    this.kind = kind;
+    if (!grid) {
+      this.categories = categories;
+      this.size = categories.length;
+      return;
+    }
+    this.cells = new NumberCells(grid);
+    this.code = grid.code; // the bin of each cell
+    this.share = numbersOf(grid.share); // p(cell | bin)
+    this.size = grid.code.at(-1) + 1;
+  }
+
+  /** Return p(finding | code) of each code; an error that says what to do if no cell can be that. */
+  likelihood(finding) {
+    const found = this.cells ? this.ofRange(finding) : this.ofCategories(finding);
+    if (found.some((one) => one > 0)) return found;
+    throw new RangeError(`no cell of "${this.name}" can be ${this.inWords(finding)}; state another value or range`);
+  }
+
+  ofCategories(finding) {
+    const values = Array.isArray(finding) ? finding : [finding];
+    const unknown = values.find((value) => !this.categories.includes(value));
+    if (unknown !== undefined) throw new RangeError(`"${this.name}" is never ${unknown}; state one of its values`);
+    if (!values.length) throw new RangeError(`the values of "${this.name}" are none; give one at least`);
+    return Float64Array.from(this.categories, (one) => Number(values.includes(one)));
+  }
+
+  ofRange(finding) {
+    const [low, high] = this.ends(finding);
+    const found = new Float64Array(this.size);
+    this.share.forEach((share, g) => (found[this.code[g]] += share * this.cells.shareBetween(low, high, g)));
+    if (low === high && !this.cells.step && !found.some((one) => one > 0)) {
+      // One number has no probability. It counts by its bin: its density there is a factor that no answer depends on.
+      const g = this.cells.nearest(low);
+      const logDensity = Math.log(this.share[g] / this.cells.size[g]);
+      found[this.code[g]] = Math.exp(logDensity - Math.max(logDensity, LOG_LEAST));
+    }
+    return found;
+  }
+
+  /** Return the ends of a range, [low, high] with null for none, or of one number. */
+  ends(finding) {
+    const pair = Array.isArray(finding) ? finding : [finding, finding];
+    const ends = [pair[0] ?? -Infinity, pair[1] ?? Infinity];
+    if (pair.length !== 2 || ends.some((end) => typeof end !== "number" || Number.isNaN(end))) {
+      throw new RangeError(`"${this.name}" holds numbers; give a number or a range`);
+    }
+    if (ends[0] > ends[1]) {
+      throw new RangeError(`the range of "${this.name}" is from ${ends[0]} to ${ends[1]}; exchange its ends`);
+    }
+    return ends;
+  }
+
+  inWords(finding) {
+    if (!this.cells) return String(finding);
+    const [low, high] = this.ends(finding);
+    if (low === high) return String(low);
+    if (high === Infinity) return `${low} or more`;
+    return low === -Infinity ? `${high} or less` : `from ${low} to ${high}`;
+  }
+
+  /** Return whether a finding is one number of a continuous column, which has no probability. */
+  hasNoProbability(finding) {
+    if (!this.cells || this.cells.step) return false;
+    const [low, high] = this.ends(finding);
+    return low === high && ![...this.code.keys()].some((g) => this.cells.shareBetween(low, high, g) > 0);
+  }
+
+  /** Return the density of numbers by the probabilities of the codes, within the range of a finding. */
+  density(ofCodes, finding) {
+    const ofCells = this.share.map((share, g) => ofCodes[this.code[g]] * share);
+    if (finding === undefined) return new PredictiveDensity(this.cells, ofCells);
+    const [low, high] = this.ends(finding);
+    if (low === high) return new PredictiveDensity(new NumberCells({ low: { values: [low] }, high: { values: [low] }, step: 0 }), [1]);
+    const likelihood = this.likelihood(finding);
+    const parts = [...ofCells.keys()].flatMap((g) => {
+      const share = this.cells.shareBetween(low, high, g);
+      return share > 0 ? [{ p: (ofCells[g] * share) / likelihood[this.code[g]], ends: this.cells.within(low, high, g) }] : [];
+    });
+    const values = (k) => ({ values: parts.map(({ ends }) => ends[k]) });
+    const cells = new NumberCells({ low: values(0), high: values(1), step: this.cells.step });
+    return new PredictiveDensity(cells, dividedBySum(parts.map(({ p }) => p)));
+  }
+}
+
+/** p(x) of all columns. A finding is a category, an array of them, a number, or a range [low, high] of numbers. */
+export class JointModel {
+  /** @param {object} written the model file, as `load` parses it */
+  constructor(written) {
+    this.name = written.name;
+    this.columns = written.columns.map((column) => new JointColumn(column));
+    this.byName = new Map(this.columns.map((column) => [column.name, column]));
+    const sizes = this.columns.map(({ size }) => size);
+    this.members = written.members.map((one) => new Forest(one, Math.log(one.weight), sizes));
+  }
+
+  /** Return the findings of an object or a Map as a Map; an error if one names no column, or cannot be. */
+  findings(given) {
+    const found = new Map(given instanceof Map ? given : Object.entries(given));
+    for (const [name, finding] of found) {
+      const column = this.byName.get(name);
+      if (!column) throw new RangeError(`there is no column "${name}"`);
+      column.likelihood(finding);
+    }
+    return found;
+  }
+
+  /**
+   * Return log p(what is known), and of each column the probabilities of its codes given it: of categories in their
+   * order, of numbers those of bins.
+   */
+  query(given = {}) {
+    const known = this.findings(given);
+    const likelihoods = this.columns.map((column) => {
+      return known.has(column.name) ? column.likelihood(known.get(column.name)) : new Float64Array(column.size).fill(1);
+    });
+    const found = this.members.flatMap((forest) => {
+      return Array.from(forest.logPrior, (_, z) => ({ forest, ...forest.ofComponent(z, likelihoods) }));
+    });
+    const logEvidence = logSum(found.map(({ log }) => log));
+    const marginals = this.columns.map(({ size }) => new Float64Array(size));
+    for (const { forest, log, marginals: given } of found) {
+      const share = Math.exp(log - logEvidence);
+      if (!(share > 0)) continue;
+      given.forEach((one, j) => one.forEach((p, k) => (marginals[forest.columns[j]][k] += share * p)));
+    }
+    return { logEvidence, marginals };
+  }
+
+  /** Return p(event | given), where both map columns to findings. */
+  probability(event, given = {}) {
+    const known = this.findings(given);
+    const both = new Map([...known, ...this.findings(event)]);
+    return Math.min(Math.exp(this.query(both).logEvidence - this.query(known).logEvidence), 1);
+  }
+
+  /** Return of each column its distribution, by name: the probability of each category, or the density of numbers. */
+  marginals(given = {}) {
+    const known = this.findings(given);
+    const { marginals } = this.query(known);
+    return Object.fromEntries(
+      this.columns.map((column, j) => [
+        column.name,
+        column.cells ? column.density(marginals[j], known.get(column.name)) : marginals[j],
+      ]),
+    );
+  }
+}

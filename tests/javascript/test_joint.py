@@ -1,0 +1,186 @@
+"""Joint models in JavaScript: every marginal, density and probability is that of Python."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.javascript import joint as written
+from posteriori.javascript import to_javascript
+from posteriori.joint.findings import likelihoods_of
+from tests.javascript.engines import in_node
+
+SCRIPT = """
+const result = given.map(({ file, cases }) => {
+  const model = load(file);
+  return cases.map((known) => {
+    const { logEvidence, marginals } = model.query(known);
+    const found = model.marginals(known);
+    const of = (one) => [one.mean, one.sd, ...one.interval(0.8)];
+    const densities = model.columns.filter(({ cells }) => cells).map(({ name }) => [name, of(found[name])]);
+    return { logEvidence, marginals: marginals.map((p) => Array.from(p)), densities: Object.fromEntries(densities) };
+  });
+});
+"""
+
+
+def odd_table(n=600):
+    """Return columns of every kind of grid: atoms, gaps, steps, large offsets; and odd categories and names."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, n)
+    return pl.DataFrame(
+        {
+            "<script>alert(1)</script>": np.array(["<b>", 'say "hi"', "R&D"])[group],
+            "amount": np.where(rng.random(n) < 0.3, 0.0, rng.lognormal(group, 1.0)),
+            "whole": rng.poisson(3 * group + 1),
+            "tenths": np.round(rng.normal(group, 1.0), 1),
+            "far": 1e9 + rng.normal(5 * group),
+            "flag": rng.random(n) < 0.2 + 0.3 * group,
+            "many": [f"c{k}" for k in rng.integers(0, 25, n)],
+            "constant": ["x"] * n,
+            "constant number": np.full(n, 2.5),
+        }
+    )
+
+
+ODD = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def models():
+    odd, penguins = odd_table(), load_penguins()
+    number = float(odd["far"][3])
+    return [
+        (
+            po.JointModel().fit(penguins),
+            [
+                {},
+                {"species": ["Adelie", "Gentoo"]},
+                {"island": ["Biscoe"], "bill_length_mm": [40, 47.3], "sex": ["male"]},
+                {"body_mass_g": [None, 4000], "flipper_length_mm": [200, None], "species": ["Chinstrap"]},
+                {"body_mass_g": 3800, "bill_depth_mm": 18.1},
+            ],
+        ),
+        (
+            po.JointModel(bins=12).fit(odd),
+            [
+                {ODD: ["<b>", "R&D"], "amount": [0, 0]},
+                {"amount": [0.5, 3], "whole": [2, 5], "flag": [True]},
+                {"amount": 1.25, "far": number},
+                {"far": [1e9 + 2, None], "tenths": [-0.35, 0.75], "many": [f"c{k}" for k in range(7)]},
+                {"tenths": 0.3, "whole": 4, "constant": ["x"], "constant number": [2, 3]},
+            ],
+        ),
+        (po.JointModel(members=["tree"]).fit(odd.select("amount")), [{}, {"amount": [1, 2]}]),
+        (po.JointModel().fit(odd.select(ODD)), [{}, {ODD: ["R&D"]}]),
+    ]
+
+
+def of_python(case, law):
+    """Return findings as Python takes them."""
+    return {
+        name: (tuple(one) if law.place(name) in law.grids else set(one)) if isinstance(one, list) else one
+        for name, one in case.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def answers(models, tmp_path_factory):
+    given = [{"file": to_javascript(model), "cases": cases} for model, cases in models]
+    return in_node(SCRIPT, given, tmp_path_factory.mktemp("node"))
+
+
+def test_every_marginal_and_the_evidence_are_those_of_python(models, answers):
+    for (model, cases), found in zip(models, answers, strict=True):
+        law = model._value.law
+        for case, result in zip(cases, found, strict=True):
+            beliefs = law.believe(likelihoods_of(law, of_python(case, law)))
+            assert_allclose(result["logEvidence"], beliefs.log_evidence[0], rtol=0, atol=1e-9)
+            marginals = beliefs.marginals()
+            for j, given in zip(law.columns, result["marginals"], strict=True):
+                assert_allclose(given, marginals[j][0], rtol=0, atol=1e-9)
+                if j in law.grids and law.schema.names[j] not in case:
+                    density = law.density(j, marginals[j])
+                    wanted = [density.mean[0], density.std[0], *density.interval(0.8)[0]]
+                    width = float(density.cells.high[-1] - density.cells.low[0]) or 1.0
+                    assert_allclose(result["densities"][law.schema.names[j]], wanted, rtol=0, atol=1e-9 * width)
+
+
+def test_probabilities_are_those_of_python(models, tmp_path):
+    events = [
+        ({"species": ["Gentoo"]}, {"body_mass_g": [4800, None]}),
+        ({"body_mass_g": [3000, 4000], "sex": ["male"]}, {"island": ["Dream", "Biscoe"]}),
+    ]
+    model, law = models[0][0], models[0][0]._value.law
+    script = "const m = load(given.file); const result = given.events.map(([a, b]) => m.probability(a, b));"
+    found = in_node(script, {"file": to_javascript(model), "events": events}, tmp_path)
+    wanted = [model.probability(of_python(a, law), of_python(b, law)) for a, b in events]
+    assert_allclose(found, wanted, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("column", "low", "high"),
+    [("amount", 0, 2.5), ("amount", 0.3, 0.9), ("whole", 2, 6), ("tenths", -0.5, 1.2), ("body_mass_g", 2830, 5660)],
+)
+def test_the_density_of_a_known_range_stays_within_it(models, tmp_path, column, low, high):
+    model, given = (models[0][0], {"sex": "male"}) if column == "body_mass_g" else (models[1][0], {"flag": True})
+    inside = [low + (high - low) * share for share in (0.0, 0.02, 0.21, 0.5, 0.98)]
+    script = """
+const density = load(given.file).marginals({ ...given.given, [given.column]: given.range })[given.column];
+const result = given.inside.map((y) => density.probability(-Infinity, y));
+"""
+    case = {"file": to_javascript(model), "column": column, "range": [low, high], "given": given, "inside": inside}
+    found = in_node(script, case, tmp_path)
+    whole = model.probability({column: (low, high)}, given)
+    below = [model.probability({column: (None, y)}, given) for y in inside]
+    below_low = model.probability({column: po.Not((low, None))}, given)
+    assert_allclose(found, (np.array(below) - below_low) / whole, rtol=0, atol=1e-9)
+
+
+def test_the_nearest_cell_is_that_of_python(models, tmp_path):
+    law = models[1][0]._value.law
+    numbers = {}
+    for j, grid in law.grids.items():
+        cells = grid.cells
+        ends = np.concatenate([cells.low, cells.high, [cells.low[0] - 9, cells.high[-1] + 9]])
+        numbers[law.schema.names[j]] = np.concatenate([ends, ends + 0.3 * np.diff(np.sort(ends)).max()]).tolist()
+    script = """
+const { byName } = load(given.file);
+const of = ([name, ys]) => [name, ys.map((y) => byName.get(name).cells.nearest(y))];
+const result = Object.fromEntries(Object.entries(given.numbers).map(of));
+"""
+    found = in_node(script, {"file": to_javascript(models[1][0]), "numbers": numbers}, tmp_path)
+    for name, places in found.items():
+        assert places == law.grids[law.place(name)].cells.nearest(numbers[name]).tolist()
+
+
+def test_what_cannot_be_is_refused_by_a_sentence(models, tmp_path):
+    cases = [
+        {"body_mass_g": [100_000, None]},
+        {"flipper_length_mm": [200.2, 200.8]},
+        {"body_mass_g": [5, 3]},
+        {"body_mass_g": "heavy"},
+        {"species": ["Emperor"]},
+        {"species": []},
+        {"none": [1, 2]},
+    ]
+    script = """
+const model = load(given.file);
+const result = given.cases.map((known) => { try { model.query(known); return ""; } catch (e) { return e.message; } });
+"""
+    found = in_node(script, {"file": to_javascript(models[0][0]), "cases": cases}, tmp_path)
+    words = ["can be 100000 or more", "from 200.2 to 200.8", "exchange", "holds numbers", "never", "none", "no column"]
+    assert all(word in one for word, one in zip(words, found, strict=True)), found
+
+
+def test_a_model_of_too_many_numbers_is_refused(models, monkeypatch):
+    monkeypatch.setattr(written, "MOST_NUMBERS", 10)
+    with pytest.raises(ValueError, match="posteriori query") as refused:
+        to_javascript(models[0][0])
+    assert "language" not in str(refused.value)
+    monkeypatch.undo()
+    assert json.loads(to_javascript(models[3][0]))["kind"] == "joint"
