@@ -138,3 +138,14 @@ def test_a_model_without_tables_is_refused():
     model = po.GaussianDiscriminant().fit(load_penguins().drop("species"), load_penguins()["species"])
     with pytest.raises(NoTablesError, match="no tables"):
         Tables.of(model.model_)
+
+
+def test_two_thousand_known_children_that_disagree_do_not_underflow():
+    n = 2000
+    rare = [np.array([[[0.999, 0.001], [0.99, 0.01]]]), np.array([[[0.99, 0.01], [0.999, 0.001]]])]
+    columns = tuple(range(n + 1))
+    each = tuple(rare[i % 2] for i in range(n))
+    tables = Tables(np.zeros(1), columns, (-1, *(0,) * n), (np.array([[0.3, 0.7]]), *each))
+    found = tables.beliefs([np.ones((1, 2))] + [np.array([[0.0, 1.0]])] * n)
+    assert_allclose(found.log_evidence, n / 2 * np.log(1e-5))
+    assert_allclose(found.given_others()[0][0], [[0.3, 0.7]])

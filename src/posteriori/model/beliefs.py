@@ -118,8 +118,8 @@ class Tables:
                 continue
             sent = np.matmul(own.transpose(1, 0, 2), table.transpose(0, 2, 1)).transpose(1, 0, 2)
             upward[j] = _scaled(sent, scale[j])
-            below[parent] = below[parent] * upward[j].values
-            scale[parent] = scale[parent] + upward[j].log_scale
+            joined = _scaled(below[parent] * upward[j].values, scale[parent] + upward[j].log_scale)
+            below[parent], scale[parent] = joined.values, joined.log_scale
         gathered = [Message(values, of_values) for values, of_values in zip(below, scale, strict=True)]
         return Beliefs(self, list(likelihoods), gathered, upward)
 
