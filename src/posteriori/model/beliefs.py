@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -184,11 +183,13 @@ class Beliefs:
     def _siblings(self, parent: int, j: int) -> Message:
         """Return the product of the messages of the children of a column but one."""
         all_of_them, own = self.below[parent], self.upward[j]
-        log_scale = all_of_them.log_scale - own.log_scale
         if (own.values > 0).all():
-            return Message(all_of_them.values / own.values, log_scale)
-        others = [self.upward[k].values for k, above in enumerate(self.tables.parents) if above == parent and k != j]
-        return Message(functools.reduce(np.multiply, others, np.ones_like(all_of_them.values)), log_scale)
+            return Message(all_of_them.values / own.values, all_of_them.log_scale - own.log_scale)
+        found = Message(np.ones_like(all_of_them.values), np.zeros_like(all_of_them.log_scale))
+        for k, above in enumerate(self.tables.parents):
+            if above == parent and k != j:
+                found = _scaled(found.values * self.upward[k].values, found.log_scale + self.upward[k].log_scale)
+        return found
 
     def _mixed(self, given: Array, log_scale: Array) -> tuple[Array, Array]:
         """Return the mixture over components of numbers of the codes of a column, (n, Z, K), and the log of its sum."""
