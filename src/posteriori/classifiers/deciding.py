@@ -15,6 +15,8 @@ from posteriori.scoring.class_shares import PriorEstimate, compare_densities, es
 from posteriori.scoring.decisions import decision_of
 from posteriori.scoring.expected_performance import ExpectedPerformance, expected_performance
 from posteriori.scoring.prediction_sets import SCORES, PredictionSets, Score, limits, scores_of
+from posteriori.scoring.threshold_choice import Aim, ThresholdChoice, choose_threshold
+from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
@@ -249,6 +251,60 @@ class Decides(OfClasses):
         with np.errstate(invalid="ignore"):
             included |= probability >= probability.max(axis=1, keepdims=True)  # the most probable class
         return PredictionSets(classes, included, coverage, len(y_true))
+
+    def choose_threshold(
+        self,
+        label: Any,
+        *,
+        precision: float | None = None,
+        recall: float | None = None,
+        capacity: float | None = None,
+        held_out: HeldOut | None = None,
+    ) -> ThresholdChoice:
+        """Choose the probability of a class from which rows are decided for it, by held-out rows.
+
+        Parameters
+        ----------
+        label : Any
+            The class.
+        precision : float, optional
+            Find as many rows of the class as possible, of which this share of the rows decided for it are right.
+        recall : float, optional
+            Find this share of the rows of the class, with as few others as possible.
+        capacity : float, optional
+            Decide for the class in at most this share of the rows.
+        held_out : HeldOut, optional
+            As in `predict_set`.
+
+        Returns
+        -------
+        ThresholdChoice
+            ``threshold`` and what it does on held-out rows, with intervals; ``thresholds`` is for `decide`.
+
+        Raises
+        ------
+        ValueError
+            Not one of the three is given, or none of the thresholds reaches it; there is no such class; or the model
+            keeps no held-out predictions.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> birds = load_penguins().select("island", "body_mass_g", "sex", "species")
+        >>> model = po.GenerativeClassifier(members=["nb", "tan"]).fit(birds, "species")
+        >>> choice = model.choose_threshold("Chinstrap", recall=0.9)
+        >>> 0.9 <= choice.recall <= 1.0, choice.precision < choice.recall
+        (True, True)
+        >>> po.decide(model.predict_proba(birds), model.classes_, thresholds=choice.thresholds).shape
+        (344,)
+        """
+        classes = self._value.classes.tolist()
+        if label not in classes:
+            raise ValueError(f"{label!r} is not a class of the model; {closest(str(label), list(map(str, classes)))}")
+        posterior, y_true = self._held_out_posteriors(held_out)
+        k = classes.index(label)
+        return choose_threshold(posterior[:, k], y_true == k, label, Aim(precision, recall, capacity))
 
     def _held_out_posteriors(self, held_out: HeldOut | None) -> tuple[Array, Array]:
         """Return p(y | x) of held-out rows, (m, C), and their classes, (m,)."""
