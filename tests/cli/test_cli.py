@@ -183,7 +183,7 @@ REFUSALS = [
     (("predict", "small.csv", "small.csv"), "is a table, and the model comes first"),
     (("predict", ".", "small.csv"), "is a folder"),
     (("predict", "MODEL", "small.csv"), "the table has no column of the model"),
-    (("predict", "MODEL", "penguins.csv", "--output", "out.xlsx"), "a spreadsheet, which is not written"),
+    (("predict", "MODEL", "penguins.csv", "--output", "out.xls"), "a kind that is not written; write .xlsx"),
     (("predict", "MODEL", "penguins.csv", "--output", "out.csv.zst"), "zstd"),
     (("predict", "MODEL", "penguins.csv", "--output", "no/out.csv"), "no folder 'no'"),
     (("predict", "MODEL", "renamed.csv"), "is it 'bill_lenght_mm'?"),

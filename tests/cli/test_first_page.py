@@ -198,20 +198,47 @@ def test_a_threshold_is_named_where_few_rows_of_a_class_are_found_and_probabilit
     assert in_words.threshold_to_find_more(found) is None
 
 
-def test_the_first_page_names_the_option_for_a_rare_class(tmp_path, monkeypatch):
+@pytest.mark.parametrize("names", [("fine", "fraud"), (0, 1)])
+def test_the_first_page_says_what_the_ranking_of_a_rare_class_is_worth(names, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     fraud = rng.random(800) < 0.06
-    rows = pl.DataFrame({"amount": rng.normal(size=800) + 1.2 * fraud, "y": np.where(fraud, "fraud", "fine")})
+    rows = pl.DataFrame({"amount": rng.normal(size=800) + 1.2 * fraud, "y": np.array(names)[fraud.astype(int)]})
     rows.write_csv("t.csv")
-    page = CommandLine(model="nb", details=False).succeeds("fit", "t.csv", "--target", "y", "-o", "m.posteriori")
-    option = re.search(r"posteriori predict m\.posteriori … --threshold (fraud=[\d.]+); --proba ranks rows", page)[1]
-    rows.drop("y").write_csv("new.csv")
-    usual, found = (
-        CommandLine().succeeds("predict", "m.posteriori", "new.csv", *more).count("fraud")
-        for more in ((), ("--threshold", option))
+    line = CommandLine(model="nb", details=False)
+    page = line.succeeds("fit", "t.csv", "--target", "y", "-o", "m.posteriori")
+    shown = "fraud" if names[1] == "fraud" else "y = 1"
+    pattern = (
+        rf"the first (5.*?) ?% of the rows hold ([\d.]+) of 100 that are “{shown}”: posteriori predict m\.posteriori … "
+        rf"--sort {names[1]} --top N, or --threshold ({names[1]}=[\d.]+)"
     )
-    assert found > 5 * usual
+    _, found, option = re.search(pattern, page).groups()
+    rows.drop("y").write_csv("new.csv")
+    decided = pl.read_csv(line.succeeds("predict", "m.posteriori", "new.csv", "--threshold", option).encode())
+    chosen = (decided["prediction"] == names[1]).to_numpy()
+    assert abs(chosen.sum() - 40) < 15
+    # The page is about held-out rows, which the model of all rows ranks nearly as well.
+    assert abs(fraud[chosen].sum() / fraud.sum() - float(found) / 100) < 0.1
+    usual = pl.read_csv(line.succeeds("predict", "m.posteriori", "new.csv").encode())["prediction"] == names[1]
+    assert chosen.sum() > 5 * usual.sum()
+    top = line.succeeds("predict", "m.posteriori", "new.csv", "--sort", names[1], "--top", 40)
+    assert {*pl.read_csv(top.encode())["row"][:20]} <= {*np.flatnonzero(chosen)}
+
+
+def test_the_rows_ranked_first_are_counted_as_by_hand():
+    rng = np.random.default_rng(0)
+    y_true = (rng.random(1000) < 0.08).astype(int)
+    p = np.clip(0.08 + 0.1 * y_true + 0.04 * rng.normal(size=1000), 0.001, 0.45)
+    posterior = np.column_stack([1 - p, p])
+    prior = np.tile([0.92, 0.08], (1000, 1))
+    found = HeldOut(np.log(posterior), prior, y_true, np.ones(1000), np.array(["a", "b"]), "made up")
+    share, recall, threshold = in_words.first_ranked(found.figures, *found.judged)
+    best = np.argsort(-p)[:50]
+    assert share == pytest.approx(0.05)
+    assert recall == pytest.approx(y_true[best].sum() / y_true.sum())
+    assert threshold <= p[best[-1]] < threshold * 1.01
+    guessing = held_out(0.8, 0.3)
+    assert in_words.first_ranked(guessing.figures, *guessing.judged) is None
 
 
 def test_the_interval_holds_the_accuracy_and_stays_within_bounds():

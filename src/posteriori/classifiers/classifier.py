@@ -17,6 +17,7 @@ from posteriori.classifiers.notebooks import priors_html
 from posteriori.classifiers.partitions import require_in_memory, supports_partitions
 from posteriori.classifiers.training_record import kept_sentences, record_of
 from posteriori.explain import Explanation
+from posteriori.explain.of_rows import explanation_of
 from posteriori.explain.words import WordFactors, word_factors_of
 from posteriori.fitting.fitted import TrainingRecord
 from posteriori.learning.importance import Importance, importance_under_model
@@ -214,20 +215,8 @@ class Classifier(ClassifierMixin, Decides):
 
         log_factors = source.map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])  # threads may finish in any order
-        kept, d = list(self.schema_.modelled), len(posterior.schema.columns)
-        place = {j: k for k, j in enumerate(kept)}
-        given = posterior.given
-        return Explanation(
-            self.classes_,
-            tuple(self.schema_.names[j] for j in kept),
-            values[:, kept],
-            posterior.bias,
-            log_factors[:, :, kept],
-            given and tuple(tuple(place[i] for i in given[j] if i in place) for j in kept),
-            posterior.is_weighted,
-            tuple(row for start in sorted(words) for row in words[start]),
-            posterior.begins_at_prior,
-        ).with_pairs([(place[i], place[j]) for i, j in posterior.pairs], log_factors[:, :, d:])
+        of_words = tuple(row for start in sorted(words) for row in words[start])
+        return explanation_of(posterior, self.classes_, values, log_factors, of_words)
 
     @partial(explain_unknown_keywords, groups={}, wanted=OF_SAMPLING)
     def sample(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import reprlib
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.messages import UserError, as_user_errors, warn
+from posteriori.cli.messages import UserError, as_user_errors, refuse_given, warn
 from posteriori.cli.models import align, load_classifier_or_regressor, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath, Positive, TablePath
 from posteriori.cli.targets import check_column, labelled_rows, rows_with_number
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.classifiers.generative_regressor import Regressor
+    from posteriori.facts.model import Facts
 
 
 def evaluate(
@@ -36,19 +38,40 @@ def evaluate(
         ),
     ] = None,
     positive: Positive = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=P", help="Judge decisions: CLASS where its probability is P or more."),
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Judge decisions by costs, as in predict: .json or table."),
+    ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Judge decisions: the class of --positive in the N (or N%) rows where it is most probable.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Score the predictions for a labelled table.
 
     The scores are accuracy, log-loss, Brier score, AUC, precision, recall, F1 and calibration; of a number CRPS, log
     score, RMSE, MAE, R² and the coverage of its intervals. Rows that the model was trained on are scored by their
-    out-of-fold predictions, which fit keeps in the model file of a classifier.
+    out-of-fold predictions, which fit keeps in the model file of a classifier. Decisions are judged beside the most
+    probable class.
     Details: docs/command_line.md.
 
     Example:
 
         posteriori evaluate penguins.posteriori penguins.csv
     """
+    from posteriori.cli.decided import AskedDecision, decision_facts
+
+    asked = AskedDecision(threshold, costs, capacity)
+    asked.check()
     estimator = load_classifier_or_regressor(model)
     frame = read_for(estimator, table, target)
     target = target or estimator.schema_.target
@@ -61,6 +84,7 @@ def evaluate(
     from posteriori.classifiers.generative_regressor import Regressor
 
     if isinstance(estimator, Regressor):
+        refuse_given(asked.given, "classes", "predicts a number")
         _evaluate_numbers(estimator, frame, target, table, positive, as_json)
         return
     read = with_cut_target(frame, estimator, target)
@@ -76,11 +100,8 @@ def evaluate(
     with as_user_errors():
         chosen = chosen_class(estimator, positive)
         labels = read_labels(target, read_table(frame))
-        unseen = [label for label in labels.infer().categories if label not in estimator.target_.lookup]
-    if unseen:
-        known = ", ".join(map(reprlib.repr, labels_of(estimator)[:8]))
-        label = reprlib.repr(unseen[0])
-        raise UserError(f"the target {target!r} holds {label}, which is not a class of the model ({known})")
+        _refuse_unseen(estimator, target, labels.infer().categories)
+    asked.check_class(chosen, labels_of(estimator))
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator.schema_)
     outside = _outside(estimator, features)
     with as_user_errors():
@@ -88,6 +109,7 @@ def evaluate(
         found = judge_rows(estimator, features, y_true)
         seen = share_of_seen_rows(estimator, features)
     evaluation.say_training_rows(found)
+    held_out = replace(found.held_out, positive=chosen)
     facts = {
         "command": "evaluate",
         "table": str(table),
@@ -96,9 +118,29 @@ def evaluate(
         "share_of_training_rows": max(seen, found.n_kept / frame.height),
         "out_of_fold_rows": found.n_kept,
         "outside_of_training_range": outside,
-        **evaluation.evaluation_facts(estimator, replace(found.held_out, positive=chosen)),
+        **evaluation.evaluation_facts(estimator, held_out),
+        **decision_facts(asked, held_out, labels_of(estimator)),
     }
-    (tables.print_json if as_json else evaluation.print_evaluation)(facts)
+    (tables.print_json if as_json else _print)(facts)
+
+
+def _print(facts: Facts) -> None:
+    from posteriori.cli import decided, evaluation
+
+    evaluation.print_evaluation(facts)
+    if "decision" in facts:
+        decided.print_decision(facts)
+
+
+def _refuse_unseen(estimator: GenerativeEstimator, target: str, labels: Sequence[Any]) -> None:
+    """Raise UserError if rows have a label that is no class of the model."""
+    from posteriori.facts.model import labels_of
+
+    unseen = [label for label in labels if label not in estimator.target_.lookup]
+    if unseen:
+        known = ", ".join(map(reprlib.repr, labels_of(estimator)[:8]))
+        label = reprlib.repr(unseen[0])
+        raise UserError(f"the target {target!r} holds {label}, which is not a class of the model ({known})")
 
 
 def _outside(estimator: GenerativeEstimator, features: pl.DataFrame) -> dict[str, int] | None:

@@ -95,7 +95,7 @@ def print_evaluation(facts: Facts) -> None:
     out.print()
     print_scores(out, f"{facts['table']}, {facts['rows']:,} rows", facts)
     labels = [label_text(entry["class"]) for entry in facts["classes"]]
-    _print_confusion(out, labels, facts["confusion"])
+    print_confusion(out, labels, facts["confusion"])
     table = new_table("class", "rows", "precision", "recall", "F1")
     for label, entry in zip(labels, facts["classes"], strict=True):
         measures = (probability(entry[name]) for name in ("precision", "recall", "f1"))
@@ -112,7 +112,7 @@ def print_evaluation(facts: Facts) -> None:
     out.print(f"expected calibration error {facts['expected_calibration_error']:.4f}")
 
 
-def _print_confusion(out: Console, labels: Sequence[str], confusion: Any) -> None:
+def print_confusion(out: Console, labels: Sequence[str], confusion: Any) -> None:
     """Print the confusion matrix; with numbered columns or only its largest errors if it does not fit."""
     cells = [[str(cell) if cell else "·" for cell in row] for row in confusion]
     named = new_table("true ↓  predicted →", *labels)

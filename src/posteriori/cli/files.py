@@ -287,6 +287,11 @@ def writes_text(path: Path | None) -> bool:
     return path is None or format_of(path) in SEPARATORS
 
 
+def is_spreadsheet(path: Path) -> bool:
+    """Return whether an output is a spreadsheet that can be written."""
+    return path.suffix.lower() == ".xlsx"
+
+
 def stem_of(tables: Sequence[str]) -> str:
     """Return the name of a table's file without its suffixes, or that of the common folder of several files."""
     from posteriori.reading.scanning import format_of
@@ -491,11 +496,12 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
     """
     from posteriori.reading.dialects import SEPARATORS
     from posteriori.reading.scanning import format_of
+    from posteriori.tables.spreadsheets import write_excel
 
     with as_user_errors():
         kind = format_of(path)
-    if kind == "excel":
-        raise UserError(f"{str(path)!r} is a spreadsheet, which is not written; write .csv or .parquet")
+    if kind == "excel" and not is_spreadsheet(path):
+        raise UserError(f"{str(path)!r} is a spreadsheet of a kind that is not written; write .xlsx or .csv")
     packed = path.suffix.lower()
     if packed == ".zst":
         raise UserError(
@@ -503,7 +509,10 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
         )
 
     def write(frame: pl.DataFrame, position: Path) -> None:
-        if kind == "parquet":
+        if kind == "excel":
+            with as_user_errors():
+                write_excel(frame, position)
+        elif kind == "parquet":
             frame.write_parquet(position)
         elif kind == "arrow":
             frame.write_ipc(position)

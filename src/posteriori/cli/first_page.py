@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from posteriori.cli.options import spellings, unlabelled_line
 from posteriori.cli.tables import console, group_text, label_text, print_sentences
+from posteriori.model_selection import in_words
 from posteriori.registry import in_seen_words
 from posteriori.reporting.alerts import LEAKS
 from posteriori.support.formatting import listed, percent, plural
@@ -21,13 +22,19 @@ _MOST_NAMED = 3  # columns
 _DRIFT = "changes along the rows"
 
 
-def what_threshold(facts: Facts) -> str:
-    """Return how to find more rows of a class of interest that is hardly ever predicted; empty where it is."""
-    share = facts["threshold_to_find_more"]
-    if share is None:
+def what_ranking(facts: Facts) -> str:
+    """Return the yield of a ranking of a class of interest that is hardly ever predicted; empty where it is."""
+    found = facts["first_ranked"]
+    if found is None:
         return ""
-    named = shlex.quote(f"{spellings(facts['positive'])[0]}={share:.2g}")
-    return f"To find more: posteriori predict {shlex.quote(facts['output'])} … --threshold {named}; --proba ranks rows"
+    label, predict = spellings(facts["positive"])[0], f"posteriori predict {shlex.quote(facts['output'])} …"
+    name = in_words.class_phrases([facts["positive"]], facts["target"])[0]
+    threshold = shlex.quote(f"{label}={found['threshold']:g}")
+    return (
+        f"Ranked by probability, the first {percent(found['rows'])} of the rows hold "
+        f"{in_words.of_hundred(found['found'])} of 100 that are “{name}”: "
+        f"{predict} --sort {shlex.quote(label)} --top N, or --threshold {threshold}"
+    )
 
 
 def what_matters(facts: Facts) -> str:
@@ -145,7 +152,7 @@ def print_first_page(facts: Facts) -> None:
         out.print(facts["hold_out"]["sentence"])
     print_sentences(out, facts["summary"])
     judged = len(facts["classes"]) > 1
-    sentences = what_threshold(facts), what_matters(facts), what_pairs(facts), what_to_look_at(facts)
+    sentences = what_ranking(facts), what_matters(facts), what_pairs(facts), what_to_look_at(facts)
     for sentence in sentences if judged else ():
         if sentence:
             out.print(sentence, soft_wrap=True)

@@ -249,8 +249,15 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
             judged.predictions.figures, in_words.class_phrases(labels_of(estimator), schema.target)
         ),
         "threshold_to_find_more": in_words.threshold_to_find_more(judged.predictions.figures),
+        "first_ranked": _first_ranked(judged),
         "rows_to_look_at": [{"row": row, "probability": p} for row, p in judged.doubtful],
     }
+
+
+def _first_ranked(judged: Judged) -> Facts | None:
+    """Return the yield of the rows ranked first by a class that is hardly ever predicted."""
+    found = in_words.first_ranked(judged.predictions.figures, *judged.predictions.judged)
+    return None if found is None else dict(zip(("rows", "found", "threshold"), found, strict=True))
 
 
 def find_alerts(estimator: GenerativeEstimator, rows: Scan, target: str, description: ScannedTable) -> list[Facts]:

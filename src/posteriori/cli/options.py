@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from posteriori.classifiers.estimator import Estimator
 
 
-WRITTEN = ".csv, .tsv, .parquet, .arrow or .ndjson"
+WRITTEN = ".csv, .tsv, .xlsx, .parquet, .arrow or .ndjson"
 FORMATS = "CSV, TSV, Excel, Parquet, Arrow or NDJSON; - is stdin"
 
 TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help=f"A table: {FORMATS}.", show_default=False)]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.files import open_as_written, write_out, writer_of
+from posteriori.cli.files import csv_text_of, is_spreadsheet, open_as_written, write_out, writer_of, writes_text
+from posteriori.cli.lists import COST, Order, Predicting, list_of, order_of, reasons_of_rows, row_column, with_reserved
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar, refuse_given
 from posteriori.cli.models import joint_model_in, load_posterior_or_regressor, scan_for
 from posteriori.cli.options import (
@@ -26,15 +27,15 @@ from posteriori.cli.options import (
     spellings,
     split_names,
 )
-from posteriori.cli.outputs import output_at
+from posteriori.cli.outputs import Output, output_at
 
 if TYPE_CHECKING:
     from posteriori.classifiers import JointModel
     from posteriori.classifiers.generative_regressor import Regressor
+    from posteriori.reading import Scan
     from posteriori.scoring.decisions import Decision
-    from posteriori.scoring.files import RowPredictor
     from posteriori.scoring.fitted import FittedPosterior
-    from posteriori.tables import Column, Schema
+    from posteriori.tables import Column
 
 
 def thresholds_in(given: Sequence[str] | None, classes: Sequence[Any]) -> Decision | None:
@@ -144,6 +145,16 @@ class _Asked:
     costs: Path | None
     coverage: float | None
     quantiles: str | None
+    sort: str | None
+    top: int | None
+    reasons: int | None
+
+    def check(self) -> None:
+        """Raise UserError if options need or exclude each other."""
+        if self.threshold and self.costs is not None:
+            raise UserError("--threshold and --costs are two rules for one prediction; remove one of them")
+        if self.top is not None and self.sort is None:
+            raise UserError("--top takes the first rows of a sorted list; add --sort, such as --sort CLASS")
 
     def decision(self, labels: Sequence[Any]) -> Decision | None:
         """Return the rule that predicts a class."""
@@ -160,26 +171,38 @@ class _Asked:
         refuse_given(given | {"--strangeness": self.strangeness}, "classes", "predicts a number")
 
 
-def _predictor_of(fitted: FittedPosterior | Regressor, asked: _Asked) -> tuple[RowPredictor, Schema, Column | None]:
-    """Return the predictor of a model of one column, and the columns that it reads; of a class also that of classes."""
+def _predictor_of(fitted: FittedPosterior | Regressor, asked: _Asked) -> tuple[Predicting, Column | None]:
+    """Return the predictor of a model of one column, and of a class also the column of classes."""
     from posteriori.scoring.files import RowPredictor, Wanted
     from posteriori.scoring.fitted import FittedPosterior
 
     if isinstance(fitted, FittedPosterior):
         asked.refuse_of_numbers()
         labels: list[Any] = fitted.labels  # type: ignore[assignment]  # a regressor with labels does not exist
-        wanted = Wanted(asked.proba, asked.strangeness, asked.decision(labels))
-        return RowPredictor.of_classes(fitted, wanted), fitted.schema, fitted.target
+        decision = asked.decision(labels)
+        wanted = Wanted(asked.proba or asked.sort is not None, asked.strangeness, decision)
+
+        def of_classes(predictor: RowPredictor, n: int, label: Any) -> RowPredictor:
+            from posteriori.facts.reasons import with_reasons_of_classes
+
+            return with_reasons_of_classes(fitted, predictor, n, label)
+
+        return Predicting(RowPredictor.of_classes(fitted, wanted), labels, decision, of_classes), fitted.target
     asked.refuse_of_classes()
     from posteriori.facts.numbers import number_predictor
 
+    def of_numbers(predictor: RowPredictor, n: int, label: Any) -> RowPredictor:
+        from posteriori.facts.reasons import with_reasons_of_numbers
+
+        return with_reasons_of_numbers(fitted, predictor, n)
+
     # Odd cells of a target that is known do not matter.
-    return number_predictor(fitted, _levels(asked.coverage, asked.quantiles)), fitted.schema_, None
+    return Predicting(number_predictor(fitted, _levels(asked.coverage, asked.quantiles)), None, None, of_numbers), None
 
 
 def _joint_predictor(
     model: JointModel, column: str | None, method: Method | None, asked: _Asked, path: Path
-) -> tuple[RowPredictor, Schema, Column | None]:
+) -> tuple[Predicting, Column | None]:
     """Return the predictor of one column by a joint model, or by a pool that its file holds.
 
     Raises
@@ -210,12 +233,14 @@ def _joint_predictor(
         pool = estimator_of(value.pools[column])
         return _predictor_of(pool if isinstance(pool, Regressor) else pool.fitted_.predictor, asked)
     refuse_given({"--strangeness": asked.strangeness}, "models of one column", "is a joint model")
+    refuse_given({"--reasons": asked.reasons is not None}, "models of one column (--method pool)", "is a joint model")
     is_number = column in [value.schema.names[j] for j in value.law.grids]
     (asked.refuse_of_classes if is_number else asked.refuse_of_numbers)()
-    decision = None if is_number else asked.decision(model.categories(column))
+    labels = None if is_number else model.categories(column)
+    decision = None if labels is None else asked.decision(labels)
     levels = _levels(asked.coverage, asked.quantiles) if is_number else {}
-    predictor = joint_predictor(model, column, levels, asked.proba, decision)
-    return predictor, predictor.schema, None
+    predictor = joint_predictor(model, column, levels, asked.proba or asked.sort is not None, decision)
+    return Predicting(predictor, labels, decision, None), None
 
 
 def predict(
@@ -257,6 +282,22 @@ def predict(
             "--target", "-t", metavar="NAME", help="Of a joint model: the column to predict.", show_default=False
         ),
     ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="List rows by the probability of CLASS, highest first; or by cost, mean, or a result.",
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Of a sorted list: the first N rows.", show_default=False),
+    ] = None,
+    reasons: Annotated[
+        int | None,
+        typer.Option(metavar="K", min=1, help="Add the K columns that count most in each row.", show_default=False),
+    ] = None,
     method: Annotated[
         Method | None,
         typer.Option(
@@ -274,46 +315,107 @@ def predict(
 
     The output has one row per row of the table, in the same order, with the column prediction. Of a number that is its
     mean, beside the ends of its interval, prediction_low and prediction_high. A model saved by cluster predicts the
-    component, and a joint model the column of --target. A category unseen in training counts as missing. log_density is
-    log p(row) in nats; strangeness is the share of rows drawn from the model that are more probable: 0.999 is strange.
-    Details: docs/command_line.md.
+    component, and a joint model the column of --target. A category unseen in training counts as missing. A list (of
+    --sort, or as .xlsx) has all columns of the table or those of --with, and is rounded. The parts of --reasons add up
+    to log_odds, or to the mean. log_density is log p(row) in nats; strangeness is the share of rows drawn from the
+    model that are more probable. Details: docs/command_line.md.
 
     Example:
 
-        posteriori predict penguins.posteriori penguins.csv --proba --with sex
+        posteriori predict penguins.posteriori penguins.csv --sort Gentoo --top 20
     """
     place = None
     if output is not None:
         writer_of(output)
         place = output_at(output, [model, *table, *([] if costs is None else [costs])], force)
-    if threshold and costs is not None:
-        raise UserError("--threshold and --costs are two rules for one prediction; remove one of them")
     if append and with_columns:
         raise UserError("--append writes all columns, and --with some of them; remove one of the options")
-    asked = _Asked(proba, strangeness, threshold, costs, coverage, quantiles)
+    asked = _Asked(proba, strangeness, threshold, costs, coverage, quantiles, sort, top, reasons)
+    asked.check()
     joint = joint_model_in(model)
     if joint is not None:
-        predictor, schema, target = _joint_predictor(joint, column, method, asked, model)
+        made, target = _joint_predictor(joint, column, method, asked, model)
     else:
         refuse_given(
             {"--target": column is not None, "--method": method is not None}, "joint models", "is of one column"
         )
-        predictor, schema, target = _predictor_of(load_posterior_or_regressor(model), asked)
-    written = open_as_written(table) if append or with_columns else None
-    names = [] if written is None else list(written.names) if append else split_names(with_columns)
-    from posteriori.scoring.files import columns_beside, predictions, write_predictions
-    from posteriori.tables.formulas import without_formulas
-    from posteriori.tables.writing import csv_text
+        made, target = _predictor_of(load_posterior_or_regressor(model), asked)
+    order = None if sort is None else order_of(sort, made)
+    for_people = sort is not None or (output is not None and is_spreadsheet(output))
+    every = append or (for_people and not with_columns)
+    written = open_as_written(table) if every or with_columns else None
+    names = [] if written is None else list(written.names) if every else split_names(with_columns)
+    from posteriori.scoring.files import columns_beside
 
     with as_user_errors():
         beside = columns_beside(written, names)
-    scan = scan_for(schema, target, table, names)
+    scan = scan_for(made.predictor.schema, target, table, names)
     apart = output is not None or not sys.stdout.isatty()
     with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart and not quiet) as progress:
-        if place is not None:
-            with place.writing() as path:
-                write_predictions(predictor, scan, path, beside, escape_formulas, progress)
-            return
-        frames = predictions(predictor, scan, beside, progress)
-        for number, frame in enumerate(without_formulas(frames, escape_formulas)):
-            write_out(csv_text(frame, header=not number))
+        if for_people:
+            _write_list(made, order, asked, scan, beside, place, escape_formulas, progress)
+        else:
+            _write_rows(made, asked, scan, beside, place, escape_formulas, progress)
+
+
+def _write_rows(
+    made: Predicting,
+    asked: _Asked,
+    scan: Scan,
+    beside: Scan | None,
+    place: Output | None,
+    escape_formulas: bool,
+    progress: Callable[[int], None] | None,
+) -> None:
+    """Write all rows in their order, a part at a time."""
+    from posteriori.scoring.files import predictions, write_predictions
+    from posteriori.tables.formulas import without_formulas
+    from posteriori.tables.writing import csv_text
+
+    predictor = made.predictor
+    if asked.reasons is not None and made.add_reasons is not None:
+        predictor = made.add_reasons(predictor, asked.reasons, None)
+    if place is not None:
+        with place.writing() as path:
+            write_predictions(predictor, scan, path, beside, escape_formulas, progress)
+        return
+    frames = predictions(predictor, scan, beside, progress)
+    for number, frame in enumerate(without_formulas(frames, escape_formulas)):
+        write_out(csv_text(frame, header=not number))
+
+
+def _write_list(
+    made: Predicting,
+    order: Order | None,
+    asked: _Asked,
+    scan: Scan,
+    beside: Scan | None,
+    place: Output | None,
+    escape_formulas: bool,
+    progress: Callable[[int], None] | None,
+) -> None:
+    """Write a list for people. With --top the reasons of the listed rows alone are computed, in a second reading."""
+    from posteriori.scoring.files import predictions
+    from posteriori.support.atomic_write import atomic_write
+    from posteriori.tables.formulas import without_formulas
+
+    as_text = place is None or writes_text(place.path)
+    if escape_formulas and not as_text:
+        raise UserError("--escape-formulas is for CSV and TSV, and no other file runs text as a formula; leave it out")
+    predictor, number, reasons_of = made.predictor, row_column(beside), None
+    if asked.reasons is not None and made.add_reasons is not None:
+        wider = made.add_reasons(predictor, asked.reasons, None if order is None else order.label)
+        if asked.top is None:
+            predictor = wider
+        else:
+            names = wider.columns[len(predictor.columns) :]
+            reasons_of, predictor = reasons_of_rows(wider, scan, names), with_reserved(predictor, names)
+    frames = predictions(with_reserved(predictor, [number, COST]), scan, beside, progress)
+    found = list_of(frames, made, order, asked.top, reasons_of, number, asked.proba)
+    if as_text:
+        found = next(iter(without_formulas(iter([found]), escape_formulas)))
+    if place is None:
+        write_out(csv_text_of(found))
+        return
+    with place.writing() as path, atomic_write(path) as position:
+        writer_of(path)(found, position)

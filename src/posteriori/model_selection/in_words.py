@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.fitting.held_out_figures import HeldOutFigures
+from posteriori.model_selection.ranking import Ranking
 from posteriori.support.formatting import cell_text, escaped, shortened
 from posteriori.support.typing import Array
 
@@ -15,6 +16,7 @@ _TWO_SIDED = 1.96  # standard errors of a 95 % interval
 _SMALL = 0.02  # a difference of confidence and accuracy that no reader acts on
 _DOUBTFUL = 0.05  # a probability of the stated class below which a row is worth a look
 _FEW_FOUND = 0.1  # of the rows of a class, below which another threshold is named
+_FIRST = 0.05  # of the rows, ranked by probability
 _LONGEST = 32  # characters of a class
 MOST_ROWS = 3  # rows that are named
 
@@ -89,9 +91,38 @@ def how_complete(found: HeldOutFigures, labels: Sequence[str]) -> str:
 def threshold_to_find_more(found: HeldOutFigures) -> float | None:
     """Return the share of the class of interest if, of two classes, few of its rows are found at one half."""
     c = found.of_interest
-    if c is None or len(found.true) > 2 or c == found.commonest or found.verdict == "uninformative":
+    return found.true[c] / found.n if c is not None and len(found.true) == 2 and _is_hardly_found(found) else None
+
+
+def _is_hardly_found(found: HeldOutFigures) -> bool:
+    """Return whether few rows of the class of interest are found, although the probabilities are informative."""
+    c = found.of_interest
+    if c is None or c == found.commonest or found.verdict == "uninformative":
+        return False
+    return found.true[c] > 0 and found.correct[c] < _FEW_FOUND * found.true[c]
+
+
+def first_ranked(
+    found: HeldOutFigures, y_true: Array, posterior: Array, weight: Array
+) -> tuple[float, float, float] | None:
+    """Return the yield of the rows ranked first by the probability of a class of interest that is hardly found.
+
+    Returns
+    -------
+    tuple of float, or None
+        The share of all rows, about 5 %; the share of the rows of the class that are among them; and the probability of
+        the last one, rounded down to three digits. None where enough rows of the class are found, or there is none.
+    """
+    c = found.of_interest
+    if c is None or not _is_hardly_found(found):
         return None
-    return found.true[c] / found.n if found.true[c] > 0 and found.correct[c] < _FEW_FOUND * found.true[c] else None
+    ranking = Ranking.of(y_true, posterior, c, weight)
+    last = int(np.argmax(ranking.selected >= _FIRST - 1e-9))
+    lowest = float(ranking.threshold[last])
+    if not 0.0 < lowest < 1.0:
+        return None
+    unit = 10.0 ** (np.floor(np.log10(lowest)) - 2)
+    return float(ranking.selected[last]), float(ranking.recall[last]), float(f"{np.floor(lowest / unit) * unit:.3g}")
 
 
 def how_trustworthy(found: HeldOutFigures) -> str:

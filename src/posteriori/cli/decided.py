@@ -1,0 +1,144 @@
+"""Figures of evaluate on decisions: by thresholds, costs or a capacity, beside the most probable class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posteriori.cli.evaluation import print_confusion
+from posteriori.cli.messages import UserError
+from posteriori.cli.predict import costs_in, thresholds_in
+from posteriori.cli.tables import console, label_text, new_table, print_table
+from posteriori.model_selection.metrics import ClassScores
+from posteriori.support.formatting import number, plural, probability
+from posteriori.support.typing import Array
+
+if TYPE_CHECKING:
+    from posteriori.facts.model import Facts
+    from posteriori.model_selection import HeldOut
+
+
+@dataclass(frozen=True)
+class AskedDecision:
+    """The options of evaluate on decisions."""
+
+    threshold: Sequence[str] | None
+    costs: Path | None
+    capacity: str | None
+
+    @property
+    def given(self) -> dict[str, bool]:
+        """Whether each option is given."""
+        return {
+            "--threshold": bool(self.threshold),
+            "--costs": self.costs is not None,
+            "--capacity": self.capacity is not None,
+        }
+
+    def check(self) -> None:
+        """Raise UserError if options exclude each other, or the capacity is none."""
+        if self.threshold and self.capacity is not None:
+            raise UserError("--threshold and --capacity are two rules for one decision; remove one of them")
+        if self.capacity is not None:
+            self.rows(1)
+
+    def check_class(self, positive: Any, labels: Sequence[Any]) -> None:
+        """Raise UserError if the rows of --capacity could be ranked by several classes."""
+        if self.capacity is not None and positive is None and len(labels) != 2:
+            raise UserError("--capacity ranks rows by one class; name it with --positive LABEL")
+
+    def rows(self, n: int) -> int:
+        """Return the number of rows, of n, that --capacity N or N% allows."""
+        text = (self.capacity or "").strip()
+        try:
+            amount = float(text.removesuffix("%"))
+        except ValueError:
+            amount = -1.0
+        whole = text.endswith("%") or amount == int(amount if np.isfinite(amount) else 0)
+        if not 0 < amount < np.inf or not whole or (text.endswith("%") and amount > 100):
+            raise UserError(
+                f"--capacity is {self.capacity!r}; give a number of rows such as 200, or a share such as 5%"
+            )
+        return min(n, round(n * amount / 100) if text.endswith("%") else int(amount))
+
+
+def decision_facts(asked: AskedDecision, judged: HeldOut, labels: Sequence[Any]) -> Facts:
+    """Return the figures of the decisions that are asked for, and of the most probable class; {} if none are.
+
+    Costs decide, unless there are thresholds or a capacity: then they are what these decisions cost.
+    """
+    if not any(asked.given.values()):
+        return {}
+    y_true, posterior, _ = judged.judged
+    one = judged.figures.of_interest
+    costs = None if asked.costs is None else costs_in(asked.costs, labels)
+    facts: Facts = {}
+    if asked.capacity is not None:
+        if one is None:
+            raise UserError("--capacity ranks by the rarer class, and the rows have only one; name it with --positive")
+        n = asked.rows(len(y_true))
+        ranked = np.argsort(-posterior[:, one], kind="stable")
+        others = posterior.copy()
+        others[:, one] = -1.0
+        chosen = others.argmax(axis=1)
+        chosen[ranked[:n]] = one
+        facts = {"rows_chosen": n, "lowest_probability": float(posterior[ranked[n - 1], one]) if n else None}
+    else:
+        rule = thresholds_in(asked.threshold, labels) or costs
+        assert rule is not None
+        chosen = rule.choose(posterior)
+    cost = None if costs is None else costs.cost
+    ways = {"decided": chosen, "most_probable": posterior.argmax(axis=1)}
+    figures = {name: _figures(y_true, decided, labels, cost) for name, decided in ways.items()}
+    return {"decision": {"rule": _rule(asked, facts, labels, one), **facts, **figures}}
+
+
+def _rule(asked: AskedDecision, facts: Facts, labels: Sequence[Any], one: int | None) -> str:
+    if asked.capacity is not None:
+        named = label_text(labels[one or 0])
+        return f"{named!r} in the {plural(facts['rows_chosen'], 'row')} where it is most probable"
+    return "thresholds" if asked.threshold else "least expected cost"
+
+
+def _figures(y_true: Array, decided: Array, labels: Sequence[Any], cost: Array | None) -> Facts:
+    confusion = np.zeros((len(labels), len(labels)), np.int64)
+    np.add.at(confusion, (y_true, decided), 1)
+    of_classes = ClassScores.of(confusion.astype(float))
+    found: Facts = {
+        "accuracy": float(np.trace(confusion) / len(y_true)),
+        "confusion": confusion,
+        "classes": [
+            {"class": label, "decided": int(n), "precision": precision, "recall": recall}
+            for label, n, precision, recall in zip(
+                labels, confusion.sum(axis=0), of_classes.precision, of_classes.recall, strict=True
+            )
+        ],
+    }
+    if cost is not None:
+        total = float((confusion * cost).sum())
+        found |= {"cost": total, "cost_per_row": total / len(y_true)}
+    return found
+
+
+def print_decision(facts: Facts) -> None:
+    """Print the confusion matrix of the decisions, and their figures beside those of the most probable class."""
+    out, found = console(), facts["decision"]
+    ways = [found["decided"], found["most_probable"]]
+    out.print()
+    out.print(f"decided: {found['rule']}", soft_wrap=True)
+    print_confusion(out, [label_text(one["class"]) for one in ways[0]["classes"]], ways[0]["confusion"])
+    table = new_table("", "decided", "most probable class")
+    table.add_row("accuracy", *(probability(way["accuracy"]) for way in ways))
+    for pair in zip(*(way["classes"] for way in ways), strict=True):
+        name = label_text(pair[0]["class"])
+        table.add_row(f"{name}: rows decided", *(f"{one['decided']:,}" for one in pair))
+        for measure in ("precision", "recall"):
+            table.add_row(f"{name}: {measure}", *(probability(one[measure]) for one in pair))
+    if "cost" in ways[0]:
+        table.add_row("cost per row", *(number(way["cost_per_row"], 4) for way in ways))
+        table.add_row("cost in total", *(number(way["cost"], 6) for way in ways))
+    print_table(out, table)
