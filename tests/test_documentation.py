@@ -141,11 +141,12 @@ WITH_COMMANDS = [page for page in PAGES if "guide" in page.parts and commands_of
 @pytest.fixture
 def shell_folder(tmp_path, monkeypatch):
     """Return a folder with the files that the commands of the guide name."""
+    from posteriori.classifiers.kept_predictions import keep_predictions
     from posteriori.datasets import load_penguins
 
     monkeypatch.chdir(tmp_path)
     penguins = load_penguins()
-    for name in ("penguins.csv", "new.csv"):
+    for name in ("penguins.csv", "new.csv", "earlier.csv"):
         penguins.write_csv(name)
     Path("data").mkdir()
     penguins.write_parquet("data/penguins.parquet")
@@ -155,7 +156,10 @@ def shell_folder(tmp_path, monkeypatch):
     )
     north = penguins["island"] != "Biscoe"
     for name, rows in (("penguins", penguins), ("north", penguins.filter(north)), ("south", penguins.filter(~north))):
-        po.save(po.NaiveBayes().fit(rows, "species"), f"{name}.posteriori")
+        model = po.NaiveBayes()
+        held_out = po.model_selection.out_of_fold(model, rows, "species")  # which fit keeps
+        keep_predictions(model, held_out, lambda places, rows=rows: rows.drop("species")[places])
+        po.save(model.fit(rows, "species") if name != "penguins" else model, f"{name}.posteriori")
     net = po.BayesianNetwork([("rain", "wet")])
     net.add_cpt("rain", {"yes": 0.3, "no": 0.7})
     net.add_cpt("wet", {"yes": {"yes": 0.9, "no": 0.1}, "no": {"yes": 0.2, "no": 0.8}})

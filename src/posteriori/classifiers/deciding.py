@@ -12,9 +12,9 @@ from posteriori.classifiers.estimator import OfClasses, estimator_of
 from posteriori.model import GenerativeModel
 from posteriori.model_selection.held_out_predictions import HeldOut
 from posteriori.scoring.class_shares import PriorEstimate, compare_densities, estimate_shares, weights_to
-from posteriori.scoring.decisions import decision_of
+from posteriori.scoring.decisions import Decision, decision_of
 from posteriori.scoring.expected_performance import ExpectedPerformance, expected_performance
-from posteriori.scoring.prediction_sets import SCORES, PredictionSets, Score, limits, scores_of
+from posteriori.scoring.prediction_sets import SCORES, PredictionSets, Score, limits, scores_of, sets_within
 from posteriori.scoring.threshold_choice import Aim, ThresholdChoice, choose_threshold
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
@@ -146,12 +146,18 @@ class Decides(OfClasses):
         >>> abs(found.accuracy - model.score(penguins[1::2], "species")) < 0.05
         True
         """
-        found = self.estimate_priors(X) if isinstance(priors, str) and priors == "estimate" else None
-        model = self if priors is None else self.with_priors(priors if found is None else found.cautious)
-        posterior, source = model._posterior, model._source(X)
         decision = None
         if costs is not None or thresholds is not None:
             decision = decision_of(self._value.classes.tolist(), costs, thresholds)
+        return self.expected_of_decision(X, decision, priors, against)
+
+    def expected_of_decision(
+        self, X: Any, decision: Decision | None, priors: Any = None, against: Any = None
+    ) -> ExpectedPerformance:
+        """Return `expected_performance` of a rule, None for the most probable class."""
+        found = self.estimate_priors(X) if isinstance(priors, str) and priors == "estimate" else None
+        model = self if priors is None else self.with_priors(priors if found is None else found.cautious)
+        posterior, source = model._posterior, model._source(X)
         shares = np.exp(posterior.class_log_prior)
         mixes = [] if found is None else found.draws(_MIXES)
         result = expected_performance(source.map(posterior.posterior), self._value.classes, decision, shares, mixes)
@@ -233,24 +239,31 @@ class Decides(OfClasses):
         >>> model.predict_set([{"bill_length_mm": 48.0}, {"island": "Torgersen"}], 0.98, held_out=held_out).sets
         [('Chinstrap', 'Gentoo'), ('Adelie',)]
         """
+        posterior, classes = self._posterior, self._value.classes
+        limit, n_held_out = self.limits_of_sets(coverage, score, per_class, held_out)
+        if score == "density":
+            model = posterior.models[0]
+            new = self._source(X).map(lambda batch: _densities(model, batch))
+            return PredictionSets(classes, -new <= limit, coverage, n_held_out)
+        included = sets_within(self._source(X).map(posterior.posterior), score, limit)
+        return PredictionSets(classes, included, coverage, n_held_out)
+
+    def limits_of_sets(
+        self, coverage: float, score: Score = "probability", per_class: bool = False, held_out: HeldOut | None = None
+    ) -> tuple[Array, int]:
+        """Return the score up to which each class is in a set, (C,), and the number of held-out rows behind it.
+
+        The parameters are those of `predict_set`.
+        """
         if score not in SCORES:
             raise ValueError(f"score is {score!r}; it is one of {', '.join(map(repr, SCORES))}")
-        posterior, classes = self._posterior, self._value.classes
         if score == "density":
             known, y_true = self._held_out_densities(held_out)
         else:
             known, y_true = self._held_out_posteriors(held_out)
             known = scores_of(known, score)
-        limit = limits(known[np.arange(len(y_true)), y_true], y_true, coverage, classes, per_class)
-        if score == "density":
-            model = posterior.models[0]
-            new = self._source(X).map(lambda batch: _densities(model, batch))
-            return PredictionSets(classes, -new <= limit, coverage, len(y_true))
-        probability = self._source(X).map(posterior.posterior)
-        included = scores_of(probability, score) <= limit
-        with np.errstate(invalid="ignore"):
-            included |= probability >= probability.max(axis=1, keepdims=True)  # the most probable class
-        return PredictionSets(classes, included, coverage, len(y_true))
+        own = known[np.arange(len(y_true)), y_true]
+        return limits(own, y_true, coverage, self._value.classes, per_class), len(y_true)
 
     def choose_threshold(
         self,

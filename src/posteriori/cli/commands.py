@@ -14,6 +14,7 @@ from posteriori.cli import network
 from posteriori.cli.clusters import cluster
 from posteriori.cli.comparison import compare
 from posteriori.cli.cv import cv
+from posteriori.cli.decide import decide
 from posteriori.cli.evaluate import evaluate
 from posteriori.cli.explain import explain
 from posteriori.cli.explore import explore
@@ -90,6 +91,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     fit,
     predict,
     evaluate,
+    decide,
     explain,
     impute,
     sample,

@@ -20,6 +20,7 @@ from posteriori.support.typing import Array
 if TYPE_CHECKING:
     from posteriori.facts.model import Facts
     from posteriori.model_selection import HeldOut
+    from posteriori.scoring.decisions import Decision
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ class AskedDecision:
             "--costs": self.costs is not None,
             "--capacity": self.capacity is not None,
         }
+
+    def rule(self, labels: Sequence[Any]) -> Decision | None:
+        """Return the rule of thresholds or costs."""
+        return thresholds_in(self.threshold, labels) if self.costs is None else costs_in(self.costs, labels)
 
     def check(self) -> None:
         """Raise UserError if options exclude each other, or the capacity is none."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.classifiers.generative_regressor import Regressor
+    from posteriori.cli.decided import AskedDecision
     from posteriori.facts.model import Facts
 
 
@@ -54,9 +55,19 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    expected: Annotated[
+        bool,
+        typer.Option("--expected", help="Of rows without labels: their class shares, and the scores to expect."),
+    ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE", help="With --expected: earlier rows, to say whether columns changed.", show_default=False
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score the predictions for a labelled table.
+    """Score the predictions for a labelled table, or say what to expect of one without labels.
 
     The scores are accuracy, log-loss, Brier score, AUC, precision, recall, F1 and calibration; of a number CRPS, log
     score, RMSE, MAE, R² and the coverage of its intervals. Rows that the model was trained on are scored by their
@@ -68,17 +79,23 @@ def evaluate(
 
         posteriori evaluate penguins.posteriori penguins.csv
     """
-    from posteriori.cli.decided import AskedDecision, decision_facts
+    from posteriori.cli import tables
+    from posteriori.cli.decided import AskedDecision
 
     asked = AskedDecision(threshold, costs, capacity)
     asked.check()
+    if against is not None and not expected:
+        raise UserError("--against is for rows without labels; add --expected, or leave it out")
     estimator = load_classifier_or_regressor(model)
+    if expected:
+        _expect(estimator, table, asked, against, as_json)
+        return
     frame = read_for(estimator, table, target)
     target = target or estimator.schema_.target
     if target is None:
         raise UserError("the model does not know the name of its target; name the column with --target")
     drift = shlex.join(["posteriori", "report", str(model), str(table), "--against"])
-    unlabelled = f"if its rows have no labels, {drift} EARLIER_TABLE compares them with earlier ones"
+    unlabelled = f"if its rows have no labels, add --expected, or {drift} EARLIER_TABLE compares them with earlier ones"
     check_column(target, frame.schema, table.name, unlabelled)
 
     from posteriori.classifiers.generative_regressor import Regressor
@@ -87,12 +104,27 @@ def evaluate(
         refuse_given(asked.given, "classes", "predicts a number")
         _evaluate_numbers(estimator, frame, target, table, positive, as_json)
         return
-    read = with_cut_target(frame, estimator, target)
+    facts = {"command": "evaluate", "table": str(table), "target": target}
+    facts |= _judged_classes(estimator, frame, target, table, positive, asked)
+    (tables.print_json if as_json else _print)(facts)
+
+
+def _judged_classes(
+    estimator: GenerativeEstimator,
+    read: pl.DataFrame,
+    target: str,
+    table: Path,
+    positive: str | None,
+    asked: AskedDecision,
+) -> Facts:
+    """Return the scores of predictions of labelled rows."""
+    read = with_cut_target(read, estimator, target)
     frame = labelled_rows(read, target, table)
 
     from posteriori.classifiers.kept_predictions import judge_rows
     from posteriori.classifiers.training_record import chosen_class, share_of_seen_rows
-    from posteriori.cli import evaluation, tables
+    from posteriori.cli import evaluation
+    from posteriori.cli.decided import decision_facts
     from posteriori.facts.model import labels_of
     from posteriori.reading import read_labels, read_table
     from posteriori.tables.polars import exactly
@@ -110,10 +142,7 @@ def evaluate(
         seen = share_of_seen_rows(estimator, features)
     evaluation.say_training_rows(found)
     held_out = replace(found.held_out, positive=chosen)
-    facts = {
-        "command": "evaluate",
-        "table": str(table),
-        "target": target,
+    return {
         "rows_without_label": read.height - frame.height,
         "share_of_training_rows": max(seen, found.n_kept / frame.height),
         "out_of_fold_rows": found.n_kept,
@@ -121,7 +150,22 @@ def evaluate(
         **evaluation.evaluation_facts(estimator, held_out),
         **decision_facts(asked, held_out, labels_of(estimator)),
     }
-    (tables.print_json if as_json else _print)(facts)
+
+
+def _expect(estimator: Any, table: Path, asked: AskedDecision, against: Path | None, as_json: bool) -> None:
+    """Print what is expected of rows without labels."""
+    from posteriori.classifiers.deciding import Decides
+    from posteriori.cli import tables
+    from posteriori.cli.unlabelled import expected_facts, print_expected
+    from posteriori.facts.model import labels_of
+
+    if not isinstance(estimator, Decides):
+        raise UserError("--expected is of probabilities of classes, and the model predicts a number; leave it out")
+    refuse_given({"--capacity": asked.capacity is not None}, "labelled rows", "is given without labels")
+    decision = asked.rule(labels_of(estimator))
+    earlier = None if against is None else str(against)
+    facts = {"command": "evaluate", "table": str(table), **expected_facts(estimator, [str(table)], decision, earlier)}
+    (tables.print_json if as_json else print_expected)(facts)
 
 
 def _print(facts: Facts) -> None:

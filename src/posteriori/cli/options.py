@@ -297,7 +297,7 @@ def settings_help(model: str) -> str:
 def _value(name: str, text: str, classes: Sequence[Any]) -> Any:
     """Return the value of a parameter: nothing, true or false, a number, several, one by class, or a word."""
     if name in _BY_CLASS and "=" in text:
-        return _by_class(name, text, classes)
+        return numbers_by_class(name, text, classes)
     if "," in text:
         return [_value(name, part.strip(), classes) for part in text.split(",")]
     if text.lower() in _WITHOUT_VALUE:
@@ -310,7 +310,7 @@ def _value(name: str, text: str, classes: Sequence[Any]) -> Any:
     return text.replace("-", "_")
 
 
-def _by_class(name: str, text: str, classes: Sequence[Any]) -> dict[Any, float]:
+def numbers_by_class(name: str, text: str, classes: Sequence[Any]) -> dict[Any, float]:
     """Parse the number of a parameter for some classes, ``a=2,b=3``."""
     kind, form = _BY_CLASS[name]
     spelled = {spelling: label for label in classes for spelling in spellings(label)}

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from posteriori.reading import Scan
     from posteriori.scoring.decisions import Decision
     from posteriori.scoring.fitted import FittedPosterior
+    from posteriori.support.typing import Array
     from posteriori.tables import Column
 
 
@@ -148,6 +149,7 @@ class _Asked:
     sort: str | None
     top: int | None
     reasons: int | None
+    priors: str | None
 
     def check(self) -> None:
         """Raise UserError if options need or exclude each other."""
@@ -160,27 +162,30 @@ class _Asked:
         """Return the rule that predicts a class."""
         return costs_in(self.costs, labels) if self.costs is not None else thresholds_in(self.threshold, labels)
 
-    def refuse_of_numbers(self) -> None:
-        """Raise UserError if an option for numbers is given."""
-        given = {"--coverage": self.coverage is not None, "--quantiles": self.quantiles is not None}
+    def refuse_of_numbers(self, sets: bool = False) -> None:
+        """Raise UserError if an option for numbers is given; with `sets`, --coverage is of sets of classes."""
+        given = {"--coverage": self.coverage is not None and not sets, "--quantiles": self.quantiles is not None}
         refuse_given(given, "numbers", "predicts classes")
 
     def refuse_of_classes(self) -> None:
         """Raise UserError if an option for classes is given."""
         given = {"--proba": self.proba, "--threshold": bool(self.threshold), "--costs": self.costs is not None}
+        given |= {"--priors": self.priors is not None}
         refuse_given(given | {"--strangeness": self.strangeness}, "classes", "predicts a number")
 
 
-def _predictor_of(fitted: FittedPosterior | Regressor, asked: _Asked) -> tuple[Predicting, Column | None]:
+def _predictor_of(
+    fitted: FittedPosterior | Regressor, asked: _Asked, limit: Array | None = None
+) -> tuple[Predicting, Column | None]:
     """Return the predictor of a model of one column, and of a class also the column of classes."""
     from posteriori.scoring.files import RowPredictor, Wanted
     from posteriori.scoring.fitted import FittedPosterior
 
     if isinstance(fitted, FittedPosterior):
-        asked.refuse_of_numbers()
+        asked.refuse_of_numbers(sets=limit is not None)
         labels: list[Any] = fitted.labels  # type: ignore[assignment]  # a regressor with labels does not exist
         decision = asked.decision(labels)
-        wanted = Wanted(asked.proba or asked.sort is not None, asked.strangeness, decision)
+        wanted = Wanted(asked.proba or asked.sort is not None, asked.strangeness, decision, limit)
 
         def of_classes(predictor: RowPredictor, n: int, label: Any) -> RowPredictor:
             from posteriori.facts.reasons import with_reasons_of_classes
@@ -198,6 +203,24 @@ def _predictor_of(fitted: FittedPosterior | Regressor, asked: _Asked) -> tuple[P
 
     # Odd cells of a target that is known do not matter.
     return Predicting(number_predictor(fitted, _levels(asked.coverage, asked.quantiles)), None, None, of_numbers), None
+
+
+def _held_out_predictor(path: Path, tables: Sequence[str], asked: _Asked) -> tuple[Predicting, Column | None]:
+    """Return the predictor of a model whose held-out predictions or other class shares are asked for."""
+    from posteriori.classifiers.deciding import Decides
+    from posteriori.cli.models import load_of_any_target
+    from posteriori.cli.unlabelled import with_priors
+
+    model = load_of_any_target(path)
+    if not isinstance(model, Decides):
+        return _predictor_of(load_posterior_or_regressor(path), asked)
+    if asked.priors is not None:
+        model = with_priors(model, asked.priors, tables)
+    limit = None
+    if asked.coverage is not None:
+        with as_user_errors():
+            limit, _ = model.limits_of_sets(asked.coverage)
+    return _predictor_of(model.fitted_.predictor, asked, limit)
 
 
 def _joint_predictor(
@@ -270,7 +293,19 @@ def predict(
     ] = None,
     coverage: Annotated[
         float | None,
-        typer.Option(metavar="P", help="Of a number: probability of its interval. Default: 0.9.", show_default=False),
+        typer.Option(
+            metavar="P",
+            help="Add the set of classes that holds the true one with probability P; of a number its interval (0.9).",
+            show_default=False,
+        ),
+    ] = None,
+    priors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARES",
+            help="Class shares of these rows: CLASS=0.3,OTHER=0.7, or estimate.",
+            show_default=False,
+        ),
     ] = None,
     quantiles: Annotated[
         str | None,
@@ -330,7 +365,7 @@ def predict(
         place = output_at(output, [model, *table, *([] if costs is None else [costs])], force)
     if append and with_columns:
         raise UserError("--append writes all columns, and --with some of them; remove one of the options")
-    asked = _Asked(proba, strangeness, threshold, costs, coverage, quantiles, sort, top, reasons)
+    asked = _Asked(proba, strangeness, threshold, costs, coverage, quantiles, sort, top, reasons, priors)
     asked.check()
     joint = joint_model_in(model)
     if joint is not None:
@@ -339,7 +374,10 @@ def predict(
         refuse_given(
             {"--target": column is not None, "--method": method is not None}, "joint models", "is of one column"
         )
-        made, target = _predictor_of(load_posterior_or_regressor(model), asked)
+        if priors is not None or coverage is not None:
+            made, target = _held_out_predictor(model, table, asked)
+        else:
+            made, target = _predictor_of(load_posterior_or_regressor(model), asked)
     order = None if sort is None else order_of(sort, made)
     for_people = sort is not None or (output is not None and is_spreadsheet(output))
     every = append or (for_people and not with_columns)

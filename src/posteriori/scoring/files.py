@@ -27,12 +27,14 @@ from posteriori.reading.scanning import format_of
 from posteriori.scoring.decisions import Decision
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
 from posteriori.scoring.out_of_range import OutOfRange
+from posteriori.scoring.prediction_sets import sets_within
 from posteriori.scoring.strangeness import Strangeness
 from posteriori.sources import LabelledSource
 from posteriori.sources.table_source import ComposedSource, warn_of_unseen
 from posteriori.statistics import ColumnRanges
 from posteriori.support.atomic_write import atomic_write
 from posteriori.support.suggestions import closest
+from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 from posteriori.tables.formulas import without_formulas
 from posteriori.tables.polars import require_threads
@@ -50,6 +52,7 @@ class Wanted:
     proba: bool = False  # p(y | x) of each class
     strangeness: bool = False  # log p(x) and its rank among rows drawn from the model (`Strangeness`)
     decision: Decision | None = None  # the rule that predicts; default the most probable class
+    limit: Array | None = None  # (C,): 1 − p(y | x) up to which a class is in the set of a row
 
 
 _CLASS_ONLY = Wanted()
@@ -80,6 +83,7 @@ class RowPredictor:
     def of_classes(cls, fitted: FittedPosterior, wanted: Wanted = _CLASS_ONLY) -> RowPredictor:
         """Return the predictor of classes."""
         columns = ["prediction", *(map(probability_column, fitted.labels) if wanted.proba else ())]
+        columns += ["set", "set_size"] if wanted.limit is not None else []
         columns += ["log_density", "strangeness"] if wanted.strangeness else []
         of_batch = _of_batch(fitted, wanted)
         classes = "component" if fitted.is_mixture else "class"
@@ -173,13 +177,15 @@ def _of_batch(fitted: FittedPosterior, wanted: Wanted) -> Callable[[Batch], Part
         undefined = best < 0
         rows = [batch.number(i) for i in np.flatnonzero(undefined).tolist()]
         chosen = np.where(undefined, fallback, best)
-        if wanted.decision is not None or wanted.proba:
+        if wanted.decision is not None or wanted.proba or wanted.limit is not None:
             kernels.normalise(scores)
         if wanted.decision is not None:
             prior = np.exp(fitted.posterior.models[0].class_log_prior)
             chosen = wanted.decision.choose(np.where(undefined[:, np.newaxis], prior, scores))
         columns = [classes.gather(chosen)]
         columns += [pl.Series(name, scores[:, position]) for position, name in enumerate(names)]
+        if wanted.limit is not None:
+            columns += _sets(fitted, scores, wanted.limit)
         if strangeness is not None:
             log_density = strangeness.log_density(batch)
             columns.append(pl.Series("log_density", log_density))
@@ -188,6 +194,15 @@ def _of_batch(fitted: FittedPosterior, wanted: Wanted) -> Callable[[Batch], Part
         return Part(pl.DataFrame(columns), batch.unseen, rows, outside)
 
     return predicted
+
+
+def _sets(fitted: FittedPosterior, posterior: Array, limit: Array) -> list[pl.Series]:
+    """Return the set of classes of each row, the most probable one first, and its size."""
+    included, order = sets_within(posterior, "probability", limit), np.argsort(-posterior, axis=1, kind="stable")
+    names = [str(label) for label in fitted.labels]
+    rows = zip(order.tolist(), included.tolist(), strict=True)
+    texts = ["|".join(names[k] for k in ranked if inside[k]) for ranked, inside in rows]
+    return [pl.Series("set", texts, pl.String), pl.Series("set_size", included.sum(axis=1), pl.Int64)]
 
 
 def columns_beside(X: Any, names: Sequence[str]) -> Scan | None:

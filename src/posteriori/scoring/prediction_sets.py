@@ -81,6 +81,13 @@ def scores_of(posterior: Array, score: Score) -> Array:
     return found
 
 
+def sets_within(posterior: Array, score: Score, limit: Array) -> Array:
+    """Return which classes fit each row well enough, (n, C), and the most probable one; none of a row of NaN."""
+    with np.errstate(invalid="ignore"):
+        included = scores_of(posterior, score) <= limit
+        return np.asarray(included | (posterior >= posterior.max(axis=1, keepdims=True)))
+
+
 def limits(scores: Array, y_true: Array, coverage: float, classes: Array, per_class: bool) -> Array:
     r"""Return the score up to which each class is in the set, (C,).
 

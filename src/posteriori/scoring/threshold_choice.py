@@ -65,7 +65,7 @@ class ThresholdChoice:
 
 @dataclass(frozen=True)
 class Aim:
-    """What a threshold is chosen for: one of them."""
+    """The aim of a threshold: one of the three."""
 
     precision: float | None = None
     recall: float | None = None
