@@ -388,7 +388,7 @@ def test_evaluate_scores_training_rows_by_their_out_of_fold_predictions():
 
 
 def test_evaluate_scores_the_rows_of_a_large_table_whose_predictions_are_kept(monkeypatch):
-    monkeypatch.setattr("posteriori.classifiers.kept_predictions.MOST_KEPT", 100)
+    monkeypatch.setattr("posteriori.model_selection.held_out_predictions.MOST_KEPT", 100)
     name = table(600).drop("y").columns[0]
     table(600).rename({name: "row"}).write_parquet("t.parquet")  # the name by which rows are numbered
     succeeds("fit", "t.parquet", "--target", "y", "--model", "nb", "--output", "m.posteriori")
