@@ -85,3 +85,23 @@ def test_decisions_that_cannot_be_judged(model, penguins):
     assert "--capacity is for classes" in LINE.refused("evaluate", "number", "later.csv", "--capacity", "9")
     LATER.drop("leaves").write_csv("new.csv")
     assert "report model new.csv --against" in LINE.refused("evaluate", "model", "new.csv", "--capacity", "9")
+
+
+def test_rows_that_are_left_to_a_person_are_counted_apart():
+    costs = {true: {**of_decision, "ask": 0.4} for true, of_decision in COSTS.items()}
+    Path("ask.json").write_text(json.dumps(costs))
+    found = judged("--costs", "ask.json")["decided"]
+    expected = np.stack([7 * P, 1 - P, np.full(500, 0.4)])  # of No, Yes and ask
+    decided = np.array(["No", "Yes", "ask"])[expected.argmin(axis=0)]
+    true = LATER["leaves"].to_numpy()
+    assert found["confusion"] == [
+        [int(((true == t) & (decided == d)).sum()) for d in ("No", "Yes", "ask")] for t in ("No", "Yes")
+    ]
+    assert found["others"] == [{"decision": "ask", "decided": int((decided == "ask").sum())}]
+    assert found["cost"] == pytest.approx(sum(costs[t].get(d, 0) for t, d in zip(true, decided, strict=True)))
+    with_class = decided != "ask"
+    assert found["accuracy"] == pytest.approx((true == decided)[with_class].mean())
+    page = LINE.succeeds("evaluate", "model", "later.csv", "--costs", "ask.json")
+    assert "ask: rows" in page
+    written = LINE.succeeds("predict", "model", "later.csv", "--costs", "ask.json").splitlines()[1:]
+    assert written == decided.tolist()

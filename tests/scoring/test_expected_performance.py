@@ -36,6 +36,18 @@ def test_expectations_are_means_over_drawn_labels(n_classes):
         assert found.standard_error[name] >= np.std(drawn, axis=0)[place] * 0.9
 
 
+def test_rows_that_are_left_to_a_person_count_by_their_cost():
+    p = np.array([[0.98, 0.02], [0.6, 0.4], [0.1, 0.9]])
+    rule = decision_of(["a", "b"], costs={"a": {"b": 1.0, "ask": 0.2}, "b": {"a": 5.0, "ask": 0.2}})
+    assert rule.choose(p).tolist() == [0, 2, 1]
+    assert rule.labels(["a", "b"]) == ["a", "b", "ask"]
+    assert rule.labels([0, 1]) == ["0", "1", "ask"]
+    found = expected_performance(p, np.array(["a", "b"]), rule, np.array([0.5, 0.5]))
+    assert_allclose(found.accuracy, (0.98 + 0.9) / 2)  # of the rows with a class
+    assert_allclose(found.cost, (0.02 * 5 + 0.2 + 0.1) / 3)
+    assert_allclose(found.confusion, [[0.98, 0.1, 0.6], [0.02, 0.9, 0.4]])
+
+
 def test_the_expectation_is_that_of_labels_where_the_model_is_right():
     rng = np.random.default_rng(1)
     half = rng.random(len(PENGUINS)) < 0.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from posteriori.fitting.fitted import TrainingRecord
 from posteriori.learning.importance import Importance, importance_under_model
 from posteriori.reading import check_weights, read_labels
 from posteriori.scoring import Scorer
+from posteriori.scoring.decisions import decision_of
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
 from posteriori.support.checks import check_draw, generator
@@ -374,7 +375,15 @@ class Classifier(ClassifierMixin, Decides):
             _ = self.importance_
         return super().__getstate__()
 
-    def to_sql(self, table: str = "rows", dialect: str = "duckdb", columns: Sequence[str] | None = None) -> str:
+    def to_sql(
+        self,
+        table: str = "rows",
+        dialect: str = "duckdb",
+        columns: Sequence[str] | None = None,
+        *,
+        costs: Mapping[Any, Mapping[Any, float]] | None = None,
+        thresholds: Mapping[Any, float] | None = None,
+    ) -> str:
         """Return a SELECT statement that scores the rows of a table in a database.
 
         Every model of the library has a SELECT, and so has a pool, except those with text or blocks of words, with
@@ -393,6 +402,8 @@ class Classifier(ClassifierMixin, Decides):
         columns : sequence of str, optional
             Columns of the table to return with the scores, such as a key: the rows of a SELECT are in no order, and
             its joins change it. Default: the features.
+        costs, thresholds : mapping, optional
+            The rule of ``prediction``, as of `decide`. Default: the most probable class.
 
         Returns
         -------
@@ -406,8 +417,8 @@ class Classifier(ClassifierMixin, Decides):
         Raises
         ------
         ValueError
-            The dialect is unknown, or has no functions for a column of dates; the model, or a member of the pool, is
-            one of the exceptions above; the SELECT would have more than about 20,000,000 characters, by an estimate
+            As of `decide`. The dialect is unknown, or has no functions for a column of dates; the model, or a member of
+            the pool, is one of the exceptions above; the SELECT would have more than about 20,000,000 characters, by an estimate
             before it is written; the table cannot follow FROM; two columns of the result would have the same name.
         ImportError
             sqlglot is absent: ``pip install sqlglot``.
@@ -454,7 +465,9 @@ class Classifier(ClassifierMixin, Decides):
                 raise
             raise ImportError("to_sql needs sqlglot: pip install sqlglot") from error
         models = {title: part.model for title, part in self._value.parts.items()}
-        return select_posterior(models, self.classes_.tolist(), table, dialect, columns, posterior.pool)
+        classes = self.classes_.tolist()
+        decision = None if costs is None and thresholds is None else decision_of(classes, costs, thresholds)
+        return select_posterior(models, classes, table, dialect, columns, posterior.pool, decision)
 
     # Fitted values ----------------------------------------------------------------------------------------------
 

@@ -97,8 +97,9 @@ def decision_facts(asked: AskedDecision, judged: HeldOut, labels: Sequence[Any])
         assert rule is not None
         chosen = rule.choose(posterior)
     cost = None if costs is None else costs.cost
+    further = () if costs is None else costs.others
     ways = {"decided": chosen, "most_probable": posterior.argmax(axis=1)}
-    figures = {name: _figures(y_true, decided, labels, cost) for name, decided in ways.items()}
+    figures = {name: _figures(y_true, decided, labels, cost, further) for name, decided in ways.items()}
     return {"decision": {"rule": _rule(asked, facts, labels, one), **facts, **figures}}
 
 
@@ -109,17 +110,20 @@ def _rule(asked: AskedDecision, facts: Facts, labels: Sequence[Any], one: int | 
     return "thresholds" if asked.threshold else "least expected cost"
 
 
-def _figures(y_true: Array, decided: Array, labels: Sequence[Any], cost: Array | None) -> Facts:
-    confusion = np.zeros((len(labels), len(labels)), np.int64)
+def _figures(y_true: Array, decided: Array, labels: Sequence[Any], cost: Array | None, others: Sequence[Any]) -> Facts:
+    confusion = np.zeros((len(labels), len(labels) + len(others)), np.int64)
     np.add.at(confusion, (y_true, decided), 1)
     of_classes = ClassScores.of(confusion.astype(float))
     found: Facts = {
-        "accuracy": float(np.trace(confusion) / len(y_true)),
+        "accuracy": float(np.trace(confusion) / max(1, (decided < len(labels)).sum())),  # of rows with a class
+        "others": [
+            {"decision": one, "decided": int((decided == k).sum())} for k, one in enumerate(others, len(labels))
+        ],
         "confusion": confusion,
         "classes": [
             {"class": label, "decided": int(n), "precision": precision, "recall": recall}
             for label, n, precision, recall in zip(
-                labels, confusion.sum(axis=0), of_classes.precision, of_classes.recall, strict=True
+                labels, confusion.sum(axis=0)[: len(labels)], of_classes.precision, of_classes.recall, strict=True
             )
         ],
     }
@@ -135,7 +139,9 @@ def print_decision(facts: Facts) -> None:
     ways = [found["decided"], found["most_probable"]]
     out.print()
     out.print(f"decided: {found['rule']}", soft_wrap=True)
-    print_confusion(out, [label_text(one["class"]) for one in ways[0]["classes"]], ways[0]["confusion"])
+    names = [label_text(one["class"]) for one in ways[0]["classes"]]
+    others = [label_text(one["decision"]) for one in ways[0]["others"]]
+    print_confusion(out, names, ways[0]["confusion"], [*names, *others])
     table = new_table("", "decided", "most probable class")
     table.add_row("accuracy", *(probability(way["accuracy"]) for way in ways))
     for pair in zip(*(way["classes"] for way in ways), strict=True):
@@ -143,6 +149,8 @@ def print_decision(facts: Facts) -> None:
         table.add_row(f"{name}: rows decided", *(f"{one['decided']:,}" for one in pair))
         for measure in ("precision", "recall"):
             table.add_row(f"{name}: {measure}", *(probability(one[measure]) for one in pair))
+    for pair in zip(*(way["others"] for way in ways), strict=True):
+        table.add_row(f"{label_text(pair[0]['decision'])}: rows", *(f"{one['decided']:,}" for one in pair))
     if "cost" in ways[0]:
         table.add_row("cost per row", *(number(way["cost_per_row"], 4) for way in ways))
         table.add_row("cost in total", *(number(way["cost"], 6) for way in ways))

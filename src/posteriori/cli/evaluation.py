@@ -112,13 +112,19 @@ def print_evaluation(facts: Facts) -> None:
     out.print(f"expected calibration error {facts['expected_calibration_error']:.4f}")
 
 
-def print_confusion(out: Console, labels: Sequence[str], confusion: Any) -> None:
-    """Print the confusion matrix; with numbered columns or only its largest errors if it does not fit."""
+def print_confusion(
+    out: Console, labels: Sequence[str], confusion: Any, decisions: Sequence[str] | None = None
+) -> None:
+    """Print the confusion matrix; with numbered columns or only its largest errors if it does not fit.
+
+    `decisions` are the names of its columns, if these are more than the classes.
+    """
+    decisions = labels if decisions is None else decisions
     cells = [[str(cell) if cell else "·" for cell in row] for row in confusion]
-    named = new_table("true ↓  predicted →", *labels)
-    positions = [str(position) for position in range(1, len(labels) + 1)]
+    named = new_table("true ↓  predicted →", *decisions)
+    positions = [str(position) for position in range(1, len(decisions) + 1)]
     numbered = new_table("true ↓  predicted →", *positions)
-    for position, label, row in zip(positions, labels, cells, strict=True):
+    for position, label, row in zip(positions[: len(labels)], labels, cells, strict=True):
         named.add_row(label, *row)
         numbered.add_row(f"{position:>{len(positions[-1])}} {label}", *row)
     for table in (named, numbered):
@@ -129,7 +135,7 @@ def print_confusion(out: Console, labels: Sequence[str], confusion: Any) -> None
     mistakes.sort(key=lambda mistake: -mistake[0])
     table = new_table("most frequent mistakes: true", "predicted", "rows", left=2)
     for amount, t, p in mistakes[:_MOST_MISTAKES]:
-        table.add_row(labels[t], labels[p], f"{amount:,}")
+        table.add_row(labels[t], decisions[p], f"{amount:,}")
     print_rows(out, table)
     if len(mistakes) > _MOST_MISTAKES:
         out.print(f"and {len(mistakes) - _MOST_MISTAKES} more kinds of mistakes (all with --json)")

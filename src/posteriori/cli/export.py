@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from posteriori.cli.messages import UserError, as_user_errors, refuse_given
 from posteriori.cli.models import AnyModelPath, load_any, load_classifier_or_regressor
 from posteriori.cli.options import Force, ModelPath, split_names
 from posteriori.cli.outputs import output_at
+from posteriori.cli.predict import named_costs, named_thresholds
 
 
 class ExportLanguage(StrEnum):
@@ -81,6 +82,14 @@ def sql(
             help="Columns of the table in the result, such as its key. Default: the features.",
         ),
     ] = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more."),
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Predict the decision of least expected cost: .json or table."),
+    ] = None,
     coverage: Annotated[
         float | None,
         typer.Option(metavar="P", help="Of a number: probability of its interval. Default: 0.9.", show_default=False),
@@ -112,7 +121,14 @@ def sql(
         )
     if isinstance(estimator, Classifier):
         refuse_given({"--coverage": coverage is not None}, "numbers", "predicts classes")
-    more = {} if coverage is None else {"coverage": coverage}
+    else:
+        refuse_given({"--threshold": bool(threshold), "--costs": costs is not None}, "classes", "predicts a number")
+    more: dict[str, Any] = {} if coverage is None else {"coverage": coverage}
+    labels = estimator.classes_.tolist() if isinstance(estimator, Classifier) else []
+    if threshold:
+        more["thresholds"] = named_thresholds(threshold, labels)
+    if costs is not None:
+        more["costs"] = named_costs(costs, labels)
     kept = None if columns is None else split_names(columns)
     with as_user_errors():
         try:

@@ -179,7 +179,8 @@ def joint_predictor(
     j = value.schema.names.index(target)
     is_number = j in law.grids
     labels: list[Any] = [] if is_number else model.categories(target)
-    classes = None if is_number else label_series("prediction", labels)
+    decided = labels if decision is None else decision.labels(labels)
+    classes = None if is_number else label_series("prediction", decided)
     names = [probability_column(label) for label in labels] if proba else []
 
     def of_batch(batch: Batch) -> Part:

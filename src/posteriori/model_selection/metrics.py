@@ -140,9 +140,12 @@ class ClassScores:
 
     @classmethod
     def of(cls, confusion: Array) -> ClassScores:
-        """Return the measures of a confusion matrix (C, C)."""
+        """Return the measures of a confusion matrix (C, C), or with further columns of decisions for no class."""
         correct = np.diagonal(confusion).astype(np.float64)
-        support, predicted = confusion.sum(axis=1, dtype=np.float64), confusion.sum(axis=0, dtype=np.float64)
+        support, predicted = (
+            confusion.sum(axis=1, dtype=np.float64),
+            confusion.sum(axis=0, dtype=np.float64)[: len(confusion)],
+        )
         return cls(
             _share(correct, predicted), _share(correct, support), _share(2.0 * correct, support + predicted), support
         )

@@ -16,13 +16,19 @@ from posteriori.support.typing import Array
 class Decision:
     """A rule that decides on a class, given p(y | x)."""
 
-    # (C, C): the cost of deciding on the class of the column where the class of the row is true
+    # (C, A): the cost of the decision of the column where the class of the row is true; the first C are the classes
     cost: Array | None = None
     # classes, by index, with the probability from which they are decided on, in order of precedence
     thresholds: tuple[tuple[int, float], ...] = ()
+    others: tuple[Any, ...] = ()  # decisions that are no class, such as "ask"
+
+    def labels(self, classes: Sequence[Any]) -> list[Any]:
+        """Return the labels of all decisions, of the classes first; as text if they are of several types."""
+        every = [*classes, *self.others]
+        return every if len({type(one) for one in every}) == 1 else [str(one) for one in every]
 
     def choose(self, posterior: Array) -> Array:
-        """Return the index of the class decided on, (n,), for posteriors (n, C)."""
+        """Return the index of the decision, (n,), for posteriors (n, C)."""
         if self.cost is not None:
             least: Array = (posterior @ self.cost).argmin(axis=1)
             return least
@@ -57,6 +63,7 @@ def decision_of(
         if given is not None and not isinstance(given, Mapping):
             raise TypeError(f"{what} is a {type(given).__name__}; name the classes, {what}={example}")
     position = {label: k for k, label in enumerate(classes)}
+    others: tuple[Any, ...] = ()
     if thresholds is not None:
         found = []
         for label, threshold in thresholds.items():
@@ -65,20 +72,24 @@ def decision_of(
             found.append((_index(position, label), float(threshold)))
         return Decision(thresholds=tuple(found))
     assert costs is not None
-    cost = np.full((len(classes), len(classes)), np.nan)
+    if all(isinstance(one, Mapping) for one in costs.values()):
+        named = [label for one in costs.values() for label in one if label not in position]
+        others = tuple(label for label in dict.fromkeys(named) if named.count(label) == len(classes))
+    cost = np.full((len(classes), len(classes) + len(others)), np.nan)
     np.fill_diagonal(cost, 0.0)
+    actions = position | {label: len(classes) + k for k, label in enumerate(others)}
     for true, of_decision in costs.items():
         if not isinstance(of_decision, Mapping):
             raise TypeError(f"the costs where {true!r} is true are {of_decision!r}; name them, {{decided class: cost}}")
         for decided, value in of_decision.items():
             if not np.isfinite(value):
                 raise ValueError(f"the cost of {decided!r} where {true!r} is true is {value}; give a number")
-            cost[_index(position, true), _index(position, decided)] = value
+            cost[_index(position, true), _index(actions, decided)] = value
     unknown = np.argwhere(np.isnan(cost))
     if len(unknown):
-        true, decided = (classes[k] for k in unknown[0])
+        true, decided = classes[unknown[0, 0]], [*classes, *others][unknown[0, 1]]
         raise ValueError(f"the costs lack that of deciding {decided!r} where {true!r} is true; add it")
-    return Decision(cost)
+    return Decision(cost, others=others)
 
 
 def _index(position: Mapping[Any, int], label: Any) -> int:
@@ -97,7 +108,8 @@ def decide(
 ) -> Array:
     r"""Decide on a class for each row, by expected costs or by thresholds of probability.
 
-    With costs, the decision is the class k of least expected cost, Σ_c p(c | x) cost[c][k]. With thresholds, it is the
+    With costs, the decision is the k of least expected cost, Σ_c p(c | x) cost[c][k]: a class, or another decision such
+    as "ask" that has a cost for every class (rejection, Chow). With thresholds, it is the
     first class whose probability reaches its threshold, or else the most probable one of the classes without a
     threshold (of all classes if each has one).
 
@@ -108,13 +120,14 @@ def decide(
     classes : sequence of C labels
         The classes in the order of the columns, such as ``model.classes_``.
     costs : mapping of true class to mapping of decided class to number, optional
-        The cost of each decision, in any unit. A correct decision costs 0 if it is not listed.
+        The cost of each decision, in any unit. A correct decision costs 0 if it is not listed. A decision that is no
+        class needs a cost for every class.
     thresholds : mapping of class to float in [0, 1], optional
 
     Returns
     -------
     ndarray (n,)
-        Labels.
+        Labels; as text if a decision that is no class is of another type than the classes.
 
     Raises
     ------
@@ -126,7 +139,8 @@ def decide(
 
     References
     ----------
-    Elkan, The foundations of cost-sensitive learning, IJCAI 2001, equation 1.
+    Elkan, The foundations of cost-sensitive learning, IJCAI 2001, equation 1. Chow, On optimum recognition error and
+    reject tradeoff, IEEE Trans. IT 16 (1970).
 
     Examples
     --------
@@ -136,6 +150,9 @@ def decide(
     ['good', 'bad']
     >>> po.decide(posterior, ["good", "bad"], thresholds={"bad": 0.04}).tolist()
     ['bad', 'bad']
+    >>> ask = {"good": {"bad": 1, "ask": 0.2}, "bad": {"good": 5, "ask": 0.2}}
+    >>> po.decide([[0.98, 0.02], [0.9, 0.1], [0.1, 0.9]], ["good", "bad"], costs=ask).tolist()
+    ['good', 'ask', 'bad']
     """
     if hasattr(posterior, "predict_proba"):
         raise TypeError(
@@ -145,5 +162,6 @@ def decide(
     labels = np.asarray(classes)
     if p.ndim != 2 or p.shape[1] != len(labels):
         raise ValueError(f"the posterior has shape {p.shape}; give one column for each of the {len(labels)} classes")
-    chosen: Array = labels[decision_of(labels.tolist(), costs, thresholds).choose(p)]
+    rule = decision_of(labels.tolist(), costs, thresholds)
+    chosen: Array = (np.array(rule.labels(labels.tolist())) if rule.others else labels)[rule.choose(p)]
     return chosen

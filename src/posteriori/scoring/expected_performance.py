@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,13 +28,13 @@ class ExpectedPerformance:
     n : int
         Rows, without those that no class can produce.
     accuracy, log_loss : float
-        The latter in nats.
+        The former of the rows that are decided for a class; the latter in nats.
     auc : float
         Of two classes: the expected probability that a row of one class is ranked above one of the other. NaN of more.
     cost : float or None
         Per row, if costs were given.
-    confusion : ndarray (C, C)
-        Expected rows by true class and decision.
+    confusion : ndarray (C, A)
+        Expected rows by true class and decision, the classes first.
     standard_error : dict
         Of accuracy, log_loss and cost: by the labels, which are drawn, by the rows, which are a sample, and by the
         class shares, if they were estimated.
@@ -118,7 +119,8 @@ def expected_performance(
             others.append(_expectations(q / q.sum(axis=1, keepdims=True), decided, cost)[0])
         spread = {name: float(np.sqrt(np.mean([(one[name] - means[name]) ** 2 for one in others]))) for name in means}
         errors = {name: float(np.hypot(error, spread[name])) for name, error in errors.items()}
-    confusion = np.stack([np.bincount(decided, p[:, c], n_classes) for c in range(n_classes)])
+    n_actions = n_classes if cost is None else cost.shape[1]
+    confusion = np.stack([np.bincount(decided, p[:, c], n_actions) for c in range(n_classes)])
     return ExpectedPerformance(
         classes,
         n,
@@ -134,16 +136,20 @@ def expected_performance(
 
 def _expectations(p: Array, decided: Array, cost: Array | None) -> tuple[dict[str, float], dict[str, float]]:
     """Return the expected figures and their standard errors, of labels that p draws, and of rows that are a sample."""
-    n = len(p)
-    right, entropy = p[np.arange(n), decided], -xlogy(p, p).sum(axis=1)
+    of_class = np.flatnonzero(decided < p.shape[1])
+    right, entropy = p[of_class, decided[of_class]], -xlogy(p, p).sum(axis=1)
     log_p = np.log(np.maximum(p, np.finfo(np.float64).tiny))
     losses = {"accuracy": (right, right - right**2), "log_loss": (entropy, (p * log_p**2).sum(axis=1) - entropy**2)}
     if cost is not None:
         each = cost[:, decided].T
         of_row = (p * each).sum(axis=1)
         losses["cost"] = (of_row, (p * each**2).sum(axis=1) - of_row**2)
-    means = {name: float(mean.mean()) for name, (mean, _) in losses.items()}
-    errors = {name: float(np.sqrt((within.mean() + mean.var()) / n)) for name, (mean, within) in losses.items()}
+    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # no row is decided for a class
+        means = {name: float(mean.mean()) for name, (mean, _) in losses.items()}
+        errors = {
+            name: float(np.sqrt((within.mean() + mean.var()) / len(mean))) for name, (mean, within) in losses.items()
+        }
     return means, errors
 
 

@@ -166,7 +166,8 @@ def predictions(
 
 def _of_batch(fitted: FittedPosterior, wanted: Wanted) -> Callable[[Batch], Part]:
     """Return a function from a batch to its predicted classes."""
-    classes = label_series("prediction", fitted.labels)
+    decision = wanted.decision
+    classes = label_series("prediction", fitted.labels if decision is None else decision.labels(fitted.labels))
     names = [probability_column(label) for label in fitted.labels] if wanted.proba else []
     fallback, scores_of = fitted.fallback, fitted.posterior.scores
     strangeness = Strangeness.of(fitted.posterior) if wanted.strangeness else None

@@ -24,6 +24,7 @@ from posteriori.densities import (
 from posteriori.densities.registry import REGISTRY
 from posteriori.model import Block, GenerativeModel, KnownCells, PartialRows
 from posteriori.model_cost import Language, require_affordable_export
+from posteriori.scoring.decisions import Decision
 from posteriori.sql.dates import reason_against, require_dates
 from posteriori.sql.dialects import (
     POSSIBLE,
@@ -214,6 +215,7 @@ def select_posterior(
     dialect: str,
     columns: Sequence[str] | None,
     pool: PoolWeights | None = None,
+    decision: Decision | None = None,
 ) -> str:
     """Return the SELECT that `Classifier.to_sql` describes, of one model or of a pool of several.
 
@@ -227,6 +229,8 @@ def select_posterior(
         As in `Classifier.to_sql`.
     pool : PoolWeights, optional
         The weights of the models; None for one model.
+    decision : Decision, optional
+        The rule that predicts; default the most probable class.
     """
     (name, model), *_ = models.items()
     known = Dialect(dialect)
@@ -244,7 +248,10 @@ def select_posterior(
     cells = CellReader(steps, model.schema)
     nodes = _scores(model, steps, cells, name) if pool is None else _pooled_scores(models, pool, steps, cells)
     scores = [steps.define(f"score{y}", node) for y, node in enumerate(nodes)]
-    for title, node in _posterior(steps, cells, scores, labels, int(model.class_log_prior.argmax())):
+    fallback = int(model.class_log_prior.argmax())
+    if decision is not None:
+        fallback = int(decision.choose(np.exp(model.class_log_prior)[np.newaxis])[0])
+    for title, node in _posterior(steps, cells, scores, labels, fallback, decision):
         if title in results:
             raise ValueError(
                 f"two columns of the SELECT would be named {title!r}; list in columns those of the table to hand on"
@@ -430,7 +437,12 @@ def _factors(model: GenerativeModel, steps: SelectSteps, cells: CellReader, name
 
 
 def _posterior(
-    steps: SelectSteps, cells: CellReader, scores: list[str], labels: Sequence[Label], fallback: int
+    steps: SelectSteps,
+    cells: CellReader,
+    scores: list[str],
+    labels: Sequence[Label],
+    fallback: int,
+    decision: Decision | None,
 ) -> Iterator[tuple[str, Node]]:
     """Yield the columns of the result: the prediction, p(y | x) and log p(y | x) of each class."""
     dialect = steps.dialect
@@ -445,12 +457,6 @@ def _posterior(
         undefined.append(refused.copy())
     guard = any_of(undefined)
 
-    best = [
-        (exp.EQ(this=column(score), expression=column(peak)), dialect.cell(label))
-        for score, label in zip(scores, labels, strict=True)
-    ]
-    first = [] if refused is None else [(refused, exp.Null())]
-    yield "prediction", cases(*first, (impossible, dialect.cell(labels[fallback])), *best)
     log_zero = dialect.infinity("-") or literal(-np.inf)
     logs = []
     for y, score in enumerate(scores):
@@ -458,11 +464,48 @@ def _posterior(
         log_p = minus(minus(column(score), column(peak)), column(evidence))
         node = cases((guard.copy(), exp.Null()), (ruled_out, log_zero.copy()), default=log_p)
         logs.append(steps.define(f"log_p{y}", node))
-    for label, log_p in zip(labels, logs, strict=True):
+    shares = []
+    for log_p in logs:
         tiny = exp.LT(this=column(log_p), expression=literal(SMALLEST_EXPONENT))
-        yield f"p_{_text(label)}", cases((tiny, literal(0.0)), default=exp.Exp(this=column(log_p)))
+        shares.append(cases((tiny, literal(0.0)), default=exp.Exp(this=column(log_p))))
+    if decision is None:
+        decided, chosen = list(labels), list(_largest(scores, peak))
+    else:
+        decided = decision.labels(labels)
+        names = [steps.define(f"share{y}", share) for y, share in enumerate(shares)]
+        shares = [column(name) for name in names]
+        chosen = list(_decided(steps, names, decision))
+    first = [] if refused is None else [(refused, exp.Null())]
+    best = [(condition, dialect.cell(decided[k])) for condition, k in chosen]
+    yield "prediction", cases(*first, (impossible, dialect.cell(decided[fallback])), *best)
+    for label, share in zip(labels, shares, strict=True):
+        yield f"p_{_text(label)}", share
     for label, log_p in zip(labels, logs, strict=True):
         yield f"log_p_{_text(label)}", column(log_p)
+
+
+def _largest(names: Sequence[str], peak: str) -> Iterator[tuple[Node, int]]:
+    """Yield for each of some columns whether it is the largest, and its position; the first of equal ones holds."""
+    for k, name in enumerate(names):
+        yield exp.EQ(this=column(name), expression=column(peak)), k
+
+
+def _decided(steps: SelectSteps, shares: list[str], decision: Decision) -> Iterator[tuple[Node, int]]:
+    """Yield the conditions of a decision, as `Decision.choose` has them, and the position of what is decided."""
+    if decision.cost is not None:
+        gains = []
+        for k, of_decision in enumerate(decision.cost.T.tolist()):
+            terms = [times(literal(-one), column(share)) for one, share in zip(of_decision, shares, strict=True) if one]
+            gains.append(steps.define(f"gain{k}", total(terms) if terms else literal(0.0)))
+        yield from _largest(gains, steps.define("gain", steps.dialect.largest([column(one) for one in gains])))
+        return
+    for k, threshold in decision.thresholds:
+        yield exp.GTE(this=column(shares[k]), expression=literal(threshold)), k
+    taken = {k for k, _ in decision.thresholds}
+    left = [k for k in range(len(shares)) if k not in taken] or list(range(len(shares)))
+    peak = steps.define("share", steps.dialect.largest([column(shares[k]) for k in left]))
+    for condition, place in _largest([shares[k] for k in left], peak):
+        yield condition, left[place]
 
 
 def _text(label: Label) -> str:
