@@ -418,8 +418,9 @@ class Classifier(ClassifierMixin, Decides):
         ------
         ValueError
             As of `decide`. The dialect is unknown, or has no functions for a column of dates; the model, or a member of
-            the pool, is one of the exceptions above; the SELECT would have more than about 20,000,000 characters, by an estimate
-            before it is written; the table cannot follow FROM; two columns of the result would have the same name.
+            the pool, is one of the exceptions above; the SELECT would have more than about 20,000,000 characters, by an
+            estimate before it is written; the table cannot follow FROM; two columns of the result would have the same
+            name.
         ImportError
             sqlglot is absent: ``pip install sqlglot``.
 
