@@ -454,6 +454,16 @@ def measure(output: Path, parts: list[str], names: list[str]) -> None:
             print(part, table.name, len(found), flush=True)
 
 
+def _means(lines: pl.DataFrame, kind: bool) -> list[str]:
+    """Return the mean scores of each share of hidden cells, as text."""
+    found = []
+    for hidden in HIDDEN:
+        own = lines.filter(pl.col("hidden") == hidden)
+        value = (own["score"] / own["usual"]).mean() if kind else own["score"].mean()
+        found.append(f"{value:.3f}")
+    return found
+
+
 def write_page(path: Path) -> None:
     """Write the tables of docs/joint.md."""
     lines = pl.DataFrame([json.loads(line) for line in path.read_text().splitlines()], infer_schema_length=None)
@@ -466,15 +476,21 @@ def write_page(path: Path) -> None:
     for (kind, half), group in columns.group_by("number", "half", maintain_order=True):
         n = group.filter((pl.col("method") == "pool") & (pl.col("hidden") == 0)).height
         for method in group["method"].unique(maintain_order=True).to_list():
-            cells = [f"{'numbers' if kind else 'categories'}, {half} half ({n} columns)", method]
-            for hidden in HIDDEN:
-                own = group.filter((pl.col("method") == method) & (pl.col("hidden") == hidden))
-                value = (own["score"] / own["usual"]).mean() if kind else own["score"].mean()
-                cells.append(f"{value:.3f}")
-            rows.append(cells)
+            title = f"{'numbers' if kind else 'categories'}, {half} half ({n} columns)"
+            own = group.filter(pl.col("method") == method)
+            if own.height == n * len(HIDDEN):
+                rows.append([title, method, *_means(own, kind)])
+                continue
+            # A method that was measured on some columns stands beside the joint model on the same ones.
+            same = group.join(own.select("table", "target", "hidden"), on=["table", "target", "hidden"])
+            beside = " · ".join(_means(same.filter(pl.col("method") == "joint"), kind))
+            rows.append([title, f"{method}, {own.height // len(HIDDEN)} columns (joint: {beside})", *_means(own, kind)])
     head = ["columns", "method", *(f"{hidden:.0%} hidden" for hidden in HIDDEN)]
     replace_block("columns", markdown_table(head, sorted(rows, key=lambda one: one[0])), page)
-    cells = lines.filter(pl.col("part") == "cells").group_by("gaps", "method", maintain_order=True)
+    cells = lines.filter(pl.col("part") == "cells")
+    every = cells.group_by("method").agg(pl.col("table").unique())["table"].to_list()
+    common = sorted(set.intersection(*map(set, every)))  # tables that all methods have
+    cells = cells.filter(pl.col("table").is_in(common)).group_by("gaps", "method", maintain_order=True)
     means = cells.agg(pl.col("accuracy", "rmse").fill_nan(None).mean(), pl.col("seconds").median())
     table = [[a, m, f"{acc:.3f}", f"{rmse:.3f}", f"{s:.1f}"] for a, m, acc, rmse, s in means.iter_rows()]
     replace_block("cells", markdown_table(["gaps", "method", "accuracy", "RMSE", "seconds"], table), page)
