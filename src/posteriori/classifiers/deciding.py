@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.classifiers.estimator import OfClasses, estimator_of
 from posteriori.model import GenerativeModel
 from posteriori.model_selection.held_out_predictions import HeldOut
-from posteriori.scoring.class_shares import PriorEstimate, compare_densities, estimate_shares, weights_to
+from posteriori.scoring.class_shares import PriorEstimate, compare_rows, estimate_shares
 from posteriori.scoring.decisions import Decision, decision_of
 from posteriori.scoring.expected_performance import ExpectedPerformance, expected_performance
 from posteriori.scoring.prediction_sets import SCORES, PredictionSets, Score, limits, scores_of, sets_within
@@ -20,7 +20,6 @@ from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
-_NEVER = -1e300  # log p(x) of a row that no class can produce
 _MIXES = 100  # class shares that are as possible as the estimated ones
 _Compared = TypeVar("_Compared", PriorEstimate, ExpectedPerformance)
 
@@ -169,9 +168,8 @@ class Decides(OfClasses):
         if against is None or not posterior.has_density:
             return found
         prior, shares = np.exp(posterior.class_log_prior), np.exp(moved.class_log_prior)
-        weight = weights_to(self._source(against).map(posterior.posterior), prior, shares)
-        new, earlier = (np.nan_to_num(model.score_samples(rows), neginf=_NEVER) for rows in (X, against))
-        less, p_value = compare_densities(new, earlier, weight)
+        both = [(self._source(rows).map(posterior.posterior), self.score_samples(rows)) for rows in (X, against)]
+        less, p_value = compare_rows(both[0], both[1], prior, shares)
         return replace(found, less_probable=less, columns_p_value=p_value)
 
     def predict_set(

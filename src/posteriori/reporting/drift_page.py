@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,8 @@ from posteriori.reporting.markup import (
     table,
     tables,
 )
+from posteriori.scoring.class_shares import compare_rows, estimate_shares
+from posteriori.scoring.expected_performance import expected_performance
 from posteriori.statistics.row_records import hash_rows
 from posteriori.support.formatting import count, listed, plural, shortened
 from posteriori.support.markup import Html, element, joined
@@ -347,7 +349,28 @@ def _classes_section(drift: Drift) -> Section:
         contents.append(
             paragraph(f"The recorded class shares {verdict} (chi-squared test, p {p_text(p, phrase=True)}).")
         )
+    contents += [paragraph(sentence) for sentence in _without_labels(drift)]
     return Section("classes", "Classes", lead, tuple(contents))
+
+
+def _without_labels(drift: Drift) -> list[str]:
+    """Return the class shares that the rows after show by themselves, and without labels also the scores to expect."""
+    before, after = ((np.exp(rows.log_posterior), rows.log_evidence) for rows in (drift.before, drift.after))
+    posterior, prior, labels = after[0], np.asarray(drift.estimator.class_prior_), np.array(drift.labels)
+    if np.isnan(posterior).any(axis=1).all():
+        return []
+    found = estimate_shares(posterior, prior, labels)
+    if before[1] is not None and after[1] is not None:
+        less, p_value = compare_rows((posterior, after[1]), (before[0], before[1]), prior, found.cautious)
+        found = replace(found, less_probable=less, columns_p_value=p_value)
+    sentences = found.sentences
+    if drift.after.components is None:
+        shares = found.cautious if found.mix_changed else prior
+        moved = posterior * (shares / np.where(prior > 0, prior, 1.0))
+        moved = moved / moved.sum(axis=1, keepdims=True)
+        mixes = found.draws(100) if found.mix_changed else []
+        sentences = [*sentences, *expected_performance(moved, labels, None, shares, mixes).sentences]
+    return sentences
 
 
 def _class_counts(rows: TableRows, n_classes: int) -> Array | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from posteriori.support.typing import Array
 _MOST_STEPS = 200
 _NEAR = 1e-9
 _LEAST = 1e-6
+_NEVER = -1e300  # log p(x) of a row that no class can produce
 _PINNED = 1e-12  # a share that is 0
 _WITHIN = 0.95  # of the way to a share of 0, which no later step would raise
 _CHANGED = 0.01  # the probability that a change is said although there is none
@@ -256,7 +256,25 @@ def compare_densities(new: Array, earlier: Array, weight: Array) -> tuple[float,
     return less, float(2.0 * norm.sf(abs(less - 0.5) / error))
 
 
-def weights_to(posterior: Array, prior: Array, shares: Mapping[Any, float] | Array) -> Array:
-    """Return the weight of each row, (n,), with which rows of one mix are as ones of another: Σ_y p(y | x) π_y/p(y)."""
-    ratio = np.asarray(shares) / np.where(prior > 0, prior, 1.0)
-    return np.asarray(np.nan_to_num(posterior) @ ratio)
+def compare_rows(
+    new: tuple[Array, Array], earlier: tuple[Array, Array], prior: Array, shares: Array
+) -> tuple[float, float]:
+    r"""Return `compare_densities` of rows under other class shares, to which earlier rows are weighted.
+
+    .. math:: p_\pi(x) = p(x) \sum_y p(y \mid x) \frac{\pi_y}{p(y)}, \quad w_i = \frac{p_\pi(x_i)}{p(x_i)}
+
+    Parameters
+    ----------
+    new, earlier : tuple of ndarray
+        p(y | x), (n, C), and log p(x), (n,), of rows; NaN where no class can produce a row.
+    prior, shares : ndarray (C,)
+        p(y) of the model, and π.
+    """
+    ratio = shares / np.where(prior > 0, prior, 1.0)
+    weights = [np.nan_to_num(posterior) @ ratio for posterior, _ in (new, earlier)]
+    with np.errstate(divide="ignore"):
+        log_densities = [
+            np.nan_to_num(log_density + np.log(weight), nan=_NEVER, neginf=_NEVER)
+            for (_, log_density), weight in zip((new, earlier), weights, strict=True)
+        ]
+    return compare_densities(log_densities[0], log_densities[1], weights[1])
