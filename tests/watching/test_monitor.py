@@ -1,6 +1,7 @@
 """Monitor: quiet batches, shifted columns, other labels, its file, and refused input."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -88,6 +89,14 @@ def test_missing_cells_and_unseen_categories_are_changes_of_their_column(fitted)
     found = monitor.update(X, y)
     assert set(found.columns) == {"a", "c"}
     assert "column 'a' changed: 50% of its cells are missing or unseen categories, 0% before" in str(found)
+
+
+def test_the_category_that_changed_most_is_named(fitted):
+    monitor = watched(fitted)
+    X, y = table(200, 2)
+    X["c"] = np.where(np.arange(200) < 120, "w", X["c"])
+    found = str(monitor.update(X, y))
+    assert re.search(r"column 'c' changed: (6|7)\d% of its cells are 'w', (1|2)\d% before", found), found
 
 
 def test_labels_may_come_for_some_rows_or_none(fitted):

@@ -112,9 +112,10 @@ class Evidence:
         """How scores have changed, by the bets with the largest capital: one of `DIRECTIONS`."""
         return DIRECTIONS[int(np.argmax(self.log_capital)) // len(_SIZES)]
 
-    def share_without_value(self, scores: Array) -> tuple[float, float]:
-        """Return the share of scores that are −∞ among those seen so far, and among others, (n,)."""
-        return float(self.counts[0] / self.counts.sum()), float(np.mean(scores == -np.inf))
+    def shares(self, scores: Array) -> tuple[Array, Array]:
+        """Return the share of each bin among the scores seen so far, and among others, (n,)."""
+        now = np.bincount(np.searchsorted(self.edges, scores), minlength=len(self.counts))
+        return self.counts / self.counts.sum(), now / len(scores)
 
     def check(self) -> None:
         """Raise ValueError if values that come from a file are inconsistent."""

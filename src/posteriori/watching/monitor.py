@@ -195,7 +195,7 @@ class Monitor:
         facts = BatchFacts.of(rows, log_losses(rows), [one.evidence.log_e for one in streams])
         self._state = replace(before, streams=tuple(streams), history=(*before.history, facts))
         changes = {
-            one.name: one.change(past, some, one.column in self._scores.numbers)
+            one.name: one.change(past, some, self._scores.categories.get(one.column))
             for past, one, some in zip(before.streams, streams, scores, strict=True)
             if one.alarm == number
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -78,16 +79,27 @@ class Stream:
         raised = self.alarm is None and evidence.log_e >= -math.log(self.level)
         return replace(self, evidence=evidence, alarm=batch if raised else self.alarm)
 
-    def change(self, before: Stream, scores: Array, is_number: bool) -> str:
-        """Return how the scores of a batch differ from those before, as a sentence."""
+    def change(self, before: Stream, scores: Array, categories: tuple[Any, ...] | None) -> str:
+        """Return how the scores of a batch differ from those before, as a sentence.
+
+        `categories` are those of the column in the order of their places; None of another stream.
+        """
         evidence = f"(evidence {exponential(self.evidence.log_e, 2)})"
         if self.kind != COLUMN:
             return f"{_IN_WORDS[self.kind][self.evidence.direction]} {evidence}"
-        earlier, now = before.evidence.share_without_value(scores)
-        how = (_NUMBERS if is_number else _CATEGORIES)[self.evidence.direction]
-        if abs(now - earlier) > _MORE_MISSING:
-            how = f"{percent(now)} of its cells are missing or unseen categories, {percent(earlier)} before"
+        how = (_NUMBERS if categories is None else _CATEGORIES)[self.evidence.direction]
+        earlier, now = before.evidence.shares(scores)
+        k = int(np.argmax(np.abs(now - earlier)))
+        if abs(now[0] - earlier[0]) > _MORE_MISSING:
+            how = f"{percent(now[0])} of its cells are missing or unseen categories, {percent(earlier[0])} before"
+        elif categories is not None and k and _has_a_bin_each(before.evidence, len(categories)):
+            how = f"{percent(now[k])} of its cells are {categories[k - 1]!r}, {percent(earlier[k])} before"
         return f"{self.name} changed: {how} {evidence}"
+
+
+def _has_a_bin_each(evidence: Evidence, n: int) -> bool:
+    """Whether each of n places has a bin of its own, after that of −∞."""
+    return np.array_equal(evidence.edges[1:n], np.arange(n - 1.0))
 
 
 @dataclass(frozen=True)
@@ -95,7 +107,7 @@ class Scores:
     """The functions that score rows for the streams, by kind and column; each returns (n,), −∞ for no value."""
 
     of: dict[tuple[str, str | None], Callable[[TableRows], Array]]
-    numbers: frozenset[str]  # the names of columns of numbers
+    categories: dict[str | None, tuple[Any, ...]]  # of categorical columns, in the order of their places
 
     @classmethod
     def under(cls, estimator: Classifier, with_labels: bool) -> Scores:
@@ -110,15 +122,15 @@ class Scores:
             found[ROWS, None] = _log_densities
         if with_labels:
             found[LABELS, None] = log_losses
-        numbers = set()
+        categories: dict[str | None, tuple[Any, ...]] = {}
         for j in estimator.schema_.modelled:
             column = estimator.schema_.columns[j]
             if column.kind == "continuous":
-                numbers.add(column.name)
                 found[COLUMN, column.name] = _NumbersOf(int(j))
             elif column.kind == "categorical" and column.categories:
-                found[COLUMN, column.name] = _PlacesOf.under(estimator, int(j))
-        return cls(found, frozenset(numbers))
+                places = found[COLUMN, column.name] = _PlacesOf.under(estimator, int(j))
+                categories[column.name] = tuple(column.categories[k] for k in np.argsort(places.place[1:]))
+        return cls(found, categories)
 
     def levels(self, false_alarms: float) -> dict[tuple[str, str | None], float]:
         """Split the probability of false alarms evenly over rows, labels and columns, and over the columns."""
