@@ -47,7 +47,7 @@ def test_batches_are_watched_until_an_alarm_that_stands(line):
     assert (code, facts["batch"], facts["alarms"]["column 'age'"], facts["new_alarms"]) == (ALARM, 4, 3, [])
     assert facts["columns"] == ["age"]
     html = Path("h.html").read_text(encoding="utf-8")
-    assert "Batches: 3, 600 rows" in html
+    assert "3 batches, 600 rows" in html
     assert "column &#x27;age&#x27; since batch 3" in html
 
 

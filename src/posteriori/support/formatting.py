@@ -121,14 +121,14 @@ def plural_of(noun: str) -> str:
 
     Examples
     --------
-    >>> plural_of("row"), plural_of("class"), plural_of("category"), plural_of("day"), plural_of("leaf")
-    ('rows', 'classes', 'categories', 'days', 'leaves')
+    >>> plural_of("row"), plural_of("batch"), plural_of("category"), plural_of("day"), plural_of("leaf")
+    ('rows', 'batches', 'categories', 'days', 'leaves')
     """
     if noun.endswith("leaf"):
         return f"{noun[:-1]}ves"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
-    return f"{noun}{'es' if noun.endswith('s') else 's'}"
+    return f"{noun}{'es' if noun.endswith(('s', 'ch')) else 's'}"
 
 
 def listed(words: Sequence[str], most: int = 8, conjunction: str = "and") -> str:

@@ -35,7 +35,7 @@ def _summary(state: State) -> Iterator[Html]:
     batches = state.history[1:]
     rows = sum(one.n_rows for one in batches)
     reference = plural(state.history[0].n_rows, "row")
-    yield paragraph(f"Batches: {len(batches)}, {plural(rows, 'row')}; the reference has {reference}.")
+    yield paragraph(f"{plural(len(batches), 'batch')}, {plural(rows, 'row')}; the reference has {reference}.")
     alarms = [f"{one.name} since batch {one.alarm}" for one in state.streams if one.alarm is not None]
     yield paragraph(f"Alarms: {'; '.join(alarms)}." if alarms else "No alarm: no sign that the model no longer holds.")
 
