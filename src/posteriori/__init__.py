@@ -25,6 +25,7 @@ _NAMES_OF = {
     "reporting": "report",
     "scoring.decisions": "decide",
     "reading": "scan",
+    "watching": "Monitor",
     "": "comparison drop_in explain networks plotting",
 }
 _HOMES = {name: f"posteriori.{home}".rstrip(".") for home, names in _NAMES_OF.items() for name in names.split()}
@@ -81,6 +82,7 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.reading import scan as scan
     from posteriori.reporting import report as report
     from posteriori.scoring.decisions import decide as decide
+    from posteriori.watching import Monitor as Monitor
 
 
 def __getattr__(name: str) -> _typing.Any:

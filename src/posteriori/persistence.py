@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,16 @@ from posteriori.classifiers.estimator import Estimator, estimator_of
 from posteriori.fitting.fitted import Fitted, FittedValue
 from posteriori.fitting.recipe import Recipe, parameter_names
 from posteriori.joint.value import FittedJoint
-from posteriori.model_files import check_is_fitted_content, pack, parse, read_file, refuse_unknown, unpack, write_file
+from posteriori.model_files import (
+    check_is_fitted_content,
+    digest,
+    pack,
+    parse,
+    read_file,
+    refuse_unknown,
+    unpack,
+    write_file,
+)
 from posteriori.networks.formats.files import network_of_content
 from posteriori.pool.value import FittedPool
 from posteriori.regression.gaussian import FittedGaussian
@@ -75,6 +85,15 @@ def save_made_by(estimator: Estimator, path: str | os.PathLike[str], origin: str
     """
     arrays: dict[str, Array] = {}
     write_file(Path(path), _content_of(estimator, arrays), arrays, origin)
+
+
+def digest_of(estimator: Estimator) -> str:
+    """Return the SHA-256 of what a file of a fitted estimator holds; equal for a model and its saved copy."""
+    arrays: dict[str, Array] = {}
+    content = json.dumps(_content_of(estimator, arrays), sort_keys=True)
+    return digest(
+        b"".join([content.encode("utf-8", "surrogatepass"), *(arrays[key].tobytes() for key in sorted(arrays))])
+    )
 
 
 def load(path: str | os.PathLike[str]) -> Any:

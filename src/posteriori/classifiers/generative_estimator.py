@@ -15,7 +15,7 @@ from posteriori.fitting.estimate_warnings import warn_of_one_class
 from posteriori.fitting.fitted import Fitted
 from posteriori.fitting.learn import fit
 from posteriori.fitting.parameter_groups import Columns
-from posteriori.fitting.update import add, remove
+from posteriori.fitting.update import add, fade, remove
 from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
@@ -166,6 +166,38 @@ class GenerativeEstimator(Classifier, OneModel):
         array([2., 1.])
         """
         self.fitted_ = remove(replace(self._value, recipe=self.recipe), X, y, sample_weight)
+        return self
+
+    def forget(self, keep: float) -> Self:
+        """Multiply the weight of all rows so far by a factor, so that later rows count for more.
+
+        With one call before each `partial_fit`, the model is that of one fit in which the rows of a batch have the
+        weight ``keep ** age``, where the last batch has age 0. Cut points, parents and trees stay, as in `partial_fit`.
+
+        Parameters
+        ----------
+        keep : float
+            Above 0 and at most 1. Batches of n rows then weigh at most n / (1 - keep) together.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            `keep` is out of its range; or the model is no sum over rows, as after EM. The model is unchanged.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> model = po.NaiveBayes().fit([["u"], ["v"]], ["a", "b"])
+        >>> model.forget(0.5).partial_fit([["v"]], ["a"]).class_count_
+        array([1.5, 0.5])
+        """
+        if not 0.0 < keep <= 1.0:
+            raise ValueError(f"keep is {keep!r}; give a factor above 0 and at most 1, such as 0.9")
+        self.fitted_ = fade(replace(self._value, recipe=self.recipe), keep)
         return self
 
     # Predicting -------------------------------------------------------------------------------------------------

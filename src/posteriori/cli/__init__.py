@@ -31,8 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 for success; 2 for unsuitable input, with one sentence on stderr; 130 after an interrupt, 143 after SIGTERM;
-        141 if the reader of the output has closed the pipe; 1 for a defect of the program.
+        0 for success; 2 for unsuitable input, with one sentence on stderr; 3 if an alarm of ``watch`` stands; 130
+        after an interrupt, 143 after SIGTERM; 141 if the reader of the output has closed the pipe; 1
+        for a defect of the program.
     """
     if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # box characters of tables, on a terminal that only prints ASCII

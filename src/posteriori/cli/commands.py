@@ -29,6 +29,7 @@ from posteriori.cli.report import report
 from posteriori.cli.sample import sample
 from posteriori.cli.show import show
 from posteriori.cli.warm_up import warm_up
+from posteriori.cli.watch import watch
 
 _OTHERS = "Options"
 _LAST = "Text files and spreadsheets"
@@ -105,10 +106,11 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     sql,
     export,
     query,
+    watch,
     warm_up,
 )
 
-_READ_TABLES = {fit, predict, impute, evaluate, explain, compare, cluster, cv, report, explore, network.learn}
+_READ_TABLES = {fit, predict, impute, evaluate, explain, compare, cluster, cv, report, explore, watch, network.learn}
 
 app = typer.Typer(
     name="posteriori",

@@ -27,7 +27,7 @@ from posteriori.learning.fit import (
 )
 from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import ColumnRanges, JointStatistics, ReversibleStatistics
-from posteriori.statistics.sums import exceeds
+from posteriori.statistics.sums import Sums, exceeds
 from posteriori.tables import Batch, Column, Schema, quote
 from posteriori.user_warnings import warn
 
@@ -102,6 +102,26 @@ def remove(fitted: Fitted, X: Any, y: Any = None, sample_weight: Any = None) -> 
     value = checked_fit(recipe, found, target, fitted.unlabelled_weight)
     _warn_of_lost_digits(found.model, target, past, rest)
     return replace(value, classes_closed=fitted.classes_closed, record=fitted.record.of_other_rows())
+
+
+def fade(fitted: Fitted, keep: float) -> Fitted:
+    """Return the model of the same rows with their weights multiplied by a factor; ValueError if it is no sum."""
+    obstacle = reason_not_mergeable(fitted, "forget", "fit all rows with sample_weight")
+    if obstacle:
+        raise ValueError(obstacle)
+    recipe, model, target = fitted.recipe, fitted.model, fitted.target
+    blocks = carry_over_structure(recipe.blocks(model.schema), model.blocks)
+    sums = past_statistics(fitted, model.schema, target, blocks)  # raises an error if parameters changed since the fit
+    for block, one in zip(blocks, sums.blocks, strict=True):
+        if not isinstance(one, Sums):
+            raise ValueError(
+                f"the statistics of the density {block.density.name!r} have no weights to multiply; "
+                "fit all rows with sample_weight"
+            )
+    faded = sums.scaled(keep)
+    found = FitResult(estimate(model.schema, blocks, recipe.prior(target), faded), faded)
+    value = checked_fit(recipe, found, target, fitted.unlabelled_weight)
+    return replace(value, classes_closed=fitted.classes_closed, record=fitted.record.of_other_model())
 
 
 def reason_not_mergeable(fitted: Fitted, method: str, instead: str) -> str | None:

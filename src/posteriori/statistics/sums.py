@@ -20,6 +20,7 @@ from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Batch, split_by_component
 from posteriori.tables.schema import Column
 
+_OF_MEANS = frozenset({"shift", "offset"})  # the fields of sums that do not grow with the weight of the rows
 _OF_WEIGHTS = 1e-10  # relative to the sum: the order in which fractions are added changes it by less
 _OF_SUMS = 1e-12  # a sum of numbers or squares that falls below this share of its former value is 0
 _BEYOND = 1e-9  # a sum of squares that falls further below 0 than this share never contained the removed rows
@@ -210,6 +211,20 @@ class Sums(WithAxes):
                 raise ValueError("parameters have changed since the last call; use fit to start over")
             else:
                 values[field.name] = mine
+        return type(self)(**values)
+
+    def scaled(self, factor: float) -> Self:
+        """Return the sums of the same rows with their weights multiplied; a mean, shift + offset, stays."""
+        declared, values = axes_of(cast(Any, type(self))), dict[str, Any]()
+        for field in fields(self):  # type: ignore[arg-type]  # every class of sums is a dataclass
+            value = getattr(self, field.name)
+            if field.name in declared and field.name not in _OF_MEANS:
+                value = value * factor
+            elif isinstance(value, Sums):
+                value = value.scaled(factor)
+            elif isinstance(value, tuple) and value and isinstance(value[0], Sums):
+                value = tuple(one.scaled(factor) for one in value)
+            values[field.name] = value
         return type(self)(**values)
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Self:
@@ -458,6 +473,11 @@ class JointStatistics:
         blocks = zip(self.blocks, other.blocks, strict=True)
         sums = tuple(a - b for a, b in blocks)
         return JointStatistics(difference(self.weight, other.weight), sums, self.hidden - other.hidden, self.ranges)
+
+    def scaled(self, factor: float) -> JointStatistics:
+        """Return the statistics of the same rows with their weights multiplied; ranges stay."""
+        blocks = tuple(block.scaled(factor) for block in self.blocks)
+        return JointStatistics(self.weight * factor, blocks, self.hidden * factor, self.ranges)
 
     def reindexed(
         self, components: Sequence[int], columns: Sequence[Sequence[Sequence[int]] | None] | None = None

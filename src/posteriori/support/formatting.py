@@ -68,22 +68,24 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.0995 or share in (0, 1) else f"{share:.1%}"
 
 
-def exponential(log_value: float) -> str:
-    """Format exp(log_value), also if a float cannot hold it.
+def exponential(log_value: float, digits: int = 6) -> str:
+    """Format exp(log_value) to significant digits, also if a float cannot hold it.
 
     Examples
     --------
     >>> exponential(0.0), exponential(-2.5), exponential(-1e4), exponential(-1e20), exponential(float("-inf"))
     ('1', '0.082085', '1.135e-4343', 'exp(-1e+20)', '0')
+    >>> exponential(-2.5, 2), exponential(2000.0, 2)
+    ('0.082', '3.9e+868')
     """
     if not math.isfinite(log_value):
         return UNDEFINED if math.isnan(log_value) else "∞" if log_value > 0 else "0"
     if -600 < log_value < 600:  # within the range of a float
-        return f"{np.exp(log_value):.6g}"
+        return f"{np.exp(log_value):.{digits}g}"
     if abs(log_value) > _LARGEST_EXACT_LOG:
         return f"exp({log_value:.4g})"
     exponent = int(np.floor(log_value / np.log(10)))
-    return f"{np.exp(log_value - exponent * np.log(10)):.4g}e{exponent:+d}"
+    return f"{np.exp(log_value - exponent * np.log(10)):.{min(digits, 4)}g}e{exponent:+d}"
 
 
 def count(value: float | None) -> str:
@@ -119,14 +121,14 @@ def plural_of(noun: str) -> str:
 
     Examples
     --------
-    >>> plural_of("row"), plural_of("class"), plural_of("category"), plural_of("day"), plural_of("leaf")
-    ('rows', 'classes', 'categories', 'days', 'leaves')
+    >>> plural_of("row"), plural_of("batch"), plural_of("category"), plural_of("day"), plural_of("leaf")
+    ('rows', 'batches', 'categories', 'days', 'leaves')
     """
     if noun.endswith("leaf"):
         return f"{noun[:-1]}ves"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
-    return f"{noun}{'es' if noun.endswith('s') else 's'}"
+    return f"{noun}{'es' if noun.endswith(('s', 'ch')) else 's'}"
 
 
 def listed(words: Sequence[str], most: int = 8, conjunction: str = "and") -> str:
