@@ -43,7 +43,8 @@ QUESTIONS = {
     "tasks/clusters": ["k-means", "segmentation"],
     "models/pool": ["ensemble", "stacking", "AutoML"],
     "/networks": ["causal effect", "intervention"],
-    "/drift": ["concept drift", "monitoring"],
+    "/drift": ["covariate shift", "PSI"],
+    "tasks/watch": ["concept drift", "monitoring", "ADWIN"],
 }
 
 
