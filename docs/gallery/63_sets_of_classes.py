@@ -42,9 +42,9 @@ for name, place in (
 plt.show()
 
 # %%
-# Within the black lines a set has two classes or three. Whether to ask a person there is a matter of cost: asking pays
+# Within the black lines, sets have two classes or three. Whether to ask a person there is a matter of cost: asking pays
 # where every class would cost more.
-penalty = {true: {other: 1.0 for other in pool.classes_} for true in pool.classes_}
+penalty = {true: dict.fromkeys(pool.classes_, 1.0) for true in pool.classes_}
 costs = np.linspace(0.01, 0.3, 30)
 held_out = pool.out_of_fold_
 asked, wrong = [], []
