@@ -12,6 +12,8 @@ shares    Test rows are drawn with three other class shares: the mean absolute e
           often 90 % intervals hold them.
 expected  The same rows, and all test rows with 30 % of the cells of each column shuffled: the error of the expected
           accuracy. NannyML is given the predictions and the held-out predictions of the pool.
+single    All test rows: the log-loss of naive Bayes, TAN and LDA, and of their Venn-Abers probabilities, one class
+          against the others, by held-out predictions of the training rows.
 sets      All test rows: the share of rows whose set holds their class, the least such share of a class, and the mean
           size of sets. MAPIE and crepes are given a pool of 70 % of the training rows, and the other 30 % to calibrate.
 """
@@ -249,6 +251,25 @@ def of_sets(
             yield _judged("crepes" + (", per class" if per_class else ""), included, part.classes_, y)
 
 
+def of_single(X: pl.DataFrame, y: np.ndarray, new: pl.DataFrame, labels: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Judge single models before and after their probabilities are calibrated."""
+    for name, model in (
+        ("naive Bayes", po.NaiveBayes()),
+        ("TAN", po.TreeAugmentedNaiveBayes()),
+        ("LDA", po.GaussianDiscriminant()),
+    ):
+        held_out = po.model_selection.out_of_fold(model, X, y)
+        plain = model.predict_proba(new)
+        each = [model.probability_interval(new, one, held_out).probability for one in model.classes_]
+        calibrated = np.column_stack(each)
+        calibrated /= calibrated.sum(axis=1, keepdims=True)
+        place = np.array([model.classes_.tolist().index(one) for one in labels.tolist()])
+        losses = [
+            float(-np.log(np.maximum(p[np.arange(len(place)), place], 1e-300)).mean()) for p in (plain, calibrated)
+        ]
+        yield {"method": name, "plain": losses[0], "calibrated": losses[1]}
+
+
 def _judged(method: str, included: np.ndarray, classes: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     place = np.array([classes.tolist().index(one) for one in y.tolist()])
     inside = included[np.arange(len(y)), place]
@@ -277,8 +298,11 @@ def measure(output: Path, parts: list[str], names: list[str]) -> None:
         X, y, new, labels = _halves(table)
         if len(np.unique(y)) < 2 or np.unique(labels, return_counts=True)[1].min() < FEWEST // 2:
             continue
-        pool = po.GenerativeClassifier(random_state=0).fit(X, y)
         found: dict[str, Any] = {}
+        if "single" in wanted:
+            found["single"] = list(of_single(X, y, new, labels))
+        if set(wanted) - {"single"}:
+            pool = po.GenerativeClassifier(random_state=0).fit(X, y)
         if "shares" in wanted:
             found["shares"] = list(of_shares(pool, new, labels))
         if "expected" in wanted:
@@ -318,6 +342,18 @@ def write_page(path: Path) -> None:
     ]
     head = ["rows", "method", "half", "error of the accuracy", "inside of ± 1.645 errors"]
     replace_block("expected", markdown_table(head, sorted(rows)), page)
+    single = lines.filter(pl.col("part") == "single").group_by("method", "half", maintain_order=True)
+    rows = [
+        [method, half, str(n), f"{plain:.4f}", f"{calibrated:.4f}", str(better)]
+        for method, half, n, plain, calibrated, better in single.agg(
+            pl.len(),
+            pl.col("plain").mean(),
+            pl.col("calibrated").mean(),
+            (pl.col("calibrated") < pl.col("plain")).sum().alias("better"),
+        ).iter_rows()
+    ]
+    head = ["model", "half", "tables", "log-loss", "calibrated", "better on"]
+    replace_block("single", markdown_table(head, sorted(rows)), page)
     sets = lines.filter(pl.col("part") == "sets").group_by("method", "half", maintain_order=True)
     rows = [
         [method, half, str(n), f"{coverage:.3f}", f"{below:.3f}", f"{least:.3f}", f"{size:.3f}"]
@@ -338,7 +374,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--page", type=Path)
-    parser.add_argument("--parts", nargs="*", default=["shares", "expected", "sets"])
+    parser.add_argument("--parts", nargs="*", default=["shares", "expected", "sets", "single"])
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     asked = parser.parse_args()
     if asked.output is not None:

@@ -16,6 +16,7 @@ from posteriori.scoring.decisions import Decision, decision_of
 from posteriori.scoring.expected_performance import ExpectedPerformance, expected_performance
 from posteriori.scoring.prediction_sets import SCORES, PredictionSets, Score, limits, scores_of, sets_within
 from posteriori.scoring.threshold_choice import Aim, ThresholdChoice, choose_threshold
+from posteriori.scoring.venn_abers import ProbabilityIntervals, venn_abers
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -310,12 +311,52 @@ class Decides(OfClasses):
         >>> po.decide(model.predict_proba(birds), model.classes_, thresholds=choice.thresholds).shape
         (344,)
         """
+        k = self._position(label)
+        posterior, y_true = self._held_out_posteriors(held_out)
+        return choose_threshold(posterior[:, k], y_true == k, label, Aim(precision, recall, capacity))
+
+    def probability_interval(self, X: Any, label: Any, held_out: HeldOut | None = None) -> ProbabilityIntervals:
+        """Return two probabilities of a class for each row, of which one is calibrated, whatever the model.
+
+        Parameters
+        ----------
+        X : array-like, data frame or path
+        label : Any
+            The class.
+        held_out : HeldOut, optional
+            As in `predict_set`.
+
+        Returns
+        -------
+        ProbabilityIntervals
+            ``low`` and ``high``, (n,), and ``probability``, one for both. They are wide where few held-out rows have
+            a probability like that of the row.
+
+        Raises
+        ------
+        ValueError
+            There is no such class, held-out rows are fewer than 20, or the model keeps none.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> birds = load_penguins().select("island", "body_mass_g", "sex", "species")
+        >>> model = po.GenerativeClassifier(members=["nb", "tan"]).fit(birds, "species")
+        >>> found = model.probability_interval([{"island": "Dream", "body_mass_g": 3700}], "Chinstrap")
+        >>> bool(found.low[0] <= found.probability[0] <= found.high[0])
+        True
+        """
+        k = self._position(label)
+        known, y_true = self._held_out_posteriors(held_out)
+        new = self._source(X).map(self._posterior.posterior)[:, k]
+        return venn_abers(known[:, k], y_true == k, new)
+
+    def _position(self, label: Any) -> int:
         classes = self._value.classes.tolist()
         if label not in classes:
             raise ValueError(f"{label!r} is not a class of the model; {closest(str(label), list(map(str, classes)))}")
-        posterior, y_true = self._held_out_posteriors(held_out)
-        k = classes.index(label)
-        return choose_threshold(posterior[:, k], y_true == k, label, Aim(precision, recall, capacity))
+        return int(classes.index(label))
 
     def _held_out_posteriors(self, held_out: HeldOut | None) -> tuple[Array, Array]:
         """Return p(y | x) of held-out rows, (m, C), and their classes, (m,)."""
