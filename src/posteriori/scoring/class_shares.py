@@ -223,8 +223,8 @@ def _tangent(n: int) -> Array:
 def _covariance(density: Array, shares: Array, possible: Array, rows: Array) -> Array:
     """Return the inverse of the Fisher information on the simplex, (C, C).
 
-    Points of the simplex are √2 apart at most, so that no direction has a variance above 1/2 (Popoviciu). A direction of
-    which the rows show nothing, such as between two classes of equal densities, has this variance.
+    Points of the simplex are √2 apart at most, so that no direction has a variance above 1/2 (Popoviciu). A direction
+    of which the rows show nothing, such as between two classes of equal densities, has this variance.
     """
     free = np.flatnonzero(possible)
     found = np.zeros((len(shares), len(shares)))
